@@ -1,6 +1,5 @@
-//! The log of decisions: what was decided about each call and by whom, when the
-//! call started, and how it ended. One JSON object per line; lines are only ever
-//! appended.
+//! The audit log: each decision about a call and the rule or user that made it, and the
+//! start and end of the call. One JSON object per line; lines are only appended.
 //!
 //! Stores digests of arguments and results, so the log contains no secrets. It does
 //! not detect forgery: a program that can write the file can write any record.

@@ -1,9 +1,8 @@
-//! A model that a tool asks, `llmr.ai.completion` of document 5: a conversation of its
-//! own that stands in no document of the user's, with the chat's provider, key and
-//! parameters.
+//! A model that a tool asks, `llmr.ai.completion` of the script tools specification: a
+//! conversation of its own, with the chat's provider, key, and parameters.
 //!
-//! The conversation itself is an agent's. What the model calls goes by the rules of the
-//! chat, as a call inside a call; that includes nothing that would wait for the user.
+//! An agent holds the conversation. Tools that the model calls are calls inside a call, so
+//! the chat's rules apply, and none of them waits for the user.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,18 +23,18 @@ use crate::rules::Rules;
 use crate::state_dir;
 use crate::usage::{Entry, Ledger, Tariff};
 
-/// Most requests of one question: document 5's library stops after ten.
+/// Most requests of one question; the specification's library stops after ten.
 const ROUNDS: u32 = 10;
 
-/// The two tools by which a model finds and runs the others: it is told of no more than
-/// it asks for. Whether one may run is decided behind [`Nested`].
+/// The tools by which a model finds and runs others, so that it gets no definition that it
+/// did not ask for. [`Nested`] decides whether one may run.
 const FINDERS: [&str; 2] = ["execute_tool", "tool_search"];
 
 /// Asks models for the tools of one call.
 pub struct Completions {
-    /// What the chat goes by.
+    /// The rules of the chat.
     pub rules: Arc<Rules>,
-    /// Where what it costs is noted.
+    /// Records usage and cost.
     pub ledger: Ledger,
     /// The chat's buffer.
     pub buffer: BufferId,
@@ -65,14 +64,14 @@ impl Models for Completions {
 }
 
 impl Completions {
-    /// The answer to a question. Who stops waiting for it stops the request.
+    /// Answers a question. Dropping the future stops the request.
     async fn answer(&self, asked: ModelRequest, nested: Arc<dyn Nested>) -> Result<String, String> {
         let mut settings = self.rules.settings.clone();
         if let Some(model) = asked.model.as_ref().filter(|it| !it.is_empty()) {
             settings.model = Some(model.clone());
         }
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
-        let found = route::find(settings, &note).await.map_err(told)?;
+        let found = route::find(settings, &note).await.map_err(sentences)?;
         let Destination::Server(endpoint, parameters) = found else {
             return Err(
                 "No provider is set up, so no model was asked. The user can set a key or the option \"provider\"."
@@ -92,8 +91,8 @@ impl Completions {
         answer
     }
 
-    /// Takes as many requests as a question may make from those that the call has left;
-    /// those that it does not make are given back.
+    /// Takes the requests that a question may make from those that the call has left. The
+    /// caller gives back those that were not made.
     fn take_requests(&self) -> Result<u32, String> {
         let most = self.rules.settings.tools.autopilot.max_turns;
         let take = |made: u32| Some(made + most.saturating_sub(made).min(ROUNDS));
@@ -105,7 +104,7 @@ impl Completions {
         }
     }
 
-    /// Reads the run to its end: how many requests it made, and what came of it.
+    /// Reads the run to its end. Returns the number of requests, and the answer.
     async fn read(
         &self,
         agent: &mut Agent,
@@ -138,7 +137,7 @@ impl Completions {
     fn ended(&self, ended: Ended, rounds: u32) -> Result<(), String> {
         match ended {
             Ended::Done => Ok(()),
-            Ended::Failed(problem) => Err(told(problem)),
+            Ended::Failed(problem) => Err(sentences(problem)),
             Ended::TurnLimit if rounds == ROUNDS => Err(format!(
                 "The model called tools {ROUNDS} times in a row and gave no answer, so it was not asked again."
             )),
@@ -160,7 +159,7 @@ impl Completions {
     }
 }
 
-/// An agent that was told all of the question but its last words, and those.
+/// Returns an agent with all messages of the question but the last, and the last one.
 fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agent, String) {
     let mut agent = Agent::new(provider)
         .with_context(context)
@@ -199,7 +198,7 @@ fn too_many(most: u32) -> String {
     )
 }
 
-fn told(problem: Problem) -> String {
+fn sentences(problem: Problem) -> String {
     format!("{} {}", problem.what, problem.fix)
         .trim()
         .to_owned()

@@ -1,8 +1,8 @@
-//! The key of a provider, when neither `setup()` nor the environment has it: asked
-//! of the programs that keep secrets, one after another, and kept in memory.
+//! The key of a provider that is neither in `setup()` nor in the environment: requested
+//! from programs that store secrets, one after another, and kept in memory.
 //!
-//! Where to look is in `places`. Knows no chat and no HTTP. A key is held in the
-//! type that does not print, and goes into no log, file or argument.
+//! `places` lists the programs. A key is a type that does not print, and is never written
+//! to a log, file, or argument.
 
 mod places;
 
@@ -20,14 +20,14 @@ use tools::{Program, ProgramOutput};
 use self::places::{Place, places};
 pub use self::places::{Wanted, how_to_store};
 
-/// How long a program may take: a keyring may have to ask for a password first.
+/// Longest time of a program: a keyring may ask for a password first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a token of Google's is used; it holds for an hour.
+/// Time for which a Google token is used; it is valid for an hour.
 const TOKEN_LIFE: Duration = Duration::from_secs(55 * 60);
-/// Most characters of a program's complaint that are shown.
+/// Most characters of a program's error that are shown.
 const COMPLAINT: usize = 160;
 
-/// A key, and where it came from.
+/// A key and its source.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// The key.
@@ -36,8 +36,8 @@ pub struct Found {
     pub source: String,
 }
 
-/// The host as the one who sends requests: what they wait for goes to a function, and a
-/// key that was kept in memory may have been replaced since.
+/// Answers the transport: passes on what a request waits for, and requests a key again that
+/// the provider refused.
 pub struct Keyed<N>(pub N);
 
 #[async_trait]
@@ -64,12 +64,12 @@ fn kept() -> std::sync::MutexGuard<'static, HashMap<String, Kept>> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks for the key that is wanted: in memory, then in each place. `note` is told
-/// who is being asked.
+/// Returns a key: from memory, or from the first place that has it. Calls `note` with the
+/// program that runs.
 ///
 /// # Errors
 ///
-/// It is nowhere: each place is named with the reason.
+/// No place has it; each is named with the reason.
 pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Found, Problem> {
     if let Some(found) = remembered(wanted) {
         return Ok(found);

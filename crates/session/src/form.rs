@@ -1,9 +1,7 @@
-//! A question of a running call, asked of the user: one thing after another until there
-//! is an answer.
+//! Asks the user a question of a running call, one value after another.
 //!
-//! The words are those of whoever asks, which may be another program: they stand on
-//! lines of their own, cleaned, behind who says them. Knows neither Neovim nor the
-//! terminal; [`Prompts`] is either.
+//! The text may come from another program, so it is shown cleaned, on lines of its own,
+//! after the name of that program. [`Prompts`] is Neovim or the terminal.
 
 mod shown;
 
@@ -15,21 +13,21 @@ use tools::{Choice, Field, FieldKind, Form, FormContent, FormReply, enough};
 pub use self::shown::lines;
 use self::shown::{described, plain, shown};
 
-/// Longest line of a question, in columns.
+/// Most columns of a line of a question.
 const COLUMNS: usize = 400;
-/// What stands in a list for no value.
+/// The list item for no value.
 const NOTHING: &str = "(leave it out)";
 
-/// Asks a person one thing at a time. `None` is that they left.
+/// Asks the user one thing at a time; `None` if they leave the prompt.
 #[async_trait]
 pub trait Prompts: Sync {
-    /// Which of the items, counted from zero.
+    /// Returns the index of the chosen item.
     async fn choose(&self, title: &str, items: &[String]) -> Option<usize>;
-    /// A line, in which `initial` stands already.
+    /// Returns a line, which is `initial` at first.
     async fn enter(&self, title: &str, initial: &str) -> Option<String>;
 }
 
-/// Asks for all of it. `None`: the user left without an answer, and the question stands.
+/// Asks for all values of a form. `None` if the user left; the question is then still open.
 pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<FormReply> {
     let title = one_line(&format!("{} asks: {}", form.by, form.message), COLUMNS);
     let begin = match &form.wanted {
@@ -75,7 +73,7 @@ async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Opti
     }
 }
 
-/// Asks for one value until it fits. The inner `None` is that it is left out.
+/// Asks for one value until it fits; the inner `None` if the user leaves it out.
 async fn one(
     prompts: &impl Prompts,
     field: &Field,

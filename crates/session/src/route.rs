@@ -1,8 +1,7 @@
-//! Where a request goes, found out: what the options and the environment say, a key
-//! from where keys are kept, a server on this machine.
+//! Finds the destination of a request: options and environment, keys from key stores, and
+//! servers on this machine.
 //!
-//! Knows no chat. What follows from options and environment alone is decided by
-//! `endpoint`.
+//! `endpoint` decides what follows from options and environment alone.
 
 use agent::transport;
 use chat::Problem;
@@ -12,12 +11,12 @@ use crate::endpoint::{self, Destination, Variables};
 use crate::local;
 use crate::settings::Settings;
 
-/// Where a request goes; `auto` looks for what there is. `note` is told what is
-/// waited for.
+/// Returns where a request goes; `auto` takes what there is. Calls `note` with what the user
+/// waits for.
 ///
 /// # Errors
 ///
-/// The provider is unknown, or its address or its key is nowhere to be found.
+/// The provider is unknown, or its address or key is not found.
 pub async fn find(
     mut settings: Settings,
     note: &(dyn Fn(String) + Sync),

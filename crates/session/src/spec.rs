@@ -150,7 +150,7 @@ impl Spec {
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| {
             let whole = error.to_string();
-            // Behind the first line stands an excerpt of the file.
+            // After the first line comes an excerpt of the file.
             whole.lines().next().unwrap_or_default().to_owned()
         })
     }

@@ -1,4 +1,4 @@
-//! What `:Flemma status` and `:Flemma tool:list` say, and the folders they name.
+//! The reports `:Flemma status` and `:Flemma tool:list`, and the tutor's folder.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,11 +18,10 @@ use crate::settings::{BackendChoice, Row, SandboxSettings, Settings};
 use crate::state_dir;
 use crate::tutor;
 
-/// How much of a tool's description stands in a list, in columns.
+/// Most columns of a tool's description in a list.
 const ABOUT: usize = 60;
 
-/// Makes the folder that the tutor's chat is in, with its file; returns the
-/// chat's path.
+/// Creates the tutor's folder and its file. Returns the chat's path.
 ///
 /// # Errors
 ///
@@ -37,12 +36,12 @@ pub fn tutor_folder() -> io::Result<String> {
     Ok(folder.join("tutor.chat").to_string_lossy().into_owned())
 }
 
-/// Whether a chat is the one that `:Flemma tutor` opened.
+/// Returns true for the chat that `:Flemma tutor` opens.
 pub fn is_tutor_chat(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == state_dir::path().join("tutor").join("tutor.chat"))
 }
 
-/// What `:Flemma status` shows of a chat that goes by `rules`.
+/// Returns `:Flemma status` of a chat with these rules.
 pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     let mut lines = vec![
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
@@ -75,7 +74,7 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     }
 }
 
-/// How commands are held, in words.
+/// Describes the sandbox of commands.
 pub fn held(settings: &SandboxSettings) -> String {
     if !settings.enabled {
         return "off: commands run with all of your rights".to_owned();
@@ -100,7 +99,7 @@ pub fn held(settings: &SandboxSettings) -> String {
     }
 }
 
-/// What the chat's own frontmatter comes to, if it has one.
+/// Returns the lines about the chat's frontmatter, if it has one.
 fn frontmatter_lines(rules: &Rules) -> Vec<String> {
     let mut lines = Vec::new();
     match &rules.options.frontmatter {
@@ -202,7 +201,7 @@ fn key_line(endpoint: &Endpoint, is_wanted: bool) -> String {
     format!("key        {} is {key}", endpoint.key_source)
 }
 
-/// The tools that there are, in a few words each.
+/// Returns all tools, with a short description each.
 pub fn known_tools(registry: &Registry) -> impl Iterator<Item = KnownTool> {
     registry.iter().map(|tool| {
         let name = tool.name().to_owned();

@@ -1,5 +1,5 @@
-//! `:Flemma switch`: another provider, model or parameters for one chat or, with `!`,
-//! for every chat, until Neovim ends.
+//! `:Flemma switch`: another provider, model, or parameters for one chat or, with `!`, for
+//! all chats, until Neovim ends.
 //!
 //! Pure: returns the new settings, which the session or the host applies.
 
@@ -12,13 +12,12 @@ use crate::options::parameter_words;
 use crate::protocol::Choice;
 use crate::settings::{Settings, Target, value_of};
 
-/// The settings after `:Flemma switch` with these words: a provider or `$preset`, a
-/// model, and parameters as `name=value`. Parameters alone are those of whoever is
-/// asked now.
+/// Returns the settings after `:Flemma switch` with these words: a provider or `$preset`, a
+/// model, and parameters as `name=value`. Parameters alone apply to the current provider.
 ///
 /// # Errors
 ///
-/// A name that nothing has, or a parameter that does not fit.
+/// A name is unknown, or a parameter is invalid.
 pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Problem> {
     let word = |name: &str| arguments[name].as_str();
     let (first, model) = (word("1"), word("2").map(str::to_owned));

@@ -1,4 +1,4 @@
-//! What the plugin says about a chat: its buffer, its text, and where it is shown.
+//! Messages of the plugin about a chat: its buffer, its text, and where it is shown.
 
 use chat::origin::ChangeSource;
 use serde::Deserialize;
@@ -6,59 +6,59 @@ use serde_bytes::ByteBuf;
 
 use super::BufferId;
 
-/// A buffer has another name; its text is the same.
+/// The new name of a buffer with the same text.
 #[derive(Debug, Deserialize)]
 pub struct Renamed {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
     /// Absolute, or empty.
     pub path: String,
-    /// Whether it has changes that its file does not have.
+    /// True if it has changes that are not in its file.
     pub modified: bool,
 }
 
 /// A chat buffer.
 #[derive(Debug, Deserialize)]
 pub struct Attach {
-    /// Which.
+    /// The chat's buffer.
     pub buffer: BufferId,
     /// Absolute, or empty.
     pub path: String,
     /// Neovim's working directory.
     pub cwd: String,
-    /// Neovim's process.
+    /// Process id of Neovim.
     #[serde(default)]
     pub process: u32,
     /// Columns of text in a window that shows it.
     pub width: usize,
-    /// `open`, `reload` or `restart`.
+    /// `open`, `reload`, or `restart`.
     #[serde(default)]
     pub reason: String,
-    /// Ids of calls that ran when the former host died.
+    /// Ids of calls that ran when the last host ended.
     #[serde(default)]
     pub interrupted: Vec<String>,
-    /// Whether an answer was streaming then.
+    /// True if an answer was arriving then.
     #[serde(default)]
     pub streaming: bool,
-    /// What the user had said then that was not in the chat yet.
+    /// Messages that the chat did not contain yet then.
     #[serde(default)]
     pub queued: Vec<String>,
-    /// What its text was when it was read.
+    /// Whether its text is the file's.
     pub came: Came,
-    /// Whether it has changes that its file has not.
+    /// True if it has changes that are not in its file.
     pub modified: bool,
 }
 
-/// What a text is, compared with what its file held when it was read.
+/// A buffer's text, compared with its file when that was read.
 // By way of its name, because rmpv reads no enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Came {
-    /// There was nothing: all was written here.
+    /// There was no file: the user wrote everything here.
     Empty,
-    /// It is what was read.
+    /// It is the file's text.
     Read,
-    /// It was changed since.
+    /// It has changed since.
     Changed,
 }
 
@@ -78,47 +78,47 @@ impl TryFrom<String> for Came {
 /// A piece of a buffer's text.
 #[derive(Debug, Deserialize)]
 pub struct Snapshot {
-    /// Which.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The text's number.
+    /// Sequence number of the text.
     pub seq: u64,
-    /// Lines joined by LF: one value is read much faster than hundreds.
+    /// Lines joined by LF: one value is decoded much faster than hundreds.
     #[serde(default)]
     pub text: Option<ByteBuf>,
-    /// The lines one by one where LF, which is Neovim's NUL, is in one of them.
+    /// The lines one by one, if one of them contains LF, which means NUL.
     #[serde(default)]
     pub lines: Vec<ByteBuf>,
-    /// Whether this is the last piece.
+    /// True for the last piece.
     pub done: bool,
 }
 
-/// Lines changed.
+/// A change of lines.
 #[derive(Debug, Deserialize)]
 pub struct Changed {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The number of the text after the change.
+    /// Sequence number of the text after the change.
     pub seq: u64,
-    /// First line that went.
+    /// First line that was replaced.
     pub first: usize,
-    /// Line behind the last that went.
+    /// Line after the last that was replaced.
     pub last: usize,
-    /// The lines that came.
+    /// The new lines.
     pub lines: Vec<ByteBuf>,
-    /// Whether another piece of the same change follows.
+    /// True if another piece of the same change follows.
     #[serde(default)]
     pub more: bool,
-    /// Bytes of text that keys typed in Insert or Replace mode since the change before;
-    /// absent when no key was pressed since then.
+    /// Bytes that keys typed in Insert or Replace mode since the change before; absent if
+    /// no key was pressed since then.
     #[serde(default)]
     pub typed: Option<usize>,
-    /// Whether it is an undo or a redo. Said only of changes that wrote a status.
+    /// True for an undo or a redo. Sent only with changes that wrote a status.
     #[serde(default)]
     pub undone: bool,
 }
 
 impl Changed {
-    /// What made the change.
+    /// The source of the change.
     pub fn source(&self) -> ChangeSource {
         match self.undone {
             true => ChangeSource::Undo,
@@ -127,30 +127,30 @@ impl Changed {
     }
 }
 
-/// The file holds all that the buffer holds.
+/// The file contains the buffer's text.
 #[derive(Debug, Deserialize)]
 pub struct Saved {
-    /// Which.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The text that it is said of.
+    /// Sequence number of that text.
     pub seq: u64,
 }
 
-/// A buffer is gone.
+/// A buffer was closed.
 #[derive(Debug, Deserialize)]
 pub struct Detached {
-    /// Which.
+    /// The chat's buffer.
     pub buffer: BufferId,
 }
 
 /// Visible lines of a buffer, over all its windows.
 #[derive(Debug, Deserialize)]
 pub struct Viewport {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
     /// First visible line.
     pub first: usize,
-    /// Line behind the last.
+    /// Line after the last.
     pub last: usize,
     /// Columns of text.
     pub width: usize,

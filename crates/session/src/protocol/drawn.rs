@@ -1,5 +1,5 @@
-//! What the host has the plugin draw in a chat and beside it. The name that a message is
-//! sent under stands first in its description.
+//! What a front end draws in a chat and beside it. The first word of each doc comment is
+//! the name of the message.
 
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ use super::{
     Welcome,
 };
 
-/// What a front end shows. Each replaces what was shown of its kind before.
+/// What a front end shows. Each replaces the last one of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Display {
-    /// Which host this is.
+    /// The host's version.
     Welcome(Welcome),
-    /// What commands can be completed with.
+    /// Completions of commands.
     Choices(Choices),
-    /// The tools that there are.
+    /// All tools.
     KnownTools(KnownTools),
     /// Lines in a window.
     Report(Report),
@@ -37,7 +37,7 @@ pub enum Display {
     Request(Request),
     /// The status line's text.
     Statusline(Statusline),
-    /// What an answer took and cost.
+    /// Tokens and cost of an answer.
     Usage(Box<UsageNote>),
     /// Whether the user may change the text.
     Lock(Lock),
@@ -47,36 +47,36 @@ pub enum Display {
     Cursor(Cursor),
 }
 
-/// What is shown beside one call.
+/// Virtual text beside one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MarkItem {
     /// Unique in the buffer.
     pub id: String,
-    /// The opening fence, under which the preview hangs.
+    /// Line of the opening fence; the preview is drawn below it.
     pub line: usize,
-    /// The call's own header, of one that waits: a key is not about what is folded away.
+    /// Line of a pending call's own header: a key must not decide about a folded call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_line: Option<usize>,
-    /// The result's header, behind which the state stands.
+    /// Line of the result's header; the state is drawn after it.
     pub header_line: usize,
-    /// What the call would do. A hundred calls may wait: what is not there is not
-    /// spelled out for each.
+    /// What the call would do. Absent fields are not sent, because a hundred calls may be
+    /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// `pending`, `running`, `asking`, `done` or `failed`.
+    /// `pending`, `running`, `asking`, `done`, or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
-    /// What stands beside the state.
+    /// Text after the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What stands behind the label, less prominent.
+    /// Text after the label, less prominent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Counts, in one buffer, the times that a call had to be shown again because its file
-    /// changed: a key is about what was on the screen when it was pressed.
+    /// Counter of calls that were shown again because their files changed: a key decides
+    /// about what was on the screen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<u64>,
-    /// How long it has been running, in milliseconds.
+    /// Time since it started, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// The last lines of its output.
@@ -84,106 +84,104 @@ pub struct MarkItem {
     pub output: Vec<String>,
 }
 
-/// `marks`: all of a buffer's.
+/// `marks`: all marks of a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Marks {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Every one; those that are missing vanish.
+    /// All marks; missing ones are removed.
     pub items: Vec<MarkItem>,
 }
 
 /// `request`: what the open request is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// `idle`, `waiting`, `thinking`, `streaming` or `stalled`.
+    /// `idle`, `waiting`, `thinking`, `streaming`, or `stalled`.
     pub state: &'static str,
-    /// What stands beside the spinner.
+    /// Text beside the spinner.
     pub label: Option<String>,
-    /// For how long that has been so, in milliseconds, when it began before now.
+    /// Time since the state began, in milliseconds, if it did not begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
 }
 
-/// Something the user said that is not in the chat yet.
+/// A message that the chat does not contain yet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueuedItem {
     /// As it was typed.
     pub text: String,
-    /// When it is said: `next`, as soon as that is possible, or `later`, when the
-    /// model is done.
+    /// When it is sent: `next`, as soon as possible, or `later`, when the model is done.
     pub when: &'static str,
 }
 
-/// `queued`: what is shown below the end of the chat: the model's tasks, and all that the
-/// user said and that is not in the chat yet. Should this host end, the next one gets
-/// the latter.
+/// `queued`: the model's tasks and the queued messages, shown below the end of the chat.
+/// If this host ends, the plugin passes the messages to the next one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queued {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The line below which it is shown: the last.
+    /// The last line, below which it is shown.
     pub line: usize,
-    /// In the order in which it is said.
+    /// Messages in the order in which they are sent.
     pub items: Vec<QueuedItem>,
-    /// The model's tasks, above that.
+    /// The model's tasks, above the messages.
     pub tasks: Vec<TaskItem>,
 }
 
 /// A line of the model's list of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskItem {
-    /// The task, or how many others there are.
+    /// The task, or the number of others.
     pub text: String,
-    /// How far it is.
+    /// Its status.
     pub status: tools::TaskStatus,
 }
 
 /// `spans`: highlights of the visible lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spans {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The text that they were computed for.
+    /// Sequence number of the text that they were computed for.
     pub seq: u64,
     /// First line.
     pub first: usize,
-    /// Line behind the last.
+    /// Line after the last.
     pub last: usize,
-    /// For each line: first byte, byte behind the last (-1: the whole line), group.
+    /// For each line: first byte, byte after the last (-1 for the whole line), group.
     pub lines: Vec<Vec<(usize, i64, &'static str)>>,
 }
 
-/// A remark on some lines.
+/// A problem of some lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiagnosticItem {
     /// First line.
     pub line: usize,
-    /// Line behind the last.
+    /// Line after the last.
     pub end_line: usize,
     /// A sentence.
     pub message: String,
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// What would mend it.
+    /// Title of its fix.
     pub fix: Option<String>,
 }
 
-/// `diagnostics`: all of a buffer's.
+/// `diagnostics`: all diagnostics of a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnostics {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Every one.
+    /// All diagnostics.
     pub items: Vec<DiagnosticItem>,
 }
 
 /// `statusline`: its text for a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statusline {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
     /// Plain text.
     pub text: String,

@@ -1,4 +1,4 @@
-//! What the plugin says.
+//! Messages from the plugin to the host.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use super::{
     Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
 };
 
-/// What the plugin says. The name of a message is its variant in snake case.
+/// A message from the plugin. Its name is the variant in snake case.
 #[derive(Debug)]
 pub enum FromEditor {
-    /// First of all; answered with [`Welcome`].
+    /// The first message; [`Welcome`] answers it.
     Hello(Hello),
     /// The options of `setup()`.
     Configure(Configure),
-    /// Who else has a say about calls.
+    /// The approval resolvers that are registered in Lua.
     Resolvers(Resolvers),
     /// A chat buffer; its text follows.
     Attach(Attach),
@@ -25,40 +25,40 @@ pub enum FromEditor {
     Snapshot(Snapshot),
     /// Lines changed.
     Changed(Changed),
-    /// The file holds all that the buffer holds.
+    /// The file contains the buffer's text.
     Saved(Saved),
     /// A buffer has another name.
     Renamed(Renamed),
-    /// A buffer is gone.
+    /// A buffer was closed.
     Detached(Detached),
-    /// The user wants something.
+    /// A key or a command.
     Command(Command),
     /// Other lines are visible.
     Viewport(Viewport),
-    /// What became of an edit.
+    /// The outcome of an edit.
     Applied(Applied),
     /// The tools that are registered in Lua.
     Tools(RegisteredTools),
-    /// What one of them said.
+    /// A result of one of them.
     ToolReturned(ToolReturned),
     /// One of them wants a command to run.
     ToolCommand(ToolCommand),
-    /// Which files are open.
+    /// The open files.
     OpenFiles(OpenFiles),
-    /// The working directory of a chat is another one.
+    /// The working directory of a chat changed.
     Directory(Directory),
-    /// The reply to the question of this number.
+    /// The reply to the question with this number.
     Replied(u64, EditorReply),
 }
 
-/// Who asks.
+/// The plugin that connects.
 #[derive(Debug, Deserialize)]
 pub struct Hello {
     /// See [`VERSION`].
     pub protocol: u64,
     /// The plugin's version.
     pub version: String,
-    /// Where to log.
+    /// Path of the log file.
     #[serde(default)]
     pub log: Option<String>,
 }
@@ -69,30 +69,30 @@ pub struct Configure {
     /// As given. A function is `{"function": id}`, and a number that JSON cannot hold is
     /// `{"not_finite": "inf"}`.
     pub options: Value,
-    /// The configuration file they are from; those of `setup()` have none.
+    /// The configuration file that they are from; `None` for `setup()`.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// True if an earlier host has reported what is wrong with them.
+    /// True if an earlier host has reported their problems.
     #[serde(default)]
     pub reported: bool,
     /// The line that called `setup()`, as `file:line`.
     #[serde(default)]
     pub caller: Option<String>,
-    /// Who has a say with these options.
+    /// The resolvers that belong to these options.
     #[serde(default)]
     pub resolvers: Resolvers,
 }
 
-/// What became of an edit.
+/// The editor's answer to an edit.
 #[derive(Debug, Deserialize)]
 pub struct Applied {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Which edit.
+    /// Number of the edit.
     pub edit: u64,
-    /// What became of it.
+    /// What the editor did.
     pub outcome: Outcome,
-    /// The text's number now.
+    /// Sequence number of the text now.
     pub seq: u64,
     /// Why it failed.
     #[serde(default)]
@@ -105,18 +105,18 @@ pub struct Applied {
     pub at_column: Option<usize>,
 }
 
-/// What became of an edit.
+/// The outcome of an edit.
 // By way of its name, because rmpv reads no enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Outcome {
-    /// The buffer has it.
+    /// The buffer contains it.
     Applied,
-    /// The text was another by then.
+    /// The text had changed, so nothing was written.
     Stale,
     /// The anchor's text is gone.
     Lost,
-    /// The text before the anchor is another.
+    /// The text before the anchor has changed.
     Moved,
     /// Neovim refused.
     Failed,

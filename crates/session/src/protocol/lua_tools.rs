@@ -1,4 +1,4 @@
-//! Tools that are registered in Lua: what both sides say about them and their calls.
+//! Messages about tools that are registered in Lua, and about their calls.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -17,13 +17,13 @@ pub enum LuaMessage {
     CommandEnded(CommandEnded),
 }
 
-/// The tools that are registered in Lua; comes anew whenever that changes.
+/// The tools that are registered in Lua; sent whenever they change.
 #[derive(Debug, Default, Deserialize)]
 pub struct RegisteredTools {
     /// The tools.
     #[serde(default)]
     pub items: Vec<RegisteredTool>,
-    /// Whether more are being found, which are waited for.
+    /// True while more are loading, for which keys wait.
     #[serde(default)]
     pub loading: bool,
 }
@@ -35,64 +35,64 @@ pub struct RegisteredTool {
     pub name: String,
     /// For the model.
     pub description: String,
-    /// As the Lua table came: without an order of its keys.
+    /// Schema of its arguments; a Lua table has no order of keys.
     #[serde(default)]
     pub input_schema: Value,
-    /// Likewise, of what it returns.
+    /// Schema of its result.
     #[serde(default)]
     pub output_schema: Option<Value>,
-    /// Whether its schema meets strict mode.
+    /// True if its schema meets strict mode.
     #[serde(default)]
     pub strict: bool,
-    /// Whether models are offered it by default.
+    /// True if it is offered to models by default.
     pub enabled: bool,
-    /// Whether it calls back, if it says so.
+    /// True if it calls back; absent if it does not say.
     #[serde(default, rename = "async")]
     pub is_async: Option<bool>,
-    /// Seconds that a call may take.
+    /// Longest time of a call, in seconds.
     #[serde(default)]
     pub timeout: Option<f64>,
-    /// The id of the function that does it.
+    /// Id of the function that runs it.
     #[serde(default)]
     pub execute: Option<u64>,
-    /// The id of the function that words its preview.
+    /// Id of the function that makes its preview.
     #[serde(default)]
     pub preview: Option<u64>,
-    /// The id of the function that is told when the user refuses a call.
+    /// Id of the function that is called when the user rejects a call.
     #[serde(default)]
     pub rejected: Option<u64>,
-    /// Whether the end of a long output says more than its start.
+    /// True if the end of a long output is kept instead of its start.
     #[serde(default)]
     pub tail: bool,
-    /// Whether its calls wait unless a rule approves it by name.
+    /// True if its calls wait unless a rule approves the tool by name.
     #[serde(default)]
     pub requires_approval: bool,
 }
 
-/// What a call of a registered tool came to, or a piece of it.
+/// The result of a call, or a piece of it.
 #[derive(Debug, Deserialize)]
 pub struct ToolReturned {
-    /// Which call.
+    /// Number of the call.
     pub call: u64,
-    /// Whether it worked.
+    /// True if it succeeded.
     pub ok: bool,
-    /// A piece of its output, or of why it failed.
+    /// A piece of the output or error.
     #[serde(default)]
     pub text: Option<ByteBuf>,
-    /// An output that is no text.
+    /// An output that is not text.
     #[serde(default)]
     pub value: Option<Value>,
-    /// Whether another piece follows.
+    /// True if another piece follows.
     #[serde(default)]
     pub more: bool,
 }
 
-/// A command that a call wants to run.
+/// A command that a call runs.
 #[derive(Debug, Deserialize)]
 pub struct ToolCommand {
-    /// Which call.
+    /// Number of the call.
     pub call: u64,
-    /// Comes back in [`CommandEnded`].
+    /// Number of the command, which [`CommandEnded`] repeats.
     pub command: u64,
     /// A program and its arguments.
     pub argv: Vec<String>,
@@ -103,21 +103,21 @@ pub struct ToolCommand {
 pub struct CommandEnded {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// Which call.
+    /// Number of the call.
     pub call: u64,
-    /// Which command, by its number in [`ToolCommand`].
+    /// Number of the command.
     pub command: u64,
-    /// Its exit code; absent when a signal ended it.
+    /// Exit code; absent if a signal ended it.
     pub code: Option<i32>,
-    /// The lines it wrote.
+    /// Lines on standard output.
     pub stdout: Vec<String>,
-    /// Likewise, on standard error.
+    /// Lines on standard error.
     pub stderr: Vec<String>,
     /// Why it could not run.
     pub problem: Option<String>,
 }
 
-/// `known_tools`: all tools that there are, wherever they come from.
+/// `known_tools`: all tools, from all sources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KnownTools {
     /// Sorted by name.
@@ -127,9 +127,9 @@ pub struct KnownTools {
 /// One of [`KnownTools`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KnownTool {
-    /// What the model calls.
+    /// Its name.
     pub name: String,
-    /// Where it comes from.
+    /// Its source.
     pub source: String,
     /// The beginning of its description.
     pub about: String,
@@ -140,41 +140,41 @@ pub struct KnownTool {
 pub struct ToolCall {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// Comes back in [`ToolReturned`].
+    /// Number of the call, which [`ToolReturned`] repeats.
     pub call: u64,
-    /// Its id from [`RegisteredTools`].
+    /// Id of the function from [`RegisteredTools`].
     pub function: u64,
-    /// Whether it calls back, if it said so.
+    /// True if it calls back; absent if it does not say.
     #[serde(rename = "async")]
     pub is_async: Option<bool>,
     /// The tool's name.
     pub tool: String,
     /// The arguments.
     pub input: Value,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: String,
     /// The chat's file, or empty.
     pub path: String,
-    /// Seconds that a call may take by default.
+    /// Default timeout, in seconds.
     pub timeout: f64,
-    /// What it may do to the machine; absent when nothing is held.
+    /// Limits of its commands; absent without a sandbox.
     pub sandbox: Option<Held>,
 }
 
-/// What a call may do to the machine.
+/// The sandbox of a call's commands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Held {
-    /// Folders below which files may be written.
+    /// Folders in which files may be written.
     pub writable: Vec<String>,
-    /// What stands before the words of a command.
+    /// Words before those of a command.
     pub prefix: Vec<String>,
     /// Why no command may run.
     pub problem: Option<String>,
 }
 
-/// `tool_stop`: nobody waits for a call any more.
+/// `tool_stop`: stop a call whose result is no longer needed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolStop {
-    /// Which, by its number in [`ToolCall`].
+    /// Number of the call.
     pub call: u64,
 }

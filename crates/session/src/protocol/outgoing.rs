@@ -1,5 +1,5 @@
-//! What the host says. The name that a message is sent under stands first in its
-//! description.
+//! Messages from the host to the plugin. The first word of each doc comment is the name
+//! of the message.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{BufferId, WindowId};
 use crate::usage::Sums;
 
-/// `welcome`: who answers.
+/// `welcome`: the answer to `hello`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Welcome {
     /// See [`VERSION`].
@@ -19,50 +19,50 @@ pub struct Welcome {
 /// One of the changes of a [`BufferEdit`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// First line that goes.
+    /// First line that is replaced.
     pub first: usize,
-    /// Line behind the last that goes.
+    /// Line after the last that is replaced.
     pub last: usize,
-    /// The lines that come.
+    /// The new lines.
     pub lines: Vec<String>,
 }
 
 /// `apply`: change the text, all or nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BufferEdit {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Comes back in [`Applied`].
+    /// Number of the edit, which [`Applied`] repeats.
     pub edit: u64,
-    /// The text that the changes were computed for.
+    /// Sequence number of the text that the changes were computed for.
     pub seq: u64,
     /// Sorted and disjoint.
     pub changes: Vec<Change>,
-    /// Where an answer will grow, in the text that they make.
+    /// Where an answer will grow, in the changed text.
     pub anchor: Option<Anchor>,
-    /// Whether it continues the undo step of our last change.
+    /// True if it continues the undo step of the host's last change.
     pub join: bool,
-    /// Whether it must be in the swap file at once: what it says is about to be done.
+    /// True if it must be in the swap file at once, because an approved call starts next.
     pub keep: bool,
-    /// Whether the user may change the text again with it: the last result and the
-    /// end of the lock are seen together.
+    /// True if it unlocks the text: the last result and the end of the lock are drawn
+    /// together.
     pub unlock: bool,
 }
 
-/// `append`: insert text at an anchor, which moves behind it.
+/// `append`: insert text at an anchor, which moves to the end of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnswerChunk {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Comes back in [`Applied`].
+    /// Number of the edit, which [`Applied`] repeats.
     pub edit: u64,
-    /// Which anchor.
+    /// Number of the anchor.
     pub anchor: u64,
-    /// What must stand before the anchor.
+    /// The text that must be before the anchor.
     pub expect: Option<Expect>,
     /// The first continues the anchor's line.
     pub lines: Vec<String>,
-    /// Whether it continues the undo step of our last change.
+    /// True if it continues the undo step of the host's last change.
     pub join: bool,
 }
 
@@ -75,10 +75,10 @@ pub struct Expect {
     pub tail: String,
 }
 
-/// Where a text will grow.
+/// A position where text will grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Anchor {
-    /// Which anchor.
+    /// Number of the anchor.
     pub anchor: u64,
     /// Its line.
     pub line: usize,
@@ -86,62 +86,62 @@ pub struct Anchor {
     pub column: usize,
 }
 
-/// `release_anchor`: nothing grows there any more.
+/// `release_anchor`: no more text will be inserted there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReleaseAnchor {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Which anchor.
+    /// Number of the anchor.
     pub anchor: u64,
 }
 
-/// `lock`: whether the user may change the text.
+/// `lock`: lock or unlock the text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lock {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Whether it is locked.
+    /// True if the user cannot change the text.
     pub locked: bool,
 }
 
 /// `taken`: whether another program works on the chat's file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Taken {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Whether one does.
+    /// True if another program does.
     pub elsewhere: bool,
 }
 
-/// `cursor`: move it, in one window, if that is at the end of the chat.
+/// `cursor`: move the cursor of a window that is at the end of the chat.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cursor {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
     /// The line.
     pub line: usize,
     /// The byte column.
     pub column: usize,
-    /// Which window.
+    /// The window.
     pub window: Option<WindowId>,
-    /// Whether to go into Insert mode.
+    /// True to start Insert mode.
     pub insert: bool,
-    /// Whether it is the direct answer to a key. Then a cursor that has not left the
-    /// key's line is moved too.
+    /// True if it answers a key directly. Then a cursor that is still on the key's line
+    /// moves too.
     pub asked: bool,
     /// A cursor on this line or below counts as one at the end.
     pub from: Option<usize>,
-    /// A line below that must be seen as well.
+    /// A line below that must be visible too.
     pub to: Option<usize>,
 }
 
 /// `notify`: a message to the user.
 #[derive(Debug, Serialize)]
 pub struct Notify<'a> {
-    /// The chat that it concerns, if it concerns one.
+    /// The chat's buffer, if it concerns one chat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferId>,
-    /// `info`, `warn` or `error`.
+    /// `info`, `warn`, or `error`.
     pub level: &'static str,
     /// Full sentences.
     pub message: &'a str,
@@ -152,20 +152,20 @@ pub struct Notify<'a> {
 pub struct UserEvent<'a> {
     /// The autocommand's pattern.
     pub name: &'a str,
-    /// What it gets as `data`.
+    /// Its `data`.
     pub data: Value,
 }
 
-/// `choices`: what `:Flemma switch` and `:Flemma run` take.
+/// `choices`: completions of `:Flemma switch` and `:Flemma run`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choices {
-    /// Whether the user is asked what to switch to.
+    /// True if the user is asked what to switch to.
     pub ask: bool,
-    /// Whether the choice is for every chat and not for the current one.
+    /// True if the choice is for all chats, not for the current one.
     pub all: bool,
-    /// What can be switched to, presets first.
+    /// Presets, then providers.
     pub items: Vec<Choice>,
-    /// Folders of commands; one that is not absolute is in the working directory.
+    /// Folders of commands; relative ones are in the working directory.
     pub commands: Vec<String>,
 }
 
@@ -174,20 +174,20 @@ pub struct Choices {
 pub struct Choice {
     /// Its name.
     pub name: String,
-    /// The models that are known of it; of a preset none.
+    /// Its known models; none for a preset.
     pub models: Vec<String>,
-    /// Its parameters, each with `=` and, where there are few, a value.
+    /// Its parameters, each with `=` and, if there are few, a value.
     pub parameters: Vec<String>,
 }
 
-/// `usage`: what an answer took and cost.
+/// `usage`: tokens and cost of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UsageNote {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// What is shown for a moment.
+    /// Lines that are shown for a moment.
     pub lines: Vec<String>,
-    /// For how many seconds; 0 is not at all.
+    /// Seconds that they are shown; 0 for not at all.
     pub seconds: u64,
     /// The request itself.
     pub request: UsageEntry,
@@ -215,7 +215,7 @@ pub struct UsageEntry {
     pub sums: Sums,
 }
 
-/// `check_files`: read open files again that a command may have changed.
+/// `check_files`: reload open files that a command may have changed.
 #[derive(Debug, Serialize)]
 pub struct CheckFiles {}
 
@@ -224,7 +224,7 @@ pub struct CheckFiles {}
 pub struct Report {
     /// The window's name.
     pub title: &'static str,
-    /// What it shows.
+    /// The lines.
     pub lines: Vec<String>,
 }
 
@@ -235,6 +235,6 @@ pub struct Open {
     pub name: String,
     /// Its text.
     pub lines: Vec<String>,
-    /// Whether Ctrl-] is pressed in it at once.
+    /// True if Ctrl-] is pressed in it at once.
     pub advance: bool,
 }

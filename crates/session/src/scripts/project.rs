@@ -1,4 +1,4 @@
-//! The tools of a project: where they are, and whether the user agreed to them.
+//! The tools of a project: where they are, and whether the user trusts them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use tools::{ScriptFolder, ScriptRoot, digest};
 use crate::state_dir;
 use crate::trust::Trust;
 
-/// Where a project keeps its tools.
+/// Folder of a project's tools.
 const FOLDER: &str = ".flemma/tools";
 
-/// What the user said about the tools of a project.
+/// Whether the user trusts the tools of a project; each with the folder's digest.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// They agreed to what stands there, which has this digest.
+    /// The user trusts the folder as it is.
     Trusted(String),
-    /// They agreed to something else that stood there.
+    /// The user trusted the folder before it changed.
     Changed(String),
-    /// Nothing.
+    /// The user never trusted it.
     New(String),
 }
 
-/// The folder of tools of the project that `folder` is in: the nearest one upwards,
+/// Returns the tool folder of the project that `folder` is in: the nearest one upwards,
 /// below the home folder.
 pub fn project_of(folder: &Path) -> Option<PathBuf> {
     let home = std::env::home_dir();
@@ -31,11 +31,11 @@ pub fn project_of(folder: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// What the user said about a folder of tools. Blocking.
+/// Returns whether the user trusts a folder of tools. Blocking.
 ///
 /// # Errors
 ///
-/// It cannot be told what is in it.
+/// The folder cannot be read.
 pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
     let digest = digest(root).map_err(|error| {
         format!(
@@ -50,7 +50,7 @@ pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
     })
 }
 
-/// What is in a folder of tools now.
+/// Scans a folder of tools.
 fn looked_at(root: &Path) -> ScriptFolder {
     let mut folder = ScriptFolder::new(ScriptRoot {
         root: root.to_owned(),
@@ -61,7 +61,7 @@ fn looked_at(root: &Path) -> ScriptFolder {
     folder
 }
 
-/// The tools in a folder, a line each. Nothing of them runs.
+/// Returns the tools in a folder, one line each. Runs none of them.
 pub fn lines(root: &Path) -> Vec<String> {
     let folder = looked_at(root);
     let tools = folder.tools();
@@ -73,7 +73,7 @@ pub fn lines(root: &Path) -> Vec<String> {
     lines
 }
 
-/// What is said about tools that nobody agreed to.
+/// Returns a message about tools that the user does not trust.
 pub fn remark(root: &Path, standing: &Standing) -> String {
     let what = match standing {
         Standing::Changed(_) => "has changed since you agreed to its tools",
@@ -86,11 +86,11 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
     )
 }
 
-/// Remembers that the user agrees to a folder of tools as it stands; what that means.
+/// Stores that the user trusts a folder of tools as it is. Returns what that means.
 ///
 /// # Errors
 ///
-/// It cannot be told what is in it, or nothing can be remembered.
+/// The folder cannot be read, or the trust store cannot be written.
 pub fn agree(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
@@ -107,11 +107,11 @@ pub fn agree(root: &Path) -> Result<String, String> {
     ))
 }
 
-/// Takes that back; what that means.
+/// Stores that the user no longer trusts the folder. Returns what that means.
 ///
 /// # Errors
 ///
-/// Nothing can be remembered.
+/// The trust store cannot be written.
 pub fn disagree(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
     let was = trust.revoke_folder(root).map_err(kept_no_trust)?;

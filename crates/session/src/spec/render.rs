@@ -1,9 +1,8 @@
-//! Fills in a template: minijinja's language, in which `{{.name}}` is accepted for
-//! `{{ name }}`.
+//! Renders templates in minijinja's language, which also accepts `{{.name}}`.
 //!
-//! An argument is data. What would be an expression or a file reference in the chat with
-//! its help, whatever stands next to it, becomes a variable of the chat whose value is
-//! that text. So it is sent as it was given.
+//! An argument is data. If it would be an expression or a file reference in the chat, alone
+//! or with the text beside it, it becomes a variable of the chat whose value is that text.
+//! So it is sent as it was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,8 +13,8 @@ use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 /// Steps that a template may take; the examples take some hundred.
 const FUEL: u64 = 1_000_000;
 
-/// Stand around what a template's expressions print: noncharacters, which no text that is
-/// exchanged may hold.
+/// Delimiters of what a template's expressions print: noncharacters, which no exchanged
+/// text may contain.
 const OPEN: char = '\u{fdd0}';
 const CLOSE: char = '\u{fdd1}';
 
@@ -91,8 +90,7 @@ impl Filled {
         }
     }
 
-    /// Makes every argument a variable that stands where a variable is read, which is not
-    /// in code.
+    /// Makes every argument a variable where variables are evaluated, which is not in code.
     fn hide_all(&mut self, segments: &mut [Segment]) {
         for at in 0..segments.len() {
             let Segment::Argument(value) = &segments[at] else {

@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Returns true if a key may start work on the chat. Otherwise it is tried again, or
-    /// the user is told why not.
+    /// the user gets a message.
     pub(crate) fn may_work(&mut self, command: &Command) -> bool {
         let Err(holder) = self.take_lease() else {
             self.disk.lock.tries = 0;
