@@ -86,6 +86,19 @@ fn check(answer: &str, expected: &str) {
 }
 
 #[test]
+fn words_arrive_before_their_line_ends_unless_they_may_begin_a_call() {
+    for (piece, expected) in [("Hello wor", "Hello wor"), ("<tool", ""), ("```x", "")] {
+        let mut reader = TextCalls::new(tools());
+        let events = reader.read(vec![StreamEvent::Text(piece.to_owned())]);
+        let texts = events.iter().filter_map(|event| match event {
+            StreamEvent::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        assert_eq!(texts.collect::<String>(), expected, "{piece:?}");
+    }
+}
+
+#[test]
 fn a_call_in_json_is_a_call() {
     check(
         "I look.\n<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\", \"timeout\": 3.0}}\n</tool_call>",

@@ -325,3 +325,12 @@ fn what_openrouter_sends_of_thinking_is_kept_as_it_came() {
         "cut before it was whole"
     );
 }
+
+#[test]
+fn thinking_that_only_its_details_carry_is_shown() {
+    let delta = json!({"reasoning_details": [{"type": "reasoning.text", "text": "Let me."}]});
+    let chunk = json!({"choices": [{"index": 0, "delta": delta}]});
+    let mut decoder = Decoder::new(Protocol::ChatCompletions);
+    let events = decoder.push(format!("data: {chunk}\n\n").as_bytes());
+    assert_eq!(events, [StreamEvent::Thinking("Let me.".to_owned())]);
+}

@@ -125,6 +125,12 @@ fn each_server_is_asked_to_think_in_its_own_words() {
             json!({"reasoning": {"effort": "none"}}),
         ),
         (
+            "openrouter",
+            "a/b",
+            Some(Thinking::Budget(0)),
+            json!({"reasoning": {"effort": "none"}}),
+        ),
+        (
             "deepseek",
             "deepseek-v4-pro",
             max,
