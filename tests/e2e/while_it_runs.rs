@@ -196,8 +196,10 @@ fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
     editor.lua("require('flemma.buffer').command('resolve')", json!([]));
     editor.keys("<Esc>");
     editor.wait_text("```\nsecond\n```");
+    editor.wait_for("the first result", |editor| {
+        result(editor, "toolu_1").contains("\n30\n")
+    });
     assert!(result(&editor, "toolu_3").contains("status=pending"));
-    assert!(result(&editor, "toolu_1").contains("\n30\n"));
 }
 
 #[test]
