@@ -15,7 +15,7 @@ use chat::{escape, references, say};
 pub(crate) struct Conversation {
     text: Text,
     /// Number of messages already reported to the program.
-    told: usize,
+    reported: usize,
 }
 
 impl Conversation {
@@ -73,19 +73,19 @@ impl Conversation {
     }
 
     /// Returns the messages of a request that were not reported before.
-    pub(crate) fn tell(&mut self, prompt: &Prompt) -> Vec<PromptMessage> {
-        let new = prompt.messages.get(self.told..).unwrap_or_default();
-        self.told = prompt.messages.len();
+    pub(crate) fn new_messages(&mut self, prompt: &Prompt) -> Vec<PromptMessage> {
+        let new = prompt.messages.get(self.reported..).unwrap_or_default();
+        self.reported = prompt.messages.len();
         new.to_vec()
     }
 
     /// Returns the answer just written, as a message. Leaves out what follows it in the
     /// request: placeholder results, because its calls have none yet.
-    pub(crate) fn tell_answer(&mut self) -> Option<PromptMessage> {
+    pub(crate) fn new_answer(&mut self) -> Option<PromptMessage> {
         let mut prompt = self.prompt(&[]);
         let is_answer = |message: &PromptMessage| message.role == PromptRole::Assistant;
         let at = prompt.messages.iter().rposition(is_answer)?;
-        self.told = at + 1;
+        self.reported = at + 1;
         Some(prompt.messages.swap_remove(at))
     }
 }

@@ -91,35 +91,30 @@ async fn answer(
     asker: &dyn Asker,
 ) -> Result<(), Problem> {
     let patience = parameters.patience;
-    let ca_file = endpoint.ca_file.as_deref();
-    let client = client(&endpoint.base_url, ca_file, patience.connect)?;
+    let client = client(
+        &endpoint.base_url,
+        endpoint.ca_file.as_deref(),
+        patience.connect,
+    )?;
     if parameters.model.is_empty() {
         let key = endpoint.api_key.as_ref();
         let first = first_model(&client, &endpoint.base_url, key, patience.connect).await;
         parameters.model = first.unwrap_or_else(|| "default".to_owned());
     }
-    let mut request = Some(provider::encode(&prompt, endpoint, &parameters)?);
-    let mut prompt = Some(prompt);
+    let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
     loop {
-        let tried = try_once(
-            &client,
-            &mut prompt,
-            &mut request,
-            endpoint,
-            patience.idle,
-            events,
-        );
+        let tried = outgoing.try_once(&client, endpoint, patience.idle, events);
         let Err(failed) = tried.await else {
             return Ok(());
         };
-        // `prompt` is gone if the server accepted the key, or if another key was tried.
-        let asked = prompt.take_if(|_| is_refused_key(failed.failure));
-        if let Some(asked) = asked
+        // The prompt is gone if the server accepted the key, or if another key was tried.
+        let refused = outgoing.prompt.take_if(|_| is_refused_key(failed.failure));
+        if let Some(prompt) = refused
             && renew_key(endpoint, asker).await
         {
-            request = Some(provider::encode(&asked, endpoint, &parameters)?);
+            outgoing.request = Outgoing::new(prompt, endpoint, &parameters)?.request;
             continue;
         }
         tries.made += 1;
@@ -128,25 +123,38 @@ async fn answer(
     }
 }
 
-/// Makes one attempt and passes on its events.
-///
-/// Frees `prompt` when the server answers, and `request` at the first word of the answer,
-/// after which nothing is tried again.
-async fn try_once(
-    client: &Client,
-    prompt: &mut Option<Prompt>,
-    request: &mut Option<HttpRequest>,
-    endpoint: &Endpoint,
-    idle: Duration,
-    events: &Events,
-) -> Result<(), attempt::Failed> {
-    let Some(again) = request.as_ref() else {
-        return Ok(());
-    };
-    let response = attempt::make(client, again, endpoint, idle).await?;
-    free(prompt.take());
-    let begins = || free(request.take());
-    attempt::read(response, endpoint, idle, events, begins).await
+/// What is kept for further attempts. Both are as large as the chat.
+struct Outgoing {
+    /// For another key; freed when the server answers.
+    prompt: Option<Prompt>,
+    /// Freed at the first word of the answer, after which nothing is retried.
+    request: Option<HttpRequest>,
+}
+
+impl Outgoing {
+    fn new(prompt: Prompt, endpoint: &Endpoint, parameters: &Parameters) -> Result<Self, Problem> {
+        Ok(Self {
+            request: Some(provider::encode(&prompt, endpoint, parameters)?),
+            prompt: Some(prompt),
+        })
+    }
+
+    /// Makes one attempt and passes on its events.
+    async fn try_once(
+        &mut self,
+        client: &Client,
+        endpoint: &Endpoint,
+        idle: Duration,
+        events: &Events,
+    ) -> Result<(), attempt::Failed> {
+        let Some(request) = self.request.as_ref() else {
+            return Ok(());
+        };
+        let response = attempt::make(client, request, endpoint, idle).await?;
+        free(self.prompt.take());
+        let begins = || free(self.request.take());
+        attempt::read(response, endpoint, idle, events, begins).await
+    }
 }
 
 /// Waits before the next attempt, with a visible countdown.

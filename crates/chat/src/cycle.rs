@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use crate::approval::{Answers, CallKey};
-use crate::document::{Document, Parsed};
+use crate::document::{Document, Parsed, Role};
 use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
@@ -316,13 +316,10 @@ impl Cycle {
         if self.messages.steers() {
             return self.speak(document, options);
         }
-        let last = document
-            .messages
-            .iter()
-            .rposition(|message| message.role == crate::document::Role::Assistant);
-        let calls = last.and_then(|at| document.turn(at)).is_some();
+        let mut messages = document.messages.iter();
+        let last = messages.rposition(|it| it.role == Role::Assistant);
         // A complete answer without calls ends the run of requests.
-        if !calls {
+        if last.and_then(|at| document.turn(at)).is_none() {
             self.run = AutopilotRun::default();
             self.batch = None;
             return self.done(document, options);

@@ -117,32 +117,31 @@ impl Origins {
     ) -> Difference {
         let count = text.line_count();
         let first = lines.start.min(count);
-        let old: Vec<&[u8]> = (first..lines.end.clamp(first, count))
-            .map(|it| text.line(it))
-            .collect();
+        let old = first..lines.end.clamp(first, count);
+        let old: Vec<&[u8]> = old.map(|it| text.line(it)).collect();
         let new: Vec<&[u8]> = new.iter().map(AsRef::as_ref).collect();
         let hunks = hunks(&old, &new);
         let typed = is_typed(&hunks, &old, &new, source);
         self.remember(text, first, &hunks);
         let absolute = |it: &Lines| it.start + first..it.end + first;
-        let mut marks: Vec<Lines> = Vec::new();
-        for (from, to) in &hunks {
-            let is_foreign = !typed || self.is_foreign(&absolute(from));
-            let lines = to.clone().filter(|it| is_foreign && !is_blank(new[*it]));
-            marks.extend(lines.map(|it| it + first..it + first + 1));
-        }
-        for (from, to) in &hunks {
-            let at = to.start + first;
-            self.resize(at..at + from.len(), to.len());
-        }
-        marks.into_iter().for_each(|it| self.mark(it));
-        let hunks = hunks
+        let hunks: Vec<_> = hunks
             .iter()
-            .map(|(from, to)| (absolute(from), absolute(to)));
-        Difference {
-            hunks: hunks.collect(),
-            typed,
+            .map(|(from, to)| (absolute(from), absolute(to)))
+            .collect();
+        let mut marks: Vec<usize> = Vec::new();
+        for (from, to) in &hunks {
+            let is_foreign = !typed || self.is_foreign(from);
+            marks.extend(
+                to.clone()
+                    .filter(|it| is_foreign && !is_blank(new[*it - first])),
+            );
         }
+        // Only now, because the marks above are looked up at the old line numbers.
+        for (from, to) in &hunks {
+            self.resize(to.start..to.start + from.len(), to.len());
+        }
+        marks.into_iter().for_each(|it| self.mark(it..it + 1));
+        Difference { hunks, typed }
     }
 
     fn remember(&mut self, text: &Text, first: usize, hunks: &[(Lines, Lines)]) {

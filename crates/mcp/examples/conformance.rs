@@ -93,6 +93,15 @@ impl Elicitation for Content {
     }
 }
 
+fn caller() -> Caller {
+    Caller {
+        progress: Progress::default(),
+        elicitation: Arc::new(Content),
+        cancel: CancellationToken::new(),
+        limit: Duration::from_secs(20),
+    }
+}
+
 /// Meets a server and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -119,13 +128,7 @@ async fn client(url: String) -> Result<(), String> {
         let Value::Object(arguments) = arguments else {
             continue;
         };
-        let caller = Caller {
-            progress: Progress::default(),
-            elicitation: Arc::new(Content),
-            cancel: CancellationToken::new(),
-            limit: Duration::from_secs(20),
-        };
-        match server.call(&tool.name, arguments, &caller).await {
+        match server.call(&tool.name, arguments, &caller()).await {
             Called::Answered { text, .. } => eprintln!("{}: {text}", tool.name),
             other => return Err(format!("{}: {other:?}", tool.name)),
         }

@@ -212,27 +212,18 @@ impl Connection {
     ) -> Called {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
-            let result = match self.try_call(params.clone(), caller, questions).await {
-                Ok(CallReply::Result(result)) => result,
-                Ok(CallReply::Visit(addresses)) => {
-                    let went = visits::ask(&self.peer, &addresses, questions);
-                    tokio::select! {
-                        () = caller.cancel.cancelled() => return Called::Cancelled,
-                        went = went => match went {
-                            Ok(()) => continue,
-                            Err(why) => return Called::Failed(why),
-                        },
-                    }
+            let reply = match self.try_call(params.clone(), caller, questions).await {
+                // Anything else is final.
+                Ok(CallReply::Result(result)) if result["resultType"] != "input_required" => {
+                    return answered(&result);
                 }
+                Ok(reply) => reply,
                 Err(called) => return called,
             };
-            // Anything else is final.
-            if result["resultType"] != "input_required" {
-                return answered(&result);
-            }
+            let next = self.next_round(reply, params, questions);
             params = tokio::select! {
                 () = caller.cancel.cancelled() => return Called::Cancelled,
-                next = self.answer(&result, params, questions) => match next {
+                next = next => match next {
                     Ok(next) => next,
                     Err(why) => return Called::Failed(why),
                 },
@@ -294,6 +285,22 @@ impl Connection {
             self.running.cancellation_token().cancel();
         }
         Err(called)
+    }
+
+    /// Does what the server requests, and returns the parameters of the next round.
+    async fn next_round(
+        &self,
+        reply: CallReply,
+        params: CallToolRequestParams,
+        questions: &Questions,
+    ) -> Result<CallToolRequestParams, String> {
+        match reply {
+            CallReply::Visit(addresses) => {
+                visits::ask(&self.peer, &addresses, questions).await?;
+                Ok(params)
+            }
+            CallReply::Result(result) => self.answer(&result, params, questions).await,
+        }
     }
 
     /// Returns the parameters of the next round, with the user's answers.

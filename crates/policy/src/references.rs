@@ -62,15 +62,7 @@ pub fn resolve(
                 code,
                 line,
                 written,
-            } => match evaluate(code) {
-                Ok(Expansion::Text(text)) => resolver.text(&text),
-                Ok(Expansion::Include(include)) => resolver.include(&include, *line, written),
-                Err(reason) => resolver.troubles.push(Trouble {
-                    line: *line,
-                    what: What::Expression,
-                    message: format!("{written}: {reason}"),
-                }),
-            },
+            } => resolver.expression(evaluate(code), *line, written),
             Piece::File {
                 path,
                 mime,
@@ -106,6 +98,18 @@ impl Resolver<'_> {
             name: written.to_owned(),
             content,
         }));
+    }
+
+    fn expression(&mut self, value: Result<Expansion, String>, line: usize, written: &str) {
+        match value {
+            Ok(Expansion::Text(text)) => self.text(&text),
+            Ok(Expansion::Include(include)) => self.include(&include, line, written),
+            Err(reason) => self.troubles.push(Trouble {
+                line,
+                what: What::Expression,
+                message: format!("{written}: {reason}"),
+            }),
+        }
     }
 
     /// `include(path)`: its text stands where the expression did; anything else is

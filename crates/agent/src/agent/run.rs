@@ -37,7 +37,7 @@ pub struct Run<'a> {
     /// Events that the cycle has not handled yet.
     waiting: VecDeque<cycle::Event>,
     /// Events that the program has not read yet.
-    told: VecDeque<Event>,
+    events: VecDeque<Event>,
     request: Option<Open>,
     /// Number of requests in this run.
     requests: u32,
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             target: None,
             offered,
             waiting: VecDeque::new(),
-            told: VecDeque::new(),
+            events: VecDeque::new(),
             request: None,
             requests: 0,
             running: HashMap::new(),
@@ -96,14 +96,14 @@ impl<'a> Run<'a> {
     /// tokio runtime.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.told.pop_front() {
+            if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
             if self.finished {
                 return None;
             }
             self.go_on();
-            if !self.told.is_empty() {
+            if !self.events.is_empty() {
                 continue;
             }
             if self.is_over() {
@@ -157,9 +157,9 @@ impl<'a> Run<'a> {
     fn handle(&mut self, input: Input) {
         match input {
             Input::Stream(number, events) => self.stream(number, events),
-            Input::Waiting(number, text) if self.is_open(number) => self.tell(Event::Waiting(text)),
+            Input::Waiting(number, text) if self.is_open(number) => self.emit(Event::Waiting(text)),
             Input::Waiting(..) => {}
-            Input::Output(id, text) => self.tell(Event::ToolOutput { id, text }),
+            Input::Output(id, text) => self.emit(Event::ToolOutput { id, text }),
             Input::Ended(call, ran) => self.call_ended(call, ran),
             Input::Decided(call, may_run) => self.call_decided(call, may_run),
             Input::Steer(words) => self.waiting.push_back(cycle::Event::Steer(words)),
@@ -168,8 +168,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        self.told.push_back(event);
+    fn emit(&mut self, event: Event) {
+        self.events.push_back(event);
     }
 
     /// Handles events until the run has to wait.
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
             let document = self.agent.conversation.document();
             let effects = cycle::step(&mut self.agent.cycle, event, &document, &self.options);
             effects.into_iter().for_each(|effect| self.perform(effect));
-            self.tell_refused();
+            self.emit_refused();
         }
     }
 
@@ -205,10 +205,10 @@ impl<'a> Run<'a> {
 
     /// Reports why calls did not run, once their results are in the conversation. Cancelled
     /// calls that were running report their own end.
-    fn tell_refused(&mut self) {
+    fn emit_refused(&mut self) {
         for call in std::mem::take(&mut self.refused) {
             match self.agent.conversation.result(&call.id) {
-                Some(why) => self.tell(Event::ToolNotRun {
+                Some(why) => self.emit(Event::ToolNotRun {
                     id: call.id,
                     name: call.name,
                     why,
@@ -239,8 +239,8 @@ impl<'a> Run<'a> {
     fn finish(&mut self) {
         self.finished = true;
         let prompt = self.agent.conversation.prompt(&[]);
-        let messages = self.agent.conversation.tell(&prompt);
-        self.told.extend(messages.into_iter().map(Event::Message));
+        let messages = self.agent.conversation.new_messages(&prompt);
+        self.events.extend(messages.into_iter().map(Event::Message));
         let says_last = prompt.messages.last().map(|it| it.role);
         let ended = if let Some(problem) = self.problem.take() {
             Ended::Failed(problem)
@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
             Ended::Cancelled
         } else if self.agent.cycle.reached_limit() {
             let requests = self.agent.cycle.turns();
-            self.tell(Event::TurnLimit { requests });
+            self.emit(Event::TurnLimit { requests });
             Ended::TurnLimit
         } else if self.agent.cycle.is_stuck() {
             let what = "The model made the same call with the same error in 3 requests, so it was not asked again.";
@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
         } else {
             Ended::Done
         };
-        self.tell(Event::Finished(ended));
+        self.emit(Event::Finished(ended));
     }
 }
 

@@ -53,44 +53,34 @@ pub(super) async fn read(
     events: &Events,
     begins: impl FnOnce(),
 ) -> Result<(), Failed> {
-    let mut answer = IncomingAnswer {
-        endpoint,
-        events,
-        begun: false,
-    };
+    let mut answer = IncomingAnswer::new(endpoint, events);
     let mut begins = Some(begins);
     let mut decoder = Decoder::of(endpoint);
     let mut bytes = response.bytes_stream();
-    let mut broke = false;
     let mut silence = Silence::starts(idle);
-    loop {
+    let broke = loop {
         let Ok(chunk) = timeout_at(silence.end, bytes.next()).await else {
             return answer.silent(&silence);
         };
-        let batch = match chunk {
-            Some(Ok(chunk)) => {
-                let batch = decoder.push(&chunk);
-                silence.hears(&chunk, decoder.take_growth());
-                batch
-            }
+        let chunk = match chunk {
+            Some(Ok(chunk)) => chunk,
             // Not an error yet: the decoder may already have a complete answer.
             Some(Err(error)) => {
                 tracing::info!(%error, "the connection broke");
-                broke = true;
-                break;
+                break true;
             }
-            None => break,
+            None => break false,
         };
-        let transient = decoder.failed_transiently();
-        if answer.pass_on(batch, transient)? {
+        let batch = decoder.push(&chunk);
+        silence.hears(&chunk, decoder.take_growth());
+        if answer.pass_on(batch, decoder.failed_transiently())? {
             return Ok(());
         }
         if let Some(begins) = begins.take_if(|_| answer.begun) {
             begins();
         }
-    }
-    answer.pass_on(decoder.finish(), broke)?;
-    Ok(())
+    };
+    answer.pass_on(decoder.finish(), broke).map(drop)
 }
 
 /// Idle timer of an answer. Pings and single bytes don't reset it; events that extend the
@@ -137,7 +127,15 @@ struct IncomingAnswer<'a> {
     begun: bool,
 }
 
-impl IncomingAnswer<'_> {
+impl<'a> IncomingAnswer<'a> {
+    fn new(endpoint: &'a Endpoint, events: &'a Events) -> Self {
+        Self {
+            endpoint,
+            events,
+            begun: false,
+        }
+    }
+
     /// Forwards events and returns true if the stream is over or its receiver is gone. An
     /// error before the first word is returned instead of forwarded; `transient` says
     /// whether a retry may help.

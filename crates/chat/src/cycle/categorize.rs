@@ -36,10 +36,7 @@ impl Cycle {
         match decision {
             Decision::Deny => {
                 let why = options.chain.reason(&by, &meant);
-                let content = classify::denied(why);
-                let block = write::tool_result(candidate.key.id.as_str(), &content, true);
-                plan.rule(candidate.key, Ruling::Denied, &by, None);
-                Some(block)
+                Some(deny(candidate.key, &by, why, plan))
             }
             _ if candidate.by_user => self.run_chosen(candidate, options, plan),
             Decision::RequireApproval => Some(wait(candidate.key, &by, None, plan)),
@@ -105,6 +102,12 @@ impl Cycle {
 }
 
 /// Returns the placeholder of a pending call.
+fn deny(key: CallKey, by: &str, why: Option<String>, plan: &mut Plan) -> BlockLines {
+    let block = write::tool_result(key.id.as_str(), &classify::denied(why), true);
+    plan.rule(key, Ruling::Denied, by, None);
+    block
+}
+
 fn wait(key: CallKey, by: &str, reason: Option<&'static str>, plan: &mut Plan) -> BlockLines {
     let block = write::placeholder(key.id.as_str(), Status::Pending, "");
     plan.rule(key, Ruling::Waits, by, reason);

@@ -96,13 +96,7 @@ impl Cycle {
             && let Some(tool) = stuck::repeated_failure(document, self.run.turns)
         {
             self.stuck = true;
-            return self.stop(
-                format!(
-                    "Autopilot stopped: the same call of {tool} failed with the same error in 3 requests. Write what \
-                     the model should do instead, or press Ctrl-] to send the error again."
-                ),
-                document,
-            );
+            return self.stop(stuck::message(&tool), document);
         }
         self.send(document, options)
     }

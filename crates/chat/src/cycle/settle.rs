@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::classify::{self, CallEnd, CallState};
 use super::decided::{CHAT, CYCLE, REFUSED};
 use super::plan::{Candidate, Plan};
@@ -43,15 +45,14 @@ impl Cycle {
             effects.extend(plan.notices);
             return effects;
         }
+        effects.extend(plan.notices);
         // Queued messages must be below all results, so they come after the edits.
         let said = self.say(document);
         if !said.is_empty() {
-            effects.extend(plan.notices);
             effects.extend(said);
             return effects;
         }
         self.enqueue(plan.ready);
-        effects.extend(plan.notices);
         effects.extend(self.start(document, options));
         effects.extend(self.show(document, options));
         if self.running.is_empty() && self.queue.is_empty() {
@@ -222,23 +223,41 @@ impl Cycle {
             }
             _ => return None,
         };
-        let candidate = |input, words| Candidate {
-            key: key.clone(),
+        let state = classify::classify(document, turn, call, options);
+        let candidate = Candidate {
+            key,
             call: *call,
-            input,
-            words,
+            input: Value::Null,
+            words: String::new(),
             by_user,
         };
-        match classify::classify(document, turn, call, options) {
+        self.plan_state(state, candidate, document, options, plan)
+    }
+
+    /// Like [`Self::plan_call`], for a call that the batch is about.
+    fn plan_state(
+        &self,
+        state: CallState,
+        candidate: Candidate<'_>,
+        document: &Document<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        match state {
             CallState::Answered => None,
-            CallState::Ends(end) => Some(self.end(key, end, plan)),
+            CallState::Ends(end) => Some(self.end(candidate.key, end, plan)),
             CallState::New(_) | CallState::Waits(..) if self.skips() => {
-                Some(messages::skip(key, plan))
+                Some(messages::skip(candidate.key, plan))
             }
-            CallState::New(input) => self.plan_new(candidate(input, String::new()), options, plan),
+            CallState::New(input) => self.plan_new(Candidate { input, ..candidate }, options, plan),
             CallState::Waits(status, input) => {
-                let words = placeholder_words(document, call);
-                self.plan_waiting(status, candidate(input, words), options, plan)
+                let words = placeholder_words(document, &candidate.call);
+                let candidate = Candidate {
+                    input,
+                    words,
+                    ..candidate
+                };
+                self.plan_waiting(status, candidate, options, plan)
             }
         }
     }

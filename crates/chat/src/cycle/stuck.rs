@@ -46,6 +46,14 @@ impl Attempt {
     }
 }
 
+/// Returns the message that autopilot stopped at a loop.
+pub(super) fn message(tool: &str) -> String {
+    format!(
+        "Autopilot stopped: the same call of {tool} failed with the same error in 3 requests. Write what \
+         the model should do instead, or press Ctrl-] to send the error again."
+    )
+}
+
 /// Returns the tool whose call kept failing in the same way while no other call brought
 /// anything new. `turns` is the number of requests since the user's last.
 pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {

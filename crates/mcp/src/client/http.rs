@@ -14,8 +14,8 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcError,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
@@ -231,6 +231,15 @@ impl MendingClient {
         if sent.id.is_none() && response.content_length() == Some(0) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
+        self.answer(response, sent).await
+    }
+
+    /// Reads the body of a successful response by its content type.
+    async fn answer(
+        &self,
+        response: Response,
+        sent: &Sent,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
         let session = session(&response);
         match kind(&response) {
             Some(kind) if kind.starts_with(EVENTS) => {
@@ -265,6 +274,19 @@ fn json_answer(id: RequestId, body: &[u8]) -> Result<ServerJsonRpcMessage, Failu
     Ok(answer_to(id, message))
 }
 
+/// Returns the text of an error body, and the error if it is a JSON-RPC message.
+fn error_of(body: &[u8]) -> (String, Option<JsonRpcError>) {
+    let text = match mend::line(body.trim_ascii()) {
+        Line::Mended(text) => text,
+        _ => String::from_utf8_lossy(body).into_owned(),
+    };
+    let error = match serde_json::from_str(&text) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
+        _ => None,
+    };
+    (text, error)
+}
+
 /// Reads an error response.
 async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostResponse, Failure> {
     let status = response.status();
@@ -278,22 +300,15 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
     }
     let session = session(&response);
     let body = body(response, REFUSAL).await.unwrap_or_default();
-    let text = match mend::line(body.trim_ascii()) {
-        Line::Mended(text) => text,
-        _ => String::from_utf8_lossy(&body).into_owned(),
-    };
-    let said = match serde_json::from_str(&text) {
-        Ok(ServerJsonRpcMessage::Error(said)) => Some(said),
-        _ => None,
-    };
+    let (text, said) = error_of(&body);
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     // The server supports only the older handshake, which the SDK tries next if it gets an
     // error with the request's ID. Not all servers send the ID.
     if sent.asks_for_versions && !sent.in_session && status.is_client_error() && !is_login {
-        let error = said.map_or_else(
-            || ErrorData::invalid_request(format!("HTTP {status}: {text}"), None),
-            |said| said.error,
-        );
+        let error = match said {
+            Some(said) => said.error,
+            None => ErrorData::invalid_request(format!("HTTP {status}: {text}"), None),
+        };
         let message = ServerJsonRpcMessage::error(error, sent.id.clone());
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
@@ -301,13 +316,10 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
         let message = ServerJsonRpcMessage::error(said.error, sent.id.clone().or(said.id));
         return Ok(StreamableHttpPostResponse::Json(message, session));
     }
-    Err(match busy {
-        Some(error) => error.into(),
-        None => {
-            let said = format!("HTTP {status}: {text}");
-            StreamableHttpError::UnexpectedServerResponse(said.into())
-        }
-    })
+    Err(busy.map_or_else(
+        || StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()),
+        Into::into,
+    ))
 }
 
 fn with_headers(

@@ -180,15 +180,7 @@ impl UserData for ListNode {
                 },
             );
         }
-        for (operator, operation) in [
-            (MetaMethod::Add, Operation::Append),
-            (MetaMethod::Sub, Operation::Remove),
-            (MetaMethod::Pow, Operation::Prepend),
-        ] {
-            methods.add_meta_method(operator, move |lua, this, names: LuaValue| {
-                this.changed(lua, operation, names)
-            });
-        }
+        add_operators(methods);
         methods.add_method("get", |lua, this, ()| Ok(located(lua, this.value())?.names));
         methods.add_meta_method(MetaMethod::Len, |lua, this, ()| {
             Ok(located(lua, this.value())?.names.len())
@@ -202,6 +194,18 @@ impl UserData for ListNode {
                 this.options.assign(lua, this.which.path(), &name, &value)
             },
         );
+    }
+}
+
+fn add_operators<M: UserDataMethods<ListNode>>(methods: &mut M) {
+    for (operator, operation) in [
+        (MetaMethod::Add, Operation::Append),
+        (MetaMethod::Sub, Operation::Remove),
+        (MetaMethod::Pow, Operation::Prepend),
+    ] {
+        methods.add_meta_method(operator, move |lua, this, names: LuaValue| {
+            this.changed(lua, operation, names)
+        });
     }
 }
 

@@ -227,12 +227,16 @@ impl Options {
                 list.change(Operation::Set, &name_list(path, &value)?, &self.known)?;
             }
         }
-        match which {
+        self.set_list(list);
+        self.lines.insert(path.to_owned(), line);
+        Ok(())
+    }
+
+    fn set_list(&mut self, list: List) {
+        match list.which() {
             Which::Tools => self.tools = list,
             Which::AutoApprove => self.auto_approve = Some(list),
         }
-        self.lines.insert(path.to_owned(), line);
-        Ok(())
     }
 
     /// Gives a list its first value.

@@ -96,11 +96,15 @@ impl Settings {
                 problems.missing.push(name.to_owned());
             }
         }
+        self.check_presets(&tools, problems);
         if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
             let path = "tools.http_get.allow";
             let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
             problems.invalid.push(invalid);
         }
+    }
+
+    fn check_presets(&self, tools: &BTreeSet<String>, problems: &mut Problems) {
         for (preset, lists) in &self.tools.presets {
             if !preset.starts_with('$') {
                 let message =
@@ -111,7 +115,7 @@ impl Settings {
             for (list, names) in [("approve", &lists.approve), ("deny", &lists.deny)] {
                 let path = format!("tools.presets.{preset}.{list}");
                 for name in names {
-                    check_name(&path, name, &tools, problems);
+                    check_name(&path, name, tools, problems);
                 }
             }
         }
@@ -188,14 +192,33 @@ impl Settings {
         searching(self.expand(self.approved_names(), &[]), &[])
     }
 
-    /// Who is asked: our own links, less those that the user took away, and what
-    /// was registered. `asking` are the tools that only their own name approves,
-    /// `harmless` those that run unless a rule has an opinion.
+    /// Returns all resolvers: the built-in ones, without those that the user removed, and
+    /// the registered ones. Only its own name approves a tool of `asking`; a tool of
+    /// `harmless` runs unless a rule has an opinion.
     pub(super) fn chain(
         &self,
         asking: BTreeSet<String>,
         harmless: BTreeSet<String>,
     ) -> ResolverChain {
+        let mut links = self.lists(asking);
+        links.extend(self.missing_modules());
+        links.extend(self.command_line());
+        if !harmless.is_empty() {
+            let approve = Source::List(Policy {
+                approve: harmless,
+                ..Policy::default()
+            });
+            links.push(Resolver::new(HARMLESS, HARMLESS_PRIORITY, approve));
+        }
+        // The user can remove any resolver except their own denials of shell commands.
+        let is_removed = |link: &Resolver| self.resolvers.without.contains(&link.name);
+        links.retain(|link| link.name == SHELL || !is_removed(link));
+        links.extend(self.resolvers.items.iter().map(link));
+        ResolverChain::new(links)
+    }
+
+    /// Returns the resolvers that the options define.
+    fn lists(&self, asking: BTreeSet<String>) -> Vec<Resolver> {
         let config = match self.function() {
             Some(function) => Source::Function(Function::auto_approve(function)),
             None => Source::List(self.policy()),
@@ -212,27 +235,19 @@ impl Settings {
                 Source::Unless(Decision::Approve, asking),
             ));
         }
-        // Rules that nobody answers for must not mean that there are none.
+        links
+    }
+
+    /// Returns resolvers for modules that the options name and that are not registered.
+    /// They ask about every call, because an unknown rule might deny it.
+    fn missing_modules(&self) -> impl Iterator<Item = Resolver> {
         let items = &self.resolvers.items;
-        let silent = self
-            .entries()
-            .filter(|name| is_module(name) && !items.iter().any(|item| item.name == **name));
-        links.extend(silent.map(|name| {
+        let is_missing =
+            |name: &&str| is_module(name) && !items.iter().any(|item| item.name == **name);
+        self.entries().filter(is_missing).map(|name| {
             let wait = Source::Always(Decision::RequireApproval);
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
-        }));
-        links.extend(self.command_line());
-        if !harmless.is_empty() {
-            let approve = Source::List(Policy {
-                approve: harmless,
-                ..Policy::default()
-            });
-            links.push(Resolver::new(HARMLESS, HARMLESS_PRIORITY, approve));
-        }
-        let is_taken = |link: &Resolver| self.resolvers.without.contains(&link.name);
-        links.retain(|link| link.name == SHELL || !is_taken(link));
-        links.extend(items.iter().map(link));
-        ResolverChain::new(links)
+        })
     }
 
     /// The resolvers of `--approve` and `--yes`.

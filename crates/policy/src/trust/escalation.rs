@@ -82,22 +82,20 @@ fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let free = !base.tools.require_approval;
     let is_looser = |tool: &&str| !free && ours.decide(tool).is_none();
     let mut looser: Vec<&str> = runs(&theirs).filter(is_looser).collect();
-    // Another name of a tool that is named says nothing new.
+    // An alias adds nothing if its tool is listed too.
     for (alias, name) in tools::aliases() {
         if looser.contains(&name) {
             looser.retain(|it| *it != alias);
         }
     }
-    let more = !theirs.argument_rules.is_empty() && ours.argument_rules.is_empty();
-    let judged = more && !free && ours.decide("bash").is_none();
-    let runs =
-        (!looser.is_empty()).then(|| format!("would run {} without asking", listed(&looser)));
-    match judged {
-        true => Some(runs.map_or_else(
-            || "would run shell commands that only read without asking".to_owned(),
-            |runs| format!("{runs}, and shell commands that only read"),
-        )),
-        false => runs,
+    let adds_rules = !theirs.argument_rules.is_empty() && ours.argument_rules.is_empty();
+    let reads = adds_rules && is_looser(&"bash");
+    let runs = format!("would run {} without asking", listed(&looser));
+    match (looser.is_empty(), reads) {
+        (true, false) => None,
+        (true, true) => Some("would run shell commands that only read without asking".to_owned()),
+        (false, false) => Some(runs),
+        (false, true) => Some(format!("{runs}, and shell commands that only read")),
     }
 }
 

@@ -134,18 +134,26 @@ impl StreamReader {
             "redacted_thinking" => {
                 push_text(events, block.get("data"), StreamEvent::RedactedThinking)
             }
-            "tool_use" => {
-                let call = ToolUse {
-                    id: text_of(block.get("id")),
-                    name: text_of(block.get("name")),
-                    input: start_input(raw),
-                };
-                let name = call.name.clone();
-                events.push(StreamEvent::ToolUseStart { name });
-                self.open.insert(index, Block::ToolUse(call));
-            }
+            "tool_use" => self.start_call(index, block, raw, events),
             _ => {}
         }
+    }
+
+    fn start_call(
+        &mut self,
+        index: u64,
+        block: &Value<'_>,
+        raw: &str,
+        events: &mut Vec<StreamEvent>,
+    ) {
+        let call = ToolUse {
+            id: text_of(block.get("id")),
+            name: text_of(block.get("name")),
+            input: start_input(raw),
+        };
+        let name = call.name.clone();
+        events.push(StreamEvent::ToolUseStart { name });
+        self.open.insert(index, Block::ToolUse(call));
     }
 
     fn extend_block(&mut self, index: u64, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {

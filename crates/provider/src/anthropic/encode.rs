@@ -221,12 +221,7 @@ fn body<'a>(
     Body {
         model,
         max_tokens: plan.max_tokens,
-        // The API accepts no temperature beside thinking, and newer models none.
-        temperature: parameters
-            .finite_temperature()
-            // Other providers take up to 2.
-            .map(|temperature| temperature.clamp(0.0, MAX_TEMPERATURE))
-            .filter(|_| !plan.thinks() && parameters.about.temperature != Some(false)),
+        temperature: temperature(parameters, &plan),
         thinking: plan.thinking,
         output_config: plan.effort.map(|effort| OutputConfig { effort }),
         stream: true,
@@ -240,6 +235,14 @@ fn body<'a>(
             .collect(),
         messages,
     }
+}
+
+fn temperature(parameters: &Parameters, plan: &Plan<'_>) -> Option<f64> {
+    // The API rejects a temperature with thinking, and newer models reject any.
+    let is_accepted = !plan.thinks() && parameters.about.temperature != Some(false);
+    let temperature = parameters.finite_temperature().filter(|_| is_accepted)?;
+    // Other providers accept up to 2.
+    Some(temperature.clamp(0.0, MAX_TEMPERATURE))
 }
 
 fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {

@@ -25,16 +25,12 @@ pub(super) fn model_parts<'a>(
     let mut next: Option<&str> = None;
     let take = |next: &mut Option<&'a str>| next.take().filter(|it| !it.is_empty());
     for said in &message.parts {
+        if let Some(signature) = signature_of(said, signer) {
+            parts.extend(take(&mut next).map(signature_alone));
+            next = Some(signature);
+            continue;
+        }
         let mut part = match said {
-            PromptPart::Thinking {
-                signature: Some(signature),
-                redacted: false,
-                ..
-            } if signature.provider == signer => {
-                parts.extend(take(&mut next).map(signature_alone));
-                next = Some(&signature.value);
-                continue;
-            }
             PromptPart::Text(text) if !text.trim().is_empty() => Part::text(Cow::Borrowed(text)),
             PromptPart::ToolUse { id, name, input } => Part::call(id.as_str(), name, input),
             _ => continue,
@@ -62,6 +58,18 @@ fn signature_alone(signature: &str) -> Part<'_> {
 /// its signature then belongs to the first call.
 fn ends_as_older_files(message: &PromptMessage) -> bool {
     matches!(message.parts.last(), Some(PromptPart::Thinking { text, .. }) if !text.is_empty())
+}
+
+/// Returns the signature of a thinking part, if `signer` made it.
+fn signature_of<'a>(part: &'a PromptPart, signer: &str) -> Option<&'a str> {
+    match part {
+        PromptPart::Thinking {
+            signature: Some(signature),
+            redacted: false,
+            ..
+        } if signature.provider == signer => Some(&signature.value),
+        _ => None,
+    }
 }
 
 /// Signs the first call unless it has a signature.

@@ -115,11 +115,7 @@ pub(crate) fn encode(
         max_output_tokens: parameters
             .max_tokens
             .map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
-        // Models that reason accept no temperature.
-        temperature: parameters.finite_temperature().filter(|_| match effort {
-            Some(effort) => effort == NO_EFFORT,
-            None => reasons(parameters) != Some(true),
-        }),
+        temperature: temperature(parameters, effort),
         cache: cache(model, parameters),
         reasoning,
         tools: tools(&prompt.tools),
@@ -135,6 +131,15 @@ pub(crate) fn encode(
 /// Whether the model reasons, as far as is known.
 fn reasons(parameters: &Parameters) -> Option<bool> {
     Some(parameters.about.thinking? != ThinkingKind::None)
+}
+
+/// Models that reason reject a temperature.
+fn temperature(parameters: &Parameters, effort: Option<&str>) -> Option<f64> {
+    let reasons = match effort {
+        Some(effort) => effort != NO_EFFORT,
+        None => reasons(parameters) == Some(true),
+    };
+    parameters.finite_temperature().filter(|_| !reasons)
 }
 
 /// What comes back only when it is asked for; other models refuse to be asked.

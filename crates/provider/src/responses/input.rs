@@ -168,32 +168,29 @@ fn assistant<'a>(
     has_phases: bool,
     items: &mut Vec<Item<'a>>,
 ) {
+    let is_call = |part: &Part| matches!(part, Part::ToolUse { .. });
     let says = |part: &Part| match part {
         Part::Text(text) => !text.trim().is_empty(),
-        Part::ToolUse { .. } => true,
-        _ => false,
+        part => is_call(part),
     };
     let last_said = message.parts.iter().rposition(says);
-    let is_call = |part: &Part| matches!(part, Part::ToolUse { .. });
     let last_call = message.parts.iter().rposition(is_call);
     for (at, part) in message.parts.iter().enumerate() {
         match part {
             Part::Text(text) if says(part) => {
-                let before_calls = last_call.is_some_and(|call| (..call).contains(&at));
-                let phase = ["final_answer", "commentary"][usize::from(before_calls)];
-                let message = output_message(text, items.len(), has_phases.then_some(phase));
-                items.push(Item::Message(message));
+                let phase = match last_call.is_some_and(|call| at < call) {
+                    true => "commentary",
+                    false => "final_answer",
+                };
+                let phase = has_phases.then_some(phase);
+                items.push(output_message(text, items.len(), phase));
             }
-            Part::ToolUse { id, name, input } => items.push(Item::Call(Call::FunctionCall {
-                call_id: ids.get(id),
-                name: wire_name(name),
-                arguments: arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get()),
-            })),
+            Part::ToolUse { id, name, input } => {
+                items.push(function_call(ids.get(id), name, input))
+            }
             // Reasoning that nothing follows, as of an answer that was cut off, is
             // refused by the API.
-            Part::Thinking { signature, .. }
-                if last_said.is_some_and(|last| (..last).contains(&at)) =>
-            {
+            Part::Thinking { signature, .. } if last_said.is_some_and(|last| at < last) => {
                 items.extend(returned(signature.as_ref(), provider).map(Item::Reasoning));
             }
             _ => {}
@@ -201,12 +198,16 @@ fn assistant<'a>(
     }
 }
 
-fn output_message<'a>(
-    text: &'a str,
-    index: usize,
-    phase: Option<&'static str>,
-) -> OutputMessage<'a> {
-    OutputMessage {
+fn function_call<'a>(call_id: &'a str, name: &'a str, input: &'a str) -> Item<'a> {
+    Item::Call(Call::FunctionCall {
+        call_id,
+        name: wire_name(name),
+        arguments: arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get()),
+    })
+}
+
+fn output_message<'a>(text: &'a str, index: usize, phase: Option<&'static str>) -> Item<'a> {
+    Item::Message(OutputMessage {
         id: format!("msg_{index}"),
         role: "assistant",
         status: "completed",
@@ -215,7 +216,7 @@ fn output_message<'a>(
             annotations: [],
         }],
         phase,
-    }
+    })
 }
 
 /// Reasoning goes back only to who made it.

@@ -3,6 +3,8 @@
 //!
 //! Everything in XML is text; what it stands for is told by the tool's schema.
 
+use std::borrow::Cow;
+
 use chat::tool::ToolDefinition;
 use quick_xml::{
     Reader,
@@ -149,31 +151,23 @@ fn read(body: &str) -> Result<Element, String> {
     loop {
         let event = reader.read_event().map_err(|error| error.to_string())?;
         let closed = match event {
+            Event::Start(_) if open.len() >= MAX_DEPTH => {
+                return Err("it is nested too deep".to_owned());
+            }
             Event::Start(start) => {
-                if open.len() >= MAX_DEPTH {
-                    return Err("it is nested too deep".to_owned());
-                }
                 open.push(begun(&start)?);
                 None
             }
             Event::Empty(start) => Some(begun(&start)?),
             Event::End(_) => open.pop(),
-            Event::Text(text) => {
-                let text = text.decode().map_err(|error| error.to_string())?;
-                append(&mut open, &text);
-                None
-            }
-            Event::CData(text) => {
-                let text = text.decode().map_err(|error| error.to_string())?;
-                append(&mut open, &text);
-                None
-            }
-            Event::GeneralRef(name) => {
-                append(&mut open, &entity(&name)?);
-                None
-            }
             Event::Eof => return Err("it ends before its first element does".to_owned()),
-            _ => None,
+            other => {
+                let text = text(&other)?;
+                if let Some(element) = open.last_mut() {
+                    element.text.push_str(&text);
+                }
+                None
+            }
         };
         if let Some(element) = closed {
             match open.last_mut() {
@@ -197,10 +191,15 @@ fn entity(name: &BytesRef<'_>) -> Result<String, String> {
     }
 }
 
-fn append(open: &mut [Element], text: &str) {
-    if let Some(element) = open.last_mut() {
-        element.text.push_str(text);
-    }
+/// Returns the text of an event, which is empty for comments and declarations.
+fn text(event: &Event<'_>) -> Result<String, String> {
+    let text = match event {
+        Event::Text(text) => text.decode(),
+        Event::CData(text) => text.decode(),
+        Event::GeneralRef(name) => return entity(name),
+        _ => return Ok(String::new()),
+    };
+    text.map(Cow::into_owned).map_err(|error| error.to_string())
 }
 
 fn begun(start: &BytesStart<'_>) -> Result<Element, String> {

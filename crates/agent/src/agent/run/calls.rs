@@ -5,7 +5,7 @@ use chat::cycle;
 use chat::tool::ToolOutcome;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Progress, Ran};
+use tools::{Progress, Ran, ToolContext};
 
 use super::Run;
 use crate::approval::Approval;
@@ -57,6 +57,18 @@ impl Run<'_> {
         }
     }
 
+    /// Returns a context whose output goes to the run.
+    fn context_of(&self, call: &CallKey) -> ToolContext {
+        let (inbox, id) = (self.agent.inbox.clone(), call.id.clone());
+        ToolContext {
+            cancel: CancellationToken::new(),
+            progress: Progress::new(move |text| {
+                drop(inbox.send(Input::Output(id.clone(), text.to_owned())));
+            }),
+            ..self.agent.context.clone()
+        }
+    }
+
     /// Starts an approved call.
     pub(super) fn run_call(&mut self, call: CallKey, input: Value) {
         let (name, input) = match approval::inside(&call.name, &input) {
@@ -72,14 +84,9 @@ impl Run<'_> {
             let ended = vec![(call, gone)];
             return self.waiting.push_back(cycle::Event::ToolsFinished(ended));
         };
-        let mut context = self.agent.context.clone();
-        context.cancel = CancellationToken::new();
-        let (inbox, id) = (self.agent.inbox.clone(), call.id.clone());
-        context.progress = Progress::new(move |text| {
-            drop(inbox.send(Input::Output(id.clone(), text.to_owned())));
-        });
+        let context = self.context_of(&call);
         let label = tool.label().to_owned();
-        self.tell(Event::ToolStarted {
+        self.emit(Event::ToolStarted {
             call: Call {
                 id: call.id.clone(),
                 name: call.name.clone(),
@@ -104,7 +111,7 @@ impl Run<'_> {
             ToolOutcome::Done { content, .. } => (content, false),
             ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
         };
-        self.tell(Event::ToolFinished {
+        self.emit(Event::ToolFinished {
             id: call.id.clone(),
             name: call.name.clone(),
             label,

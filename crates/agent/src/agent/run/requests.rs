@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chat::Problem;
 use chat::cycle::{self, AnswerEnd};
-use provider::{Secret, StreamEvent, TextCalls, Usage};
+use provider::{Endpoint, Secret, StreamEvent, TextCalls, Usage};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -73,23 +73,14 @@ impl Run<'_> {
             return;
         };
         let prompt = self.agent.conversation.prompt(&self.offered);
-        let messages = self.agent.conversation.tell(&prompt);
-        self.told.extend(messages.into_iter().map(Event::Message));
+        let messages = self.agent.conversation.new_messages(&prompt);
+        self.events.extend(messages.into_iter().map(Event::Message));
         self.requests += 1;
         self.agent.requests += 1;
         (self.problem, self.cancelled) = (None, false);
         let number = self.agent.requests;
-        let cancel = CancellationToken::new();
-        let mut answer = AnswerBuilder::to(&self.agent.conversation.document());
-        answer.set_provider(&endpoint.provider);
-        self.request = Some(Open {
-            number,
-            answer,
-            text: String::new(),
-            usage: Usage::default(),
-            _stop: cancel.clone().drop_guard(),
-        });
-        self.tell(Event::RequestStarted {
+        let cancel = self.open(&endpoint);
+        self.emit(Event::RequestStarted {
             number: self.requests,
         });
         let inbox = self.agent.inbox.clone();
@@ -108,6 +99,21 @@ impl Run<'_> {
         tokio::spawn(forward(number, batches, text_calls, inbox));
     }
 
+    /// Opens the request with the latest number and returns its cancellation token.
+    fn open(&mut self, endpoint: &Endpoint) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let mut answer = AnswerBuilder::to(&self.agent.conversation.document());
+        answer.set_provider(&endpoint.provider);
+        self.request = Some(Open {
+            number: self.agent.requests,
+            answer,
+            text: String::new(),
+            usage: Usage::default(),
+            _stop: cancel.clone().drop_guard(),
+        });
+        cancel
+    }
+
     /// Handles events of the request with this number. Events of an older request are
     /// ignored.
     pub(super) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
@@ -124,8 +130,8 @@ impl Run<'_> {
             return;
         };
         match &event {
-            StreamEvent::Text(text) => self.told.push_back(Event::Text(text.clone())),
-            StreamEvent::Thinking(text) => self.told.push_back(Event::Thinking(text.clone())),
+            StreamEvent::Text(text) => self.events.push_back(Event::Text(text.clone())),
+            StreamEvent::Thinking(text) => self.events.push_back(Event::Thinking(text.clone())),
             StreamEvent::Usage(usage) => open.usage.replace(*usage),
             _ => {}
         }
@@ -136,7 +142,7 @@ impl Run<'_> {
                 let input = chat::json::parse_object(&issued.input);
                 let key = answer::key(&issued);
                 key.into_iter().for_each(|it| self.agent.cycle.record(it));
-                self.tell(Event::ToolUse(Call {
+                self.emit(Event::ToolUse(Call {
                     id: chat::tool::ToolUseId::new(issued.id),
                     name: issued.name,
                     input: input.unwrap_or_else(|_| issued.input.into()),
@@ -173,10 +179,10 @@ impl Run<'_> {
         open.text.push_str(&open.answer.text());
         if !open.text.is_empty() {
             self.agent.conversation.answer(&open.text);
-            let message = self.agent.conversation.tell_answer();
-            self.told.extend(message.map(Event::Message));
+            let message = self.agent.conversation.new_answer();
+            self.events.extend(message.map(Event::Message));
         }
-        self.tell(Event::RequestFinished { usage: open.usage });
+        self.emit(Event::RequestFinished { usage: open.usage });
         self.waiting.push_back(cycle::Event::AnswerEnded(end));
     }
 }

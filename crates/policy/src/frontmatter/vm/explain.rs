@@ -45,14 +45,7 @@ pub fn sentence(error: &Error, budget: &Budget, limit: Duration) -> String {
 
 fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
     if budget.was_reached() {
-        return Cause {
-            line: budget.last_line(),
-            word: None,
-            what: format!(
-                "still running after {} ms, so it was stopped. Look for a loop without an end.",
-                limit.as_millis()
-            ),
-        };
+        return out_of_time(budget, limit);
     }
     let inner = innermost(error);
     if let Some(located) = inner.downcast_ref::<Located>() {
@@ -77,6 +70,17 @@ fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
         line: line.or_else(|| line_in(&error.to_string())),
         word: None,
         what: as_sentence(what),
+    }
+}
+
+fn out_of_time(budget: &Budget, limit: Duration) -> Cause {
+    Cause {
+        line: budget.last_line(),
+        word: None,
+        what: format!(
+            "still running after {} ms, so it was stopped. Look for a loop without an end.",
+            limit.as_millis()
+        ),
     }
 }
 
