@@ -5,7 +5,8 @@
 #
 #   FLEMMA_PROVE_SEED   seed of all random choices (default: a fixed one)
 #   FLEMMA_PROVE_CASES  cases per property (default 20000)
-#   FLEMMA_PROVE_MUTANTS  number of mutants in the sample (default 200)
+#   FLEMMA_PROVE_MUTANTS  number of mutants in the sample of chat and provider (default
+#                         200); half as many of policy
 #   FLEMMA_PROVE_LIMIT  time limits in percent of the defaults (default 100)
 #   FLEMMA_PROVE_STEPS  run only steps whose names match this regular expression, which
 #                       must contain "prove_" to include tests with that name
@@ -70,27 +71,29 @@ proofs() {
     sed -n -E 's/^((.*::)?prove_[A-Za-z0-9_]*): test$/\1/p' | sort -u
 }
 
-# A sample of the mutants of the two pure crates: every n-th, starting at one that the
-# seed selects. cargo-mutants changes only a copy of the tree.
+# mutants COUNT PACKAGE...: tests a sample of the mutants of these packages: every n-th,
+# starting at one that the seed selects. cargo-mutants changes only a copy of the tree.
 mutants() {
-  local crates=(-p flemma-chat -p flemma-provider) all n caught missed share
+  local count=$1 out="$logs/mutants-$2" crates=() package all n caught missed share
+  for package in "${@:2}"; do crates+=(-p "$package"); done
+  mkdir -p "$out"
   all=$(cargo mutants --list "${crates[@]}" | wc -l)
-  n=$(((all + MUTANTS - 1) / MUTANTS))
+  n=$(((all + count - 1) / count))
   [ "$n" -gt 0 ] || n=1
   cargo mutants "${crates[@]}" --jobs 1 --sharding round-robin \
-    --shard "$((FLEMMA_PROVE_SEED % n))/$n" --no-shuffle --colors never --output "$logs"
+    --shard "$((FLEMMA_PROVE_SEED % n))/$n" --no-shuffle --colors never --output "$out"
   # The exit code only says whether any mutant was missed, so count them.
-  count() { cat "${@/#/$logs/mutants.out/}" 2>/dev/null | wc -l; }
-  caught=$(count caught.txt timeout.txt)
-  missed=$(count missed.txt)
-  cat "$logs/mutants.out/missed.txt"
+  lines() { cat "${@/#/$out/mutants.out/}" 2>/dev/null | wc -l; }
+  caught=$(lines caught.txt timeout.txt)
+  missed=$(lines missed.txt)
+  cat "$out/mutants.out/missed.txt"
   if [ $((caught + missed)) = 0 ]; then
     echo "prove: no mutant ran"
     return 1
   fi
   share=$((caught * 1000 / (caught + missed)))
   echo "prove: every ${n}th of $all, seed $FLEMMA_PROVE_SEED: $caught caught," \
-    "$missed missed, $(count unviable.txt) not viable; $((share / 10)).$((share % 10))% caught"
+    "$missed missed, $(lines unviable.txt) not viable; $((share / 10)).$((share % 10))% caught"
   [ "$share" -ge $((LEAST_CAUGHT * 10)) ]
 }
 export -f properties mutants
@@ -108,7 +111,8 @@ for package in $(packages); do
       --ignored --exact --nocapture "$proof"
   done
 done
-step mutants 10800 bash -c mutants
+step mutants 10800 bash -c 'mutants "$MUTANTS" flemma-chat flemma-provider'
+step "mutants of policy" 7200 bash -c 'mutants $((MUTANTS / 2)) flemma-policy'
 
 printf '\nseed %s\n' "$FLEMMA_PROVE_SEED"
 printf '%s\n' "${rows[@]}"
