@@ -1,10 +1,10 @@
 //! The frontmatter of a chat: evaluated once per key, within limits, to options,
 //! variables, and a policy function.
 //!
-//! The text may come from anybody, so it gets an engine of its own with pure
+//! The text may come from a stranger, so it gets an engine of its own with pure
 //! functions only, 100 ms, and 64 MB. Blocking: call it on a thread that may wait.
-//! Knows neither which options exist (see `options`) nor which of them are trusted,
-//! reads no file, and is never called to open, draw, or fold a chat.
+//! Does not know which options exist (see `options`) or which are trusted. Reads no file,
+//! and is never called to open, draw, or fold a chat.
 
 mod budget;
 mod convert;
@@ -33,12 +33,12 @@ use vm::Vm;
 /// so its input is bounded.
 const MAX_SOURCE: usize = 128 * 1024;
 
-/// A frontmatter as it stands in its file.
+/// The text of a frontmatter and its place in the file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// `lua` or `json`, as its fence says.
     pub language: String,
-    /// What stands inside the fence.
+    /// The text inside the fence.
     pub text: String,
     /// Line of the file at which `text` starts, counted from 1.
     pub first_line: usize,
@@ -69,7 +69,7 @@ pub struct Known {
     pub default_tools: Vec<String>,
     /// Presets of tools, built-in and the user's, with their `$`.
     pub presets: Vec<String>,
-    /// The list in `setup()`; absent when a function stands there.
+    /// The list in `setup()`; absent if it is a function.
     pub auto_approve: Option<Vec<String>>,
     /// Presets of provider, model and parameters (`presets` in `setup()`), with their `$`.
     pub model_presets: Vec<String>,
@@ -131,7 +131,7 @@ pub enum AutoApprove {
     Function(FunctionHandle),
 }
 
-/// Stands for the policy function, which lives in its [`Evaluated`].
+/// Refers to the policy function, which lives in its [`Evaluated`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionHandle {
     /// Line of the file where it was assigned.
@@ -170,8 +170,8 @@ pub struct Evaluated {
 ///
 /// # Errors
 ///
-/// A language nobody knows, a text that does not parse or fails, an option or
-/// value that does not exist, or a limit that was reached.
+/// The language is unknown, the text does not parse or fails, an option or value does not
+/// exist, or a limit was reached.
 pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
     let refuse = |what: String| Err(Failure::new(source.first_line, None, what));
     if source.text.len() > MAX_SOURCE {

@@ -227,8 +227,8 @@ pub fn find(path: &str) -> Option<&'static OptionDef> {
     Some(found)
 }
 
-/// Returns the whole path and the row of what a chat names below `flemma.opt`, where
-/// parameters stand without `parameters.` before them.
+/// Returns the full path and the row of an option that a chat names below `flemma.opt`,
+/// where `parameters.` is left out.
 pub(crate) fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
     let parameter = format!("parameters.{path}");
     let known = |path: String| find(&path).map(|option| (path, option));

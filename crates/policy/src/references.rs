@@ -1,7 +1,7 @@
-//! What a user's own text refers to, fetched: expressions evaluated, files read.
+//! Resolves the references in a user's messages: evaluates expressions and reads files.
 //!
-//! Knows no Lua: evaluating is asked of whoever has the frontmatter. Which files
-//! outside the project may be sent is told as well. Blocking.
+//! Knows no Lua: the caller passes a function that evaluates expressions, and the list of
+//! files outside the project that may be sent. Blocking.
 
 mod agreed;
 mod read;
@@ -112,8 +112,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// `include(path)`: its text stands where the expression did; anything else is
-    /// a file beside the text.
+    /// Resolves `include(path)`: a text file replaces the expression, any other file is
+    /// attached.
     fn include(&mut self, include: &Include, line: usize, written: &str) {
         let read = self.reader.file(&include.path, include.mime.as_deref());
         match self.content(read, line, written) {

@@ -20,18 +20,18 @@ use crate::options::{self, Loosens};
 use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
 use crate::trust::{Escalation, escalations, overruled};
 
-/// What a chat goes by until its next key.
+/// The rules of a chat until its next key.
 #[derive(Clone)]
 pub struct Rules {
-    /// What the cycle goes by.
+    /// The options of the cycle.
     pub options: Options,
-    /// What requests go by.
+    /// The settings of requests.
     pub settings: Settings,
     /// The tools that the model is offered.
     pub offered: Vec<ToolDefinition>,
     /// The engine of the frontmatter, for its policy function and expressions.
     pub evaluated: Option<Arc<Evaluated>>,
-    /// What the frontmatter asks for and does not get, because nobody trusts it.
+    /// What the frontmatter asks for and does not get, because it is not trusted.
     pub withheld: Vec<Escalation>,
     /// Tools that the frontmatter approves and the options deny: they stay denied.
     pub overruled: Vec<String>,
@@ -39,13 +39,13 @@ pub struct Rules {
     pub failure: Option<Failure>,
     /// Tools that the user's messages address, beside those that are offered anyway.
     pub addressed: BTreeSet<String>,
-    /// Of an untrusted policy function: what it may approve at the most.
+    /// The most that an untrusted policy function may approve.
     at_most: Option<Policy>,
 }
 
-/// A frontmatter and what became of evaluating it.
+/// A frontmatter and the result of its evaluation.
 pub struct Reading {
-    /// What stands between its fences.
+    /// The text inside the fence.
     pub text: String,
     /// Its value.
     pub result: Result<Evaluated, Failure>,
@@ -54,7 +54,7 @@ pub struct Reading {
 }
 
 impl Rules {
-    /// What a chat without frontmatter goes by.
+    /// Returns the rules of a chat without frontmatter.
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
         options.guarded = tools::with_access(FileAccess::Changes);

@@ -1,8 +1,8 @@
-//! What the sandbox of one chat keeps as it is, and what it hides: whatever runs by
-//! itself or says what may run, and the sockets of the session.
+//! What the sandbox of one chat makes read-only or hides: files that run automatically or
+//! that define what may run, and the sockets of the session.
 //!
-//! Lists candidates; whether they are there is looked at when a command starts, and
-//! again when it has ended.
+//! Lists candidates. The sandbox checks which of them exist when a command starts and when
+//! it has ended.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::digest::sha256;
 use crate::protected::{self, Places};
 use crate::settings::{Here, SandboxSettings, grants};
 
-/// Folders full of what programs fetched or made. Many packages come with settings of
-/// editors, and nobody opens them as a folder of their own.
+/// Folders with downloaded or generated files. Many packages contain settings of editors,
+/// which take effect only if the package itself is opened as a folder.
 const SHALLOW: [&str; 7] = [
     "node_modules",
     "target",

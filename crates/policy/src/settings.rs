@@ -30,7 +30,7 @@ pub use target::{Target, value_of};
 
 use layers::Layers;
 
-/// Every option that the host goes by.
+/// Every option that the host uses.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Settings {
     /// A provider's name, or `auto`.
@@ -39,7 +39,7 @@ pub struct Settings {
     pub model: Option<String>,
     /// General parameters, and tables of them by provider.
     pub parameters: Map<String, Value>,
-    /// What `:Flemma switch $name` stands for: a line, or a table.
+    /// Presets for `:Flemma switch $name`: a line, or a table.
     pub presets: BTreeMap<String, Value>,
     /// What the user says of models, by their names.
     pub models: BTreeMap<String, Value>,

@@ -1,8 +1,8 @@
-//! What the user agreed to for a chat, by its real path: the digest of the
-//! frontmatter that was read, and files outside the project that it may send. And
-//! folders of programs, by the digest of what is in them.
+//! The trust store: what the user agreed to.
 //!
-//! Knows nothing of what a frontmatter says; [`escalation`] does.
+//! For each chat, by real path, the digest of its frontmatter and the files outside the
+//! project that it may send. For each folder of programs, the digest of its content. Does
+//! not know what a frontmatter says; [`escalation`] does.
 
 mod escalation;
 mod folders;
@@ -25,7 +25,7 @@ use tools::state_dir;
 
 /// The store's name in the folder of our state.
 const FILE: &str = "trust.json";
-/// What keeps two hosts from writing at once.
+/// Lock file that prevents two hosts from writing at once.
 const LOCK: &str = "trust.lock";
 /// Largest store that is read (4 MB); a larger one is not ours.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// What stands there now is agreed to.
+    /// Records that the user agrees to the present content.
     fn now(path: &Path, sha256: String) -> io::Result<Self> {
         Ok(Self {
             path: real_path(path)?,
@@ -53,7 +53,7 @@ impl Trusted {
         })
     }
 
-    /// Takes the place of what was agreed to before in the same place.
+    /// Replaces the earlier agreement for the same path.
     fn replace_in(self, list: &mut Vec<Self>) {
         list.retain(|it| it.path != self.path);
         list.push(self);
@@ -67,8 +67,8 @@ pub struct Sendable {
     pub chat: PathBuf,
     /// The file's real path.
     pub file: PathBuf,
-    /// What it held. Earlier versions did not note it: what they stored is agreed to no
-    /// more, and the user is told why.
+    /// The content that the user agreed to. Earlier versions did not store it; their
+    /// agreements are void, and a message says why.
     #[serde(default)]
     pub holds: Option<Fingerprint>,
     /// When that was agreed to, in seconds since 1970.
@@ -98,8 +98,8 @@ impl Trust {
         }
     }
 
-    /// Whether the user agreed to this frontmatter in this file. Symbolic links
-    /// are followed; whatever cannot be told is not trusted.
+    /// Returns true if the user agreed to this frontmatter in this file. Follows symbolic
+    /// links. A file that cannot be resolved is not trusted.
     pub fn is_trusted(&self, path: &Path, frontmatter: &str) -> bool {
         let Ok(path) = real_path(path) else {
             return false;
@@ -110,7 +110,7 @@ impl Trust {
         trusted.any(|it| it.path == path && it.sha256 == digest)
     }
 
-    /// The files outside the project that the user lets this chat send.
+    /// Returns the files outside the project that this chat may send.
     pub fn sendable(&self, chat: &Path) -> Agreed {
         let mut agreed = Agreed::default();
         if let Ok(chat) = real_path(chat) {
@@ -171,14 +171,14 @@ impl Trust {
         Ok(found)
     }
 
-    /// Everything that is trusted, the oldest first.
+    /// Returns everything that is trusted, oldest first.
     #[cfg(test)]
     pub fn list(&self) -> Vec<Trusted> {
         self.read().0.trusted
     }
 
-    /// Why the store cannot be used as it stands. Until it is mended nothing in it
-    /// is trusted.
+    /// Returns why the store cannot be used, if so. Until it is repaired, nothing in it is
+    /// trusted.
     pub fn problem(&self) -> Option<String> {
         self.read().1
     }
@@ -207,7 +207,7 @@ impl Trust {
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let (mut store, problem) = self.read();
         if problem.is_some() {
-            // Kept for whoever wants to know what happened to it.
+            // Keep the damaged file, so that the user can find out what happened.
             fs::rename(self.file(), self.folder.join("trust.json.damaged"))?;
         }
         edit(&mut store);

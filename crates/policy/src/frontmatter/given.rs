@@ -39,7 +39,7 @@ pub enum Given {
     Function,
 }
 
-/// What stands at an option.
+/// The value of an option, as Lua reads it.
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// Nothing was set.

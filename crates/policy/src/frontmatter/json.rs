@@ -82,7 +82,7 @@ impl Reader<'_> {
             return Ok(());
         };
         let line = places::line_of(&self.source.text, *at, self.source.first_line);
-        let what = format!("\"{key}\" stands twice in one object. Keep one of them.");
+        let what = format!("\"{key}\" occurs twice in one object. Keep one of them.");
         Err(Failure::new(line, None, what))
     }
 

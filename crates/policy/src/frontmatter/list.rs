@@ -1,7 +1,7 @@
-//! A list option: which names it holds, and what may be done to it.
+//! A list option and the operations on it.
 //!
-//! Pure: a change is judged against the names that exist and takes effect whole
-//! or not at all. What a preset stands for is not known here.
+//! Pure: a change is checked against the existing names and is applied completely or not
+//! at all. Does not know the content of presets.
 
 use chat::did_you_mean;
 
@@ -28,16 +28,16 @@ impl Which {
     }
 }
 
-/// What may be done to a list.
+/// An operation on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Exactly these, in this order.
+    /// Replaces the list.
     Set,
-    /// At the end; a name that is there already moves.
+    /// Adds names at the end; existing ones move there.
     Append,
-    /// At the start, likewise.
+    /// Adds names at the start; existing ones move there.
     Prepend,
-    /// Out of the list, and out of what its presets stand for.
+    /// Removes names from the list and from the content of its presets.
     Remove,
 }
 

@@ -17,7 +17,7 @@ use super::options::Options;
 use super::vm::{CHUNK, POLICY};
 use crate::options::InvalidOption;
 
-/// The options of one evaluation, shared with the Lua values that stand for them.
+/// The options of one evaluation, shared with the Lua values that represent them.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<Options>>);
 

@@ -47,16 +47,16 @@ impl Options {
         self.auto_approve = names.map(|names| List::new(Which::AutoApprove, names));
     }
 
-    /// What may be named.
+    /// Returns the names that exist.
     pub fn known(&self) -> &Known {
         &self.known
     }
 
-    /// The value of a list option as it stands.
+    /// Returns the present value of a list option.
     ///
     /// # Errors
     ///
-    /// A function stands there.
+    /// The option is a function.
     pub fn list(&self, which: Which) -> Result<&List, InvalidOption> {
         match (which, &self.auto_approve) {
             (Which::Tools, _) => Ok(&self.tools),
@@ -247,11 +247,11 @@ impl Options {
         }
     }
 
-    /// Changes a list option in its place.
+    /// Changes a list option in place.
     ///
     /// # Errors
     ///
-    /// A name that does not exist, or a function stands there.
+    /// A name does not exist, or the option is a function.
     pub fn change(
         &mut self,
         which: Which,

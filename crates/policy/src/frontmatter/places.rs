@@ -1,14 +1,14 @@
-//! Where something stands in a frontmatter: a word in any language, a key in JSON.
+//! Finds the position of a word in a frontmatter, or of a key in JSON.
 //!
-//! Reads JSON that parsed already, only for the places of its keys.
+//! Expects valid JSON, because it only looks for keys.
 
 use std::collections::BTreeMap;
 
-/// Separates the keys of a path; it cannot stand in a key unescaped.
+/// Separates the keys of a path. JSON escapes it inside keys.
 const SEPARATOR: char = '\u{1}';
 
-/// Line of the file and byte of the line, both counted from 1, where `word` stands
-/// in quotes or as a field: the only such place, or the first from `line` on.
+/// Returns the line and the byte column, both counted from 1, of `word` in quotes or as a
+/// field: its only occurrence, or the first one from `line` on.
 pub fn of_word(text: &str, word: &str, line: usize, first_line: usize) -> Option<(usize, usize)> {
     let spellings = [
         format!("\"{word}\""),
@@ -30,22 +30,22 @@ pub fn of_word(text: &str, word: &str, line: usize, first_line: usize) -> Option
     }
 }
 
-/// Line of the file in which the byte `at` of `text` stands.
+/// Returns the line of the file that contains byte `at` of `text`.
 pub fn line_of(text: &str, at: usize, first_line: usize) -> usize {
     let before = text.as_bytes().iter().take(at);
     first_line + before.filter(|byte| **byte == b'\n').count()
 }
 
-/// Where each key of a JSON text stands.
+/// The positions of all keys of a JSON text.
 #[derive(Debug, Default)]
 pub struct Keys {
     at: BTreeMap<String, usize>,
-    /// The first key that stands twice in its object, and where the second is.
+    /// The first duplicate key and the position of its second occurrence.
     pub twice: Option<(String, usize)>,
 }
 
 impl Keys {
-    /// Reads `text`, which is valid JSON.
+    /// Finds the keys of `text`, which is valid JSON.
     pub fn read(text: &str) -> Self {
         let mut reader = Reader {
             text,
@@ -56,7 +56,7 @@ impl Keys {
         reader.keys
     }
 
-    /// Byte at which the key stands that `path` leads to.
+    /// Returns the byte offset of the key at `path`.
     pub fn find(&self, path: &[&str]) -> Option<usize> {
         let path: String = path.iter().flat_map(|key| ["\u{1}", *key]).collect();
         self.at.get(&path).copied()

@@ -1,4 +1,4 @@
-//! Frontmatters as they stand in files, and what they ask for.
+//! Tests of frontmatters as written in files.
 #![allow(clippy::unwrap_used)]
 
 mod examples;

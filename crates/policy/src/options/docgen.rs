@@ -109,7 +109,7 @@ fn lua_has_the_defaults_that_it_needs_before_the_host_answers() {
 fn section(kind: &Kind, prefix: &str, text: &mut String) {
     for field in kind.fields().into_iter().flatten() {
         let name = format!("{prefix}{}", field.name);
-        // The general parameters stand once, and not again below each provider.
+        // List a general parameter once instead of below each provider.
         let general = |name: &str| find(&format!("parameters.{name}")).is_some();
         let connects = prefix != "parameters.anthropic." && is_of_server(field.name);
         let repeats = prefix.matches('.').count() == 2 && (general(field.name) || connects);

@@ -1,10 +1,10 @@
-//! Names that are protected wherever they stand.
+//! Names of files and folders that are protected anywhere in a project.
 
 use std::path::{Path, PathBuf};
 
 use tools::folded;
 
-/// What makes a file one that is asked about.
+/// Why a file is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Git's own folder: its hooks and its configuration run commands.
@@ -71,7 +71,7 @@ pub const START_FILES: &[&str] = &[
     ".zshrc",
 ];
 
-/// Folders whose content is protected wherever they stand.
+/// Folders whose content is protected in every folder.
 const FOLDERS: &[(&str, Kind)] = &[
     (".git", Kind::Git),
     (".ssh", Kind::Shell),
@@ -91,7 +91,7 @@ const FOLDERS: &[(&str, Kind)] = &[
     (".vim", Kind::Editor),
 ];
 
-/// Files that are protected wherever they stand.
+/// Files that are protected in every folder.
 const FILES: &[(&str, Kind)] = &[
     (".envrc", Kind::Project),
     (".dir-locals.el", Kind::Project),
@@ -136,7 +136,7 @@ const BELOW_CONFIG: &[(&str, Kind)] = &[
 /// Below the root.
 const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
 
-/// What is protected by its name wherever it stands, beside Git's own folder.
+/// Returns the names that are protected in every folder, except `.git`.
 pub fn everywhere() -> impl Iterator<Item = &'static str> {
     let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
     named.filter(|name| *name != ".git")

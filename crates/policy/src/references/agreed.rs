@@ -1,28 +1,28 @@
-//! Files outside the project, and secrets, that the user lets a chat send: each as it was when they
-//! said so. What somebody put in its place since is another file.
+//! Secrets and files outside the project that a chat may send, each with the content that
+//! the user agreed to. A file with other content needs a new agreement.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tools::Fingerprint;
 
-/// What the user agreed to, by the real paths of the files.
+/// The files that the user agreed to send, by real path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Agreed(BTreeMap<PathBuf, Option<Fingerprint>>);
 
 /// Why a file outside the project is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objection {
-    /// Nobody agreed to it.
+    /// The user did not agree to it.
     Unasked,
-    /// It holds something else than what was agreed to.
+    /// Its content has changed since.
     Changed,
-    /// It was agreed to by its name alone, as earlier versions had it.
+    /// An earlier version stored its name without its content.
     ByName,
 }
 
 impl Objection {
-    /// In words that follow where the file is, up to what comes of it.
+    /// Returns the words between the place of the file and the consequence.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Unasked => "so",
@@ -33,7 +33,7 @@ impl Objection {
 }
 
 impl Agreed {
-    /// The user agrees to a file that holds this; nothing when that was not noted.
+    /// Adds a file with the content that the user agreed to; `None` if it was not stored.
     pub fn add(&mut self, file: PathBuf, holds: Option<Fingerprint>) {
         self.0.insert(file, holds);
     }

@@ -27,18 +27,19 @@ pub struct Folders {
     pub project: PathBuf,
     /// What `~/` starts from.
     pub home: Option<PathBuf>,
-    /// Files that are sent only when the user agrees, wherever they are.
+    /// Files that are sent only if the user agrees, inside the project too.
     pub secrets: Arc<Secrets>,
 }
 
-/// Why a file is not sent. It is shown after the reference: "@./x does not exist."
+/// Why a file is not sent. Displayed after the reference: "@./x does not exist."
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such file.
     Missing,
-    /// It is outside the project, at this real path, and nobody agreed to that as it is.
+    /// It is outside the project, at this real path, and the user did not agree to its
+    /// present content.
     Outside(PathBuf, Objection),
-    /// It is secret, and the user did not agree to sending the file at this real path as it is.
+    /// It is secret, at this real path, and the user did not agree to its present content.
     Secret(PathBuf, Secret, Objection),
     /// A directory, a pipe, a device.
     NotAFile,

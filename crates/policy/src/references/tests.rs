@@ -148,14 +148,14 @@ fn a_file_outside_goes_along_as_it_was_agreed_to_and_as_nothing_else() {
     agreed.add(secret.clone(), Some(Fingerprint::of(b"secret\n")));
     assert_eq!(send(&agreed).unwrap().len(), 1);
     world.file("secret.txt", b"another\n");
-    let told = send(&agreed).unwrap_err();
-    assert!(told.contains("has changed since you agreed"), "{told}");
+    let found = send(&agreed).unwrap_err();
+    assert!(found.contains("has changed since you agreed"), "{found}");
     // As an earlier version remembered it.
     agreed.add(secret, None);
-    let told = send(&agreed).unwrap_err();
+    let found = send(&agreed).unwrap_err();
     assert!(
-        told.contains("was its name and not what is in it"),
-        "{told}"
+        found.contains("was its name and not what is in it"),
+        "{found}"
     );
 }
 
@@ -177,10 +177,10 @@ fn a_secret_of_the_project_goes_along_once_it_was_agreed_to() {
         let is_refused =
             matches!(&refusal, Refusal::Secret(path, _, Objection::Unasked) if *path == env);
         assert!(is_refused, "{text}: {refusal:?}");
-        let told = refusal.to_string();
+        let found = refusal.to_string();
         assert!(
-            told.contains(":Flemma allow-file") && told.contains("sandbox.reveal = {"),
-            "{told}"
+            found.contains(":Flemma allow-file") && found.contains("sandbox.reveal = {"),
+            "{found}"
         );
     }
     assert_eq!(
@@ -191,10 +191,10 @@ fn a_secret_of_the_project_goes_along_once_it_was_agreed_to() {
     agreed.add(env, Some(Fingerprint::of(b"TOKEN=1\n")));
     assert!(world.resolve_where("@./notes", &agreed).is_ok());
     world.file("p/chats/.env", b"TOKEN=3\n");
-    let told = world.resolve_where("@./.env", &agreed).unwrap_err();
+    let found = world.resolve_where("@./.env", &agreed).unwrap_err();
     assert!(
-        told[0].message.contains("has changed since you agreed"),
-        "{told:?}"
+        found[0].message.contains("has changed since you agreed"),
+        "{found:?}"
     );
 }
 
@@ -204,7 +204,7 @@ fn every_trouble_is_told_with_its_line() {
     let troubles = world
         .resolve_where("{{ nmae }}\n@./x and\n@./y", &Agreed::default())
         .unwrap_err();
-    let told: Vec<(usize, String)> = troubles
+    let found: Vec<(usize, String)> = troubles
         .into_iter()
         .map(|it| (it.line, it.message))
         .collect();
@@ -213,7 +213,7 @@ fn every_trouble_is_told_with_its_line() {
         (1, "@./x does not exist."),
         (2, "@./y does not exist."),
     ];
-    assert_eq!(told, expected.map(|(line, it)| (line, it.to_owned())));
+    assert_eq!(found, expected.map(|(line, it)| (line, it.to_owned())));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The rules that look at what a call says: which shell commands may run, and which
-//! hosts nobody needs to ask about.
+//! Rules about the arguments of calls: which shell commands may run, and which hosts need
+//! no approval.
 //!
-//! What a command or an address comes to is found in `tools`; here it is made a
-//! decision. Knows the names of the tools that take them.
+//! `tools` analyzes commands and addresses; this module decides. Knows the names of the
+//! tools that take them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use super::{Here, Settings, Unlisted};
 
 /// The preset that approves shell commands that only read.
 pub(crate) const SHELL_SAFE: &str = "$shell-safe";
-/// The link that denies shell commands, before anybody is asked.
+/// The resolver that denies shell commands, before all others.
 pub(crate) const SHELL: &str = "urn:flemma:approval:bash";
-/// The link that approves addresses of hosts that the user lists.
+/// The resolver that approves addresses of hosts that the user lists.
 pub const HTTP: &str = "urn:flemma:approval:http_get";
 
 impl Settings {
-    /// The user's lists of shell commands.
+    /// Returns the user's lists of shell commands.
     pub(crate) fn shell_lists(&self) -> ShellLists {
         let bash = &self.tools.bash;
         ShellLists {
@@ -35,14 +35,14 @@ impl Settings {
         }
     }
 
-    /// What `http_get` may reach.
+    /// Returns the hosts that `http_get` may reach.
     pub fn http_allow(&self) -> HttpAllow {
-        // What is wrong with it was told when it was read.
+        // Invalid entries were reported when the options were read.
         HttpAllow::read(&self.tools.http_get.allow).unwrap_or_default()
     }
 
-    /// The links that look at what a call says: one before everybody, because what is
-    /// forbidden is so whoever would allow it.
+    /// Returns the resolvers that check arguments. Denials come before all other resolvers,
+    /// so that none can allow what the user forbids.
     pub(super) fn judges(&self) -> Vec<Resolver> {
         let bash = &self.tools.bash;
         let only_listed = bash.unlisted == Unlisted::Deny;
@@ -63,8 +63,8 @@ impl Settings {
         links
     }
 
-    /// Who approves shell commands that only read: nobody, where the shell is one that
-    /// reads them in another way.
+    /// Returns the rules that approve shell commands that only read. Empty if the shell
+    /// parses commands in another way than `bash`.
     pub(super) fn shell_safe(&self) -> ArgumentRules {
         match self.has_known_shell() {
             true => one(ShellSafe(self.shell_lists())),
@@ -72,8 +72,8 @@ impl Settings {
         }
     }
 
-    /// What inspects the shell commands of a chat that is `here` and whose relative paths
-    /// start from `folder`.
+    /// Returns the inspection of the shell commands of a chat. Relative paths start from
+    /// `folder`.
     pub fn inspection(&self, folder: PathBuf, here: Here<'_>, sandbox: Arc<Sandbox>) -> Inspection {
         Inspection {
             lists: self.shell_lists(),

@@ -174,12 +174,13 @@ impl Settings {
         Ok(self.with_runtime(runtime))
     }
 
-    /// Whether `:Flemma switch` chose whom to send to.
+    /// Returns true if `:Flemma switch` chose the provider.
     pub fn is_switched(&self) -> bool {
         self.layers.runtime["provider"].is_string()
     }
 
-    /// These settings with the provider, model and parameters that `chat` was switched to.
+    /// Returns these settings with the provider, model and parameters that `chat` was
+    /// switched to.
     pub fn keep_target(&self, chat: &Self) -> Self {
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
         for name in ["provider", "model", "parameters"] {

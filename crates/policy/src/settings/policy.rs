@@ -19,8 +19,7 @@ use super::judges::{SHELL, SHELL_SAFE};
 use super::{CommandLineApproval, Problems, RegisteredResolver, Settings};
 use crate::options::InvalidOption;
 
-/// Where the resolvers that the options make stand: "Approval resolvers" in the
-/// tools specification.
+/// Priority of the resolvers made from options. Higher priorities decide first.
 pub(super) const OPTIONS_PRIORITY: i32 = 100;
 
 /// Name of the resolver that applies `--approve` and `--yes`.

@@ -145,14 +145,14 @@ impl SandboxSettings {
         }
     }
 
-    /// Names of the variables that commands have beside the usual ones.
+    /// Returns the names of the additional variables that commands get.
     pub fn passed(&self) -> Vec<String> {
         let granted = passed_variables(&self.sockets).map(str::to_owned);
         self.env.iter().cloned().chain(granted).collect()
     }
 }
 
-/// What stands behind a variable, which may be nothing.
+/// Returns the path below a variable, which may be empty.
 fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(variable)?;
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))

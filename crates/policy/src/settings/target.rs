@@ -19,7 +19,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads words as they stand behind `:Flemma switch`, names and pairs mixed.
+    /// Parses the arguments of `:Flemma switch`, names and `key=value` pairs in any order.
     pub(crate) fn of_line(line: &str) -> Self {
         let mut target = Self::default();
         let mut names = line.split_whitespace().filter(|word| !word.contains('='));
@@ -125,11 +125,11 @@ pub fn value_of(word: &str) -> Value {
 }
 
 impl Settings {
-    /// What a preset's name, which begins with `$`, stands for.
+    /// Returns the content of a preset, whose name begins with `$`.
     ///
     /// # Errors
     ///
-    /// There is none of that name.
+    /// There is no preset of that name.
     pub fn preset(&self, name: &str) -> Result<Target, String> {
         let preset = self.presets.get(name).map(Target::of_preset);
         preset.ok_or_else(|| {

@@ -76,7 +76,7 @@ fn errors_have_line_and_column() {
     for (text, line, column, part) in [
         ("{\n  \"a\": 1,\n  b: 2\n}", 4, 3, "this is not JSON"),
         ("[1]", 2, 0, "it is not an object"),
-        ("{\"a\": 1,\n\"a\": 2}", 3, 0, "\"a\" stands twice"),
+        ("{\"a\": 1,\n\"a\": 2}", 3, 0, "\"a\" occurs twice"),
         (
             "{\n\"flemma\": {\"thinkng\": 1}}",
             3,
