@@ -40,3 +40,32 @@ fn key(name: &str) -> String {
         format!("[{}]", Value::from(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::as_lua;
+
+    #[test]
+    fn values_are_written_as_lua_would_read_them() {
+        for (value, expected) in [
+            (json!(null), "nil"),
+            (json!(true), "true"),
+            (json!("a\"b"), "\"a\\\"b\""),
+            (json!(2.0), "2"),
+            (json!(0.5), "0.5"),
+            (json!(u64::MAX), "18446744073709551615"),
+            (json!([]), "{}"),
+            (json!(["a", 1]), "{ \"a\", 1 }"),
+            (json!({}), "{}"),
+            (json!({"function": 1}), "function"),
+            (
+                json!({"a_1": 1, "1a": 2, "b c": 3}),
+                "{ a_1 = 1, [\"1a\"] = 2, [\"b c\"] = 3 }",
+            ),
+        ] {
+            assert_eq!(as_lua(&value), expected, "{value}");
+        }
+    }
+}

@@ -134,3 +134,20 @@ impl Reader<'_> {
         serde_json::from_str(spelled).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::of_word;
+
+    #[test]
+    fn a_word_is_found_at_its_only_place_or_from_the_line_on() {
+        for (text, expected) in [
+            ("x = \"word\"", Some((5, 6))),
+            ("a = 'word'\n\nb = opt.word", Some((7, 9))),
+            ("a = 'word'\nb = 'word'", None),
+            ("word", None),
+        ] {
+            assert_eq!(of_word(text, "word", 7, 5), expected, "{text:?}");
+        }
+    }
+}

@@ -52,13 +52,13 @@ impl World {
         let mut evaluate = |code: &str| match code {
             "name" => Ok(Expansion::Text("Ada".to_owned())),
             "nothing" => Ok(Expansion::Text(String::new())),
-            _ => match code.strip_prefix("include ") {
-                Some(path) => Ok(Expansion::Include(Include {
+            _ => match code.split_once(' ') {
+                Some((name @ ("include" | "attach"), path)) => Ok(Expansion::Include(Include {
                     path: path.to_owned(),
-                    binary: false,
+                    binary: name == "attach",
                     mime: None,
                 })),
-                None => Err(format!("\"{code}\" is not defined.")),
+                _ => Err(format!("\"{code}\" is not defined.")),
             },
         };
         resolve(&pieces(text, 0), &self.folders(), &mut evaluate, agreed)
@@ -89,7 +89,7 @@ impl World {
 }
 
 #[test]
-fn files_and_values_stand_where_they_were_named() {
+fn files_and_values_replace_their_references() {
     let world = World::new();
     for (text, expected) in [
         ("Hello {{ name }}.", "\"Hello Ada.\""),
@@ -107,6 +107,7 @@ fn files_and_values_stand_where_they_were_named() {
             "@../blob;type=image/webp=image/webp YQBi",
         ),
         ("{{ include ./plan.md }}!", "\"plan\\n!\""),
+        ("{{ attach ./plan.md }}!", "./plan.md=\"plan\\n\" \"!\""),
     ] {
         assert_eq!(world.sent(text), expected, "{text}");
     }
@@ -199,7 +200,7 @@ fn a_secret_of_the_project_goes_along_once_it_was_agreed_to() {
 }
 
 #[test]
-fn every_trouble_is_told_with_its_line() {
+fn every_problem_has_its_line() {
     let world = World::new();
     let troubles = world
         .resolve_where("{{ nmae }}\n@./x and\n@./y", &Agreed::default())
