@@ -17,6 +17,7 @@ mod idle;
 mod keys;
 mod messages;
 mod plan;
+mod plan_call;
 mod provenance;
 mod settle;
 mod sight;

@@ -5,17 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::classify::{self, CallEnd, CallState};
-use super::decided::{CHAT, CYCLE, REFUSED};
-use super::plan::{Candidate, Plan};
-use super::{Cycle, Effect, Goal, Options, Ruling, messages};
+use super::classify;
+use super::plan::Plan;
+use super::{Cycle, Effect, Goal, Options};
 use crate::approval::CallKey;
-use crate::document::{Call, Document, Status, ToolResult, Turn};
-use crate::scan;
-use crate::status;
-use crate::tool::ToolOutcome;
+use crate::document::{Call, Document, ToolResult, Turn};
 use crate::write::{self, BlockLines};
 
 impl Cycle {
@@ -198,184 +192,6 @@ impl Cycle {
             .collect()
     }
 
-    /// Returns the block to write for a call, if any. Everything else goes to `plan`.
-    fn plan_call(
-        &self,
-        document: &Document<'_>,
-        turn: &Turn<'_>,
-        call: &Call<'_>,
-        options: &Options,
-        plan: &mut Plan,
-    ) -> Option<BlockLines> {
-        let key = classify::key(document, call.tool_use);
-        if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
-            return Some(outcome_block(&key, outcome));
-        }
-        // Already decided; its result follows when it ends.
-        if self.running.contains(&key) || self.queue.contains(&key) {
-            return None;
-        }
-        let by_user = match &self.batch.as_ref()?.goal {
-            Goal::All | Goal::Skip => false,
-            Goal::Chosen(goals, _) if goals.contains(&key) => true,
-            Goal::Refused(goal, reason) if *goal == key => {
-                return Some(self.refuse(document, call, key, reason, plan));
-            }
-            _ => return None,
-        };
-        let state = classify::classify(document, turn, call, options);
-        let candidate = Candidate {
-            key,
-            call: *call,
-            input: Value::Null,
-            words: String::new(),
-            by_user,
-        };
-        self.plan_state(state, candidate, document, options, plan)
-    }
-
-    /// Like [`Self::plan_call`], for a call that the batch is about.
-    fn plan_state(
-        &self,
-        state: CallState,
-        candidate: Candidate<'_>,
-        document: &Document<'_>,
-        options: &Options,
-        plan: &mut Plan,
-    ) -> Option<BlockLines> {
-        match state {
-            CallState::Answered => None,
-            CallState::Ends(end) => Some(self.end(candidate.key, end, plan)),
-            CallState::New(_) | CallState::Waits(..) if self.skips() => {
-                Some(messages::skip(candidate.key, plan))
-            }
-            CallState::New(input) => self.plan_new(Candidate { input, ..candidate }, options, plan),
-            CallState::Waits(status, input) => {
-                let words = placeholder_words(document, &candidate.call);
-                let candidate = Candidate {
-                    input,
-                    words,
-                    ..candidate
-                };
-                self.plan_waiting(status, candidate, options, plan)
-            }
-        }
-    }
-
-    /// Plans a call that has no placeholder yet.
-    fn plan_new(
-        &self,
-        candidate: Candidate<'_>,
-        options: &Options,
-        plan: &mut Plan,
-    ) -> Option<BlockLines> {
-        let id = &candidate.key.id;
-        if !candidate.by_user && self.provenance.lost_placeholder(id) {
-            plan.replaced.push(id.clone());
-        }
-        self.categorize(candidate, options, plan)
-    }
-
-    /// Plans a call whose placeholder has a status.
-    fn plan_waiting(
-        &self,
-        status: Status,
-        candidate: Candidate<'_>,
-        options: &Options,
-        plan: &mut Plan,
-    ) -> Option<BlockLines> {
-        match status {
-            _ if candidate.by_user => {
-                let id = candidate.key.id.as_str();
-                let waits = write::placeholder(id, Status::Pending, &candidate.words);
-                let block = self.categorize(candidate, options, plan);
-                // Writing the same placeholder again would be an edit without a change.
-                block.filter(|block| status != Status::Pending || *block != waits)
-            }
-            Status::Approved if self.provenance.is_approved(&candidate.key) => {
-                self.run_approved(candidate, options, plan)
-            }
-            Status::Approved => Some(self.ask_again(candidate, plan)),
-            _ => None,
-        }
-    }
-
-    /// Returns the result of a call that ends without running.
-    fn end(&self, key: CallKey, end: CallEnd, plan: &mut Plan) -> BlockLines {
-        if end.ruling == Ruling::Answered {
-            plan.by_hand = true;
-            plan.notices.push(Effect::warn(format!(
-                "You wrote in the block of \"{}\", so {} was not run and your text is the result. Press Ctrl-] to send it.",
-                key.id, key.name
-            )));
-        }
-        let own = self.refusals.get(&key);
-        let own = own.filter(|_| end.content == classify::REJECTED);
-        let content = own.unwrap_or(&end.content);
-        let block = write::tool_result(key.id.as_str(), content, end.is_error);
-        let by = if end.ruling == Ruling::Unfit {
-            CYCLE
-        } else {
-            CHAT
-        };
-        plan.rule(key, end.ruling, by, end.reason);
-        block
-    }
-
-    /// Returns a pending placeholder for a call whose approval does not count.
-    fn ask_again(&self, candidate: Candidate<'_>, plan: &mut Plan) -> BlockLines {
-        let Candidate { key, words, .. } = candidate;
-        plan.notices.push(self.no_approval(&key));
-        let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
-        let reason = if self.provenance.is_spent(&key) {
-            "it ran on its approval already"
-        } else {
-            "the approval was not given here for these arguments"
-        };
-        plan.rule(key, Ruling::Waits, CYCLE, Some(reason));
-        block
-    }
-
-    /// Returns the result of a rejected call. Text in its placeholder is part of the
-    /// reason.
-    fn refuse(
-        &self,
-        document: &Document<'_>,
-        call: &Call<'_>,
-        key: CallKey,
-        reason: &str,
-        plan: &mut Plan,
-    ) -> BlockLines {
-        let written = call
-            .result
-            .map_or_else(Default::default, |it| document.lossy(it.body.clone()));
-        let reasons = [reason.trim(), written.trim()];
-        let reasons: Vec<&str> = reasons.into_iter().filter(|it| !it.is_empty()).collect();
-        let own = self.refusals.get(&key).map_or(classify::REJECTED, |it| it);
-        let told = match reasons.is_empty() {
-            true => own.to_owned(),
-            false => reasons.join("\n\n"),
-        };
-        let block = write::tool_result(key.id.as_str(), &told, true);
-        plan.rule(key, Ruling::Rejected, REFUSED, None);
-        block
-    }
-
-    /// Returns a notice about an `approved` that does not count.
-    fn no_approval(&self, key: &CallKey) -> Effect {
-        let id = &key.id;
-        Effect::warn(if self.provenance.is_spent(key) {
-            format!(
-                "The call \"{id}\" ran on its approval already, so it waits. Press Alt-Enter on it to run it again."
-            )
-        } else {
-            format!(
-                "The approval of \"{id}\" was not given here for these arguments, so the call waits. Approve it again \
-                 to run it."
-            )
-        })
-    }
-
     fn enqueue(&mut self, ready: Vec<CallKey>) {
         let Some(batch) = &mut self.batch else { return };
         batch.goal = Goal::Settled;
@@ -396,24 +212,4 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
         }
     }
     calls
-}
-
-/// Returns the text after `flemma:tool` in a call's placeholder.
-fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
-    let fence = call
-        .result
-        .map_or(0, |result| result.body.start.saturating_sub(1));
-    let fence = scan::fence(document.text().line(fence));
-    let info = fence.map_or(Default::default(), |it| String::from_utf8_lossy(it.info));
-    status::placeholder_words(&info)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-fn outcome_block(call: &CallKey, outcome: &ToolOutcome) -> BlockLines {
-    let (content, is_error) = match outcome {
-        ToolOutcome::Done { content, .. } => (content, false),
-        ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
-    };
-    write::tool_result(call.id.as_str(), content, is_error)
 }
