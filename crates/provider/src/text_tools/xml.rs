@@ -178,7 +178,7 @@ fn read(body: &str) -> Result<Element, String> {
     }
 }
 
-/// The text that an entity stands for, such as `&lt;` or `&#60;`.
+/// Decodes an entity such as `&lt;` or `&#60;`.
 fn entity(name: &BytesRef<'_>) -> Result<String, String> {
     let character = name.resolve_char_ref().map_err(|error| error.to_string())?;
     if let Some(character) = character {

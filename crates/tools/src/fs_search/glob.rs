@@ -46,7 +46,7 @@ pub(super) async fn elsewhere(
     };
     match SearchRoot::folder(ctx, Some(folder)).await {
         Ok(place) => Ok(Some((place, format!("/{rest}")))),
-        // In .gitignore, a leading slash stands for the search root.
+        // In .gitignore, a leading slash means the search root.
         Err(_) if glob.starts_with('/') => Ok(None),
         Err(error) => Err(error),
     }
