@@ -8,6 +8,7 @@ pub mod answer;
 pub mod approval;
 pub mod cycle;
 pub mod diagnostic;
+pub mod diff;
 pub mod document;
 pub mod escape;
 pub mod folds;

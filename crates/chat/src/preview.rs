@@ -5,7 +5,7 @@
 //! untrusted, so nothing in it may hide: invisible characters are spelled out, and a cut is
 //! visible.
 
-mod visible;
+pub(crate) mod visible;
 
 use serde_json::{Map, Value};
 

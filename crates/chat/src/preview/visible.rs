@@ -90,15 +90,22 @@ fn next_piece(chars: &mut Peekable<Chars<'_>>, marks: &mut usize) -> Option<Piec
         *marks = 0;
         return Some(run(first, chars));
     }
-    let is_mark = first.width() == Some(0);
-    *marks = if is_mark { *marks + 1 } else { 0 };
     let mut shown = String::new();
-    if is_hidden(first) || *marks > MARKS_SHOWN {
-        spell(first, &mut shown);
-    } else {
-        shown.push(first);
-    }
+    push_visible(first, marks, &mut shown);
     Some(Piece { shown, breaks: 0 })
+}
+
+/// Appends a character; spelled out if it could hide, or be taken for a blank. `marks` counts
+/// the combining marks before it.
+pub(crate) fn push_visible(character: char, marks: &mut usize, shown: &mut String) {
+    let is_mark = character.width() == Some(0);
+    *marks = if is_mark { *marks + 1 } else { 0 };
+    let is_other_blank = character != ' ' && is_blank(character);
+    if is_hidden(character) || is_other_blank || *marks > MARKS_SHOWN {
+        spell(character, shown);
+    } else {
+        shown.push(character);
+    }
 }
 
 fn run(first: char, chars: &mut Peekable<Chars<'_>>) -> Piece {

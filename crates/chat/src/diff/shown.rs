@@ -1,0 +1,218 @@
+//! A difference as rows of a screen, for review by the user.
+//!
+//! The texts are untrusted, so nothing in them may hide: invisible characters are spelled out,
+//! long lines are wrapped, and a cut is visible.
+
+use core::ops::Range;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::unified::NO_NEWLINE;
+use super::{FileDiff, Hunk, Line, LineKind};
+use crate::preview::visible::push_visible;
+
+/// Lines of context in a preview.
+const CONTEXT: usize = 2;
+/// Maximum lines of a difference that is shown whole.
+const MOST_LINES: usize = 30;
+/// Lines shown of a larger one.
+const FIRST_LINES: usize = 10;
+/// Maximum rows of one line.
+const MOST_ROWS: usize = 3;
+/// Columns between tab stops.
+const TAB: usize = 4;
+/// Least columns of a row, in windows that are narrower than the line numbers need.
+const LEAST_COLUMNS: usize = 8;
+
+/// What a row shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A line of the file.
+    Line(LineKind),
+    /// Lines are left out here.
+    Gap,
+    /// A remark about the line above.
+    Remark,
+}
+
+/// A row of the screen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Row {
+    /// What it shows.
+    pub kind: RowKind,
+    /// The number of its line from 1, in the new text unless the line is removed. `None` if it
+    /// continues the row above, or is no line.
+    pub number: Option<usize>,
+    /// The text, without line end.
+    pub text: String,
+    /// Changed words, in bytes of the text.
+    pub changed: Vec<Range<usize>>,
+}
+
+/// The rows of a difference.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ShownDiff {
+    /// All rows from top to bottom.
+    pub rows: Vec<Row>,
+    /// Number of lines that are left out below.
+    pub hidden: usize,
+    /// Columns of the line numbers.
+    pub digits: usize,
+}
+
+/// Returns the rows of a difference for `width` columns, which include line numbers and signs.
+/// Of a large difference, only the first lines are shown.
+pub fn shown(diff: &FileDiff<'_>, width: usize) -> ShownDiff {
+    let hunks = diff.hunks(CONTEXT);
+    let total: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    let most = match total {
+        0..=MOST_LINES => total,
+        _ => FIRST_LINES,
+    };
+    let last = hunks.last();
+    let last = last.map_or(0, |hunk| hunk.before.end.max(hunk.after.end));
+    let digits = last.to_string().len();
+    let mut rows = Rows {
+        rows: Vec::new(),
+        // A blank, the sign, and a blank.
+        columns: width.saturating_sub(digits + 3).max(LEAST_COLUMNS),
+        returns: diff.shows_returns,
+    };
+    let mut left = most;
+    for hunk in &hunks {
+        left = rows.hunk(hunk, left);
+    }
+    ShownDiff {
+        rows: rows.rows,
+        hidden: total - most,
+        digits,
+    }
+}
+
+struct Rows {
+    rows: Vec<Row>,
+    /// Columns of a row's text.
+    columns: usize,
+    /// Whether `\r` at the end of a line is shown.
+    returns: bool,
+}
+
+impl Rows {
+    /// Adds at most `most` lines of a hunk. Returns how many more may follow.
+    fn hunk(&mut self, hunk: &Hunk<'_>, most: usize) -> usize {
+        let shown = hunk.lines.len().min(most);
+        if shown > 0 && !self.rows.is_empty() {
+            self.add(RowKind::Gap, "⋯");
+        }
+        let changed = match shown {
+            0 => Vec::new(),
+            _ => hunk.changed_words(),
+        };
+        for (line, changed) in hunk.lines.iter().zip(&changed).take(shown) {
+            self.line(line, changed);
+            if !line.text.ends_with('\n') {
+                self.add(RowKind::Remark, NO_NEWLINE);
+            }
+        }
+        most - shown
+    }
+
+    fn add(&mut self, kind: RowKind, text: &str) {
+        self.rows.push(Row {
+            kind,
+            number: None,
+            text: text.to_owned(),
+            changed: Vec::new(),
+        });
+    }
+
+    /// Adds a line, wrapped.
+    fn line(&mut self, line: &Line<'_>, changed: &[Range<usize>]) {
+        let text = line.text.strip_suffix('\n').unwrap_or(line.text);
+        let ended = text.strip_suffix('\r').filter(|_| !self.returns);
+        let text = ended.unwrap_or(text);
+        let number = line.after.or(line.before).map(|at| at + 1);
+        self.begin(line.kind, number);
+        let blanks = match line.kind {
+            LineKind::Context => text.len(),
+            _ => text.trim_end_matches([' ', '\t']).len(),
+        };
+        let (first, mut marks) = (self.rows.len(), 0);
+        for (at, character) in text.char_indices() {
+            let is_changed = changed.iter().any(|range| range.contains(&at));
+            let column = self.rows.last().map_or(0, |row| row.text.width());
+            let piece = match character {
+                // Blanks that are not between words must be visible, and a tab in their place.
+                ' ' if at >= blanks => "·".to_owned(),
+                '\t' => tab(column, is_changed || at >= blanks),
+                _ => visible(character, &mut marks),
+            };
+            if !self.push(&piece, is_changed) {
+                if self.rows.len() - first + 1 >= MOST_ROWS {
+                    self.cut(text[at..].chars().count());
+                    return;
+                }
+                self.begin(line.kind, None);
+                self.push(&piece, is_changed);
+            }
+        }
+    }
+
+    fn begin(&mut self, kind: LineKind, number: Option<usize>) {
+        self.add(RowKind::Line(kind), "");
+        if let Some(row) = self.rows.last_mut() {
+            row.number = number;
+        }
+    }
+
+    /// Appends a piece to the last row. Returns false if it does not fit.
+    fn push(&mut self, piece: &str, is_changed: bool) -> bool {
+        let Some(row) = self.rows.last_mut() else {
+            return false;
+        };
+        let start = row.text.len();
+        row.text.push_str(piece);
+        // The whole text, because a mark or variation selector can widen the character before.
+        if start > 0 && row.text.width() > self.columns {
+            row.text.truncate(start);
+            return false;
+        }
+        let end = row.text.len();
+        match row.changed.last_mut().filter(|_| is_changed) {
+            Some(last) if last.end == start => last.end = end,
+            _ if is_changed => row.changed.push(start..end),
+            _ => {}
+        }
+        true
+    }
+
+    /// Ends the last row with the number of characters that follow.
+    fn cut(&mut self, mut more: usize) {
+        let Some(row) = self.rows.last_mut() else {
+            return;
+        };
+        let mut note = format!("… (+{more} characters)");
+        while row.text.width() + note.width() > self.columns && row.text.pop().is_some() {
+            more += 1;
+            note = format!("… (+{more} characters)");
+        }
+        let end = row.text.len();
+        row.changed.retain(|range| range.start < end);
+        if let Some(last) = row.changed.last_mut() {
+            last.end = last.end.min(end);
+        }
+        row.text.push_str(&note);
+    }
+}
+
+/// Returns a tab as blanks up to the next tab stop.
+fn tab(column: usize, is_visible: bool) -> String {
+    let first = if is_visible { '→' } else { ' ' };
+    format!("{first}{}", " ".repeat(TAB - 1 - column % TAB))
+}
+
+fn visible(character: char, marks: &mut usize) -> String {
+    let mut shown = String::new();
+    push_visible(character, marks, &mut shown);
+    shown
+}
