@@ -169,7 +169,7 @@ fn a_chat_reveals_nothing() {
     editor.keys("<C-]>");
     wait_diagnostic(
         &editor,
-        "\"sandbox.reveal\" is an option of setup(), and a chat cannot set it.",
+        "sandbox.reveal can only be set in setup() or the configuration file.",
     );
     assert!(provider.requests().is_empty());
 }

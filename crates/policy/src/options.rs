@@ -21,7 +21,7 @@ use kind::Kind;
 use rows::ROOT;
 
 pub use check::{InvalidOption, check, lay_over, unknown};
-pub(crate) use check::{check_value, out_of_scope};
+pub(crate) use check::{check_value, join, out_of_scope};
 pub use kind::share;
 pub(crate) use rows::PROVIDER_NAMES;
 pub use rows::parameter_words;
@@ -203,13 +203,6 @@ impl OptionDef {
     pub fn switch(&self) -> Option<&'static OptionDef> {
         self.kind.fields()?.find(|field| field.name == "enabled")
     }
-
-    /// Returns true for a table of which a chat can set nothing but `enabled`.
-    pub(crate) fn is_switch(&self) -> bool {
-        let fields = self.kind.fields().into_iter().flatten();
-        let mut fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
-        fields.next().is_some_and(|it| it.name == "enabled") && fields.next().is_none()
-    }
 }
 
 fn json(text: &str) -> Value {
@@ -251,13 +244,10 @@ pub(crate) fn names_in_chat(path: &str) -> Vec<&'static str> {
     fields.map(|field| field.name).collect()
 }
 
-/// Returns the path below `flemma.opt` of the option with this whole path.
+/// Returns the path below `flemma.opt` of the option with this full path.
 #[cfg(test)]
 pub(crate) fn path_in_chat(path: &str) -> &str {
-    let path = path.strip_prefix("parameters.").unwrap_or(path);
-    let table = path.strip_suffix(".enabled");
-    let switch = table.filter(|table| find(table).is_some_and(OptionDef::is_switch));
-    switch.unwrap_or(path)
+    path.strip_prefix("parameters.").unwrap_or(path)
 }
 
 /// Every option that is no table, with its whole path.

@@ -172,11 +172,10 @@ pub fn needs_review(
     real: Option<&Path>,
     tools: Vec<PathBuf>,
 ) -> Option<String> {
-    if !writes(tool) {
-        return None;
-    }
-    let mut places = Places::of_this_user();
-    places.tools = tools;
+    let places = Places {
+        tools,
+        ..Places::of_this_user()
+    };
     review(tool, input, cwd, real, &places)
 }
 

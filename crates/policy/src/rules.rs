@@ -201,14 +201,13 @@ impl Rules {
     /// What an answer of the frontmatter's function comes to: one that is not
     /// trusted approves only what the options approve as well.
     pub fn limited(&self, call: &CallKey, decision: Option<Decision>) -> Option<Decision> {
-        match (&self.at_most, decision) {
-            (Some(ours), Some(Decision::Approve)) => {
-                // By name only: this link cannot hold a call to what a rule approves it for.
-                Some(ours.decide(&call.name).unwrap_or(Decision::RequireApproval))
-            }
-            (Some(ours), other) if ours.decide(&call.name) == Some(Decision::Deny) => {
-                other.and(Some(Decision::Deny)).or(Some(Decision::Deny))
-            }
+        let Some(ours) = &self.at_most else {
+            return decision;
+        };
+        match (ours.decide(&call.name), decision) {
+            (Some(Decision::Deny), _) => Some(Decision::Deny),
+            // By name only: this link cannot hold a call to what a rule approves it for.
+            (ours, Some(Decision::Approve)) => ours.or(Some(Decision::RequireApproval)),
             (_, other) => other,
         }
     }

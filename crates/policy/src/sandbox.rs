@@ -32,6 +32,14 @@ const DIGITS: usize = 16;
 
 /// What holds the calls of a chat.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
+    let sandbox = settings.sandbox(here, limits(settings, here));
+    match settings.enabled {
+        true => sandbox,
+        false => sandbox.turned_off(),
+    }
+}
+
+fn limits(settings: &SandboxSettings, here: Here<'_>) -> Limits {
     let mut roots = vec![here.cwd];
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
@@ -53,12 +61,9 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     };
     limits.missing.extend(no_network(settings));
     limits.kept.extend(here.chat.map(Path::to_owned));
-    hide_sockets(&roots, &mut limits);
-    let sandbox = settings.sandbox(here, limits);
-    match settings.enabled {
-        true => sandbox,
-        false => sandbox.turned_off(),
-    }
+    let set = |name: &str| tools::variable_os(name).map(PathBuf::from);
+    hide_sockets(&roots, set, &mut limits);
+    limits
 }
 
 /// What the chat has as its `/tmp`. A project that is `/tmp` itself leaves none: the
@@ -107,9 +112,8 @@ fn no_network(settings: &SandboxSettings) -> Option<Missing> {
 
 /// The editor's own socket and those beside it, and the session's where they are not
 /// below `/run`, which is empty in any case. A folder that the work is in is not
-/// hidden.
-fn hide_sockets(roots: &[&Path], limits: &mut Limits) {
-    let set = |name| tools::variable_os(name).map(PathBuf::from);
+/// hidden. `set` returns the value of a variable.
+fn hide_sockets(roots: &[&Path], set: impl Fn(&str) -> Option<PathBuf>, limits: &mut Limits) {
     let holds_work = |folder: &Path| roots.iter().any(|root| root.starts_with(folder));
     if let Some(socket) = set("NVIM") {
         match socket.parent() {
@@ -129,3 +133,7 @@ fn hide_sockets(roots: &[&Path], limits: &mut Limits) {
     let tmp = limits.tmp.as_ref().and_then(|tmp| tmp.folder.parent());
     limits.hidden.extend(tmp.map(Path::to_owned));
 }
+
+#[cfg(test)]
+#[path = "sandbox/tests.rs"]
+mod tests;

@@ -25,7 +25,7 @@ use crate::options::{self, InvalidOption, Scope};
 pub use layers::Row;
 pub(crate) use policy::searching;
 pub use resolvers::{CommandLineApproval, RegisteredResolver, Resolvers};
-pub use sandbox::{BackendChoice, Here, SandboxSettings, folder};
+pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};
 pub use target::{Target, value_of};
 
 use layers::Layers;

@@ -163,10 +163,8 @@ impl Trust {
         let path = real_path(path)?;
         let mut found = false;
         self.change(|store| {
-            let before = store.trusted.len() + store.files.len();
-            store.trusted.retain(|it| it.path != path);
-            store.files.retain(|it| it.chat != path);
-            found = store.trusted.len() + store.files.len() != before;
+            found = remove(&mut store.trusted, |it| it.path == path)
+                | remove(&mut store.files, |it| it.chat == path);
         })?;
         Ok(found)
     }
@@ -224,6 +222,13 @@ impl Trust {
         );
         state_dir::replace(&self.file(), format!("{store:#}\n").as_bytes())
     }
+}
+
+/// Removes some entries and returns true if there were any.
+fn remove<T>(list: &mut Vec<T>, is_gone: impl Fn(&T) -> bool) -> bool {
+    let before = list.len();
+    list.retain(|it| !is_gone(it));
+    list.len() < before
 }
 
 /// Seconds since 1970.

@@ -62,7 +62,7 @@ impl Budget {
         let waited = run.started.elapsed();
         if !run.over && waited > run.limit {
             let used = processor_time().saturating_sub(run.processor);
-            run.over = used > run.limit || waited > run.limit.saturating_mul(STARVED);
+            run.over = is_exceeded(run.limit, used, waited);
         }
         // Asking walks the stack: at the end, at first, and then now and then.
         if !was_over && (run.over || run.count < 256 || run.count.is_multiple_of(64)) {
@@ -87,6 +87,11 @@ impl Budget {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Returns true if a run must end that used this much of the processor in this time.
+fn is_exceeded(limit: Duration, used: Duration, waited: Duration) -> bool {
+    used > limit || waited > limit.saturating_mul(STARVED)
 }
 
 fn processor_time() -> Duration {

@@ -18,14 +18,6 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// Returns the option path of `name` below `parent`, which is empty at the top.
-pub fn join(parent: &str, name: &str) -> String {
-    match parent {
-        "" => name.to_owned(),
-        _ => format!("{parent}.{name}"),
-    }
-}
-
 /// What is assigned to an option.
 #[derive(Debug, Clone)]
 pub enum Given {

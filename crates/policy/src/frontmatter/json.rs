@@ -6,13 +6,13 @@
 
 use serde_json::{Map, Value};
 
-use super::given::{Given, join, name_list};
+use super::given::{Given, name_list};
 use super::list::{Operation, Which};
 use super::options::Options;
 use super::places::{self, Keys};
 use super::vm::Vm;
 use super::{Evaluated, Failure, Known, Source};
-use crate::options::{self, InvalidOption};
+use crate::options::{self, InvalidOption, join};
 
 const OPERATORS: [(&str, Operation); 4] = [
     ("$set", Operation::Set),
@@ -149,11 +149,10 @@ impl Reader<'_> {
                     let invalid = options::unknown(&path, name, &known);
                     return Err(self.failure(which.path(), name, invalid));
                 }
-                None if which == Which::Tools => {
+                None => {
                     let one = Map::from_iter([(name.clone(), value.clone())]);
-                    self.table("tools", &one)?;
+                    self.table(which.path(), &one)?;
                 }
-                None => self.assign(which.path(), name, value)?,
             }
         }
         Ok(())

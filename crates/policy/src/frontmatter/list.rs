@@ -97,11 +97,10 @@ impl List {
             Operation::Prepend => {
                 self.names.splice(0..0, given);
             }
-            Operation::Remove if self.which == Which::AutoApprove => {
-                self.exclusions
-                    .extend(given.into_iter().filter(|name| !name.starts_with('$')));
+            Operation::Remove => {
+                let tools = given.into_iter().filter(|name| !name.starts_with('$'));
+                self.exclusions.extend(tools);
             }
-            Operation::Remove => {}
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use chat::did_you_mean;
 use serde_json::{Value, json};
 
-use super::given::{Entry, Given, MAX_NAME, join, name_list, plain, shown};
+use super::given::{Entry, Given, MAX_NAME, name_list, plain, shown};
 use super::list::{List, Operation, Which};
 use super::{AutoApprove, FunctionHandle, Known, Overrides};
-use crate::options::{self, InvalidOption, OptionDef, Scope, at, lay_over, nested};
+use crate::options::{self, InvalidOption, OptionDef, Scope, at, join, lay_over, nested};
 
 /// The options of one evaluation.
 #[derive(Debug)]
@@ -84,15 +84,11 @@ impl Options {
             _ => {}
         }
         let (path, option) = find(parent, name)?;
-        let value = |path: &str| match at(&self.values, path) {
-            Some(value) => Entry::Value(value.clone()),
-            None => Entry::Nothing,
-        };
-        Ok(match option.kind.fields() {
-            Some(_) if option.is_switch() => value(&join(&path, "enabled")),
-            Some(_) => Entry::Table(join(parent, name)),
-            None => value(&path),
-        })
+        if option.kind.fields().is_some() {
+            return Ok(Entry::Table(join(parent, name)));
+        }
+        let value = at(&self.values, &path).cloned();
+        Ok(value.map_or(Entry::Nothing, Entry::Value))
     }
 
     fn has_function(&self) -> bool {

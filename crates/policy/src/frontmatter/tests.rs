@@ -5,6 +5,7 @@ mod examples;
 mod json;
 mod limits;
 mod refusals;
+mod scopes;
 mod templates;
 
 use super::*;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::rows::ROOT;
-use super::{OptionDef, Scope};
+use super::{OptionDef, Scope, find_in_chat};
 
 /// An option that does not apply, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +83,7 @@ pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption 
     let meant = suggest(name, known.iter().copied());
     let hint = match meant {
         Some(meant) => format!(" Did you mean \"{meant}\"?"),
+        None if known.is_empty() => String::new(),
         None => format!(" Options: {}.", known.join(", ")),
     };
     let message = format!("There is no option \"{path}\".{hint}");
@@ -97,14 +98,9 @@ pub(crate) fn out_of_scope(option: &OptionDef, path: &str, scope: Scope) -> Opti
     if option.is_in(scope) {
         return None;
     }
-    let why = match scope {
-        Scope::Frontmatter => "a chat cannot set it",
-        Scope::Project => "a project cannot set it",
-        Scope::Setup | Scope::ConfigFile | Scope::Rules | Scope::Runtime => {
-            "it cannot be changed later"
-        }
-    };
-    let message = format!("\"{path}\" is an option of setup(), and {why}.");
+    // A chat leaves out `parameters.`, which the user has to write there.
+    let full = find_in_chat(path).map_or_else(|| path.to_owned(), |(full, _)| full);
+    let message = format!("{full} can only be set in setup() or the configuration file.");
     Some(InvalidOption::new(path, message).of_word(option.name))
 }
 
@@ -275,7 +271,8 @@ fn not_finite(value: &Value) -> Option<&str> {
     table.get("not_finite")?.as_str()
 }
 
-fn join(path: &str, name: &str) -> String {
+/// Returns the path of `name` below `path`, which is empty at the top.
+pub(crate) fn join(path: &str, name: &str) -> String {
     match path {
         "" => name.to_owned(),
         _ => format!("{path}.{name}"),

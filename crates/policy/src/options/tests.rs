@@ -6,6 +6,7 @@ use tools::Registry;
 
 use super::*;
 use crate::frontmatter::{Known, Source, evaluate};
+use crate::lua_value::as_lua;
 use crate::settings::Settings;
 
 /// Returns a value that the kind takes, and that differs from most defaults.
@@ -63,14 +64,30 @@ fn in_user_layer(scope: Scope, path: &str, value: &Value) -> Result<(), String> 
     }
 }
 
-fn in_frontmatter(path: &str, value: &Value) -> Result<(), String> {
+fn in_json(path: &str, value: &Value) -> Result<(), String> {
+    let text = json!({"flemma": nested(path_in_chat(path), value.clone())}).to_string();
+    in_frontmatter("json", text, path)
+}
+
+fn in_lua(path: &str, value: &Value) -> Result<(), String> {
+    // Brackets, because `local` is a keyword.
+    let names = path_in_chat(path).split('.');
+    let names: String = names.map(|name| format!("[\"{name}\"]")).collect();
+    in_frontmatter(
+        "lua",
+        format!("flemma.opt{names} = {}", as_lua(value)),
+        path,
+    )
+}
+
+fn in_frontmatter(language: &str, text: String, path: &str) -> Result<(), String> {
     let known = Known {
         tools: vec!["read".to_owned()],
         ..Known::default()
     };
     let source = Source {
-        language: "json".to_owned(),
-        text: json!({"flemma": nested(path_in_chat(path), value.clone())}).to_string(),
+        language: language.to_owned(),
+        text,
         first_line: 2,
         file: None,
     };
@@ -94,10 +111,11 @@ type Layer = fn(&str, &Value) -> Result<(), String>;
 
 #[test]
 fn each_option_takes_its_values_in_its_layers_and_in_no_other() {
-    let layers: [(Scope, Layer); 4] = [
+    let layers: [(Scope, Layer); 5] = [
         (Scope::Setup, in_setup),
         (Scope::ConfigFile, in_config_file),
-        (Scope::Frontmatter, in_frontmatter),
+        (Scope::Frontmatter, in_json),
+        (Scope::Frontmatter, in_lua),
         (Scope::Runtime, at_runtime),
     ];
     for (path, option) in leaves() {

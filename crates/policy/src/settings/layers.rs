@@ -104,17 +104,9 @@ impl Settings {
         if !invalid.is_empty() {
             return Err(invalid);
         }
-        let mut runtime = self.runtime();
+        let mut runtime = self.layers.runtime.clone();
         lay_over(&mut runtime, fitting);
         Ok(self.with_runtime(runtime))
-    }
-
-    /// Returns the options that were switched so far.
-    fn runtime(&self) -> Value {
-        match &self.layers.runtime {
-            Value::Null => json!({}),
-            runtime => runtime.clone(),
-        }
     }
 
     /// Switches provider, model and parameters for the rest of this host's life, over
@@ -150,7 +142,7 @@ impl Settings {
         let Some(model) = &target.model else {
             return Ok(self.clone());
         };
-        let mut runtime = self.runtime();
+        let mut runtime = self.layers.runtime.clone();
         lay_over(&mut runtime, json!({ "model": model }));
         Ok(self.with_runtime(runtime))
     }
@@ -163,7 +155,7 @@ impl Settings {
     /// What does not fit, a sentence each; then nothing is switched.
     pub fn with_parameters(&self, target: &Target) -> Result<Self, Vec<String>> {
         let mut options = target.options()?;
-        let mut runtime = self.runtime();
+        let mut runtime = self.layers.runtime.clone();
         if let Some(own) = runtime.pointer_mut(&format!("/parameters/{}", target.provider))
             && let Some(own) = own.as_object_mut()
         {

@@ -135,6 +135,11 @@ impl Settings {
             .and_then(Value::as_u64)
     }
 
+    /// Returns true if the user's own rules are code: a function, or modules by their paths.
+    pub(crate) fn decides_by_code(&self) -> bool {
+        self.function().is_some() || self.entries().any(is_module)
+    }
+
     fn entries(&self) -> impl Iterator<Item = &str> {
         let (list, single) = match &self.tools.auto_approve {
             Value::Array(list) => (list.as_slice(), None),

@@ -5,7 +5,6 @@
 //! model are compared here. What cannot be compared, such as a function, counts as looser.
 
 use chat::approval::{Decision, Policy};
-use serde_json::Value;
 
 use crate::frontmatter::{AutoApprove, Overrides};
 use crate::options;
@@ -65,14 +64,14 @@ const OWN_FUNCTION: &str = "the function in your tools.auto_approve neither deni
 
 fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let AutoApprove::List { names, exclusions } = wanted else {
-        return Some(match has_function(base) {
+        return Some(match base.decides_by_code() {
             true => {
                 format!("would decide by a function of this chat about calls that {OWN_FUNCTION}")
             }
             false => "would decide about every call by a function of this chat".to_owned(),
         });
     };
-    if has_function(base) {
+    if base.decides_by_code() {
         // What it would say of a call cannot be known before there is one.
         return Some(format!("would decide about calls that {OWN_FUNCTION}"));
     }
@@ -118,18 +117,6 @@ fn runs(policy: &Policy) -> impl Iterator<Item = &str> {
     tools.filter(|it| policy.decide(it) == Some(Decision::Approve))
 }
 
-/// Whether the user's own rules are code: a function, or modules by their paths.
-fn has_function(base: &Settings) -> bool {
-    let is_name = |entry: &Value| {
-        let names_code = |name: &str| name.contains('.') && !name.starts_with("urn:flemma:");
-        entry.as_str().is_some_and(|name| !names_code(name))
-    };
-    match &base.tools.auto_approve {
-        Value::Array(entries) => !entries.iter().all(is_name),
-        other => !is_name(other),
-    }
-}
-
 fn listed(tools: &[&str]) -> String {
     match tools {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -140,7 +127,7 @@ fn listed(tools: &[&str]) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tools::Registry;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Trust, Trusted, real_path};
+use super::{Trust, Trusted, real_path, remove};
 
 impl Trust {
     /// The digest of what the user agreed to in this folder.
@@ -32,11 +32,7 @@ impl Trust {
     pub fn revoke_folder(&self, folder: &Path) -> io::Result<bool> {
         let path = real_path(folder)?;
         let mut found = false;
-        self.change(|store| {
-            let before = store.folders.len();
-            store.folders.retain(|it| it.path != path);
-            found = store.folders.len() != before;
-        })?;
+        self.change(|store| found = remove(&mut store.folders, |it| it.path == path))?;
         Ok(found)
     }
 }

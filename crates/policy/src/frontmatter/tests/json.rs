@@ -106,13 +106,13 @@ fn errors_have_line_and_column() {
             "{\"flemma\": {\"openai\": {\"base_url\": \"x\"}}}",
             2,
             25,
-            "an option of setup(), and a chat cannot set it",
+            "can only be set in setup() or the configuration file",
         ),
         (
             "{\"flemma\": {\"tools\": {\"bash\": {\"shell\": \"x\"}}}}",
             2,
             24,
-            "an option of setup(), and a chat cannot set it",
+            "can only be set in setup() or the configuration file",
         ),
     ] {
         let failure = failure(&json_source(text));

@@ -72,7 +72,7 @@ fn names_that_do_not_exist() {
             "flemma.opt.tools.require_approval = false",
             2,
             18,
-            "is an option of setup(), and a chat cannot set it.",
+            "tools.require_approval can only be set in setup() or the configuration file.",
         ),
         (
             "flemma.opt.model = 7",
@@ -272,7 +272,7 @@ fn programs_modules_addresses_and_secrets_never_come_from_a_document() {
         let message = failure(&lua(text)).message;
         let says = [
             "from a document",
-            "an option of setup(), and a chat cannot set it",
+            "can only be set in setup() or the configuration file",
             "it must be",
             "There is no option",
         ];
