@@ -191,8 +191,7 @@ fn a_question_without_a_terminal_is_declined_even_with_yes() {
             .contains("{\"action\": \"decline\"}")
     );
     assert!(
-        ran.err
-            .contains("asked you for something and got a refusal"),
+        ran.err.contains("asked for input that it cannot get here"),
         "{ran:?}"
     );
 }

@@ -119,7 +119,7 @@ fn a_server_that_cannot_start_delays_nothing() {
     editor.keys("<C-]>");
     wait_message(
         &editor,
-        "The MCP server \"fake\" cannot be used: it ended; its last words were \"the fake has no key\".",
+        "The MCP server \"fake\" cannot be used: it ended; its last output was \"the fake has no key\".",
     );
     wait_end(&editor, "Well.\n\n@You:\n\n");
     assert!(

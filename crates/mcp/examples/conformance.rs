@@ -1,6 +1,6 @@
-//! What the conformance suite of the protocol speaks with: `serve ADDRESS` offers the
-//! tools that it expects of a server, `client URL` uses a server as it expects of a
-//! client. Both through the same code as the host. See `make test-mcp`.
+//! Program for the protocol's conformance suite: `serve ADDRESS` offers the tools that the
+//! suite expects of a server, and `client URL` uses a server as the suite expects of a
+//! client. Both use the code of the host. See `make test-mcp`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn main() -> Result<(), String> {
     match (arguments.next().as_deref(), arguments.last()) {
         (Some("serve"), Some(address)) => serve(&address).await,
         (Some("client"), Some(url)) => client(url).await,
-        _ => Err("Say `serve ADDRESS:PORT` or `client URL`.".to_owned()),
+        _ => Err("Usage: `serve ADDRESS:PORT` or `client URL`.".to_owned()),
     }
 }
 
@@ -33,7 +33,7 @@ async fn serve(address: &str) -> Result<(), String> {
     served.map_err(|error| error.to_string())
 }
 
-/// The tools that the suite asks for, as far as a result of text can meet it.
+/// The tools that the suite calls and that text results can satisfy.
 struct Suite(watch::Sender<u64>);
 
 #[async_trait]
@@ -83,11 +83,11 @@ fn done(content: &str) -> ToolOutcome {
     }
 }
 
-/// Somebody who is content with what each question proposes.
-struct Content;
+/// Accepts the defaults of every question.
+struct AcceptsDefaults;
 
 #[async_trait]
-impl Elicitation for Content {
+impl Elicitation for AcceptsDefaults {
     async fn ask(&self, form: Form) -> FormReply {
         FormReply::Accepted(mcp::defaults(&form))
     }
@@ -96,13 +96,13 @@ impl Elicitation for Content {
 fn caller() -> Caller {
     Caller {
         progress: Progress::default(),
-        elicitation: Arc::new(Content),
+        elicitation: Arc::new(AcceptsDefaults),
         cancel: CancellationToken::new(),
         limit: Duration::from_secs(20),
     }
 }
 
-/// Meets a server and calls each of its tools once.
+/// Connects to a server and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let spec = Spec::new(

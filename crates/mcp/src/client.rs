@@ -56,7 +56,7 @@ pub struct Connection {
     _program: Option<Program>,
 }
 
-/// FormReply to a call.
+/// Reply to a call.
 enum CallReply {
     /// A result, possibly an intermediate one with questions.
     Result(Value),
@@ -84,7 +84,7 @@ pub enum Called {
     Answered {
         /// Its text.
         text: String,
-        /// Whether the server says that it failed.
+        /// Whether the server marked it as an error.
         is_error: bool,
     },
     /// There is no result; the text is the reason.
@@ -160,6 +160,8 @@ impl Connection {
             }
         }
         offered.definitions.sort_by(|a, b| a.name.cmp(&b.name));
+        // The list is sorted, so duplicates are adjacent. The protocol requires unique
+        // names.
         offered.definitions.dedup_by(|a, b| a.name == b.name);
         Ok(offered)
     }
@@ -167,6 +169,7 @@ impl Connection {
     async fn list(&self) -> Result<Vec<Value>, String> {
         let mut tools = Vec::new();
         let mut cursor = None;
+        // The limits on pages and tools end a list whose cursors run in circles.
         for _ in 0..PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
@@ -260,6 +263,7 @@ impl Connection {
         questions: &Questions,
     ) -> Result<CallReply, Called> {
         let (why, called) = tokio::select! {
+            // Prefer an answer that arrived together with the cancellation or the timeout.
             biased;
             answer = &mut handle.rx => {
                 let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
@@ -278,16 +282,18 @@ impl Connection {
                 ("it takes too long", Called::Failed(late))
             }
         };
-        let told = handle.cancel(Some(why.to_owned()));
-        // A server that no longer reads its input can't be notified.
-        let is_told = timeout(ALIVE, told).await.is_ok_and(|it| it.is_ok());
-        if !is_told || (called != Called::Cancelled && !self.lives().await) {
+        let notified = handle.cancel(Some(why.to_owned()));
+        // A server that no longer reads its input would block this notification forever.
+        let is_notified = timeout(ALIVE, notified).await.is_ok_and(|it| it.is_ok());
+        // After a timeout, a server that answers a ping is only slow, and other calls may
+        // use it. A cancelled call says nothing about the server.
+        if !is_notified || (called != Called::Cancelled && !self.lives().await) {
             self.running.cancellation_token().cancel();
         }
         Err(called)
     }
 
-    /// Does what the server requests, and returns the parameters of the next round.
+    /// Answers what the server asked, and returns the parameters of the next round.
     async fn next_round(
         &self,
         reply: CallReply,
@@ -313,10 +319,13 @@ impl Connection {
         let requests = &result["inputRequests"];
         let mut responses = InputResponses::new();
         for (id, request) in requests.as_object().into_iter().flatten() {
+            // The other requests are for files and models, which servers don't get.
             if request["method"] != "elicitation/create" {
                 let asked = peer::asked_for(requests);
                 self.peer.declined(&asked);
-                return Err(format!("it asks for what it does not get here: {asked}"));
+                return Err(format!(
+                    "it asks for something that servers do not get: {asked}"
+                ));
             }
             let params = &request["params"];
             let reply = self.peer.ask(params, questions).await;
@@ -368,7 +377,7 @@ fn answered(result: &Value) -> Called {
     }
 }
 
-/// Returns the result as sent, whatever type the SDK takes it for.
+/// Returns the result as sent, even if the SDK parsed it as another type.
 fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceError> {
     serde_json::to_value(result?).map_err(|_| ServiceError::UnexpectedResponse)
 }
@@ -377,6 +386,7 @@ fn definition(name: &str, tool: &Value) -> Result<Definition, String> {
     let schema = tool["inputSchema"].as_object().cloned();
     let schema = schema.ok_or_else(|| "it has no schema of its arguments".to_owned())?;
     Definition::new(
+        // The description is optional in the protocol.
         name,
         tool["description"].as_str().unwrap_or_default(),
         schema,

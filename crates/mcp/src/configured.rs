@@ -1,8 +1,8 @@
-//! The servers that the user's options and their projects name: found, started when they
-//! are needed, and compared with what the user agreed to.
+//! The servers that the user's options and their projects configure: found, started on
+//! demand, and compared with the tools that the user accepted.
 //!
-//! Whether a project counts ([`Consent`]) and how an address is reached are the caller's
-//! to say.
+//! The caller decides whether a project's servers are used ([`Consent`]) and how addresses
+//! are reached.
 
 mod known;
 mod pins;
@@ -21,7 +21,7 @@ pub use project::Project;
 pub use report::{all, one};
 pub use servers::{Parts, Servers, source};
 
-/// What the user agreed to in the files of projects.
+/// The user's consent to files of projects.
 pub trait Consent: Send + Sync {
     /// Returns true if the user agreed to this text of a file.
     fn is_trusted(&self, file: &Path, text: &str) -> bool;
@@ -30,9 +30,9 @@ pub trait Consent: Send + Sync {
     ///
     /// # Errors
     ///
-    /// It cannot be remembered.
+    /// The consent can't be saved.
     fn trust(&self, file: &Path, text: &str) -> io::Result<()>;
 }
 
-/// Returns what makes the HTTP client of a server.
+/// Returns the HTTP client of a server.
 pub type HttpOf = fn(&Spec) -> Http;

@@ -18,6 +18,7 @@ pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
         let more = parts.len() - PARTS;
         pieces.push(format!("[{more} more parts are left out]"));
     }
+    // The protocol repeats structured content as text, unless the server leaves that out.
     if let Some(structured) = structured.filter(|_| parts.is_empty()) {
         pieces.push(serde_json::to_string_pretty(structured).unwrap_or_default());
     }
@@ -52,10 +53,7 @@ fn part(part: &Value) -> String {
         }
         "resource" => resource(&part["resource"]),
         "resource_link" => link(part),
-        kind => format!(
-            "[a part of the kind {:?}, which is not known here]",
-            word(kind)
-        ),
+        kind => format!("[unsupported content of the type {:?}]", word(kind)),
     }
 }
 
@@ -106,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_no_text_is_described_and_no_link_is_followed() {
+    fn other_content_is_described_and_no_link_is_followed() {
         let parts = [
             json!({"type": "text", "text": "one\ntwo"}),
             json!({"type": "image", "mimeType": "image/png", "data": "QUJDRA=="}),
@@ -126,12 +124,12 @@ mod tests {
              [audio: audio/wav, 3 KB; it is not shown]\n\
              [link to file:///etc/passwd (passwords); it was not fetched]\n\
              [link to demo://3 (log, text/plain, 4 KB); it was not fetched]\n\
-             [a part of the kind \"hologram\", which is not known here]"
+             [unsupported content of the type \"hologram\"]"
         );
     }
 
     #[test]
-    fn a_structured_result_stands_where_there_is_no_other() {
+    fn structured_content_is_used_only_without_other_content() {
         assert_eq!(text(&[], Some(&json!({"a": 1}))), "{\n  \"a\": 1\n}");
         let said = [json!({"type": "text", "text": "said"})];
         assert_eq!(text(&said, Some(&json!({"a": 1}))), "said");
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_end_has_one() {
+    fn a_long_result_is_cut() {
         let many = vec![json!({"type": "text", "text": "x"}); 10_000];
         assert!(text(&many, None).ends_with("[9000 more parts are left out]"));
         let long = text(

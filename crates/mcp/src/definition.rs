@@ -1,4 +1,4 @@
-//! Tool definitions of a server: cleaned, named so that every provider accepts them, and
+//! Tool definitions of a server: cleaned, with names that every provider accepts, and
 //! compared with earlier ones. Pure.
 
 use std::collections::BTreeMap;
@@ -73,9 +73,14 @@ impl Definition {
 
 fn object_schema(mut schema: Map<String, Value>) -> Result<Value, String> {
     match schema.get("type") {
+        // Some servers omit the type of a tool without arguments.
         None => drop(schema.insert("type".to_owned(), json!("object"))),
         Some(kind) if kind == "object" => {}
-        Some(kind) => return Err(format!("its arguments are {kind} and no object")),
+        Some(kind) => {
+            return Err(format!(
+                "its input schema has the type {kind} instead of \"object\""
+            ));
+        }
     }
     let schema = Value::Object(schema);
     match schema.to_string().len() {
@@ -86,8 +91,8 @@ fn object_schema(mut schema: Map<String, Value>) -> Result<Value, String> {
     }
 }
 
-/// Removes everything from a server's text that could hide in it or affect a terminal:
-/// control, bidirectional, and tag characters. Returns at most `most` bytes.
+/// Removes control, bidirectional, and tag characters, which could hide text from the user
+/// or affect a terminal. Returns at most `most` bytes.
 pub fn clean(text: &str, most: usize) -> String {
     let mut cleaned: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     if cleaned.len() > most {
@@ -106,6 +111,7 @@ fn is_hidden(c: char) -> bool {
 
 /// Differences from the definitions the user accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+// Clean before cutting: hidden characters must not push visible text out of the limit.
 pub struct Changes {
     /// Changed tools, each with a description of its changes.
     pub changed: BTreeMap<String, Vec<String>>,
@@ -136,7 +142,7 @@ impl Changes {
         changes
     }
 
-    /// Returns true if the user has to review the changes.
+    /// Returns true if the user must review the changes. A removed tool can do no harm.
     pub fn need_review(&self) -> bool {
         !self.changed.is_empty() || !self.added.is_empty()
     }
@@ -176,7 +182,7 @@ fn difference(before: &Definition, now: &Definition) -> Vec<String> {
         };
         let (was, is) = (names(before), names(now));
         if was == is {
-            what.push("what its arguments may be has changed".to_owned());
+            what.push("the types of its arguments have changed".to_owned());
         } else {
             what.push(format!(
                 "it took {} and takes {}",
@@ -217,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_some_provider_refuses_is_replaced_by_one_of_its_own() {
+    fn a_name_that_a_provider_would_reject_is_replaced_by_a_unique_one() {
         let public = |name: &str| tool(name, "", json!({})).public_name("fs");
         assert_eq!(public("read_file"), "fs__read_file");
         assert_eq!(public("__proto__"), "fs____proto__");
@@ -242,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_shown_without_what_hides_in_it_and_not_without_end() {
+    fn a_description_is_cleaned_and_cut() {
         let said = "a\u{1b}[31mb\u{e0041}\u{202e}c\n";
         assert_eq!(tool("t", said, json!({})).description, "a[31mbc\n");
         let long = tool("t", &"ä".repeat(10_000), json!({})).description;
@@ -254,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_no_object_or_too_large_keeps_the_tool_out() {
+    fn a_tool_needs_an_object_schema_of_limited_size() {
         let refused = |schema: Value| {
             let Value::Object(schema) = schema else {
                 panic!("a schema is an object");
             };
             Definition::new("t", "", schema).unwrap_err()
         };
-        assert!(refused(json!({"type": "string"})).contains("no object"));
+        assert!(refused(json!({"type": "string"})).contains("instead of"));
         let large = json!({"type": "object", "x": "y".repeat(70_000)});
         assert!(refused(large).contains("65536"));
         assert_eq!(
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_in_words() {
+    fn changes_are_described() {
         let then = [
             tool("same", "a", json!({})),
             tool("said", "reads a file", json!({})),

@@ -28,7 +28,12 @@ pub fn form(server: &str, params: &Value) -> Result<Form, String> {
     let wanted = match params["mode"].as_str() {
         Some("url") => FormContent::Visit(address(&params["url"])?),
         None | Some("form") => FormContent::Fields(fields(&params["requestedSchema"])?),
-        Some(other) => return Err(format!("it asks in the way {:?}", line(other, ABOUT))),
+        Some(other) => {
+            return Err(format!(
+                "its question has the unknown mode {:?}",
+                line(other, ABOUT)
+            ));
+        }
     };
     Ok(Form {
         by: format!("The MCP server \"{server}\""),
@@ -55,9 +60,11 @@ pub fn result(reply: FormReply, params: &Value) -> Value {
 fn address(url: &Value) -> Result<String, String> {
     let url = url.as_str().unwrap_or_default();
     let is_web = url.starts_with("https://") || url.starts_with("http://");
+    // Control characters and lookalikes could make the user visit another address than they
+    // see.
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_web || !is_plain || url.len() > ADDRESS {
-        return Err("it names an address that is none of the web".to_owned());
+        return Err("its address is no valid http or https URL".to_owned());
     }
     Ok(url.to_owned())
 }
@@ -72,12 +79,14 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
         .collect();
     let fields = properties.into_iter().flatten().map(|(name, property)| {
         let kind = kind(property)
-            .ok_or_else(|| format!("{:?} can be no flat value", line(name, ABOUT)))?;
+            .ok_or_else(|| format!("the field {:?} is not a flat value", line(name, ABOUT)))?;
         Ok(Field {
             name: name.clone(),
             title: line(text(property, "title"), ABOUT),
             about: line(text(property, "description"), ABOUT),
             default: property
+                // A server could propose hidden text, which the user would accept without
+                // seeing it.
                 .get("default")
                 .cloned()
                 .filter(|it| takes(&kind, it)),
@@ -164,7 +173,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// One line of a server's.
+/// Joins a server's text to one cleaned line.
 fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     clean(&words.join(" "), most)
@@ -187,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_flat_form_of_the_specification_is_read() {
+    fn all_flat_fields_of_the_specification_are_supported() {
         let schema = json!({"type": "object", "required": ["name"], "properties": {
             "name": {"type": "string", "title": "Your\nname", "minLength": 2},
             "age": {"type": "integer", "minimum": 0, "maximum": 150, "default": 30},
@@ -229,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_flat_or_no_address_of_the_web_is_not_asked() {
+    fn nested_fields_and_other_addresses_are_rejected() {
         let nested = json!({"requestedSchema": {"properties": {"a": {"type": "object"}}}});
         assert_eq!(
             form("docs", &nested),
-            Err("\"a\" can be no flat value".to_owned())
+            Err("the field \"a\" is not a flat value".to_owned())
         );
         for url in [
             "file:///etc/passwd",
@@ -247,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_in_the_users_place() {
+    fn an_unanswered_question_is_declined_or_cancelled() {
         assert_eq!(
             result(FormReply::Unavailable, &Value::Null),
             json!({"action": "decline"})

@@ -23,7 +23,7 @@ pub use http::serve_http;
 /// The tools offered to other programs.
 #[async_trait]
 pub trait Offer: Send + Sync + 'static {
-    /// Updates the tools if they changed. Called before listing and before each call.
+    /// Updates the tools if they changed. Called before each list and each call.
     async fn look(&self);
 
     /// The tools, sorted by name, as a model sees them.
@@ -32,18 +32,18 @@ pub trait Offer: Send + Sync + 'static {
     /// Returns a counter that increases whenever the tools change.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Runs a call or returns why not. Ends soon after `call.cancel`.
+    /// Runs a call or returns the reason of a refusal. Ends soon after `call.cancel`.
     async fn call(&self, call: Call) -> ToolOutcome;
 }
 
 /// A call by another program.
 #[derive(Debug)]
 pub struct Call {
-    /// The tool's name; it was offered when the call arrived.
+    /// The tool's name, which was offered when the call arrived.
     pub name: String,
     /// The arguments, an object that is not validated yet.
     pub input: Value,
-    /// Where live output goes.
+    /// Receives live output.
     pub progress: Progress,
     /// Asks the call to stop.
     pub cancel: CancellationToken,

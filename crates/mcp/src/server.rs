@@ -1,8 +1,8 @@
-//! A configured server over its lifetime: started on demand, restarted when it ends (a
-//! limited number of times), and checked for changed tools.
+//! A configured server over its lifetime: started on demand, restarted a limited number of
+//! times, and checked for changed tools.
 //!
-//! Models get the tool definitions the user first accepted. A tool whose definition changes
-//! is disabled until the user accepts the change.
+//! Models get the tool definitions that the user accepted. A changed tool is disabled until
+//! the user accepts the change.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -48,7 +48,7 @@ pub enum Agreed {
 /// Connection state of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum State {
-    /// Not started, or ended by itself.
+    /// Not started, or ended.
     #[default]
     Resting,
     /// Connecting.
@@ -85,6 +85,7 @@ impl Status {
         self.agreed = match agreed {
             Agreed::Never => None,
             Agreed::To(tools) => Some(tools),
+            // An empty list makes every tool count as added, so that it needs a review.
             Agreed::Lost => Some(Vec::new()),
         };
     }
@@ -138,6 +139,8 @@ impl Server {
     /// Returns the status.
     pub fn status(&self) -> Status {
         let mut status = self.lock().clone();
+        // A held lock means that a start or stop is in progress, whose state is already
+        // set.
         let ended = self
             .live
             .try_lock()
@@ -161,6 +164,7 @@ impl Server {
     pub async fn stop(&self) {
         let mut live = self.live.lock().await;
         live.connection = None;
+        // A stop by the user allows all restarts again.
         live.starts.clear();
         self.lock().state = State::Resting;
     }
@@ -187,6 +191,7 @@ impl Server {
                 Err(why) => return Called::Failed(why),
             },
         };
+        // The connection may have learned new definitions just now.
         if let Err(why) = self.is_agreed(tool) {
             return Called::Failed(why);
         }
@@ -203,7 +208,7 @@ impl Server {
             (_, None) => Err("it has no such tool any more".to_owned()),
             (Some(agreed), Some(said)) if agreed == said => Ok(()),
             _ => Err(
-                "it describes the tool differently than when you agreed to it, and it was not \
+                "it describes the tool differently than when you agreed to it, so it was not \
                  called"
                     .to_owned(),
             ),
@@ -263,6 +268,7 @@ impl Server {
                 if let Some(connection) = connection
                     && let Err(why) = self.learn(&connection).await
                 {
+                    // The server runs and its known tools remain usable.
                     tracing::warn!(server = self.spec.name, why, "no list after a change");
                 }
             })),
@@ -277,6 +283,8 @@ impl Server {
             let is_new = status.said.as_ref() != Some(&offered.definitions);
             status.left_out = offered.left_out;
             status.said = Some(offered.definitions);
+            // The user hasn't seen this server's tools before, so there is nothing to
+            // compare with.
             if status.agreed.is_none() {
                 status.agreed = status.said.clone();
                 Some(ServerEvent::Agreed)

@@ -77,8 +77,8 @@ enum Command {
     Argv(Vec<String>),
 }
 
-/// Reads a table of servers. An invalid server yields a sentence that names it and does not
-/// affect the others. `origin` is the configuration file.
+/// Reads a table of servers. An invalid server yields a sentence that names it, and the
+/// others are still read. `origin` is the configuration file.
 pub fn read(
     table: &Map<String, Value>,
     origin: &str,
@@ -88,7 +88,7 @@ pub fn read(
     for (name, written) in table {
         match one(name, written, origin, variable) {
             Ok(spec) => specs.push(spec),
-            Err(why) => problems.push(format!("The MCP server \"{name}\" is left out: {why}.")),
+            Err(why) => problems.push(format!("The MCP server \"{name}\" is not used: {why}.")),
         }
     }
     (specs, problems)
@@ -120,7 +120,7 @@ fn one(
         return Err("its name must be 1 to 32 letters, digits, \"-\" and \"_\"".to_owned());
     }
     if !written.is_object() {
-        return Err("it is no table".to_owned());
+        return Err("it is not a table".to_owned());
     }
     let expanded = expand(written.clone(), variable)?;
     let read = |value| serde_json::from_value::<Written>(value).map_err(|error| error.to_string());
@@ -173,7 +173,7 @@ fn check_kind(kind: Option<&str>, reach: &Reach) -> Result<(), String> {
         | (Some("stdio"), Reach::Program { .. })
         | (Some("http" | "streamable-http"), Reach::Http { .. }) => Ok(()),
         (Some("sse"), _) => Err(
-            "its type \"sse\" is the transport of 2024, which is not spoken here; use \"http\""
+            "its type \"sse\" is the transport of 2024, which is not supported; use \"http\""
                 .to_owned(),
         ),
         (Some(kind), _) => Err(format!("its type {kind:?} does not fit its other fields")),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_and_an_address_are_read_in_the_forms_that_are_in_use() {
+    fn all_common_forms_of_programs_and_addresses_are_read() {
         let spec =
             read_one(json!({"command": "npx", "args": ["-y", "x", "${WHERE}/a"], "type": "stdio"}));
         assert_eq!(spec.unwrap().shown(), "npx -y x /srv/a");
@@ -251,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_servers_name() {
+    fn an_error_names_the_server() {
         for (written, said) in [
             (json!({}), "it has neither a command nor a url"),
-            (json!(5), "it is no table"),
+            (json!(5), "it is not a table"),
             (json!({"command": "a", "url": "http://x"}), "it has both"),
             (json!({"command": [""]}), "its command is empty"),
             (json!({"url": "ftp://x"}), "does not begin with http://"),
@@ -268,7 +268,7 @@ mod tests {
         ] {
             let problem = read_one(written).unwrap_err();
             assert!(
-                problem.starts_with("The MCP server \"docs\" is left out: "),
+                problem.starts_with("The MCP server \"docs\" is not used: "),
                 "{problem}"
             );
             assert!(problem.contains(said), "{problem}");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_projects_file_has_a_table_of_servers() {
+    fn a_project_file_needs_a_table_of_servers() {
         assert!(
             project_table(r#"{"mcpServers":{"a":{"command":"b"}}}"#)
                 .unwrap()

@@ -1,5 +1,5 @@
-//! Replaces lone surrogates in JSON escapes, such as `"\\ud83d"`, which programs that cut
-//! strings in JavaScript send and JSON parsers reject. Pure.
+//! Replaces lone surrogates in JSON escapes, such as `"\\ud83d"`. Programs that cut strings
+//! in JavaScript send them, and JSON parsers reject them. Pure.
 
 /// Replaces each escaped lone surrogate with an escaped U+FFFD.
 pub(crate) fn without(json: &str) -> String {

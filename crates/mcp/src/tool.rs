@@ -1,4 +1,4 @@
-//! Adapter from a server's tool to our `Tool` trait.
+//! Adapter that makes a server's tool a `Tool`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,6 +82,7 @@ impl Tool for ServerTool {
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        // The outer deadline must not fire before the limits inside the call do.
         self.limit(default) + START + PATIENCE
     }
 
@@ -93,7 +94,7 @@ impl Tool for ServerTool {
     ) -> Result<ToolResult, ToolError> {
         let Value::Object(arguments) = input else {
             return Err(ToolError::InvalidInput(
-                "The arguments are no object.".to_owned(),
+                "The arguments must be an object.".to_owned(),
             ));
         };
         let name = &self.definition.name;
@@ -111,7 +112,7 @@ impl Tool for ServerTool {
             Called::Answered { text, .. } => Err(ToolError::Failed(text)),
             Called::Cancelled => Err(ToolError::Cancelled),
             Called::Failed(why) => Err(ToolError::Failed(format!(
-                "The MCP server \"{0}\" gave no result: {why}. The user can look at it with \
+                "The MCP server \"{0}\" failed: {why}. The user can inspect it with \
                  `:Flemma mcp {0}` or `flemma mcp list`.",
                 self.server.spec.name
             ))),

@@ -1,5 +1,5 @@
-//! What a server asks the user during a call: it reaches whoever called, in both eras of
-//! the protocol, and nobody else answers.
+//! Questions of a server during a call: they reach the caller, and only the caller answers,
+//! in both eras of the protocol.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Form, FormContent, FormReply, NoElicitation, Progress};
 
-/// Somebody who always answers the same, and remembers what was asked.
-struct Somebody {
+/// Gives the same reply to each question, and records the questions.
+struct FixedReply {
     asked: Mutex<Vec<Form>>,
     reply: FormReply,
 }
 
-impl Somebody {
-    fn who_says(reply: FormReply) -> Arc<Self> {
+impl FixedReply {
+    fn new(reply: FormReply) -> Arc<Self> {
         Arc::new(Self {
             asked: Mutex::default(),
             reply,
@@ -29,19 +29,19 @@ impl Somebody {
 }
 
 #[async_trait]
-impl Elicitation for Somebody {
+impl Elicitation for FixedReply {
     async fn ask(&self, form: Form) -> FormReply {
         self.asked.lock().unwrap().push(form);
         self.reply.clone()
     }
 }
 
-/// Somebody who thinks for ever.
+/// Never replies.
 #[derive(Default)]
-struct Thinker(Notify);
+struct NeverReplies(Notify);
 
 #[async_trait]
-impl Elicitation for Thinker {
+impl Elicitation for NeverReplies {
     async fn ask(&self, _form: Form) -> FormReply {
         self.0.notify_one();
         std::future::pending().await
@@ -98,7 +98,7 @@ fn answered(value: &Value) -> Called {
     }
 }
 
-/// JSON as Python writes it.
+/// Formats JSON as Python does.
 fn python(value: &Value) -> String {
     value
         .to_string()
@@ -117,15 +117,15 @@ fn given() -> FormReply {
 }
 
 #[tokio::test]
-async fn a_question_reaches_whoever_called_and_the_answer_the_server() {
+async fn a_question_reaches_the_caller_and_the_reply_the_server() {
     let (server, heard) = fake("well");
-    let ann = Somebody::who_says(given());
-    let called = ask(&server, ann.clone(), name()).await;
+    let user = FixedReply::new(given());
+    let called = ask(&server, user.clone(), name()).await;
     assert_eq!(
         called,
         answered(&json!({"action": "accept", "content": {"name": "Ann"}}))
     );
-    let asked = ann.asked.lock().unwrap().clone();
+    let asked = user.asked.lock().unwrap().clone();
     assert_eq!(asked[0].by, "The MCP server \"fake\"");
     assert_eq!(asked[0].message, "Who are you?");
     assert!(matches!(&asked[0].wanted, FormContent::Fields(fields) if fields[0].required));
@@ -133,32 +133,31 @@ async fn a_question_reaches_whoever_called_and_the_answer_the_server() {
 }
 
 #[tokio::test]
-async fn no_and_not_now_are_told_apart() {
+async fn declining_and_dismissing_are_different_replies() {
     let (server, _) = fake("well");
-    let no = ask(&server, Somebody::who_says(FormReply::Declined), name()).await;
+    let no = ask(&server, FixedReply::new(FormReply::Declined), name()).await;
     assert_eq!(no, answered(&json!({"action": "decline"})));
-    let later = ask(&server, Somebody::who_says(FormReply::Cancelled), name()).await;
+    let later = ask(&server, FixedReply::new(FormReply::Cancelled), name()).await;
     assert_eq!(later, answered(&json!({"action": "cancel"})));
 }
 
 #[tokio::test]
-async fn a_question_in_the_newest_era_is_answered_by_the_same_call_again() {
+async fn in_the_newest_era_a_reply_repeats_the_call() {
     let (server, _) = fake("modern");
-    let called = ask(&server, Somebody::who_says(given()), name()).await;
+    let called = ask(&server, FixedReply::new(given()), name()).await;
     let content = json!({"action": "accept", "content": {"name": "Ann"}});
     assert_eq!(called, answered(&json!([{"first": content}, "s1"])));
-    let Called::Failed(why) = ask(&server, Somebody::who_says(given()), json!("model")).await
-    else {
-        panic!("a model was asked for and given");
+    let Called::Failed(why) = ask(&server, FixedReply::new(given()), json!("model")).await else {
+        panic!("the request for a model succeeded");
     };
     assert!(
-        why.starts_with("it asks for what it does not get here: sampling/createMessage"),
+        why.starts_with("it asks for something that servers do not get: sampling/createMessage"),
         "{why}"
     );
 }
 
 #[tokio::test]
-async fn where_nobody_is_a_question_is_declined_and_told() {
+async fn without_a_user_a_question_is_declined_and_reported() {
     let (server, heard) = fake("well");
     let called = ask(&server, Arc::new(NoElicitation), Value::Null).await;
     assert_eq!(called, answered(&json!({"action": "decline"})));
@@ -167,7 +166,7 @@ async fn where_nobody_is_a_question_is_declined_and_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_called_asks_nobody() {
+async fn a_question_outside_a_call_is_declined() {
     let (server, heard) = fake("unasked");
     server.start().await.unwrap();
     let declined = ServerEvent::Declined("Your password?".to_owned());
@@ -177,21 +176,21 @@ async fn a_server_that_nobody_called_asks_nobody() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_declined() {
+async fn a_question_with_an_invalid_address_is_declined() {
     let (server, _) = fake("well");
-    let ann = Somebody::who_says(given());
+    let user = FixedReply::new(given());
     let file =
         json!({"mode": "url", "message": "Go", "url": "file:///etc/passwd", "elicitationId": "1"});
     assert_eq!(
-        ask(&server, ann.clone(), file).await,
+        ask(&server, user.clone(), file).await,
         answered(&json!({"action": "decline"}))
     );
-    assert!(ann.asked.lock().unwrap().is_empty());
+    assert!(user.asked.lock().unwrap().is_empty());
     let web =
         json!({"mode": "url", "message": "Go", "url": "https://a.example/x", "elicitationId": "1"});
     let went = ask(
         &server,
-        Somebody::who_says(FormReply::Accepted(Map::new())),
+        FixedReply::new(FormReply::Accepted(Map::new())),
         web,
     )
     .await;
@@ -199,28 +198,28 @@ async fn what_cannot_be_asked_is_declined() {
 }
 
 #[tokio::test]
-async fn a_call_is_cancelled_while_its_question_stands() {
+async fn a_call_is_cancelled_during_its_question() {
     let (server, _) = fake("well");
-    let thinker = Arc::new(Thinker::default());
+    let silent = Arc::new(NeverReplies::default());
     let caller = Caller {
         progress: Progress::default(),
-        elicitation: thinker.clone(),
+        elicitation: silent.clone(),
         cancel: CancellationToken::new(),
         limit: Duration::from_secs(60),
     };
     let call = server.call("ask", Map::new(), &caller);
     let (called, ()) = tokio::join!(call, async {
-        thinker.0.notified().await;
+        silent.0.notified().await;
         caller.cancel.cancel();
     });
     assert_eq!(called, Called::Cancelled);
 }
 
 #[tokio::test]
-async fn a_call_that_needs_the_user_at_an_address_is_made_again_when_they_were_there() {
+async fn a_call_is_repeated_after_the_user_visited_its_addresses() {
     let (server, _) = fake("well");
-    let ann = Somebody::who_says(FormReply::Accepted(Map::new()));
-    let called = call(&server, "login", ann.clone(), json!(2)).await;
+    let user = FixedReply::new(FormReply::Accepted(Map::new()));
+    let called = call(&server, "login", user.clone(), json!(2)).await;
     assert_eq!(
         called,
         Called::Answered {
@@ -228,14 +227,14 @@ async fn a_call_that_needs_the_user_at_an_address_is_made_again_when_they_were_t
             is_error: false
         }
     );
-    let asked = ann.asked.lock().unwrap().clone();
+    let asked = user.asked.lock().unwrap().clone();
     let addresses: Vec<_> = asked.into_iter().map(|form| form.wanted).collect();
     let at = |number: u8| FormContent::Visit(format!("https://login.example/{number}"));
     assert_eq!(addresses, [at(1), at(2)]);
 }
 
 #[tokio::test]
-async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_without_end() {
+async fn a_call_that_requires_a_visit_fails_if_declined_and_after_10_rounds() {
     let (server, heard) = fake("well");
     let failed = |called| match called {
         Called::Failed(why) => why,
@@ -244,20 +243,20 @@ async fn a_call_that_needs_the_user_at_an_address_fails_without_them_and_not_wit
     let no = call(
         &server,
         "login",
-        Somebody::who_says(FormReply::Declined),
+        FixedReply::new(FormReply::Declined),
         json!(99),
     )
     .await;
     assert_eq!(
         failed(no),
-        "it wants the user to go to an address first, and that was declined: Log in to go on"
+        "it requires the user to visit an address first, but the user declined: Log in to go on"
     );
-    let nobody = call(&server, "login", Arc::new(NoElicitation), json!(99)).await;
-    assert!(failed(nobody).contains("and nobody is here who could: Log in"));
+    let unavailable = call(&server, "login", Arc::new(NoElicitation), json!(99)).await;
+    assert!(failed(unavailable).contains("but there is no user to ask: Log in"));
     let declined = ServerEvent::Declined("Log in to go on".to_owned());
     assert!(heard.lock().unwrap().contains(&declined));
-    let ann = Somebody::who_says(FormReply::Accepted(Map::new()));
-    let endless = failed(call(&server, "login", ann.clone(), json!(99)).await);
+    let user = FixedReply::new(FormReply::Accepted(Map::new()));
+    let endless = failed(call(&server, "login", user.clone(), json!(99)).await);
     assert_eq!(endless, "it asked 10 times instead of giving a result");
-    assert_eq!(ann.asked.lock().unwrap().len(), 10);
+    assert_eq!(user.asked.lock().unwrap().len(), 10);
 }

@@ -1,4 +1,4 @@
-//! A server's tools, used, with a server that behaves as badly as it can: a call ends
+//! Calls of a server's tools, with a fake server that misbehaves in many ways: each call ends
 //! with one result or one error, and the next one works.
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
 
-/// Long enough for a machine that does many things at once.
+/// Time limit that a busy machine does not reach.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Fake {
@@ -66,7 +66,7 @@ impl Fake {
     }
 }
 
-/// Nobody, who waits for long.
+/// A caller without a user, with a long time limit.
 fn caller() -> Caller {
     Caller {
         progress: Progress::default(),
@@ -84,13 +84,13 @@ fn answered(text: &str) -> Called {
 }
 
 #[tokio::test]
-async fn one_that_answers_what_it_does_not_know_with_nothing_is_greeted_in_the_older_way() {
+async fn an_empty_answer_to_the_new_handshake_leads_to_the_older_one() {
     let fake = fake("empty");
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
 }
 
 #[tokio::test]
-async fn a_tool_is_called_and_its_server_started_for_it() {
+async fn the_first_call_starts_the_server() {
     let fake = fake("well");
     let value = json!({"a": [1, "ä"]});
     assert_eq!(
@@ -115,9 +115,9 @@ async fn a_tool_is_called_and_its_server_started_for_it() {
     assert_eq!(fake.news(), [ServerEvent::Agreed]);
 }
 
-/// The clock runs ahead while nothing happens.
+/// The paused clock advances while nothing happens.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_is_given_up() {
+async fn a_silent_server_fails_after_30_seconds() {
     let fake = fake("silent");
     let began = tokio::time::Instant::now();
     let Called::Failed(why) = fake.call("echo", json!(1)).await else {
@@ -129,13 +129,13 @@ async fn a_server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_no_protocol_is_told() {
+async fn garbage_instead_of_the_protocol_is_an_error() {
     let garbage = fake("garbage");
     assert!(garbage.server.start().await.is_err());
 }
 
 #[tokio::test]
-async fn progress_is_heard_while_the_call_runs() {
+async fn progress_arrives_while_the_call_runs() {
     let fake = fake("well");
     let heard = Arc::new(Mutex::new(String::new()));
     let hearing = heard.clone();
@@ -146,7 +146,7 @@ async fn progress_is_heard_while_the_call_runs() {
     };
     let called = fake.server.call("count", Map::new(), &caller);
     assert_eq!(called.await, answered("3"));
-    // What arrives after the result is nobody's; the order of what did is the server's.
+    // Progress may arrive after the result and is then dropped, but its order is the server's.
     let heard = heard.lock().unwrap().clone();
     assert!("1/3 step 1\n2/3 step 2\n3/3 step 3\n".starts_with(&heard));
 }
@@ -163,16 +163,16 @@ async fn a_cancel_reaches_the_server_and_the_next_call_works() {
 }
 
 #[tokio::test]
-async fn a_crash_costs_one_call() {
+async fn a_crash_fails_one_call() {
     let fake = fake("well");
     let crashed = fake.call("crash", json!(1)).await;
-    let why = "it ended; its last words were \"the fake fell over\"";
+    let why = "it ended; its last output was \"the fake fell over\"";
     assert_eq!(crashed, Called::Failed(why.to_owned()));
     assert_eq!(fake.call("echo", json!(2)).await, answered("2"));
 }
 
 #[tokio::test]
-async fn a_server_that_ends_each_time_is_left_alone() {
+async fn a_server_that_keeps_ending_is_not_restarted_a_fifth_time() {
     let fake = fake("well");
     for _ in 0..4 {
         let crashed = fake.call("crash", json!(1)).await;
@@ -190,10 +190,10 @@ async fn a_server_that_ends_each_time_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_message_without_end_ends_the_server_and_not_the_memory() {
+async fn an_endless_message_stops_the_server() {
     let fake = fake("well");
     let called = fake.call("large", json!(20)).await;
-    let why = "it sent a message of more than 16 MB, so it was ended";
+    let why = "it sent a message of more than 16 MB, so it was stopped";
     assert_eq!(called, Called::Failed(why.to_owned()));
     let Called::Answered { text, .. } = fake.call("large", json!(10)).await else {
         panic!("ten megabytes are read");
@@ -202,30 +202,30 @@ async fn a_message_without_end_ends_the_server_and_not_the_memory() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_nested_too_deep_to_be_read_costs_one_call_at_once() {
+async fn a_message_that_is_nested_too_deep_fails_its_call_at_once() {
     let fake = fake("well");
     let called = fake.call("deep", json!(3000)).await;
-    let why = "it sent a message nested more than 127 deep, so it was ended";
+    let why = "it sent a message nested more than 127 deep, so it was stopped";
     assert_eq!(called, Called::Failed(why.to_owned()));
     let nested = fake.call("deep", json!(100)).await;
     assert!(matches!(nested, Called::Answered { .. }), "{nested:?}");
 }
 
 #[tokio::test]
-async fn a_flood_of_news_drowns_nothing() {
+async fn a_flood_of_notifications_loses_no_answer() {
     let fake = fake("well");
     assert_eq!(fake.call("flood", json!(20_000)).await, answered("dry"));
 }
 
 #[tokio::test]
-async fn an_answer_to_nobody_and_a_second_one_are_nobodys() {
+async fn unrequested_and_repeated_answers_are_ignored() {
     let fake = fake("well");
     assert_eq!(fake.call("twice", json!(1)).await, answered("first"));
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_costs_one_call_and_is_ended() {
+async fn a_server_that_hangs_fails_one_call_and_is_restarted() {
     let fake = fake("well");
     fake.server.start().await.unwrap();
     let called = fake.call_within("hang", json!(1), Duration::from_secs(1));
@@ -235,7 +235,7 @@ async fn a_server_that_hangs_costs_one_call_and_is_ended() {
 }
 
 #[tokio::test]
-async fn a_server_does_not_get_the_keys_of_models() {
+async fn a_server_does_not_get_provider_keys() {
     let fake = fake("well");
     let Called::Answered { text, .. } = fake.call("env", json!(1)).await else {
         panic!("it lists its environment");
@@ -250,7 +250,7 @@ async fn a_server_does_not_get_the_keys_of_models() {
 }
 
 #[tokio::test]
-async fn a_tool_that_says_something_else_does_nothing_until_the_user_agrees() {
+async fn a_changed_tool_is_disabled_until_the_user_accepts_it() {
     let fake = fake("well");
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
     let store = fake.folder.path().join("store");
@@ -286,15 +286,15 @@ async fn a_tool_that_says_something_else_does_nothing_until_the_user_agrees() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_says_why() {
+async fn a_failed_start_has_the_servers_reason() {
     let exit = fake("exit");
     let why = exit.server.start().await.unwrap_err();
-    assert_eq!(why, "it ended; its last words were \"the fake has no key\"");
+    assert_eq!(why, "it ended; its last output was \"the fake has no key\"");
     assert_eq!(exit.news(), [ServerEvent::Failed(why)]);
 }
 
 #[tokio::test]
-async fn half_a_character_is_repaired_wherever_a_server_says_it() {
+async fn lone_surrogates_are_repaired_everywhere() {
     let fake = fake("surrogates");
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
     let said = fake.server.status().said.unwrap();
@@ -311,17 +311,17 @@ async fn half_a_character_is_repaired_wherever_a_server_says_it() {
     }
 }
 
-/// The limit of these calls is an hour.
+/// The time limit of these calls is an hour, so a failure is not a timeout.
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+async fn an_unreadable_answer_fails_its_call_at_once() {
     let fake = fake("well");
     for (rest, said) in [
-        (r#""result": {"content": [}"#, "that is no JSON"),
+        (r#""result": {"content": [}"#, "that is not JSON"),
         (
             r#""result": {"content": [], "structuredContent": 1e999}}"#,
-            "that is no JSON",
+            "that is not JSON",
         ),
-        (r#""result": null}"#, "its result is no object"),
+        (r#""result": null}"#, "its result is not an object"),
         (r#""nothing": 1}"#, "neither a result nor an error"),
         (r#""error": "out of order"}"#, "out of order"),
     ] {

@@ -1,4 +1,4 @@
-//! Servers at an address that refuse: what the user reads then.
+//! Messages to the user when an HTTP server refuses a connection.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use mcp::{Agreed, Reach, Server, Spec};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
-/// Why a server that answers everything with this can't be used.
+/// Returns the reason why a server can't be used that answers every request with `answer`.
 async fn refusal(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -52,7 +52,7 @@ async fn respond(stream: tokio::net::TcpStream, answer: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_login_says_what_to_do() {
+async fn a_required_login_is_explained() {
     for answer in [
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://a.example/x\"\r\nContent-Length: 0\r\n\r\n",
         "401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
@@ -60,13 +60,16 @@ async fn a_server_that_wants_a_login_says_what_to_do() {
         "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\nContent-Length: 0\r\n\r\n",
     ] {
         let why = refusal(answer).await;
-        assert!(why.contains("it wants a login (OAuth)"), "{answer}: {why}");
+        assert!(
+            why.contains("it requires a login (OAuth)"),
+            "{answer}: {why}"
+        );
         assert!(why.contains("Authorization"), "{why}");
     }
 }
 
 #[tokio::test]
-async fn no_refusal_names_types_of_the_program() {
+async fn no_message_names_rust_types() {
     for answer in [
         "404 Not Found\r\nContent-Length: 0\r\n\r\n",
         "403 Forbidden\r\nContent-Length: 2\r\n\r\nno",

@@ -1,5 +1,4 @@
-//! Answers of servers at an address that are not quite JSON: repaired where that is
-//! possible, and the end of their call at once where it is not.
+//! Malformed answers of HTTP servers: repaired if possible; otherwise the call fails at once.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
@@ -15,13 +14,13 @@ use tools::{NoElicitation, Progress};
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// How a call of a tool is answered.
+/// The answer to each tool call.
 #[derive(Clone)]
 struct CannedResponse {
     kind: &'static str,
-    /// `ID` is replaced by the number of the request.
+    /// The body; `ID` is replaced with the request's ID.
     bytes: Vec<u8>,
-    /// Whether nothing ends the answer.
+    /// Whether the response stays open.
     stays: bool,
 }
 
@@ -30,7 +29,7 @@ struct Fake {
     answer: Arc<Mutex<CannedResponse>>,
 }
 
-/// A server in front of which nothing waits.
+/// Starts a fake server.
 async fn fake() -> Fake {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -58,7 +57,7 @@ async fn fake() -> Fake {
 }
 
 impl Fake {
-    /// Calls a tool, for an hour at most.
+    /// Calls a tool with a time limit of an hour.
     async fn call(&self, kind: &'static str, bytes: impl Into<Vec<u8>>, stays: bool) -> Called {
         *self.answer.lock().unwrap() = CannedResponse {
             kind,
@@ -115,7 +114,7 @@ async fn respond(stream: TcpStream, answer: Arc<Mutex<CannedResponse>>) {
             let bytes = [&answer.bytes[..at], id.as_bytes(), &answer.bytes[at + 2..]].concat();
             say(&mut stream, "200 OK", answer.kind, &bytes).await;
             if answer.stays {
-                // Until the other side leaves.
+                // Wait until the client disconnects.
                 let _ = stream.read_u8().await;
             }
             return;
@@ -156,7 +155,7 @@ fn answered(text: &str) -> Called {
 }
 
 #[tokio::test]
-async fn halves_of_characters_and_bytes_that_are_no_utf_8_are_repaired() {
+async fn lone_surrogates_and_invalid_utf_8_are_repaired() {
     let fake = fake().await;
     for (written, read) in [
         (&br"a\ud83db"[..], "a\u{fffd}b"),
@@ -175,21 +174,21 @@ async fn halves_of_characters_and_bytes_that_are_no_utf_8_are_repaired() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_ends_its_call() {
+async fn an_unreadable_answer_fails_its_call() {
     let fake = fake().await;
     for (message, said) in [
         (
             &br#"{"jsonrpc":"2.0","id":ID,"result":{"content":[}}"#[..],
-            "that is no JSON",
+            "that is not JSON",
         ),
         (
             br#"{"jsonrpc":"2.0","id":ID,"result":{"n":1e999}}"#,
-            "that is no JSON",
+            "that is not JSON",
         ),
-        (br#"{"jsonrpc":"2.0","id":ID,"resu"#, "that is no JSON"),
+        (br#"{"jsonrpc":"2.0","id":ID,"resu"#, "that is not JSON"),
         (
             br#"{"jsonrpc":"2.0","id":ID,"result":null}"#,
-            "its result is no object",
+            "its result is not an object",
         ),
         (
             br#"{"jsonrpc":"2.0","id":ID}"#,
@@ -203,7 +202,7 @@ async fn an_answer_that_cannot_be_read_ends_its_call() {
         for (kind, bytes, stays) in [
             (JSON, message.to_vec(), false),
             (EVENTS, event(message), true),
-            // An event with a number of its own could be asked for again.
+            // The client could try to resume after an event that has an ID.
             (EVENTS, [b"id: 1\n", &event(message)[..]].concat(), true),
         ] {
             let called = fake.call(kind, bytes, stays).await;
@@ -213,18 +212,18 @@ async fn an_answer_that_cannot_be_read_ends_its_call() {
             assert!(why.contains(said), "{said}, {kind}: {why}");
         }
     }
-    // The server is as usable as before.
+    // The server is still usable.
     assert_eq!(
         fake.call(JSON, result(b"well"), false).await,
         answered("well")
     );
 }
 
-/// What is sent to a request can be about nothing else, whatever its number is.
+/// The response to a request can only be its answer, whatever its ID is.
 #[tokio::test]
-async fn an_answer_without_the_number_of_its_request_ends_its_call() {
+async fn an_answer_with_another_id_fails_its_call() {
     let fake = fake().await;
-    // The number of the request is where the server leaves it unread.
+    // The request's ID occurs only in other places than the field `id`.
     for message in [
         &br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"ID unread"}}"#[..],
         br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"ID unread"}}"#,
@@ -248,7 +247,7 @@ async fn an_answer_without_the_number_of_its_request_ends_its_call() {
     }
     for message in [
         &b"ID"[..],
-        b"this is no JSON: ID",
+        b"this is not JSON: ID",
         b"sult\":{}, \"id\": ID}",
     ] {
         let called = fake.call(EVENTS, event(message), true).await;
@@ -261,7 +260,7 @@ async fn an_answer_without_the_number_of_its_request_ends_its_call() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_passed_over() {
+async fn other_events_and_comments_are_skipped() {
     let fake = fake().await;
     let stream = [
         &b": ID\n\ndata: ping\n\ndata:\n\nevent: other\ndata: {\n\n"[..],
@@ -269,7 +268,7 @@ async fn what_is_no_message_is_passed_over() {
         b"\"params\":{\"level\":\"info\",\"data\":\"\\ud83d\"}}\n\n",
     ]
     .concat();
-    // The number in the comment is that of the call.
+    // The comment contains the call's ID.
     let called = fake.call(EVENTS, stream.clone(), false).await;
     assert!(matches!(called, Called::Failed(_)), "{called:?}");
     let answer =

@@ -1,5 +1,5 @@
-//! Servers that others wrote, used through the same code as the host uses. They are
-//! installed by `make test-mcp`, which runs these tests.
+//! Tests with third-party servers, through the code that the host uses. `make test-mcp`
+//! installs the servers and runs these tests.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn installed(path: &str) -> String {
 fn server(argv: &[&str]) -> Arc<Server> {
     let mut argv: Vec<String> = argv.iter().map(|it| (*it).to_owned()).collect();
     argv[0] = installed(&argv[0]);
-    // The programs of npm look for the node that was installed beside them.
+    // npm programs use the `node` that was installed beside them.
     let path = format!("{}:/usr/bin:/bin", installed("bin"));
     let spec = Spec::new(
         "test",

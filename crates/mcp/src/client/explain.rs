@@ -14,8 +14,8 @@ use crate::definition::clean;
 /// Longest text of an error, in bytes.
 const SAID: usize = 500;
 /// The message for a server that requires a login.
-const LOGIN: &str = "it wants a login (OAuth), which Flemma doesn't do. Put a token of yours into \
-                     its headers, for instance Authorization = \"Bearer ${TOKEN}\"";
+const LOGIN: &str = "it requires a login (OAuth), which Flemma doesn't support. Put a token into its \
+                     headers, for example Authorization = \"Bearer ${TOKEN}\"";
 
 type Http = StreamableHttpError<reqwest::Error>;
 
@@ -39,6 +39,7 @@ pub(super) fn sending(error: &(dyn Error + 'static)) -> String {
             return LOGIN.to_owned();
         }
         let said = said(error);
+        // Errors often repeat the text of their source.
         if !shown.ends_with(&said) {
             let separator = if shown.is_empty() { "" } else { ": " };
             shown = format!("{shown}{separator}{said}");
@@ -52,12 +53,12 @@ pub(super) fn sending(error: &(dyn Error + 'static)) -> String {
 fn said(error: &(dyn Error + 'static)) -> String {
     match error.downcast_ref::<Http>() {
         Some(Http::UnexpectedContentType(kind)) => {
-            let kind = kind.as_deref().unwrap_or("nothing that has a type");
+            let kind = kind.as_deref().unwrap_or("no content type");
             format!("it answered with {kind} instead of JSON")
         }
         // The SDK's own text about invalid JSON.
         Some(Http::UnexpectedServerResponse(said)) if !said.starts_with("HTTP ") => {
-            "its answer is no message of the protocol".to_owned()
+            "its answer is not a message of the protocol".to_owned()
         }
         _ => error.to_string(),
     }
@@ -66,7 +67,7 @@ fn said(error: &(dyn Error + 'static)) -> String {
 fn wants_login(error: &(dyn Error + 'static)) -> bool {
     let is_refused = |error: &Http| match error {
         Http::AuthRequired(_) | Http::InsufficientScope(_) => true,
-        // A refusal without login instructions.
+        // A 401 without `WWW-Authenticate`, so the SDK reports it as any other error.
         Http::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
         _ => false,
     };
@@ -82,11 +83,9 @@ pub(super) fn greeting(error: &ClientInitializeError) -> Option<&'static str> {
         E::ExpectedInitResponse(_)
         | E::ExpectedInitResult(_)
         | E::ConflictInitResponseId(..)
-        | E::UncorrelatedErrorResponse { .. } => {
-            Some("its answer to the greeting is none of the protocol's")
-        }
+        | E::UncorrelatedErrorResponse { .. } => Some("its answer to the handshake is invalid"),
         E::NoCompatibleProtocolVersion { .. } => {
-            Some("it speaks no version of the protocol that Flemma speaks")
+            Some("it supports no version of the protocol that Flemma supports")
         }
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! HTTP transport that repairs a server's messages, as for programs.
 //!
-//! The SDK's client skips an event it can't parse, so the call it answers would wait for
-//! its time limit. Everything else works as in the SDK.
+//! The SDK's client skips an event that it can't parse. The call that the event answers
+//! would then wait for its time limit. Everything else works as in the SDK.
 
 mod events;
 mod response;
@@ -92,8 +92,8 @@ fn answer_to(id: RequestId, message: ServerJsonRpcMessage) -> ServerJsonRpcMessa
     match message {
         ServerJsonRpcMessage::Response(it) if it.id == id => ServerJsonRpcMessage::Response(it),
         ServerJsonRpcMessage::Error(it) => ServerJsonRpcMessage::error(it.error, Some(id)),
-        ServerJsonRpcMessage::Response(_) => unreadable(id, "with the number of another request"),
-        _ => unreadable(id, "that is no answer"),
+        ServerJsonRpcMessage::Response(_) => unreadable(id, "with the ID of another request"),
+        _ => unreadable(id, "that is not an answer"),
     }
 }
 
@@ -116,7 +116,7 @@ impl StreamableHttpClient for MendingClient {
         if let Some(id) = &sent.id {
             self.unanswered.add(id.clone());
         }
-        // A cancelled request gets no answer.
+        // A server must not answer a cancelled request, so don't keep its ID.
         if let ClientJsonRpcMessage::Notification(it) = &message
             && let ClientNotification::CancelledNotification(it) = &it.notification
         {
@@ -128,7 +128,7 @@ impl StreamableHttpClient for MendingClient {
             Ok(response) => self.read(response, &sent).await,
             Err(error) => Err(error.into()),
         };
-        // The answer arrives on the opened stream.
+        // An answer on a stream is removed by `events` when it arrives.
         if !matches!(answer, Ok(StreamableHttpPostResponse::Sse(..)))
             && let Some(id) = &sent.id
         {
@@ -220,14 +220,14 @@ impl MendingClient {
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        // The protocol uses 404 for an expired session.
+        // In the protocol, 404 with a session ID means that the session expired.
         if status == StatusCode::NOT_FOUND && sent.in_session {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
             return refused(response, sent).await;
         }
-        // Some servers accept with an empty 200.
+        // Notifications should get 202, but some servers send an empty 200.
         if sent.id.is_none() && response.content_length() == Some(0) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -268,7 +268,7 @@ fn json_answer(id: RequestId, body: &[u8]) -> Result<ServerJsonRpcMessage, Failu
         Line::Whole | Line::Foreign => serde_json::from_slice(body),
     };
     let message = message.map_err(|error| {
-        let said = format!("no message of the protocol: {error}");
+        let said = format!("not a message of the protocol: {error}");
         StreamableHttpError::UnexpectedServerResponse(said.into())
     })?;
     Ok(answer_to(id, message))
@@ -302,8 +302,8 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
     let body = body(response, REFUSAL).await.unwrap_or_default();
     let (text, said) = error_of(&body);
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // The server supports only the older handshake, which the SDK tries next if it gets an
-    // error with the request's ID. Not all servers send the ID.
+    // The server supports only the older handshake. The SDK tries that next, but only after
+    // an error with the request's ID, which not all servers send.
     if sent.asks_for_versions && !sent.in_session && status.is_client_error() && !is_login {
         let error = match said {
             Some(said) => said.error,
@@ -328,6 +328,7 @@ fn with_headers(
     token: Option<String>,
     headers: HashMap<HeaderName, HeaderValue>,
 ) -> Result<RequestBuilder, Failure> {
+    // These headers belong to the transport; a user's value would break the session.
     let ours = |name: &HeaderName| name == ACCEPT || name == SESSION || name == LAST_EVENT;
     if let Some(name) = headers.keys().find(|name| ours(name)) {
         return Err(StreamableHttpError::ReservedHeaderConflict(

@@ -1,6 +1,6 @@
-//! A line reader that ends the stream at a line that is too long or unreadable. Without it,
-//! a server could exhaust memory, and the SDK would skip the line, so that the call it
-//! answers would wait for its time limit.
+//! A line reader that ends the stream at a line that is too long or unreadable. A server
+//! could otherwise exhaust memory, or wait for its time limit because the SDK skips the
+//! line.
 
 use std::io;
 use std::pin::Pin;
@@ -40,8 +40,8 @@ impl Trouble {
 
     /// Returns the reason, waiting a moment for it, or `otherwise`.
     pub(super) async fn known(&self, otherwise: &str) -> String {
-        let mut told = self.0.subscribe();
-        let known = timeout(PATIENCE, told.wait_for(Option::is_some)).await;
+        let mut reason = self.0.subscribe();
+        let known = timeout(PATIENCE, reason.wait_for(Option::is_some)).await;
         match known {
             Ok(Ok(why)) => why.clone().unwrap_or_else(|| otherwise.to_owned()),
             _ => otherwise.to_owned(),
@@ -86,6 +86,7 @@ impl<R> Limited<R> {
                 self.end_line();
             }
             if self.failed {
+                // Bytes after an unreadable line are dropped, as the stream ends there.
                 return;
             }
         }
@@ -103,6 +104,7 @@ impl<R> Limited<R> {
         match mend::line(self.line.trim_ascii()) {
             Line::Whole => self.lines.append(&mut self.line),
             Line::Mended(text) => self.lines.extend_from_slice(text.as_bytes()),
+            // A line of a log becomes an empty line, which the SDK skips.
             Line::Foreign => {}
             Line::Unreadable(wrong) => return self.fail(&wrong),
         }
@@ -113,7 +115,7 @@ impl<R> Limited<R> {
     fn fail(&mut self, wrong: &str) {
         self.failed = true;
         self.trouble
-            .set(format!("it sent a message {wrong}, so it was ended"));
+            .set(format!("it sent a message {wrong}, so it was stopped"));
     }
 }
 
@@ -133,7 +135,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
             let mut chunk = ReadBuf::new(&mut chunk);
             ready!(Pin::new(&mut self.inner).poll_read(context, &mut chunk))?;
             if chunk.filled().is_empty() {
-                // Drop an incomplete line at the end of the stream.
+                // End of input. An incomplete last line can't be a message.
                 return Poll::Ready(Ok(()));
             }
             self.take(chunk.filled());
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nesting_too_deep_ends_it_and_brackets_in_texts_do_not() {
+    async fn deep_nesting_ends_the_stream_but_brackets_in_strings_do_not() {
         let nested = |depth| [vec![b'['; depth], vec![b']'; depth], vec![b'\n']].concat();
         let (passed, trouble) = read(&nested(127).repeat(3), 4096).await;
         assert!(passed.is_some(), "{trouble:?}");
@@ -174,12 +176,12 @@ mod tests {
         assert!(stopped.is_none());
         assert_eq!(
             trouble.as_deref(),
-            Some("it sent a message nested more than 127 deep, so it was ended")
+            Some("it sent a message nested more than 127 deep, so it was stopped")
         );
     }
 
     #[tokio::test]
-    async fn many_lines_pass_and_one_without_end_does_not() {
+    async fn any_number_of_lines_passes_but_a_line_has_a_limit() {
         let (passed, trouble) = read(&b"12345678\n".repeat(20_000), 64).await;
         assert_eq!(passed.map(|it| it.len()), Some(180_000));
         assert_eq!(trouble, None);
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_of_a_log_are_left_out_and_a_broken_message_ends_it() {
+    async fn log_lines_are_skipped_and_a_broken_message_ends_the_stream() {
         let (passed, trouble) = read(b"Ready\r\n{\"a\":\"\\ud83d\"}\r\n1\n2", 64).await;
         assert_eq!(
             passed.as_deref(),
@@ -200,6 +202,6 @@ mod tests {
         );
         let (stopped, trouble) = read(b"1\n{\"a\":}\n2\n", 64).await;
         assert!(stopped.is_none());
-        assert!(trouble.is_some_and(|it| it.contains("that is no JSON (expected value")));
+        assert!(trouble.is_some_and(|it| it.contains("that is not JSON (expected value")));
     }
 }

@@ -1,7 +1,7 @@
-//! Repairs messages of servers that are not quite JSON-RPC. Pure.
+//! Repairs messages of servers that deviate from JSON-RPC. Pure.
 //!
-//! The SDK skips messages it can't parse, and the call they answer would wait for its time
-//! limit.
+//! The SDK skips messages that it can't parse. The call that such a message answers would
+//! then wait for its time limit.
 
 use serde_json::{Map, Value, json};
 
@@ -35,9 +35,11 @@ pub(super) fn line(bytes: &[u8]) -> Line {
     match serde_json::from_slice(bytes) {
         Ok(value) => response(value).map_or(Line::Whole, Line::Mended),
         Err(_) => {
+            // Half a surrogate pair is valid JSON, but not a valid string in Rust.
             let text = crate::surrogates::without(&String::from_utf8_lossy(bytes));
             match serde_json::from_str(&text) {
                 Ok(value) => Line::Mended(response(value).unwrap_or(text)),
+                // It begins like a message, so a call may wait for it.
                 Err(error) if text.trim_start().starts_with(['{', '[']) => {
                     Line::Unreadable(explain(&error))
                 }
@@ -52,7 +54,7 @@ fn explain(error: &serde_json::Error) -> String {
     if said.starts_with("recursion limit") {
         "nested more than 127 deep".to_owned()
     } else {
-        format!("that is no JSON ({said})")
+        format!("that is not JSON ({said})")
     }
 }
 
@@ -61,6 +63,7 @@ fn response(value: Value) -> Option<String> {
     let Value::Object(mut message) = value else {
         return None;
     };
+    // Requests and notifications pass as they are.
     if message.contains_key("method") || !message.contains_key("id") {
         return None;
     }
@@ -69,8 +72,9 @@ fn response(value: Value) -> Option<String> {
     let error = message.remove("error").filter(|it| !it.is_null());
     let error = match (error, message.get("result")) {
         (Some(error), _) => Some(well_formed(&error)),
+        // The schema requires an object, and the SDK skips anything else.
         (None, Some(Value::Object(_))) => None,
-        (None, Some(_)) => Some(failure(INTERNAL, "its result is no object".to_owned())),
+        (None, Some(_)) => Some(failure(INTERNAL, "its result is not an object".to_owned())),
         (None, None) => Some(failure(
             INTERNAL,
             "its answer has neither a result nor an error".to_owned(),
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_can_be_read_pass_unchanged() {
+    fn readable_messages_pass_unchanged() {
         for message in [
             ANSWER,
             r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"no","data":1}}"#,
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_become_replacement_characters() {
+    fn lone_surrogates_become_replacement_characters() {
         for (json, text) in [
             (r"\ud83d", "\u{fffd}"),
             (r"\uDE00", "\u{fffd}"),
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_left_out() {
+    fn a_byte_order_mark_is_removed() {
         let marked = |text: &str| mended(format!("\u{feff}{text}").as_bytes());
         let expected: Value = serde_json::from_str(ANSWER).unwrap();
         assert_eq!(marked(ANSWER), expected);
@@ -161,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf_8_become_replacement_characters() {
+    fn invalid_utf_8_becomes_replacement_characters() {
         let bytes = [
             &ANSWER.as_bytes()[..ANSWER.len() - 2],
             b",\"t\":\"\xff\xc3\"}}",
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_result_is_an_error_at_once() {
+    fn an_answer_without_a_result_becomes_an_error() {
         for answer in [
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_messages_are_told_from_lines_of_a_log() {
+    fn broken_messages_differ_from_log_lines() {
         for broken in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":[}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"n":1e999}}"#,
@@ -201,12 +205,7 @@ mod tests {
             let line = line(broken.as_bytes());
             assert!(matches!(line, Line::Unreadable(_)), "{broken}: {line:?}");
         }
-        for log in [
-            "this is no protocol",
-            "",
-            "Listening on {port}",
-            "\u{feff}hi",
-        ] {
+        for log in ["this is not JSON", "", "Listening on {port}", "\u{feff}hi"] {
             assert_eq!(line(log.as_bytes()), Line::Foreign, "{log}");
         }
     }

@@ -1,5 +1,5 @@
-//! Handles what a server sends on its own: notifications and questions. The server gets no
-//! files and no model; its questions go to the user whose call is running.
+//! Handles notifications and questions that a server sends. Servers get no files and no
+//! models; their questions go to the user whose call is running.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::elicit;
 /// Maximum bytes of a server's text shown outside a call.
 const SAID: usize = 300;
 
-/// Something a server did on its own.
+/// An event that a server caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Its tools changed.
@@ -68,8 +68,7 @@ impl Peer {
         progress: &Progress,
         questions: &Arc<Questions>,
     ) -> Result<(u64, RequestHandle<RoleClient>), ServiceError> {
-        // Hold the lock until the progress token is known, so that early progress waits for
-        // it.
+        // Hold the lock until the progress token is known: progress may arrive before that.
         let mut calls = self.calls.lock().await;
         let options = PeerRequestOptions::no_options();
         let handle = server.send_cancellable_request(request, options).await?;
@@ -88,10 +87,11 @@ impl Peer {
         self.calls.lock().await.remove(&number);
     }
 
-    /// Asks the user a server's question during their call.
+    /// Asks the user a server's question.
     pub(super) async fn ask(&self, params: &Value, questions: &Questions) -> FormReply {
         let reply = match elicit::form(&self.name, params) {
             Ok(form) => questions.ask(form).await,
+            // The user sees what was asked, but can't answer a form that we can't show.
             Err(why) => {
                 self.declined(&format!("{} ({why})", elicit::summary(params)));
                 return FormReply::Declined;
@@ -136,8 +136,8 @@ pub(super) fn asked_for(requests: &Value) -> String {
 impl ClientHandler for Peer {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("flemma", env!("CARGO_PKG_VERSION"));
-        // Offer neither files nor models. Offer questions even in headless mode, so that
-        // servers describe their tools the same way everywhere.
+        // Offer no files and no models. Offer questions even without a user, so that
+        // servers describe the same tools everywhere.
         let mut abilities = ClientCapabilities::default();
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
@@ -159,7 +159,7 @@ impl ClientHandler for Peer {
                 reply = self.ask(&params, &questions) => reply,
                 () = context.ct.cancelled() => FormReply::Cancelled,
             },
-            // Without a running call there is no user to ask.
+            // Only a running call has a user.
             None => {
                 self.declined(&elicit::summary(&params));
                 FormReply::Declined

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Form, FormReply};
 
-/// Total time that the questions of one call may wait for the user.
+/// Maximum total time that the questions of one call wait for the user.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 /// Maximum number of questions per call.
 const MOST: usize = 20;
@@ -22,7 +22,7 @@ pub(super) struct Questions {
     /// Remaining time; locked while a question is open.
     left: Mutex<Duration>,
     /// Number of open questions.
-    standing: watch::Sender<usize>,
+    open: watch::Sender<usize>,
     /// Cancelled when the call is over.
     over: CancellationToken,
 }
@@ -33,7 +33,7 @@ impl Questions {
             elicitation,
             asked: AtomicUsize::new(0),
             left: Mutex::new(PATIENCE),
-            standing: watch::Sender::new(0),
+            open: watch::Sender::new(0),
             over: CancellationToken::new(),
         }
     }
@@ -43,12 +43,13 @@ impl Questions {
         self.over.cancel();
     }
 
-    /// Asks the user. Without an answer in time, the question counts as dismissed.
+    /// Asks the user. A question that is not answered in time counts as dismissed.
     pub(super) async fn ask(&self, form: Form) -> FormReply {
+        // A server in a loop must not keep the user busy.
         if self.asked.fetch_add(1, Ordering::Relaxed) >= MOST {
             return FormReply::Declined;
         }
-        let _stands = Stands::new(&self.standing);
+        let _open = OpenQuestion::new(&self.open);
         let mut left = self.left.lock().await;
         let began = Instant::now();
         let reply = tokio::select! {
@@ -61,15 +62,15 @@ impl Questions {
 
     /// Waits for a call's time limit, excluding the time when a question is open.
     pub(super) async fn time_out(&self, limit: Duration) {
-        let mut standing = self.standing.subscribe();
+        let mut open = self.open.subscribe();
         let mut left = limit;
         loop {
             // Can't fail: the sender is a field of `self`.
-            drop(standing.wait_for(|count| *count == 0).await);
+            drop(open.wait_for(|count| *count == 0).await);
             let began = Instant::now();
             tokio::select! {
                 () = sleep(left) => return,
-                _ = standing.wait_for(|count| *count > 0) => {}
+                _ = open.wait_for(|count| *count > 0) => {}
             }
             left = left.saturating_sub(began.elapsed());
         }
@@ -77,16 +78,16 @@ impl Questions {
 }
 
 /// Guard that counts an open question.
-struct Stands<'a>(&'a watch::Sender<usize>);
+struct OpenQuestion<'a>(&'a watch::Sender<usize>);
 
-impl<'a> Stands<'a> {
-    fn new(standing: &'a watch::Sender<usize>) -> Self {
-        standing.send_modify(|count| *count += 1);
-        Self(standing)
+impl<'a> OpenQuestion<'a> {
+    fn new(open: &'a watch::Sender<usize>) -> Self {
+        open.send_modify(|count| *count += 1);
+        Self(open)
     }
 }
 
-impl Drop for Stands<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_a_question_is_not_the_calls() {
+    async fn the_time_of_a_question_does_not_count_for_the_call() {
         let questions = Questions::new(Arc::new(Slow(Duration::from_secs(100))));
         let began = Instant::now();
         tokio::join!(
@@ -128,14 +129,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_does_not_wait_for_ever() {
+    async fn a_question_has_a_time_limit() {
         let questions = Questions::new(Arc::new(Slow(PATIENCE * 2)));
         assert_eq!(questions.ask(form()).await, FormReply::Cancelled);
         assert_eq!(questions.ask(form()).await, FormReply::Cancelled);
     }
 
     #[tokio::test]
-    async fn a_call_asks_only_so_often() {
+    async fn the_number_of_questions_is_limited() {
         let questions = Questions::new(Arc::new(NoElicitation));
         for _ in 0..MOST {
             assert_eq!(questions.ask(form()).await, FormReply::Unavailable);

@@ -34,6 +34,8 @@ pub(super) async fn open(
     trouble: Trouble,
 ) -> Result<Opened, String> {
     match open_as(spec, http, peer.clone(), trouble.clone(), lifecycle()).await {
+        // Only an answer that the SDK could not use: an older server may answer an unknown
+        // request in any way.
         // The server gave an invalid answer to the newer handshake; try the older one.
         Err(Unopened { odd: true, .. }) => {
             let older = ClientLifecycleMode::Initialize;
@@ -44,10 +46,10 @@ pub(super) async fn open(
     }
 }
 
-/// Why connecting failed.
+/// The reason why connecting failed.
 struct Unopened {
     why: String,
-    /// Whether the server answered, but not according to the protocol.
+    /// Whether the server answered, but with an invalid message.
     odd: bool,
 }
 
@@ -124,6 +126,7 @@ fn read_headers<'a>(
         let key = HeaderName::try_from(name.as_str()).map_err(|error| wrong(error.to_string()))?;
         let mut value =
             HeaderValue::try_from(value.as_str()).map_err(|error| wrong(error.to_string()))?;
+        // Values may be tokens, which must not appear in a debug log.
         value.set_sensitive(true);
         read.insert(key, value);
     }
@@ -131,6 +134,8 @@ fn read_headers<'a>(
 }
 
 async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopened {
+    // The error of the older handshake says more than the failed attempt with the newer
+    // one.
     let error = match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
         error => error,
@@ -161,7 +166,8 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopene
     Unopened { why, odd }
 }
 
-/// Logs a server's standard error. The last line before it ends usually says why.
+/// Logs a server's standard error. Its last line before the server ends is usually the
+/// reason.
 async fn keep_log(name: String, stderr: ChildStderr, trouble: Trouble) {
     let mut reader = BufReader::new(stderr);
     let mut last = String::new();
@@ -174,13 +180,13 @@ async fn keep_log(name: String, stderr: ChildStderr, trouble: Trouble) {
         }
         let line = clean(String::from_utf8_lossy(&line).trim(), LOG_LINE);
         if !line.is_empty() {
-            tracing::info!(server = name, line, "said on standard error");
+            tracing::info!(server = name, line, "standard error");
             last = line;
         }
     }
     trouble.set(if last.is_empty() {
-        "it ended without a word".to_owned()
+        "it ended without an error message".to_owned()
     } else {
-        format!("it ended; its last words were {last:?}")
+        format!("it ended; its last output was {last:?}")
     });
 }

@@ -17,7 +17,7 @@ use crate::elicit;
 const NEEDED: i32 = -32042;
 /// Maximum number of addresses per error.
 const MOST: usize = 5;
-/// Longest text of a server in a message of ours, in bytes.
+/// Maximum bytes of a server's text in our messages.
 const SAID: usize = 300;
 
 /// Returns the addresses as parameters of `elicitation/create`; `None` for any other error
@@ -31,8 +31,8 @@ pub(super) fn wanted(error: &ServiceError) -> Option<Vec<Value>> {
     is_needed.then(|| listed.iter().take(MOST).map(address).collect())
 }
 
-/// Builds the parameters from scratch, so that the server can ask for nothing else this
-/// way.
+/// Builds the parameters of a question from a listed address. The mode is fixed, so that
+/// the server can't ask for anything but a visit.
 fn address(listed: &Value) -> Value {
     let mut asked: Map<String, Value> = listed.as_object().cloned().unwrap_or_default();
     asked.insert("mode".to_owned(), "url".into());
@@ -48,13 +48,13 @@ pub(super) async fn ask(peer: &Peer, all: &[Value], questions: &Questions) -> Re
     for asked in all {
         let why = match peer.ask(asked, questions).await {
             FormReply::Accepted(_) => continue,
-            FormReply::Declined => "that was declined",
-            FormReply::Cancelled => "the user put it aside",
-            FormReply::Unavailable => "nobody is here who could",
+            FormReply::Declined => "the user declined",
+            FormReply::Cancelled => "the user dismissed the question",
+            FormReply::Unavailable => "there is no user to ask",
         };
         let message = clean(&elicit::summary(asked), SAID);
         return Err(format!(
-            "it wants the user to go to an address first, and {why}: {message}"
+            "it requires the user to visit an address first, but {why}: {message}"
         ));
     }
     Ok(())
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_one_error_that_names_addresses_is_a_question() {
+    fn only_error_32042_with_addresses_is_a_question() {
         let one = json!({"url": "https://a.example", "message": "Log in", "mode": "form"});
         let found = wanted(&error(NEEDED, json!({"elicitations": [one, 5]}))).unwrap();
         assert_eq!(found[0]["mode"], "url");

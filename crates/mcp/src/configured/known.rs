@@ -1,5 +1,5 @@
-//! The configured servers of a folder, without starting any: their names, and those that
-//! were met before.
+//! The configured servers of a folder, without starting any: their names, and those whose
+//! tools are known.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use super::servers::origin;
 use super::{Consent, HttpOf, report};
 use crate::{Server, Spec};
 
-/// The servers that the options name, and the folder whose project may name more.
+/// The servers in the options, and the folder whose project may configure more.
 #[derive(Debug, Clone)]
 pub struct Configured<'a> {
-    /// `mcp.servers`.
+    /// The option `mcp.servers`.
     pub table: Map<String, Value>,
-    /// Whether those of the project count: `mcp.project`.
+    /// Whether the project's servers are used: the option `mcp.project`.
     pub with_project: bool,
-    /// The configuration file of the options, `None` for those of `setup()`.
+    /// The configuration file of the options; `None` for `setup()`.
     pub file: Option<&'a Path>,
     /// A folder of the project.
     pub folder: &'a Path,
 }
 
 impl<'a> Configured<'a> {
-    /// Reads options that may not be valid; what has the wrong type counts as absent.
+    /// Reads options that may be invalid. A value of the wrong type counts as absent.
     pub fn in_options(options: &Value, file: Option<&'a Path>, folder: &'a Path) -> Self {
         let table = options.pointer("/mcp/servers").and_then(Value::as_object);
         Self {
@@ -37,8 +37,8 @@ impl<'a> Configured<'a> {
         }
     }
 
-    /// Returns the servers that count, and a sentence for each problem and for a project
-    /// that waits for the user.
+    /// Returns the servers in use, and a sentence for each problem and for a project that
+    /// needs the user's consent.
     pub fn specs(&self, consent: &dyn Consent) -> (Vec<Spec>, Vec<String>) {
         let variable = |name: &str| tools::variable(name);
         let (mut specs, mut words) = crate::read_specs(&self.table, &origin(self.file), &variable);
@@ -47,6 +47,7 @@ impl<'a> Configured<'a> {
         };
         words.extend(project.problems.iter().cloned());
         if project.is_trusted(consent) {
+            // The user's own configuration wins over a project's.
             for spec in project.specs {
                 if specs.iter().all(|it| it.name != spec.name) {
                     specs.push(spec);
@@ -58,13 +59,13 @@ impl<'a> Configured<'a> {
         (specs, words)
     }
 
-    /// Returns the names of the servers, met before or not.
+    /// Returns the names of the servers, started before or not.
     pub fn names(&self, consent: &dyn Consent) -> Vec<String> {
         let (specs, _) = self.specs(consent);
         specs.into_iter().map(|spec| spec.name).collect()
     }
 
-    /// Returns the servers that were met before.
+    /// Returns the servers whose tools are known from an earlier start.
     pub fn met(&self, consent: &dyn Consent, pins: &Pins, http: HttpOf) -> Vec<Arc<Server>> {
         let (specs, _) = self.specs(consent);
         let servers = specs.into_iter().map(|spec| known(pins, spec, http));
@@ -72,7 +73,7 @@ impl<'a> Configured<'a> {
     }
 }
 
-/// Returns a server that is not started, with what the user agreed to before.
+/// Returns a server that is not started, with the definitions that the user accepted.
 pub fn known(pins: &Pins, spec: Spec, http: HttpOf) -> Arc<Server> {
     let agreed = pins.agreed(&spec);
     let http = http(&spec);

@@ -1,10 +1,10 @@
-//! Pinned tool definitions: what each MCP server said of its tools when the user met it or
-//! last agreed to it. A file of our state.
+//! Pinned tool definitions of each MCP server, as of its first start or the user's last
+//! consent. A file in the state folder.
 //!
-//! Models get the pinned definitions and nothing newer, and no server has to be
-//! started to tell them. A server without a pin is met without a question, so no pin may
-//! vanish by itself: none is evicted, and a store that can't be read leaves every server
-//! to be reviewed.
+//! Models get only the pinned definitions, so no server has to be started to list its
+//! tools. The first definitions of a server without a pin are accepted without a question.
+//! Therefore no pin may vanish: none is evicted, and if the file can't be read, every
+//! server needs a review.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,12 @@ use crate::{Agreed, Definition, Spec};
 
 const FILE: &str = "mcp.json";
 const LOCK: &str = "mcp.lock";
-/// Version of the file that is written.
+/// Version that is written.
 const VERSION: u32 = 2;
-/// Largest file that is read or written, in bytes.
+/// Maximum size of the file in bytes, read or written.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// The store in one folder. It is read anew each time, so that all programs agree.
+/// The store in one folder. It is read each time, so that all processes agree.
 #[derive(Debug, Clone)]
 pub struct Pins {
     folder: PathBuf,
@@ -32,10 +32,10 @@ pub struct Pins {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Store {
     version: u32,
-    /// By the identity of the server.
+    /// Pins by server identity.
     servers: BTreeMap<String, Pinned>,
-    /// Whether pins were lost with an earlier file. A server without a pin is then not
-    /// taken for a new one.
+    /// Whether pins were lost with an earlier file. A server without a pin then counts as
+    /// changed instead of new.
     #[serde(default)]
     lost: bool,
 }
@@ -55,8 +55,8 @@ impl Store {
         }
     }
 
-    /// The pin of an earlier version, which recognized a server by other things: whichever
-    /// server has the name is compared with it.
+    /// Returns the pin of version 1, which identified servers differently: it applies to
+    /// any server of that name.
     fn of_version_1(&self, name: &str) -> Agreed {
         let old = |(key, pinned): &(&String, &Pinned)| key.starts_with(OLD) && pinned.name == name;
         match self.servers.iter().find(old) {
@@ -73,18 +73,18 @@ impl Store {
     }
 }
 
-/// What the keys of pins of version 1 begin with once they are in a later file.
+/// Prefix of version 1 keys in a later file.
 const OLD: &str = "1:";
 
 impl Pins {
-    /// The store in this folder, which need not exist.
+    /// Opens the store in a folder, which need not exist.
     pub fn open(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
         }
     }
 
-    /// What the user agreed to of a server's tools.
+    /// Returns the definitions that the user accepted.
     pub fn agreed(&self, spec: &Spec) -> Agreed {
         match self.read() {
             Ok(store) => store.agreed(spec),
@@ -95,8 +95,8 @@ impl Pins {
         }
     }
 
-    /// Pins what a server said when it was first met, unless it is pinned already: another
-    /// program may have met it first. Returns what is agreed on then.
+    /// Pins a server's first definitions and returns the accepted ones. They differ if
+    /// another process pinned the server first.
     ///
     /// # Errors
     ///
@@ -114,17 +114,19 @@ impl Pins {
         }
     }
 
-    /// Pins what the user agreed to.
+    /// Pins the definitions that the user accepted.
     ///
     /// # Errors
     ///
-    /// The store can't be written, or one that can't be read can't be moved aside.
+    /// The store can't be written, or an unreadable one can't be moved aside.
     pub fn agree(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = match self.read() {
             Ok(store) => store,
             Err(error) => {
                 tracing::warn!(%error, "the pinned tools of MCP servers can't be read");
+                // Keep the unreadable file, and remember the loss: other servers must not
+                // count as new.
                 let path = self.folder.join(FILE);
                 fs::rename(&path, path.with_extension("unreadable"))?;
                 let lost = true;

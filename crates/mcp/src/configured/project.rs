@@ -1,5 +1,5 @@
-//! The servers that a project names in its `.mcp.json`. It starts programs, so it
-//! counts once the user has agreed to its very text.
+//! The servers in a project's `.mcp.json`. They start programs, so they are used only if
+//! the user agreed to the file's exact text.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,18 +15,18 @@ const LARGEST: u64 = 1024 * 1024;
 /// A `.mcp.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     text: String,
-    /// Its servers.
+    /// The servers.
     pub specs: Vec<Spec>,
-    /// What is wrong with it, a sentence each.
+    /// The file's problems, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Project {
-    /// That of the project a folder is in: in the folder, or above it up to where
-    /// there is a `.git`.
+    /// Returns the file of the project that contains a folder: in the folder or the nearest
+    /// parent, up to the one with `.git`.
     pub fn around(folder: &Path) -> Option<Self> {
         for folder in folder.ancestors() {
             let path = folder.join(FILE);
@@ -54,14 +54,14 @@ impl Project {
             Ok(table) => crate::read_specs(&table, &path.to_string_lossy(), &variable),
             Err(why) => {
                 let shown = path.display();
-                let problem = format!("{shown} cannot be read: {why}. Its servers are left out.");
+                let problem = format!("{shown} cannot be read: {why}. Its servers are not used.");
                 (Vec::new(), vec![problem])
             }
         };
         let folder = path.parent().unwrap_or(Path::new("/"));
         for spec in &mut specs {
             if let Reach::Program { cwd, .. } = &mut spec.reach {
-                // A folder that it names is meant from where it stands.
+                // Relative folders start at the file's folder.
                 *cwd = Some(folder.join(cwd.take().unwrap_or_default()));
             }
         }
@@ -73,21 +73,21 @@ impl Project {
         }
     }
 
-    /// Returns true if the user agreed to its present text.
+    /// Returns true if the user agreed to the current text.
     pub fn is_trusted(&self, consent: &dyn Consent) -> bool {
         consent.is_trusted(&self.path, &self.text)
     }
 
-    /// Remembers that the user agrees to its present text.
+    /// Saves the user's consent to the current text.
     ///
     /// # Errors
     ///
-    /// It cannot be remembered.
+    /// The consent can't be saved.
     pub fn trust(&self, consent: &dyn Consent) -> std::io::Result<()> {
         consent.trust(&self.path, &self.text)
     }
 
-    /// What it would run or ask, for the user to agree to.
+    /// Lists the programs and addresses that the user would agree to.
     pub fn would(&self) -> String {
         let servers = self.specs.iter();
         let servers = servers.map(|it| format!("{} ({})", it.name, it.shown()));
@@ -95,7 +95,7 @@ impl Project {
     }
 }
 
-/// Variables that a project may name: the keys of models are for their providers alone.
+/// Returns a variable that a project may use: keys of models are only for their providers.
 fn variable(name: &str) -> Option<String> {
     let is_key = tools::is_provider_key(name.as_ref());
     (!is_key).then(|| tools::variable(name)).flatten()

@@ -1,14 +1,13 @@
-//! What is said about servers, to people: how each is, what it says of its tools, and
-//! what of that is new. Pure.
+//! Describes servers to the user: their state, tools, and changes. Pure.
 
 use super::project::Project;
 use crate::{Definition, Spec, State, Status};
 
-/// Why a server waits for a review although its pin says nothing of it.
+/// Why a server without a pin needs a review.
 const LOST: &str = "The record of the tools that you agreed to can't be read (mcp.json in the \
-                    state folder), so all count as new.";
+                    state folder), so all of them count as new.";
 
-/// All servers, a line each.
+/// Lists all servers, one line each.
 pub fn all<'a>(servers: impl Iterator<Item = (&'a Spec, Status)>) -> Vec<String> {
     let lines = servers.map(|(spec, status)| {
         let review = if status.changes().need_review() {
@@ -26,14 +25,12 @@ pub fn all<'a>(servers: impl Iterator<Item = (&'a Spec, Status)>) -> Vec<String>
     });
     let mut lines: Vec<String> = lines.collect();
     if lines.is_empty() {
-        lines.push(
-            "There are no MCP servers; :help flemma-mcp-servers says how to name one.".to_owned(),
-        );
+        lines.push("No MCP servers are configured. See :help flemma-mcp-servers.".to_owned());
     }
     lines
 }
 
-/// One server, in full.
+/// Describes one server.
 pub fn one(spec: &Spec, status: &Status) -> Vec<String> {
     let mut lines = vec![
         format!("{}  {}  {}", spec.name, word(&status.state), spec.shown()),
@@ -49,18 +46,18 @@ pub fn one(spec: &Spec, status: &Status) -> Vec<String> {
         lines.push(String::new());
     }
     if !changes.lines().is_empty() {
-        lines.push("Since you agreed:".to_owned());
+        lines.push("Changes since you agreed:".to_owned());
         lines.extend(changes.lines().into_iter().map(|it| format!("  {it}")));
         if changes.need_review() {
             let name = &spec.name;
             lines.push(format!(
-                "`:Flemma mcp:accept {name}` or `flemma mcp accept {name}` agrees to that."
+                "`:Flemma mcp:accept {name}` or `flemma mcp accept {name}` accepts these changes."
             ));
         }
         lines.push(String::new());
     }
     match &status.agreed {
-        None => lines.push("It was not started yet, so its tools are not known.".to_owned()),
+        None => lines.push("It has not been started yet, so its tools are unknown.".to_owned()),
         Some(agreed) => lines.extend(agreed.iter().flat_map(|it| tool(spec, it))),
     }
     lines.extend(status.left_out.iter().cloned());
@@ -80,7 +77,7 @@ fn tool(spec: &Spec, definition: &Definition) -> Vec<String> {
     lines
 }
 
-/// A project that waits for the user.
+/// Describes a project that needs the user's consent.
 pub fn waiting(project: &Project) -> String {
     format!(
         "{} names MCP servers: {}. They are not used until you agree with `:Flemma mcp:trust` \
@@ -90,17 +87,17 @@ pub fn waiting(project: &Project) -> String {
     )
 }
 
-/// A server that says something else than was agreed.
+/// Describes changed definitions, or lost ones.
 pub fn differs(name: &str, status: &Status) -> String {
     let why = if status.is_lost {
-        format!("The tools of the MCP server \"{name}\" wait for you. {LOST}")
+        format!("The tools of the MCP server \"{name}\" need your review. {LOST}")
     } else {
         format!(
             "The MCP server \"{name}\" describes its tools differently than when you agreed to them."
         )
     };
     let lines = status.changes().lines().join("\n");
-    format!("{why} These do nothing until `:Flemma mcp:accept {name}`:\n{lines}")
+    format!("{why} These tools are disabled until `:Flemma mcp:accept {name}`:\n{lines}")
 }
 
 fn word(state: &State) -> &'static str {

@@ -1,8 +1,8 @@
-//! The servers that the user and their projects name, as sources of tools.
+//! The configured servers of the user and of projects, as sources of tools.
 //!
-//! A server whose tools are known is started by the first call of one; one that was
-//! never met is started by the first key that sends. What it says is kept, and what
-//! it says differently later waits for the user.
+//! A server whose tools are known is started by the first call. A new server is started by
+//! the first key that sends. Its definitions are pinned, and later changes need the user's
+//! review.
 
 mod news;
 
@@ -24,15 +24,15 @@ use crate::{Server, Spec};
 #[derive(Clone)]
 pub struct Servers(Arc<Inner>);
 
-/// What the servers need of the program that uses them.
+/// Interfaces to the program that uses the servers.
 pub struct Parts {
-    /// Gets their tools.
+    /// Receives their tools.
     pub sources: Sources,
-    /// What the user agreed to of their tools.
+    /// The accepted definitions.
     pub pins: Pins,
-    /// Which projects count.
+    /// Decides which projects are used.
     pub consent: Box<dyn Consent>,
-    /// How those at an address are reached.
+    /// Creates HTTP clients.
     pub http: HttpOf,
     /// Shows the user a message.
     pub notify: Box<dyn Fn(&Notice) + Send + Sync>,
@@ -45,30 +45,30 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// Of the user's options.
+    /// Servers in the user's options.
     own: Vec<Spec>,
-    /// Whether projects count.
+    /// Whether servers of projects are used.
     with_projects: bool,
-    /// Folders in which a project was looked for.
+    /// Folders that were searched for a project.
     visited: BTreeSet<PathBuf>,
     projects: BTreeMap<PathBuf, Project>,
     live: BTreeMap<String, Arc<Server>>,
-    /// Those that are being met.
+    /// New servers that are being started.
     meeting: BTreeSet<String>,
-    /// What the user was told once.
-    told: BTreeSet<String>,
+    /// Messages that were already shown.
+    shown: BTreeSet<String>,
 }
 
 impl Servers {
-    /// None yet; [`Servers::configure`] names them.
+    /// Creates an empty set; [`Servers::configure`] adds servers.
     pub fn new(parts: Parts) -> Self {
         let state = Mutex::default();
         Self(Arc::new(Inner { parts, state }))
     }
 
-    /// Replaces the user's servers. `table` is `mcp.servers`, and `with_projects` says
-    /// whether those of projects count. `file` is the configuration file of the options,
-    /// `None` for those of `setup()`.
+    /// Replaces the user's servers. `table` is `mcp.servers`, and `with_projects` enables
+    /// those of projects. `file` is the configuration file of the options; `None` for
+    /// `setup()`.
     pub fn configure(&self, table: &Map<String, Value>, with_projects: bool, file: Option<&Path>) {
         let variable = |name: &str| tools::variable(name);
         let (own, problems) = crate::read_specs(table, &origin(file), &variable);
@@ -90,7 +90,7 @@ impl Servers {
         self.settle();
     }
 
-    /// A chat in this folder is open: its project may name servers.
+    /// Adds the project of an open chat's folder.
     pub fn visit(&self, folder: &Path) {
         let mut state = self.0.state();
         let is_new = state.visited.insert(folder.to_owned());
@@ -101,7 +101,7 @@ impl Servers {
         }
     }
 
-    /// Something is about to be sent: meets the servers that nobody met yet.
+    /// Starts the new servers, because a request is about to be sent.
     pub fn needed(&self) {
         let unmet: Vec<Arc<Server>> = {
             let mut state = self.0.state();
@@ -120,7 +120,7 @@ impl Servers {
         }
     }
 
-    /// Agrees to the projects that were found, as they stand.
+    /// Agrees to the current text of all projects found.
     pub fn trust(&self) {
         let waiting: Vec<Project> = {
             let state = self.0.state();
@@ -131,25 +131,25 @@ impl Servers {
         for project in &waiting {
             if let Err(error) = project.trust(self.consent()) {
                 let path = project.path.display();
-                let problem =
-                    format!("What you agreed to in {path} cannot be remembered: {error}.");
+                let problem = format!("Your consent to {path} cannot be saved: {error}.");
                 self.0.report_problem(&Problem::new(problem, ""));
             }
         }
         if waiting.is_empty() {
-            let nothing = "There is no .mcp.json here that waits for you.";
+            let nothing = "No .mcp.json here needs your consent.";
             self.0.tell(Level::Info, nothing.to_owned());
         }
         self.settle();
     }
 
-    /// `:Flemma mcp:accept`: agrees to what a server says of its tools now.
+    /// `:Flemma mcp:accept`: accepts a server's current definitions.
     pub fn accept(&self, name: &str) {
         match self.named(name) {
             Err(problem) => self.0.report_problem(&problem),
             Ok(server) if server.status().changes().need_review() => {
                 server.accept();
                 let inner = self.0.clone();
+                // Saving the pin takes a file lock.
                 tokio::task::spawn_blocking(move || {
                     inner.keep(&server);
                     inner.publish(&server);
@@ -161,13 +161,13 @@ impl Servers {
                 });
             }
             Ok(_) => {
-                let nothing = format!("The MCP server \"{name}\" says nothing new of its tools.");
+                let nothing = format!("The MCP server \"{name}\" has no changed tools to accept.");
                 self.0.tell(Level::Info, nothing);
             }
         }
     }
 
-    /// `:Flemma mcp:restart`: ends a server and starts it again.
+    /// `:Flemma mcp:restart`: restarts a server.
     pub fn restart(&self, name: &str) {
         let server = match self.named(name) {
             Ok(server) => server,
@@ -176,7 +176,7 @@ impl Servers {
         let inner = self.0.clone();
         tokio::spawn(async move {
             server.stop().await;
-            // One that cannot be started has said so itself.
+            // A failed start reports itself.
             if server.start().await.is_ok() {
                 let name = &server.spec.name;
                 inner.tell(
@@ -187,7 +187,7 @@ impl Servers {
         });
     }
 
-    /// `:Flemma mcp`, of one server or of all.
+    /// `:Flemma mcp`: describes one server, or all.
     pub fn report(&self, name: Option<&str>) -> Vec<String> {
         match name.map(|name| self.named(name)) {
             Some(Ok(server)) => report::one(&server.spec, &server.status()),
@@ -220,7 +220,8 @@ impl Servers {
         })
     }
 
-    /// Brings what is live in line with what is wanted.
+    /// Stops servers that are no longer configured and adds new ones. A changed
+    /// configuration does both.
     fn settle(&self) {
         let mut state = self.0.state();
         let (wanted, words) = state.wanted(self.consent());
@@ -234,6 +235,7 @@ impl Servers {
         for server in gone {
             let name = &server.spec.name;
             state.live.remove(name);
+            // Its tools must disappear before the program has ended.
             state.meeting.remove(name);
             self.0.parts.sources.gone(&source(name));
             tokio::spawn(async move { server.stop().await });
@@ -269,7 +271,7 @@ impl State {
         }
     }
 
-    /// The servers there should be by name, and what to say about those that are not.
+    /// Returns the configured servers by name, and messages about those that are not used.
     fn wanted(&self, consent: &dyn Consent) -> (BTreeMap<String, Spec>, Vec<(Level, String)>) {
         let own = self.own.iter().map(|it| (it.name.clone(), it.clone()));
         let mut wanted: BTreeMap<String, Spec> = own.collect();
@@ -292,7 +294,7 @@ impl State {
                     let name = &spec.name;
                     words.push((
                         Level::Warning,
-                        format!("The MCP server \"{name}\" of {path} is left out, because there is another of that name."),
+                        format!("The MCP server \"{name}\" of {path} is not used, because another server has that name."),
                     ));
                 }
             }
@@ -301,7 +303,7 @@ impl State {
     }
 }
 
-/// The configuration file that a server's identity names.
+/// Returns the `origin` of a server's identity.
 pub(super) fn origin(file: Option<&Path>) -> String {
     match file {
         Some(file) => file.to_string_lossy().into_owned(),
@@ -319,7 +321,7 @@ impl Inner {
     }
 
     fn tell_once(&self, level: Level, text: String) {
-        if self.state().told.insert(text.clone()) {
+        if self.state().shown.insert(text.clone()) {
             self.tell(level, text);
         }
     }
@@ -329,7 +331,7 @@ impl Inner {
     }
 }
 
-/// The name of a server's tools as a source.
+/// Returns the name of a server's source of tools.
 pub fn source(name: &str) -> String {
     format!("mcp:{name}")
 }

@@ -16,6 +16,7 @@ impl Token {
     /// Creates a token; `None` for empty text, which would protect nothing.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
+        // A digest has a fixed length, so this also hides the length of the secret.
         (!text.is_empty()).then(|| Self(Sha256::digest(text).into()))
     }
 
@@ -55,7 +56,7 @@ impl Guard {
         if path != PATH {
             return Err(Refusal {
                 status: 404,
-                why: "There is nothing here; the path is /mcp.",
+                why: "Not found. The path is /mcp.",
             });
         }
         let Some(token) = &self.token else {
@@ -67,7 +68,7 @@ impl Guard {
         }
         Err(Refusal {
             status: 401,
-            why: "The header `Authorization: Bearer TOKEN` is missing, or its token is another one.",
+            why: "The header `Authorization: Bearer TOKEN` is missing, or its token is wrong.",
         })
     }
 }
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_the_token_is_turned_away() {
+    fn a_request_without_the_token_is_refused() {
         let guard = with_token();
         for authorization in [
             None,
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_asked_for_only_where_there_is_no_token() {
+    fn host_names_are_checked_only_without_a_token() {
         let here: SocketAddr = ([127, 0, 0, 1], 80).into();
         assert!(hosts(here, &Guard::default()).contains(&"localhost".to_owned()));
         let everywhere: SocketAddr = ([0, 0, 0, 0], 80).into();
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_does_not_print() {
+    fn a_token_is_not_printed() {
         assert_eq!(format!("{:?}", with_token()).matches("s3cret").count(), 0);
     }
 }

@@ -52,6 +52,7 @@ impl Connections {
         let permit = match places.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
+                // Its permit is released when its task ends, so the wait below is short.
                 if let Some((_, longest)) = self.lock().by_turn.pop_first() {
                     longest.cancel();
                 }
@@ -149,7 +150,7 @@ mod tests {
     use futures::FutureExt;
 
     #[tokio::test]
-    async fn a_new_connection_takes_the_place_of_the_one_that_waited_longest() {
+    async fn a_new_connection_replaces_the_longest_idle_one() {
         let all = Connections::new(2);
         let (first, second) = (all.slot().await, all.slot().await);
         let mut third = Box::pin(all.slot());
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_works_is_left_alone_until_its_answer_is_sent() {
+    async fn a_busy_connection_stays_until_its_answer_is_sent() {
         let all = Connections::new(2);
         let (first, second) = (all.slot().await, all.slot().await);
         let working = first.works();

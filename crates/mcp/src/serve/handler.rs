@@ -105,7 +105,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        tokio::spawn(tell_of_changes(self.0.clone(), context.peer));
+        tokio::spawn(notify_of_changes(self.0.clone(), context.peer));
     }
 
     fn accepted_subscription_filter(
@@ -121,8 +121,8 @@ impl ServerHandler for Handler {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 changed = changes.changed() => {
-                    let told = context.sink().notify_tool_list_changed().await;
-                    if changed.is_err() || told.is_err() {
+                    let notified = context.sink().notify_tool_list_changed().await;
+                    if changed.is_err() || notified.is_err() {
                         return Ok(());
                     }
                 }
@@ -132,7 +132,7 @@ impl ServerHandler for Handler {
 }
 
 /// Notifies a session of changed tools until it ends.
-async fn tell_of_changes(offer: Arc<dyn Offer>, peer: Peer<RoleServer>) {
+async fn notify_of_changes(offer: Arc<dyn Offer>, peer: Peer<RoleServer>) {
     let mut changes = offer.changes();
     while changes.changed().await.is_ok() {
         if peer.notify_tool_list_changed().await.is_err() {
@@ -149,7 +149,7 @@ fn described(tool: ToolDefinition) -> Tool {
     Tool::new(tool.name, tool.description, schema)
 }
 
-/// Returns where live output goes: to the client if it asked for progress.
+/// Returns the receiver of live output: the client, if it asked for progress.
 fn progress(context: &RequestContext<RoleServer>) -> (Progress, mpsc::Receiver<String>) {
     let (sender, pieces) = mpsc::channel(WAITING);
     let progress = if context.meta.get_progress_token().is_some() {
@@ -165,7 +165,8 @@ fn tail(text: &str) -> &str {
     &text[ceil_char_boundary(text, text.len().saturating_sub(PIECE))..]
 }
 
-/// Waits for a call and forwards its live output, none of it after the call's end.
+/// Waits for a call and forwards its live output. Nothing is forwarded after the call's
+/// result.
 async fn follow(
     call: impl Future<Output = ToolOutcome>,
     mut pieces: mpsc::Receiver<String>,
@@ -176,26 +177,27 @@ async fn follow(
     loop {
         let piece = tokio::select! {
             biased;
+            // The protocol forbids progress after the result, so send what is queued first.
             outcome = &mut call => {
                 while let Ok(piece) = pieces.try_recv() {
                     count += 1.0;
-                    tell(piece, count, context).await;
+                    send_progress(piece, count, context).await;
                 }
                 return outcome;
             }
             Some(piece) = pieces.recv() => piece,
         };
         count += 1.0;
-        tell(piece, count, context).await;
+        send_progress(piece, count, context).await;
     }
 }
 
-async fn tell(piece: String, count: f64, context: &RequestContext<RoleServer>) {
+async fn send_progress(piece: String, count: f64, context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
     };
-    let told = ProgressNotificationParam::new(token, count).with_message(piece);
-    if let Err(error) = context.peer.notify_progress(told).await {
+    let progress = ProgressNotificationParam::new(token, count).with_message(piece);
+    if let Err(error) = context.peer.notify_progress(progress).await {
         tracing::debug!(%error, "progress was not sent");
     }
 }

@@ -1,5 +1,5 @@
-//! Transport over HTTP: one path that takes requests and answers with JSON, or with an
-//! event stream if there is progress to report.
+//! HTTP transport: one path that takes requests and answers with JSON, or with an event
+//! stream if there is progress to report.
 //!
 //! A request outside a session is answered on its own, so a single `curl` command can use a
 //! tool.
@@ -55,7 +55,8 @@ pub async fn serve_http(
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // The client disconnected early, or too many files are open.
+                // The client disconnected early, or too many files are open. Wait a moment
+                // so that the second case doesn't loop.
                 tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -92,6 +93,7 @@ struct Served {
     /// For requests that belong to a session or name a protocol version.
     proper: Service,
     /// For all other requests.
+    // The SDK would require a session of these requests.
     plain: Service,
 }
 
@@ -140,7 +142,7 @@ impl Served {
             Ok(Ok(body)) => Ok(Request::from_parts(parts, body.to_bytes())),
             Ok(Err(_)) => Err(Refusal {
                 status: 413,
-                why: "The request is cut, or larger than 4 MB.",
+                why: "The request is incomplete or larger than 4 MB.",
             }),
             Err(_) => Err(Refusal {
                 status: 408,
@@ -167,8 +169,8 @@ impl Served {
             && !parts.headers.contains_key("mcp-protocol-version")
             && !begins_session;
         if is_plain {
-            // Without an `Accept` header the answer is plain JSON, which any program can
-            // read.
+            // These clients often send no `Accept` header, but the SDK requires both types.
+            // Any program can read the JSON answer.
             let both = HeaderValue::from_static("application/json, text/event-stream");
             parts.headers.insert(ACCEPT, both);
         }

@@ -1,7 +1,7 @@
-//! Validates a message before the SDK sees it and returns JSON-RPC errors. Pure.
+//! Validates a message before the SDK sees it, and returns JSON-RPC errors. Pure.
 //!
-//! The SDK treats a request with invalid parameters as an unknown method and does not
-//! answer invalid JSON at all.
+//! The SDK reports invalid parameters as an unknown method, and does not answer invalid
+//! JSON at all.
 
 use serde_json::{Value, json};
 
@@ -57,25 +57,25 @@ pub(super) fn unreadable(message: &Value) -> Option<Value> {
 fn problem(message: &Value) -> Option<(i64, String)> {
     let invalid = |why: &str| Some((INVALID, format!("Invalid request: {why}")));
     let Some(fields) = message.as_object() else {
-        return invalid("a message is one object");
+        return invalid("a message must be an object");
     };
     if fields.get("jsonrpc") != Some(&json!("2.0")) {
         return invalid("\"jsonrpc\" must be \"2.0\"");
     }
     let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
     if fields.get("id").is_some_and(|id| !is_id(id)) {
-        return invalid("\"id\" must be a text or a whole number");
+        return invalid("\"id\" must be a string or a whole number");
     }
     let Some(method) = fields.get("method") else {
         let is_answer = fields.contains_key("result") || fields.contains_key("error");
         return if is_answer {
             None
         } else {
-            invalid("there is no \"method\"")
+            invalid("\"method\" is missing")
         };
     };
     let Some(method) = method.as_str() else {
-        return invalid("\"method\" must be a text");
+        return invalid("\"method\" must be a string");
     };
     // A notification gets no answer.
     fields.get("id")?;
@@ -97,11 +97,11 @@ fn wrong_params(method: &str, params: &Value) -> Option<String> {
     };
     match method {
         "tools/call" => needs(&[
-            ("name", Value::is_string, "a text"),
+            ("name", Value::is_string, "a string"),
             ("arguments", is_object_or_absent, "an object"),
         ]),
         "initialize" => needs(&[
-            ("protocolVersion", Value::is_string, "a text"),
+            ("protocolVersion", Value::is_string, "a string"),
             ("capabilities", Value::is_object, "an object"),
             (
                 "clientInfo",
@@ -109,7 +109,7 @@ fn wrong_params(method: &str, params: &Value) -> Option<String> {
                 "an object with \"name\" and \"version\"",
             ),
         ]),
-        "tools/list" if !params.is_null() => needs(&[("cursor", is_text_or_absent, "a text")]),
+        "tools/list" if !params.is_null() => needs(&[("cursor", is_text_or_absent, "a string")]),
         _ if is_object_or_absent(params) => None,
         _ => Some("\"params\" must be an object".to_owned()),
     }
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_is_a_parse_error() {
+    fn invalid_json_is_a_parse_error() {
         for text in ["{", "", "hello", "{\"jsonrpc\":\"2.0\",}", "\u{0}"] {
             check(text, &Value::Null, PARSE);
         }
     }
 
     #[test]
-    fn json_that_is_no_message_is_an_invalid_request() {
+    fn json_other_than_a_message_is_an_invalid_request() {
         for (text, id) in [
             ("[]", json!(null)),
             ("5", json!(null)),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_are_missing_or_do_not_fit_are_invalid() {
+    fn missing_or_mistyped_parameters_are_invalid() {
         for rest in [
             r#""method":"tools/call""#,
             r#""method":"tools/call","params":{}"#,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_fit_are_read() {
+    fn valid_messages_are_accepted() {
         for text in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,

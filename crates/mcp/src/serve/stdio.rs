@@ -51,6 +51,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let answer = match messages::read(line) {
             Ok(message) => match serde_json::from_value(message.clone()) {
                 Ok(message) => return Some(message),
+                // Valid JSON-RPC of a kind that the SDK doesn't know.
                 Err(_) => messages::unreadable(&message),
             },
             Err(answer) => answer,

@@ -29,6 +29,7 @@ fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         let Some(end) = rest[start..].find('}').map(|end| start + end) else {
+            // An unclosed `${` is ordinary text.
             break;
         };
         expanded.push_str(&rest[..start]);

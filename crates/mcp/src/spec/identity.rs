@@ -5,10 +5,8 @@ use sha2::{Digest, Sha256};
 
 /// SHA-256, in hexadecimal, of a server's configuration file, name, and command line or URL
 /// before variables are expanded.
-///
-/// `env`, `headers`, and the values of variables are left out on purpose: the tools of a
-/// new server are accepted without a question, so a rotating secret must not make a server
-/// new.
+/// Excludes `env`, `headers`, and the values of variables: a rotating secret must not make
+/// a server new, because the tools of a new server are accepted without a question.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity(String);
 
@@ -41,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_change_by_themselves_leave_the_identity_alone() {
+    fn variable_values_do_not_change_the_identity() {
         for written in [
             json!({"command": "a", "env": {"TOKEN": "${TOKEN}"}}),
             json!({"command": ["a", "--key=${TOKEN}"], "cwd": "/${TOKEN}"}),
@@ -63,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_the_name_and_what_is_reached_make_another_server() {
+    fn file_name_and_target_make_the_identity() {
         let a = json!({"command": "a", "args": ["b"]});
         let known = identity("file", "docs", a.clone(), "");
         assert_eq!(

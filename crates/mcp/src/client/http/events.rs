@@ -58,6 +58,8 @@ impl Reader {
             }
             match self.inner.next().await? {
                 Ok(event) => self.ready.extend(self.mender.mend(event)),
+                // The rest of the stream can't be split into events, so answer what waits
+                // and end.
                 Err(SseError::Body(error)) if is_too_long(&error) => {
                     self.ready.extend(self.mender.fail(&error.to_string()));
                     self.over = true;
@@ -111,13 +113,14 @@ impl Mender {
             Line::Whole => {}
             Line::Mended(text) => *data = text,
             Line::Unreadable(wrong) => return self.fail_at(event.id, &wrong),
-            // No particular request waits for it, so skip it.
+            // The event answers no particular request, so skip it.
             Line::Foreign if self.id.is_none() => return vec![event],
-            Line::Foreign => return self.fail_at(event.id, "that is no JSON"),
+            Line::Foreign => return self.fail_at(event.id, "that is not JSON"),
         }
         let Ok(head) = serde_json::from_str::<Head>(data) else {
+            // JSON, but no message. On the stream of one request it must be its answer.
             return match self.id {
-                Some(_) => self.fail_at(event.id, "that is none of the protocol"),
+                Some(_) => self.fail_at(event.id, "that is not part of the protocol"),
                 None => vec![event],
             };
         };
@@ -129,7 +132,7 @@ impl Mender {
     /// becomes the answer to this stream's request.
     fn settle(&self, head: &Head, data: &mut String) {
         match (head, &self.id) {
-            // A server that could not parse the request can't know its ID.
+            // A server that could not parse the request doesn't know its ID.
             (
                 Head {
                     id: None,
@@ -138,6 +141,7 @@ impl Mender {
                 },
                 Some(id),
             ) => {
+                // A second error without an ID answers nothing.
                 if let Ok(message) = serde_json::from_str(data)
                     && self.unanswered.remove(id)
                     && let Ok(answer) = serde_json::to_string(&answer_to(id.clone(), message))
@@ -207,7 +211,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Parses events, replacing invalid UTF-8 with U+FFFD.
+/// Parses events. Invalid UTF-8 becomes U+FFFD.
 fn parse(bytes: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static, most: usize) -> Events {
     let (mut text, mut length) = (Text::default(), Length::new(most));
     let text = bytes.map(move |chunk| {
@@ -236,6 +240,7 @@ impl Text {
             let odd = chunk.invalid();
             let error = std::str::from_utf8(odd).err();
             let may_go_on = error.is_some_and(|it| it.error_len().is_none());
+            // The last bytes of a chunk may be the beginning of a character.
             if may_go_on && rest.peek().is_none() {
                 self.begun = odd.to_vec();
             } else if !odd.is_empty() {
@@ -266,6 +271,7 @@ impl Length {
 
     fn count(&mut self, chunk: &[u8]) -> Result<(), Broken> {
         for &byte in chunk {
+            // CRLF ends one line, not two.
             let ends_return = self.after_return && byte == b'\n';
             self.after_return = byte == b'\r';
             match byte {
@@ -291,7 +297,7 @@ impl Length {
 mod tests {
     use super::*;
 
-    /// The events in these bytes, which arrive in pieces of that size.
+    /// Parses `bytes`, which arrive in chunks of `size`.
     async fn events(bytes: &[u8], size: usize, most: usize) -> Vec<Result<Option<String>, String>> {
         let chunks: Vec<_> = bytes
             .chunks(size)
@@ -307,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_that_are_no_utf_8_are_replaced_however_they_arrive() {
+    async fn invalid_utf_8_is_replaced_in_chunks_of_any_size() {
         let bytes = [
             "data: aä😀".as_bytes(),
             b"\xff\xf0\x9f\ndata: \xc3\n\n: \xff\n\ndata: b\n\n",
@@ -321,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_an_unknown_request_ends_all_that_wait() {
+    fn an_unreadable_answer_without_an_id_fails_all_open_requests() {
         let unanswered = Unanswered::default();
         let number = |it: i64| serde_json::from_value::<RequestId>(it.into()).unwrap();
         for id in [1, 2, 3] {
@@ -346,7 +352,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_has_a_longest_length_and_a_stream_has_none() {
+    async fn the_length_of_an_event_is_limited_and_of_a_stream_is_not() {
         let many = "data: 12345678\r\n\r\n".repeat(9);
         assert!(
             events(many.as_bytes(), 7, 16)

@@ -14,6 +14,7 @@ use super::{Failure, SESSION};
 pub(super) fn wants_login(response: &Response) -> Result<(), Failure> {
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     match (response.status(), challenge) {
+        // 403 without a challenge is an ordinary refusal.
         (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
             let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
             let error = AuthRequiredError::new(challenge);

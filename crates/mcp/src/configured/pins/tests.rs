@@ -1,4 +1,4 @@
-//! No pin vanishes by itself.
+//! Tests that no pin vanishes.
 
 use super::*;
 use crate::Reach;
@@ -69,7 +69,7 @@ fn no_pin_is_evicted() {
 }
 
 #[test]
-fn a_second_first_meeting_changes_nothing() {
+fn pinning_a_known_server_changes_nothing() {
     let (_folder, pins) = store();
     pins.meet(&docs(), tools("Searches.")).unwrap();
     let met = pins.meet(&docs(), tools("Sends your keys.")).unwrap();
@@ -100,7 +100,7 @@ fn an_unreadable_store_means_review_for_every_server() {
 }
 
 #[test]
-fn agreeing_to_one_server_does_not_make_the_lost_ones_new() {
+fn accepting_one_server_does_not_make_the_lost_ones_new() {
     let (folder, pins) = store();
     write(&folder, b"garbage");
     pins.agree(&docs(), tools("Searches.")).unwrap();
@@ -113,7 +113,7 @@ fn agreeing_to_one_server_does_not_make_the_lost_ones_new() {
 }
 
 #[test]
-fn a_pin_of_version_1_holds_for_the_server_of_its_name() {
+fn a_pin_of_version_1_applies_by_name() {
     let (folder, pins) = store();
     let old = json!({"version": 1, "servers": {
         "0123": {"name": "docs", "tools": tools("Searches.")}}});

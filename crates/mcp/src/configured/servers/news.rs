@@ -1,5 +1,4 @@
-//! What servers say about themselves: remembers it, gives their tools to the chats, and
-//! tells the user what changed.
+//! Handles events of servers: pins definitions, publishes tools, and notifies the user.
 
 use std::sync::{Arc, Weak};
 
@@ -10,12 +9,12 @@ use tools::Precedence;
 use super::{Inner, report, source};
 use crate::{Server, ServerEvent, ServerTool};
 
-/// What a server says about itself.
+/// Handles an event of a server.
 pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: ServerEvent) {
     let Some(inner) = inner.upgrade() else {
         return;
     };
-    // A server says things while it is being asked, so this waits for nothing.
+    // Servers send events while a request waits for them, so don't block here.
     let name = name.to_owned();
     tokio::task::spawn_blocking(move || inner.take(&name, news));
 }
@@ -31,14 +30,14 @@ impl Inner {
             ServerEvent::Failed(why) => self.failed(name, &server, &why),
             ServerEvent::Declined(asked) => {
                 let text = format!(
-                    "The MCP server \"{name}\" asked you for something and got a refusal, as it cannot be answered here: {asked}"
+                    "The MCP server \"{name}\" asked for input that it cannot get here: {asked}"
                 );
                 self.tell(Level::Warning, text);
             }
         }
     }
 
-    /// Pins what a server said when it was first met, and gives its tools to all chats.
+    /// Pins a server's first definitions and publishes its tools.
     fn met(&self, server: &Arc<Server>) {
         let name = &server.spec.name;
         let said = server.status().agreed.unwrap_or_default();
@@ -49,12 +48,13 @@ impl Inner {
         }
         let is_meeting = self.state().meeting.remove(name);
         if server.status().changes().need_review() {
+            // Another process may have pinned other definitions first.
             return self.differs(server);
         }
         self.publish(server);
         if is_meeting {
             let text = format!(
-                "The MCP server \"{name}\" offers {count} tools; `:Flemma mcp {name}` shows what it says of them."
+                "The MCP server \"{name}\" offers {count} tools. `:Flemma mcp {name}` lists them."
             );
             self.tell(Level::Info, text);
         }
@@ -66,7 +66,7 @@ impl Inner {
         self.tell(Level::Warning, report::differs(name, &server.status()));
     }
 
-    /// Pins what the user agreed to.
+    /// Pins the accepted definitions.
     pub(super) fn keep(&self, server: &Arc<Server>) {
         let agreed = server.status().agreed.unwrap_or_default();
         if let Err(error) = self.parts.pins.agree(&server.spec, agreed) {
@@ -75,9 +75,11 @@ impl Inner {
     }
 
     fn cannot_keep(&self, name: &str, error: &std::io::Error) {
-        let problem =
-            format!("What the MCP server \"{name}\" says of its tools cannot be kept: {error}.");
-        self.report_problem(&Problem::new(problem, "It is asked again next time."));
+        let problem = format!("The tools of the MCP server \"{name}\" cannot be saved: {error}.");
+        self.report_problem(&Problem::new(
+            problem,
+            "They are requested again next time.",
+        ));
     }
 
     pub(super) fn publish(&self, server: &Arc<Server>) {
@@ -91,7 +93,7 @@ impl Inner {
     }
 
     fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
-        // A call that needed it says so in its result.
+        // A failed call already has the reason in its result.
         if server.status().agreed.is_none() {
             let problem = format!(
                 "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
