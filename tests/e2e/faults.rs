@@ -60,7 +60,7 @@ fn a_stream_with_another_content_type_is_read() {
 fn a_redirect_is_not_followed_and_the_key_is_not_sent() {
     let elsewhere = Provider::anthropic([Answer::says("Gotcha.")]);
     let answer = Answer::status(307, "").header("location", &elsewhere.url());
-    leaves_nothing(answer, "wants the request at another address (307");
+    leaves_nothing(answer, "redirects to another address (307");
     assert!(elsewhere.requests().is_empty());
 }
 

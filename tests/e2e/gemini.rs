@@ -99,6 +99,6 @@ fn a_blocked_answer_keeps_its_text_and_says_why() {
     let provider = Provider::gemini([Answer::says("Well, ").stop("SAFETY")]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
-    editor.wait_text("<!-- flemma:aborted: The provider broke off the answer (SAFETY)");
+    editor.wait_text("<!-- flemma:aborted: The provider stopped the answer (SAFETY)");
     assert!(editor.text().contains("@Assistant:\nWell,"));
 }

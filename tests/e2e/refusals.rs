@@ -59,7 +59,7 @@ fn an_unknown_model_is_named() {
     let answer = anthropic_error(404, "not_found_error", "model: claude-none");
     refused(
         Provider::anthropic([answer]),
-        "knows no such model or address (404, model: claude-none).",
+        "does not know this model or address (404, model: claude-none).",
     );
 }
 
@@ -68,7 +68,7 @@ fn a_limit_says_when_to_try_again() {
     let answer = anthropic_error(429, "rate_limit_error", "slow down");
     refused(
         Provider::anthropic([answer.header("retry-after", "7")]),
-        "takes no more requests for now (429, slow down). Press Ctrl-] again in 7 s;",
+        "accepts no more requests for now (429, slow down). Press Ctrl-] again in 7 s;",
     );
 }
 
@@ -111,7 +111,7 @@ fn an_answer_without_content_is_named() {
 fn a_server_that_does_not_speak_http_is_reported_with_its_address() {
     let messages = refused(
         Provider::anthropic([Answer::wire("SSH-2.0-OpenSSH_9.9\r\n")]),
-        "gave no answer (",
+        "did not answer (",
     );
     assert!(messages.contains("http://127.0.0.1:"), "{messages}");
 }
@@ -171,7 +171,7 @@ fn an_error_in_the_middle_keeps_the_text_and_says_which() {
     let answer = Answer::says("Half an answer")
         .bytes(format!("event: error\ndata: {error}\n\n"))
         .text(" and more");
-    let (editor, _) = broken(answer, "broke off its answer with an error (Overloaded)");
+    let (editor, _) = broken(answer, "ended its answer with an error (Overloaded)");
     assert!(
         editor
             .text()
@@ -225,7 +225,7 @@ fn text_that_reaches_the_token_limit_is_marked_and_can_be_continued() {
         "@Assistant:\nA long story\n\n<!-- flemma:aborted: The answer reached its token limit and is cut there. -->\n\n@You:\n",
     );
     editor.keys("<Esc><C-]>");
-    editor.wait_text("Your answer was cut off. Go on from where it ends.\n\n@Assistant:\nand its end.\n\n@You:\n");
+    editor.wait_text("Your answer was cut off. Continue from where it ends.\n\n@Assistant:\nand its end.\n\n@You:\n");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_delay_above_the_limit_is_reported_at_once() {
     let provider = Provider::anthropic([answer]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
-    let message = "(429, slow down). It asks to wait 3600 s, and parameters.max_retry_wait allows \
+    let message = "(429, slow down). It asked to wait 3600 s, but parameters.max_retry_wait allows \
                 60 s. Press Ctrl-] again in 3600 s; the conversation is unchanged.";
     wait_message(&editor, message);
     expect_requests(&editor, 1);

@@ -83,7 +83,7 @@ fn an_unreadable_call_is_reported_to_the_model_once() {
     let provider = Provider::chat_completions([broken, broken, "Well."]);
     let editor = start(&provider, QUESTION);
     editor.keys("<C-]>");
-    wait_message(&editor, "cannot be read a second time");
+    wait_message(&editor, "an unreadable call for the second time");
     expect_requests(&editor, 2);
     let body = &provider.requests()[1].body;
     assert_eq!(content(body, 2), broken);

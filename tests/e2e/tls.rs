@@ -186,7 +186,7 @@ fn a_file_without_certificates_is_reported() {
     let company = Company::new(answering());
     for (name, said) in [
         ("none.pem", "cannot be read"),
-        ("question.chat", "holds no certificate"),
+        ("question.chat", "contains no certificate"),
     ] {
         let path = company.shell.path(name);
         let path = path.to_string_lossy();

@@ -1,4 +1,4 @@
-//! An agent: a model with tools, its settings, and its conversation.
+//! An agent: a model with tools, settings, and a conversation.
 //!
 //! `run` answers one prompt.
 

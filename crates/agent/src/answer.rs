@@ -136,11 +136,11 @@ impl AnswerBuilder {
                 AnswerEvent::Complete
             }
             StopReason::ContextFull => AnswerEvent::Failed(Problem::new(
-                "Question and answer fill the model's context window, so the answer ends there and none of its calls runs.",
+                "The conversation fills the model's context window, so the answer ends here and none of its calls runs.",
                 "Delete earlier turns or large results, or choose a model with a larger context window.",
             )),
             StopReason::Refusal => AnswerEvent::Failed(Problem::new(
-                "The model declined to go on.",
+                "The model declined to continue.",
                 "Reword your message and press Ctrl-].",
             )),
             StopReason::Other(word) => AnswerEvent::Failed(ended_early(&word, self.calls > 0)),
@@ -151,12 +151,12 @@ impl AnswerBuilder {
         if self.calls > 0 {
             return Problem::new(
                 "The answer reached its token limit in the middle of its calls, so none of them runs.",
-                "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
+                "Raise parameters.max_tokens, or press Ctrl-] to let the model continue.",
             );
         }
         Problem::new(
             "The answer reached its token limit and is cut there.",
-            "Raise parameters.max_tokens, or press Ctrl-] to let the model go on.",
+            "Raise parameters.max_tokens, or press Ctrl-] to let the model continue.",
         )
     }
 }
@@ -170,7 +170,7 @@ fn ended_early(word: &str, has_calls: bool) -> Problem {
     };
     Problem::new(
         format!("The provider ended the answer early ({word}){calls}."),
-        "Press Ctrl-] to let the model go on.",
+        "Press Ctrl-] to let the model continue.",
     )
 }
 

@@ -99,9 +99,9 @@ impl Approval {
             let asked = Source::Function(Function::resolver(ASK, OnError::Deny));
             links.push(Resolver::new("program", 50, asked));
         }
-        // No user can review a pending call.
+        // No user can review a pending call, so deny it.
         let rest = Source::Always(Decision::Deny);
-        links.push(Resolver::new("nobody asked", 0, rest));
+        links.push(Resolver::new("no user", 0, rest));
         Ok(ResolverChain::new(links))
     }
 }

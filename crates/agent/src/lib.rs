@@ -18,7 +18,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A [`Tool`] of one's own is pushed to the list:
+//! To add a [`Tool`] of your own, push it to the list:
 //!
 //! ```
 //! use agent::{Tool, ToolContext, ToolError, ToolResult, ToolUseId, Value, async_trait, json};
@@ -56,13 +56,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The rules are those of a chat in the editor, by the same code ([`chat::cycle`]): a call
-//! runs when a name or a function approves it, and not otherwise; whatever cannot run
-//! ends in an error result that the model reads; every request is counted; text of a
-//! model or a tool never becomes a call. The conversation is the text of a `.chat` file
-//! ([`Agent::chat`]).
+//! The rules are those of a chat in the editor, with the same code ([`chat::cycle`]): a
+//! call runs only if a name or a function approves it; a call that cannot run ends in an
+//! error result for the model; every request is counted; text of a model or a tool never
+//! becomes a call. The conversation is the text of a `.chat` file ([`Agent::chat`]).
 //!
-//! Knows no editor, and no options but what the program says.
+//! Knows no editor, and no options except those that the program sets.
 
 mod agent;
 pub mod answer;

@@ -25,7 +25,7 @@ pub(crate) enum Input {
     Steer(String),
     /// A message to send when the model is done.
     FollowUp(String),
-    /// The run is to be cancelled.
+    /// Cancel the run.
     Cancel,
 }
 

@@ -111,6 +111,7 @@ async fn answer(
         };
         // The prompt is gone if the server accepted the key, or if another key was tried.
         let refused = outgoing.prompt.take_if(|_| is_refused_key(failed.failure));
+        // A timed-out token may be cached in a key store, so ask once for a new one.
         if let Some(prompt) = refused
             && renew_key(endpoint, asker).await
         {
@@ -123,7 +124,7 @@ async fn answer(
     }
 }
 
-/// What is kept for further attempts. Both are as large as the chat.
+/// Values kept for further attempts; both are as large as the chat.
 struct Outgoing {
     /// For another key; freed when the server answers.
     prompt: Option<Prompt>,
@@ -174,6 +175,7 @@ async fn wait_for_next_try(
     let wait = match patience.decide(failed.failure, *tries, dice()) {
         Verdict::Wait(wait) => wait,
         Verdict::GiveUp => {
+            // Attempts were left, so say that time ran out.
             let out_of_time =
                 failed.failure == Failure::Unreachable && tries.made <= patience.retries;
             return Err(given_up(
@@ -247,7 +249,7 @@ fn given_up(problem: Problem, tries: Tries, took: Duration, out_of_time: bool) -
     }
     let seconds = took.as_secs();
     let why = if out_of_time {
-        ", and parameters.connect_timeout leaves no time for another try"
+        ", and parameters.connect_timeout leaves no time for another attempt"
     } else {
         ""
     };
@@ -260,7 +262,7 @@ fn given_up(problem: Problem, tries: Tries, took: Duration, out_of_time: bool) -
 
 fn too_long(problem: Problem, asked: Duration, patience: provider::Patience) -> Problem {
     let what = format!(
-        "{} It asks to wait {} s, and parameters.max_retry_wait allows {} s.",
+        "{} It asked to wait {} s, but parameters.max_retry_wait allows {} s.",
         problem.what,
         asked.as_secs(),
         patience.longest_wait.as_secs()

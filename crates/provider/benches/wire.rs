@@ -1,6 +1,6 @@
-//! What a provider's stream and a large request cost, without network: 20,000 deltas
-//! decoded, in each protocol, and a body of 5 MB built. The budgets are 200 MB/s and
-//! 20 ms. Run by `cargo bench -p flemma-provider`.
+//! Benchmarks of decoding a stream (20,000 deltas in each protocol) and of building a large
+//! request (5 MB), without network. The budgets are 200 MB/s and 20 ms. Run with `cargo
+//! bench -p flemma-provider`.
 #![allow(missing_docs)]
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use provider::{Decoder, Endpoint, Parameters, Protocol, encode};
 const DELTAS: usize = 20_000;
 /// Bytes of a long conversation's text.
 const CONVERSATION: usize = 5 * 1024 * 1024;
-/// Bytes that a read from a socket brings.
+/// Bytes read from a socket at once.
 const READ: usize = 16 * 1024;
 
 const PROTOCOLS: [(&str, Protocol); 4] = [
@@ -24,7 +24,7 @@ const PROTOCOLS: [(&str, Protocol); 4] = [
     ("responses", Protocol::Responses),
 ];
 
-/// One delta as the provider sends it.
+/// Returns a delta as the provider sends it.
 fn delta(protocol: Protocol, at: usize) -> String {
     let text = format!(" word {at},");
     match protocol {
@@ -76,7 +76,7 @@ fn decoding(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Turns of a few kilobytes with what JSON must escape.
+/// Returns turns of a few kilobytes, with characters that JSON must escape.
 fn conversation() -> Prompt {
     let line = "A line of \"prose\" with\ta tab, an ä and a \\ in it.\n";
     let text = line.repeat(4096 / line.len());
@@ -86,7 +86,7 @@ fn conversation() -> Prompt {
     };
     Prompt {
         system: Some("Be brief.".to_owned()),
-        // The user has the last word.
+        // The conversation ends with the user.
         messages: (0..CONVERSATION / text.len() / 2 * 2 + 1)
             .map(turn)
             .collect(),

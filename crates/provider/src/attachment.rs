@@ -1,5 +1,5 @@
-//! Which files a protocol carries, and which a model takes. Of the others the model
-//! sees only the name.
+//! Checks which files a protocol and a model accept. Of all others, the model gets only the
+//! name.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use chat::prompt::{Attachment, Content, Part, Prompt};
 
 use crate::{Protocol, catalogue::Model};
 
-/// Pictures that Anthropic and OpenAI take, from their manuals.
+/// Image types that Anthropic and OpenAI accept, from their manuals.
 const IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
-/// Pictures that Gemini takes, likewise.
+/// Image types that Gemini accepts, from its manual.
 const GEMINI_IMAGES: [&str; 5] = [
     "image/heic",
     "image/heif",
@@ -18,7 +18,7 @@ const GEMINI_IMAGES: [&str; 5] = [
     "image/webp",
 ];
 
-/// Whether a protocol can carry this file as what it is.
+/// Returns true if a protocol can transmit this file in its own form.
 pub(crate) fn is_taken(file: &Attachment, protocol: Protocol) -> bool {
     match &file.content {
         Content::Text(_) => true,
@@ -30,7 +30,7 @@ pub(crate) fn is_taken(file: &Attachment, protocol: Protocol) -> bool {
     }
 }
 
-/// Whether a model can make something of this file, as far as that is known.
+/// Returns true unless the model is known not to support this file.
 fn is_seen(file: &Attachment, model: &Model) -> bool {
     let ability = match &file.content {
         Content::Text(_) => None,
@@ -40,8 +40,8 @@ fn is_seen(file: &Attachment, model: &Model) -> bool {
     ability != Some(false)
 }
 
-/// The prompt with the names of files in place of those that this model cannot take: it
-/// would refuse the whole request for one of them.
+/// Returns the prompt with names in place of files that this model does not accept, because
+/// it would reject the whole request.
 pub(crate) fn as_seen<'a>(prompt: &'a Prompt, model: &Model) -> Cow<'a, Prompt> {
     let unseen = |part: &Part| matches!(part, Part::File(file) if !is_seen(file, model));
     if !prompt.messages.iter().flat_map(|it| &it.parts).any(unseen) {
@@ -58,8 +58,8 @@ pub(crate) fn as_seen<'a>(prompt: &'a Prompt, model: &Model) -> Cow<'a, Prompt> 
     Cow::Owned(prompt)
 }
 
-/// The names of files that this protocol cannot carry or this model cannot take, each
-/// once: the user is told that the model sees no more of them than that.
+/// Returns the names of files that this protocol or this model does not accept, each once,
+/// so that the user can be notified.
 pub fn not_taken<'a>(prompt: &'a Prompt, protocol: Protocol, model: &Model) -> Vec<&'a str> {
     let parts = prompt.messages.iter().flat_map(|message| &message.parts);
     let mut names = Vec::new();

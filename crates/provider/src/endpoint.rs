@@ -12,11 +12,11 @@ use chat::Problem;
 pub enum Protocol {
     /// Anthropic's Messages API, version 2023-06-01.
     AnthropicMessages,
-    /// OpenAI's Chat Completions, as llama.cpp, Ollama and others serve it too.
+    /// OpenAI's Chat Completions, also served by llama.cpp, Ollama, and others.
     ChatCompletions,
     /// Gemini's `streamGenerateContent`.
     Gemini,
-    /// OpenAI's Responses, as llama.cpp and others serve it too.
+    /// OpenAI's Responses, also served by llama.cpp and others.
     Responses,
 }
 
@@ -27,15 +27,15 @@ pub struct Endpoint {
     pub provider: String,
     /// The wire format.
     pub protocol: Protocol,
-    /// For Anthropic without `/v1` (`https://api.anthropic.com`), for Chat
-    /// Completions and Responses with it (`http://127.0.0.1:8080/v1`), for Gemini
-    /// without `/v1beta`, and on Vertex AI up to and with `/publishers/google`.
+    /// Without `/v1` for Anthropic (`https://api.anthropic.com`), with it for Chat
+    /// Completions and Responses (`http://127.0.0.1:8080/v1`), without `/v1beta` for
+    /// Gemini, and including `/publishers/google` for Vertex AI.
     pub base_url: String,
     /// The key, if the provider needs one.
     pub api_key: Option<Secret>,
     /// Source of the key, for messages: `$ANTHROPIC_API_KEY`.
     pub key_source: String,
-    /// A file of certificate authorities in PEM that are trusted for this address.
+    /// A PEM file of certificate authorities trusted for this address.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -67,11 +67,11 @@ impl Endpoint {
         })
     }
 
-    /// The base URL without trailing slashes.
+    /// Returns the base URL without trailing slashes.
     ///
     /// # Errors
     ///
-    /// It is no `http://` or `https://` address.
+    /// It is not an `http://` or `https://` address.
     pub(crate) fn base(&self) -> Result<&str, Problem> {
         let base = self.base_url.trim().trim_end_matches('/');
         let is_url = base.starts_with("http://") || base.starts_with("https://");
@@ -80,14 +80,14 @@ impl Endpoint {
         }
         Err(Problem::new(
             format!(
-                "The base URL of {} is \"{}\", which is no http:// or https:// address, so nothing was sent.",
+                "The base URL of {} is \"{}\", which is not an http:// or https:// address, so nothing was sent.",
                 self.provider, self.base_url
             ),
             format!("Correct parameters.{}.base_url.", self.provider),
         ))
     }
 
-    /// The base URL for messages: without a user name and password.
+    /// Returns the base URL for messages, without user name and password.
     pub fn shown_base(&self) -> String {
         let Some((scheme, rest)) = self.base_url.split_once("://") else {
             return self.base_url.clone();
@@ -99,11 +99,11 @@ impl Endpoint {
         }
     }
 
-    /// The key as a header's value, after `prefix`.
+    /// Returns the key as a header's value, after `prefix`.
     ///
     /// # Errors
     ///
-    /// The key holds a character that no header can carry, such as a line break.
+    /// The key contains a character that is invalid in a header, such as a line break.
     pub(crate) fn key_header(&self, prefix: &str) -> Result<Option<HeaderValue>, Problem> {
         let Some(key) = self.api_key.as_ref().filter(|key| !key.expose().is_empty()) else {
             return Ok(None);
@@ -114,7 +114,7 @@ impl Endpoint {
         }
         Err(Problem::new(
             format!(
-                "The key from {} holds a space, a line break or another character that no key has, so nothing was sent.",
+                "The key from {} contains a space, a line break, or another invalid character, so nothing was sent.",
                 self.key_source
             ),
             format!("Correct {} and press Ctrl-] again.", self.key_source),
@@ -123,8 +123,8 @@ impl Endpoint {
 }
 
 const REDACTED: &str = "[redacted]";
-/// Shorter keys are placeholders for servers without keys, such as `x`; redacting them
-/// would make messages unreadable.
+/// Minimum length of a key that is redacted. Shorter keys are placeholders for servers
+/// without keys, such as `x`; redacting them would make messages unreadable.
 const MIN_SECRET_BYTES: usize = 4;
 
 /// A key, which `Debug` does not print; it has no `Display`.
@@ -137,7 +137,7 @@ impl Secret {
         Self(key.into())
     }
 
-    /// The key itself, for the header alone.
+    /// Returns the key, only for the request header.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -152,7 +152,7 @@ impl fmt::Debug for Secret {
 /// A POST request, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// The whole address.
+    /// The complete URL.
     pub url: String,
     /// Names in lower case.
     pub headers: Vec<(String, HeaderValue)>,
@@ -160,7 +160,7 @@ pub struct HttpRequest {
     pub body: Vec<u8>,
 }
 
-/// A header's value, which a log may or may not show.
+/// A header's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
     /// May be logged.
@@ -170,7 +170,7 @@ pub enum HeaderValue {
 }
 
 impl HeaderValue {
-    /// The value itself, for the wire alone.
+    /// Returns the value, only for sending it.
     pub fn expose(&self) -> &str {
         match self {
             Self::Plain(value) => value,
@@ -188,11 +188,11 @@ pub(crate) fn stream_headers() -> Vec<(String, HeaderValue)> {
     ]
 }
 
-/// The bytes of `body`.
+/// Serializes a request body.
 ///
 /// # Errors
 ///
-/// A tool's schema does not serialize, which only a bug could bring about.
+/// A tool's schema can't be serialized, which only a bug can cause.
 pub(crate) fn to_json(body: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
     serde_json::to_vec(body).map_err(|error| {
         Problem::new(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_a_line_break_is_refused_without_being_quoted() {
+    fn a_key_with_a_line_break_is_rejected_and_not_quoted() {
         let problem = endpoint("https://h", "sk-secret\n")
             .key_header("")
             .unwrap_err()
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_an_echoed_key_after_a_cut_is_redacted_too() {
+    fn a_truncated_key_is_redacted_too() {
         let endpoint = endpoint("https://h", "sk-secret-123");
 
         let problem = endpoint.redact(Problem::new(
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_url_without_a_scheme_is_refused() {
+    fn a_base_url_without_a_scheme_is_rejected() {
         assert!(endpoint("localhost:8080", "").base().is_err());
         assert_eq!(
             endpoint("http://localhost:8080/", "").base().unwrap(),

@@ -60,6 +60,7 @@ fn is_html(text: &str) -> bool {
 
 /// Returns the message of an error object, in any of the usual places.
 pub(crate) fn error_message(json: &Value) -> Option<String> {
+    // Google sends an array with one error.
     let json = json.get(0).unwrap_or(json);
     let places = [
         &json["error"]["message"],
@@ -80,7 +81,7 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
 pub(crate) fn page_excerpt(page: &str) -> String {
     let words = excerpt(&words(page), MAX_EXCERPT_BYTES);
     if words.is_empty() {
-        "a web page without words".to_owned()
+        "a web page without text".to_owned()
     } else {
         format!("a web page that says \"{words}\"")
     }
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_found_wherever_a_server_puts_it() {
+    fn error_messages_are_found_in_all_usual_places() {
         check_message(
             r#"{"type": "error", "error": {"type": "a", "message": "b"}}"#,
             "b",
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_told_from_plain_text() {
+    fn pages_differ_from_plain_text() {
         assert!(matches!(
             ErrorBody::read(b"\n<!DOCTYPE html><html>"),
             ErrorBody::Page(_)

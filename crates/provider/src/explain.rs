@@ -48,9 +48,7 @@ pub fn explain(
         ),
         404 => not_found(endpoint, &who, &reason),
         300..=399 => Problem::new(
-            format!(
-                "{who} wants the request at another address {reason}; your key is not sent there."
-            ),
+            format!("{who} redirects to another address {reason}, which does not get your key."),
             "Correct the base URL and press Ctrl-] again; the conversation is unchanged.",
         ),
         429 => limited(&who, &reason, retry_after),
@@ -103,7 +101,7 @@ fn name(endpoint: &Endpoint) -> String {
 fn no_stream(who: &str, reason: &Reason) -> Problem {
     Problem::new(
         format!(
-            "{who} answered with something else than an event stream {reason}, so there is no answer."
+            "{who} answered with something other than an event stream {reason}, so there is no answer."
         ),
         "Check the base URL and press Ctrl-] again; the conversation is unchanged.",
     )
@@ -112,7 +110,7 @@ fn no_stream(who: &str, reason: &Reason) -> Problem {
 fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let what = match endpoint.api_key {
         Some(_) => format!("{who} refused the key {reason}."),
-        None => format!("{who} wants a key and none is set {reason}."),
+        None => format!("{who} requires a key, but none is set {reason}."),
     };
     let source = &endpoint.key_source;
     Problem::new(
@@ -129,7 +127,7 @@ fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
         Protocol::ChatCompletions | Protocol::Responses => " (it usually ends in /v1)",
     };
     Problem::new(
-        format!("{who} knows no such model or address {reason}."),
+        format!("{who} does not know this model or address {reason}."),
         format!(
             "Check the model's name and the base URL {base}{ending}, then press Ctrl-] again; the conversation is unchanged."
         ),
@@ -138,7 +136,7 @@ fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
 
 fn limited(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
     Problem::new(
-        format!("{who} takes no more requests for now {reason}."),
+        format!("{who} accepts no more requests for now {reason}."),
         again(retry_after),
     )
 }

@@ -32,51 +32,51 @@ pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson>
     }
 }
 
-/// The stream ended without an end event.
+/// Returns the error for a stream without an end event.
 pub(crate) fn cut() -> Problem {
     Problem::new(
-        "The connection ended before the answer was complete; what arrived of it is kept.",
+        "The connection ended before the answer was complete; the part that arrived is kept.",
         TRY_AGAIN,
     )
 }
 
-/// The server reported an error inside the stream.
+/// Returns the error for an error that the server reported inside the stream.
 pub(crate) fn reported(message: &str) -> Problem {
     let message = message_excerpt(message);
     Problem::new(
         format!(
-            "The provider broke off its answer with an error ({message}); what arrived is kept."
+            "The provider ended its answer with an error ({message}); the part that arrived is kept."
         ),
         TRY_AGAIN,
     )
 }
 
-/// The server reported an error as JSON; see [`reported`].
+/// Like [`reported`], for an error in JSON.
 pub(crate) fn reported_in(json: &Value<'_>) -> Problem {
     let message = error_message(&json.into());
     reported(&message.unwrap_or_else(|| "without a message".to_owned()))
 }
 
-/// An event violates the protocol.
+/// Returns the error for an event that violates the protocol.
 pub(crate) fn malformed(text: &str) -> Problem {
     let text = excerpt(text, MAX_EXCERPT_BYTES);
     Problem::new(
         format!(
-            "The provider's stream holds an event that is no JSON (\"{text}\"), so the answer ends there."
+            "The provider's stream contains an event that is not JSON (\"{text}\"), so the answer ends there."
         ),
         "Press Ctrl-] to try again; if it happens again, check the base URL.",
     )
 }
 
-/// A line or the calls of one answer exceed the limit.
+/// Returns the error for a line or calls that exceed the limit.
 pub(crate) fn too_large() -> Problem {
     Problem::new(
-        "The provider sent a line or a call of more than 16 MB, so its answer was ended there.",
+        "The provider sent a line or a call of more than 16 MB, so the answer was stopped there.",
         TRY_AGAIN,
     )
 }
 
-/// The answer is not an event stream.
+/// Returns the error for an answer that is not an event stream.
 pub(crate) fn no_stream(body: &ErrorBody) -> Problem {
     let what = match body {
         ErrorBody::Nothing => "The provider's answer has no content.".to_owned(),
@@ -91,7 +91,7 @@ pub(crate) fn no_stream(body: &ErrorBody) -> Problem {
             page_excerpt(text)
         ),
         ErrorBody::Text(text) => format!(
-            "The provider's answer is no event stream ({}).",
+            "The provider's answer is not an event stream ({}).",
             excerpt(text, MAX_EXCERPT_BYTES)
         ),
     };

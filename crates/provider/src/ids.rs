@@ -1,4 +1,4 @@
-//! Ids of calls, and names of tools that were called, in the letters that every provider
+//! Converts IDs of calls and names of called tools to characters that every provider
 //! accepts.
 
 use std::borrow::Cow;
@@ -9,14 +9,13 @@ use chat::{
     tool::ToolUseId,
 };
 
-/// Most characters of an id: OpenAI's limit, and the Messages API's pattern
+/// Maximum length of an ID: OpenAI's limit, and that of the Messages API's pattern
 /// `^[a-zA-Z0-9_-]{1,64}$`.
 const MAX_ID_CHARS: usize = 64;
 
-/// The id on the wire for each id of a prompt, one to one.
+/// The wire ID of each ID in a prompt, one to one.
 ///
-/// An id's spelling depends on the ids before it alone, so an appended turn
-/// changes no earlier one.
+/// A wire ID depends only on the IDs before it, so an appended turn changes no earlier one.
 #[derive(Debug, Default)]
 pub(crate) struct WireIds<'a> {
     of: HashMap<&'a ToolUseId, String>,
@@ -24,7 +23,7 @@ pub(crate) struct WireIds<'a> {
 }
 
 impl<'a> WireIds<'a> {
-    /// Spells every id that occurs in `prompt`.
+    /// Converts all IDs in `prompt`.
     pub(crate) fn new(prompt: &'a Prompt) -> Self {
         let mut ids = Self::default();
         for part in prompt.messages.iter().flat_map(|message| &message.parts) {
@@ -39,7 +38,7 @@ impl<'a> WireIds<'a> {
         ids
     }
 
-    /// The spelling of an id of the prompt.
+    /// Returns the wire ID of an ID in the prompt.
     pub(crate) fn get(&self, id: &'a ToolUseId) -> &str {
         self.of.get(id).map_or(id.as_str(), String::as_str)
     }
@@ -64,9 +63,9 @@ impl<'a> WireIds<'a> {
     }
 }
 
-/// The name on the wire of a tool that was called. A tool that is offered has such a
-/// name; a model may have called any other, and one that the provider does not accept
-/// would make it refuse every request to come.
+/// Returns the wire name of a called tool. Offered tools have valid names, but a model may
+/// have called any other. An invalid name would make the provider reject all further
+/// requests.
 pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
     let fits = (1..=MAX_ID_CHARS).contains(&name.len()) && name.chars().all(is_accepted);
     match fits {

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_its_title() {
+    fn a_page_is_described_by_its_title() {
         check(
             "<html><HEAD><Title lang=en>502 Bad Gateway</TITLE></head><body><h1>502</h1>nginx",
             "502 Bad Gateway",
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_a_title_says_its_words() {
+    fn a_page_without_a_title_is_described_by_its_text() {
         check("<html>\r\n<h1>Bad Gateway</h1>\n", "Bad Gateway");
         check(
             "<html><title> </title><style>p { color: <b> }</style><script>x()</script>\
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_page_is_read_in_time_that_grows_with_its_length() {
+    fn a_long_page_takes_linear_time() {
         // With a search per tag these 300,000 tags take minutes.
         let page = format!("<html>{}done", "<b>".repeat(300_000));
         check(&page, "done");
     }
 
     #[test]
-    fn a_broken_page_is_read_as_far_as_it_goes() {
+    fn a_broken_page_is_read_as_far_as_possible() {
         check("<html><p>One<script>two", "One");
         check("<html><p>One</script", "One");
         check("<title>One", "One");

@@ -1,59 +1,58 @@
-//! What the user may set about a request, in no provider's words.
+//! Request parameters set by the user, independent of the provider.
 //!
-//! Knows neither where the values come from nor how a protocol spells them.
+//! Knows neither their source nor their encoding.
 
 use chat::Problem;
 
 use crate::{Endpoint, Patience, Thinking, catalogue::Model};
 
-/// What the user may set about a request.
+/// Request parameters set by the user.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// The model's name, in the provider's words.
+    /// The model's name at the provider.
     pub model: String,
-    /// Most tokens the answer may have, thinking included.
+    /// Maximum tokens of the answer, including thinking.
     pub max_tokens: Option<u32>,
-    /// Sampling temperature; absent leaves it to the provider.
+    /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// How much the model is to think; absent leaves it to the provider.
+    /// How much the model should think; `None` leaves it to the provider.
     pub thinking: Option<Thinking>,
-    /// How long the provider may keep the prompt.
+    /// How long the provider may cache the prompt.
     pub cache: CacheRetention,
-    /// Whether tools are described in words, and calls read from the answer's text.
+    /// Whether tools are described as text, and calls parsed from the answer's text.
     pub text_tools: bool,
-    /// What is known of the model.
+    /// Facts about the model.
     pub about: Box<Model>,
-    /// How long and how often to wait for the answer; no part of the request.
+    /// Limits for waiting and retrying; not part of the request.
     pub patience: Patience,
-    /// A name for the conversation, the same from turn to turn, by which a provider
-    /// finds what it has kept. It says nothing about the user.
+    /// Name of the conversation, constant over its turns, by which a provider finds its
+    /// cache. Contains nothing about the user.
     pub cache_key: Option<String>,
-    /// The provider's own word for how much to think; wins over `thinking`. Only
-    /// OpenAI has one.
+    /// Effort in the provider's own terms, which overrides `thinking`. Only OpenAI has one.
     pub effort: Option<String>,
-    /// How OpenAI sums up what the model thought: `auto`, `concise`, `detailed`, or
-    /// `none`. Absent is `auto` when `thinking` or `effort` is set.
+    /// OpenAI's summary of the thinking: `auto`, `concise`, `detailed`, or `none`. `None`
+    /// means `auto` if `thinking` or `effort` is set.
     pub summary: Option<String>,
 }
 
-/// How long a provider may keep a prompt, so that the next request costs less.
+/// How long a provider may cache a prompt, which makes the next request cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheRetention {
-    /// Not at all, as far as we have a say.
+    /// Not at all, as far as the provider lets us choose.
     None,
     /// Minutes.
     #[default]
     Short,
-    /// An hour or more, where the provider offers it.
+    /// An hour or more, if the provider offers it.
     Long,
 }
 
 impl Parameters {
-    /// The model's name.
+    /// Returns the model's name.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No model is set.
     pub(crate) fn named_model(&self, endpoint: &Endpoint) -> Result<&str, Problem> {
         if self.model.trim().is_empty() {
             return Err(Problem::new(
@@ -67,7 +66,7 @@ impl Parameters {
         Ok(&self.model)
     }
 
-    /// The temperature, unless it is no number that JSON can carry.
+    /// Returns the temperature unless JSON can't represent it.
     pub(crate) fn finite_temperature(&self) -> Option<f64> {
         self.temperature
             .filter(|temperature| temperature.is_finite())

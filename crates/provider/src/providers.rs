@@ -28,7 +28,7 @@ pub struct ProviderSpec {
     pub note: &'static str,
     /// Web page of its API reference; empty if Flemma's manual has all there is.
     pub docs: &'static str,
-    /// Form of requests and streams.
+    /// Wire format of requests and streams.
     pub protocol: Protocol,
     /// Usual address; empty if the user must give one.
     pub base_url: &'static str,
@@ -57,18 +57,19 @@ impl ProviderSpec {
     }
 }
 
-/// The provider of this name.
+/// Returns the provider with this name.
 pub fn find(name: &str) -> Option<&'static ProviderSpec> {
     PROVIDERS.iter().find(|spec| spec.name == name)
 }
 
-/// The dialect of a provider's model: plain Chat Completions if the provider is unknown.
+/// Returns the dialect of a provider's model; plain Chat Completions for an unknown
+/// provider.
 pub(crate) fn dialect(provider: &str, model: &str) -> Dialect {
     find(provider).map_or(dialects::PLAIN, |spec| spec.dialect(model))
 }
 
-/// The first provider that the environment is sufficient for: its key is set, or its
-/// address where it needs no key. `variables` reads an environment.
+/// Returns the first provider for which the environment is sufficient: its key is set, or
+/// its address if it needs no key. `variables` reads an environment.
 pub fn set_up(variables: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
     let is_set_up = |spec: &&ProviderSpec| match spec.needs_key {
@@ -79,13 +80,13 @@ pub fn set_up(variables: &dyn Fn(&str) -> Option<String>) -> Option<&'static str
     PROVIDERS.iter().find(is_set_up).map(|spec| spec.name)
 }
 
-/// The providers that are servers on this machine with a usual address.
+/// Returns the providers that are servers on this machine with a default address.
 pub fn on_this_machine() -> impl Iterator<Item = &'static ProviderSpec> {
     let is_local = |spec: &&ProviderSpec| !spec.needs_key && !spec.base_url.is_empty();
     PROVIDERS.iter().filter(is_local)
 }
 
-/// A hosted provider that speaks Chat Completions; each row changes what differs.
+/// Defaults of a row: a hosted provider with Chat Completions.
 const HOSTED: ProviderSpec = ProviderSpec {
     name: "",
     note: "",
@@ -109,7 +110,7 @@ const DEEPSEEK_THINKING: &str = "\
 On or off; DeepSeek also takes an effort. The chat marks the thinking of these providers \
 with their name, and it is sent back to them, as they require.";
 
-/// The providers, in the order in which `auto` looks for them.
+/// The providers, in the order in which `auto` tries them.
 pub const PROVIDERS: &[ProviderSpec] = &[
     ProviderSpec {
         name: "anthropic",
@@ -307,11 +308,11 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: "An effort. Before 4.3 only grok-3-mini takes one; from 4.5 the lowest is low.",
         dialects: &[
             ("grok-4.3", EFFORT_OR_NONE),
-            // These refuse a request that says how much to think.
+            // These models reject requests with an effort.
             ("grok-4.20", dialects::with_thinking(ThinkingStyle::Never)),
             ("grok-4.", EFFORT_OR_LOW),
             ("grok-4", dialects::with_thinking(ThinkingStyle::Never)),
-            // It has no medium.
+            // This model has no medium effort.
             (
                 "grok-3-mini",
                 dialects::with_thinking(ThinkingStyle::Effort((
@@ -333,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_speaks_chat_completions_unless_it_has_a_protocol_of_its_own() {
+    fn only_four_providers_have_another_protocol_than_chat_completions() {
         let others = PROVIDERS
             .iter()
             .filter(|spec| spec.protocol != Protocol::ChatCompletions)
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_without_a_usual_address_takes_it_from_the_user() {
+    fn three_providers_have_no_default_address() {
         let without = PROVIDERS.iter().filter(|spec| spec.base_url.is_empty());
         let without: Vec<&str> = without.map(|spec| spec.name).collect();
         assert_eq!(without, [VERTEX, LOCAL, "openai_compatible"]);
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn only_providers_of_their_own_protocol_have_a_default_model() {
+    fn only_providers_with_their_own_protocol_have_a_default_model() {
         for spec in PROVIDERS {
             let is_own = spec.protocol != Protocol::ChatCompletions;
             assert_eq!(!spec.model.is_empty(), is_own, "{}", spec.name);
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_provider_whose_key_or_address_is_set_is_taken() {
+    fn the_first_provider_with_a_key_or_address_is_chosen() {
         for (variables, expected) in [
             (vec![], None),
             (vec![("ANTHROPIC_API_KEY", "")], None),
@@ -382,9 +383,9 @@ mod tests {
                 vec![("OLLAMA_BASE_URL", "http://127.0.0.1:1")],
                 Some("ollama"),
             ),
-            // A server that needs no key is not chosen for one.
+            // A key alone does not choose a server that needs no key.
             (vec![("OLLAMA_API_KEY", "k")], None),
-            // There is no default model to ask.
+            // There is no default model.
             (vec![("GROQ_API_KEY", "k")], None),
             // Another address alone does not replace the key.
             (vec![("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")], None),

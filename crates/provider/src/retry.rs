@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_tried_again_and_what_does_not_is_told() {
+    fn temporary_failures_are_retried_and_others_are_not() {
         for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
             assert_eq!(
                 POLICY.decide(status(code), after(1, 0), 1.0),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_and_dice_make_them_up_to_half_shorter() {
+    fn delays_double_and_are_randomly_shortened_by_up_to_half() {
         let waits =
             |dice: f64| [1, 2, 3].map(|made| POLICY.decide(status(529), after(made, 0), dice));
         assert_eq!(waits(1.0), [wait(500), wait(1000), wait(2000)]);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn doubling_ends_somewhere() {
+    fn delays_have_a_maximum() {
         let patient = Patience {
             retries: u32::MAX,
             ..POLICY
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_tries_is_bounded() {
+    fn the_number_of_retries_is_limited() {
         assert_eq!(
             POLICY.decide(status(500), after(4, 0), 0.0),
             Verdict::GiveUp
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_how_long_to_wait_up_to_what_the_user_allows() {
+    fn a_requested_delay_is_used_up_to_the_users_limit() {
         assert_eq!(POLICY.decide(asks(7), after(1, 0), 0.0), wait(7000));
         assert_eq!(POLICY.decide(asks(7), after(1, 0), 1.0), wait(7250));
         assert_eq!(POLICY.decide(asks(60), after(1, 0), 0.0), wait(60_000));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_knows_better_than_its_status() {
+    fn should_retry_overrides_the_status() {
         let says = |code, should_retry| Failure::Status {
             code,
             retry_after: None,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_it_in_its_headers() {
+    fn retry_headers_are_read_and_a_spent_quota_is_final() {
         let of = |body: &[u8]| {
             let header = |name: &str| match name {
                 "retry-after" => Some("2"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_are_more_exact_than_seconds() {
+    fn milliseconds_take_precedence_over_seconds() {
         let of = |ms: &'static str, seconds: Option<&'static str>| {
             let header = |name: &str| match name {
                 "retry-after-ms" => Some(ms),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_not_waited_for_longer_than_for_a_connection() {
+    fn delays_for_an_unreachable_server_are_limited_by_connect() {
         let at = |made, waited| POLICY.decide(Failure::Unreachable, after(made, waited), 1.0);
         assert_eq!(at(1, 0), wait(500));
         assert_eq!(at(2, 500), wait(1000));
@@ -356,13 +356,13 @@ mod tests {
     }
 
     #[test]
-    fn dice_that_are_no_number_do_no_harm() {
+    fn invalid_dice_are_tolerated() {
         assert_eq!(POLICY.decide(status(500), after(1, 0), f64::NAN), wait(250));
         assert_eq!(POLICY.decide(status(500), after(1, 0), 9.0), wait(500));
     }
 
     #[test]
-    fn an_error_inside_a_stream_may_pass() {
+    fn temporary_errors_inside_a_stream_are_recognized() {
         for passing in [
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             r#"{"error":{"message":"x","code":503}}"#,

@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a chunk whole.
+    /// Decodes a whole chunk.
     fn push(decoder: &mut SseDecoder, mut chunk: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
         let mut events = Vec::new();
         while let Some(event) = decoder.next(&mut chunk)? {
@@ -210,8 +210,7 @@ mod tests {
             .collect()
     }
 
-    /// Decodes `stream` whole and split in two at every byte; `expected` are the
-    /// events' texts.
+    /// Decodes `stream` split in two at every byte; `expected` are the events' texts.
     #[track_caller]
     fn check(stream: &str, expected: &[&str]) {
         let bytes = stream.as_bytes();
@@ -241,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn comments_other_fields_and_blank_lines_are_no_events() {
+    fn comments_other_fields_and_blank_lines_are_skipped() {
         check(": hello\n\nid: 1\nretry: 2\n\n\ndata: a\n\n", &["a"]);
     }
 
     #[test]
-    fn a_byte_order_mark_is_skipped_at_the_start_alone() {
+    fn a_byte_order_mark_is_skipped_only_at_the_start() {
         check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["a"]);
     }
 
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_field_is_an_event_named_so() {
+    fn an_error_field_is_an_event_with_that_name() {
         assert_eq!(
             decode(&[b"error: {}\n\n"]),
             [("error".to_owned(), "{}".to_owned())]
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_field_are_kept() {
+    fn lines_that_are_not_fields_are_kept() {
         let mut decoder = SseDecoder::default();
 
         let events = push(&mut decoder, b"<html>\r\n<p>: x\r\n").unwrap();
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_cap_is_refused_after_the_events_before_it() {
+    fn a_line_over_the_limit_fails_after_the_events_before_it() {
         let mut decoder = SseDecoder::default();
         let piece = vec![b'a'; 1024 * 1024];
 
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_of_one_event_share_the_cap() {
+    fn the_lines_of_an_event_share_the_limit() {
         let mut decoder = SseDecoder::default();
         let line = [b"data: ".as_slice(), &vec![b'a'; 1024 * 1024], b"\n"].concat();
 

@@ -1,9 +1,10 @@
-//! Lone surrogates in JSON: repaired, and joined when a pair was cut in two.
+//! Lone surrogates in JSON: replaced, or joined if a pair was split between two deltas.
 //!
-//! Servers that slice strings of JavaScript send half a character in one delta and the
-//! other half in the next, each as an escape such as `\ud83d`, which no JSON parser takes.
-//! [`repair`] turns such an escape into a stand-in, [`mend`] turns two of these into
-//! their character and a single one into U+FFFD, and [`Joiner`] does so across deltas.
+//! Servers that slice JavaScript strings send half a character in one delta and the other
+//! half in the next, each as an escape such as `\ud83d`, which JSON parsers reject.
+//! [`repair`] replaces such an escape with a placeholder. [`mend`] replaces a pair of
+//! placeholders with its character and a single one with U+FFFD. [`Joiner`] does so across
+//! deltas.
 
 use std::borrow::Cow;
 
@@ -11,14 +12,14 @@ use memchr::memmem;
 
 use crate::{StopReason, StreamEvent};
 
-/// Begins a stand-in: a noncharacter, which no text that is exchanged may hold.
+/// Starts a placeholder: a noncharacter, which must not occur in exchanged text.
 const MARK: char = '\u{10ffff}';
-/// The character behind [`MARK`] for U+D800; those up to U+DFFF follow.
+/// The character after [`MARK`] for U+D800; those up to U+DFFF follow.
 const FIRST: u32 = 0x10_f000;
 const HIGH: std::ops::Range<u32> = 0xd800..0xdc00;
 const LOW: std::ops::Range<u32> = 0xdc00..0xe000;
 
-/// Replaces lone surrogates among the escapes of a JSON text by stand-ins.
+/// Replaces lone surrogates among the escapes of a JSON text with placeholders.
 pub(crate) fn repair(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let may_hold_one = |name: &[u8]| memmem::find(bytes, name).is_some();
@@ -31,12 +32,13 @@ pub(crate) fn repair(json: &str) -> Cow<'_, str> {
         let escape = at + found;
         let code = surrogate(bytes, escape);
         let Some(code) = code else {
-            // The character behind a backslash is no backslash that escapes.
+            // Skip an escaped backslash, which does not start another escape.
             at = (escape + 2).min(bytes.len());
             continue;
         };
         at = escape + 6;
         let next = surrogate(bytes, at).filter(|next| LOW.contains(next));
+        // A whole pair is valid JSON.
         if HIGH.contains(&code) && next.is_some() {
             at += 6;
             continue;
@@ -53,7 +55,7 @@ pub(crate) fn repair(json: &str) -> Cow<'_, str> {
     Cow::Owned(repaired)
 }
 
-/// Replaces stand-ins: two that are a pair by their character, a single one by U+FFFD.
+/// Replaces placeholders: a pair with its character, a single one with U+FFFD.
 pub(crate) fn mend(text: &str) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);
@@ -63,12 +65,12 @@ pub(crate) fn mend(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(MARK) {
         mended.push_str(&rest[..at]);
         rest = &rest[at..];
-        let Some((half, behind)) = stand_in(rest) else {
+        let Some((half, behind)) = placeholder(rest) else {
             mended.push(MARK);
             rest = &rest[MARK.len_utf8()..];
             continue;
         };
-        let pair = stand_in(behind).and_then(|(low, after)| Some((joined(half, low)?, after)));
+        let pair = placeholder(behind).and_then(|(low, after)| Some((joined(half, low)?, after)));
         let (char, after) = pair.unwrap_or((char::REPLACEMENT_CHARACTER, behind));
         mended.push(char);
         rest = after;
@@ -77,7 +79,7 @@ pub(crate) fn mend(text: &str) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// A JSON text without lone surrogates, for one that is read by itself.
+/// Returns a complete JSON text without lone surrogates.
 pub(crate) fn without(json: &str) -> Cow<'_, str> {
     match repair(json) {
         Cow::Borrowed(json) => Cow::Borrowed(json),
@@ -85,10 +87,11 @@ pub(crate) fn without(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Mends the events of one answer; half a character waits for the delta behind it.
+/// Replaces the placeholders in the events of one answer. Half a character is held until
+/// the next delta.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
-    /// The stand-in that the last text ended in.
+    /// The placeholder at the end of the last text.
     held: Option<Held>,
 }
 
@@ -99,13 +102,13 @@ struct Held {
 }
 
 impl Joiner {
-    /// Mends the events from `start` on.
+    /// Replaces the placeholders in the events from `start` on.
     pub(crate) fn join(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
         for event in events.split_off(start) {
             match event {
                 StreamEvent::Text(text) => self.text(text, StreamEvent::Text, events),
                 StreamEvent::Thinking(text) => self.text(text, StreamEvent::Thinking, events),
-                // A figure comes between two deltas of one text.
+                // Usage may arrive between two deltas of one text.
                 StreamEvent::Usage(_) => events.push(event),
                 other => {
                     self.release(events);
@@ -157,7 +160,7 @@ fn mended(event: StreamEvent) -> StreamEvent {
         StreamEvent::ToolUseStart { name } => StreamEvent::ToolUseStart { name: mend(name) },
         StreamEvent::ToolUse(mut call) => {
             (call.id, call.name) = (mend(call.id), mend(call.name));
-            // The arguments are JSON inside JSON, with escapes of their own.
+            // The arguments are JSON inside JSON, with separate escapes.
             call.input = mend(repair(&call.input).into_owned());
             StreamEvent::ToolUse(call)
         }
@@ -171,15 +174,15 @@ fn mended(event: StreamEvent) -> StreamEvent {
     }
 }
 
-/// Where the half character that ends a text begins.
+/// Returns the offset of a half character at the end of a text.
 fn ends_in_half(text: &str) -> Option<usize> {
     let at = text.rfind(MARK)?;
-    let (half, behind) = stand_in(&text[at..])?;
+    let (half, behind) = placeholder(&text[at..])?;
     (behind.is_empty() && HIGH.contains(&half)).then_some(at)
 }
 
-/// The surrogate that a text begins with the stand-in of, and what is behind it.
-fn stand_in(text: &str) -> Option<(u32, &str)> {
+/// Returns the surrogate of the placeholder at the start of a text, and the text after it.
+fn placeholder(text: &str) -> Option<(u32, &str)> {
     let mut chars = text.strip_prefix(MARK)?.chars();
     let code = u32::from(chars.next()?).checked_sub(FIRST)? + HIGH.start;
     (code < LOW.end).then_some((code, chars.as_str()))
@@ -191,7 +194,7 @@ fn joined(high: u32, low: u32) -> Option<char> {
     char::from_u32(code?)
 }
 
-/// The surrogate that is escaped at this place.
+/// Returns the surrogate escaped at this offset.
 fn surrogate(bytes: &[u8], at: usize) -> Option<u32> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_is_replaced_and_a_whole_one_stays() {
+    fn lone_surrogates_are_replaced_and_pairs_stay() {
         check(r#""a\ud83d""#, "\"a\u{fffd}\"");
         check(r#""\uDE00b""#, "\"\u{fffd}b\"");
         check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_backslash_begins_no_escape() {
+    fn an_escaped_backslash_starts_no_escape() {
         check(r#""\\ud83d""#, r#""\\ud83d""#);
         check(r#""\\\ud83d""#, "\"\\\\\u{fffd}\"");
         check(r#""\ud8""#, r#""\ud8""#);
@@ -234,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_stands_for_nothing_stays() {
+    fn a_mark_without_a_surrogate_stays() {
         for text in [
             "\u{10ffff}",
             "\u{10ffff}x",
             "a\u{10ffff}\u{10ffff}b",
-            // The characters beside those that replace surrogates.
+            // Neighbors of the placeholder characters.
             "\u{10ffff}\u{10efff}",
             "\u{10ffff}\u{10f800}",
         ] {
@@ -247,17 +250,17 @@ mod tests {
         }
     }
 
-    /// Halves of a character, as [`repair`] leaves them.
+    /// Returns the halves of a character as [`repair`] leaves them.
     fn halves() -> (String, String) {
         let half = |code: u32| {
-            let stands_for = char::from_u32(FIRST + code - HIGH.start);
-            MARK.to_string() + &stands_for.unwrap_or_default().to_string()
+            let second = char::from_u32(FIRST + code - HIGH.start);
+            MARK.to_string() + &second.unwrap_or_default().to_string()
         };
         (half(0xd83d), half(0xde00))
     }
 
     #[test]
-    fn a_figure_between_two_halves_parts_them_not_and_another_text_does() {
+    fn usage_does_not_separate_two_halves_and_another_text_does() {
         let (high, low) = halves();
         let usage = StreamEvent::Usage(Usage::default());
         let text = |text: &str| StreamEvent::Text(text.to_owned());
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn no_event_holds_a_stand_in() {
+    fn no_event_contains_a_placeholder() {
         let (high, _) = halves();
         let call = |text: &str| {
             StreamEvent::ToolUse(ToolUse {
@@ -306,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pieces_of_a_string_give_the_text_that_they_are_together(
+        fn the_pieces_of_a_split_string_give_its_text(
             units in prop::collection::vec(
                 prop::sample::select(vec![0x61_u16, 0xd83d, 0xde00, 0xd800, 0xdfff, 0x5c, 0xfffd]),
                 0..12,

@@ -1,20 +1,19 @@
-//! How much a model is to think, in the one way that holds for every provider.
+//! How much a model should think, independent of the provider.
 //!
-//! Levels and numbers of tokens stand for each other. How a provider spells them,
-//! and what its models know of them, is not known here.
+//! Levels and token budgets convert into each other. Knows neither encodings nor models.
 
-/// How much the model is to think, as the user set it.
+/// Amount of thinking set by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// Not at all, where the model can do without.
+    /// None, if the model can turn thinking off.
     Off,
-    /// As much as this.
+    /// A level.
     Level(Level),
     /// At most this many tokens, at least 1.
     Budget(u32),
 }
 
-/// A level of thinking, the least first.
+/// Level of thinking, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// `minimal`
@@ -30,7 +29,7 @@ pub enum Level {
 }
 
 impl Thinking {
-    /// In tokens; 0 is off. Source: "Unified thinking" in the reference.
+    /// Returns the token budget; 0 is off. Source: "Unified thinking" in the reference.
     pub fn budget(self) -> u32 {
         match self {
             Self::Off => 0,
@@ -39,7 +38,7 @@ impl Thinking {
         }
     }
 
-    /// As a level; `None` is off. Source: "Unified thinking" in the reference.
+    /// Returns the level; `None` is off. Source: "Unified thinking" in the reference.
     pub fn level(self) -> Option<Level> {
         match self {
             Self::Off | Self::Budget(0) => None,
@@ -56,7 +55,8 @@ impl Thinking {
 }
 
 impl Level {
-    /// The level of this name. `xhigh`, as some models name their greatest, is `max`.
+    /// Returns the level with this name. `xhigh`, the name of some models for the highest,
+    /// is `max`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "minimal" => Self::Minimal,
@@ -68,7 +68,7 @@ impl Level {
         })
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Minimal => "minimal",
@@ -79,7 +79,7 @@ impl Level {
         }
     }
 
-    /// How many levels lie between this one and another.
+    /// Returns the distance between two levels.
     pub fn abs_diff(self, other: Self) -> u8 {
         (self as u8).abs_diff(other as u8)
     }
@@ -95,9 +95,8 @@ impl Level {
     }
 }
 
-/// A thinking budget that leaves a quarter of the answer's limit for the answer itself.
-///
-/// Providers count both against `max_tokens`, so a budget as large as that leaves no word.
+/// Limits a thinking budget to three quarters of `max_tokens`, because both count against
+/// it and the answer needs the rest.
 pub(crate) fn leaving_room(budget: u32, max_tokens: u32) -> u32 {
     budget.min(max_tokens - max_tokens / 4)
 }

@@ -1,4 +1,4 @@
-//! Whatever a server sends, in whatever chunks: the same events, one end, no panic.
+//! Any bytes in any chunks give the same events and exactly one end, without a panic.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn decode(protocol: Protocol, bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> 
     events
 }
 
-/// Whether thinking ends before anything else is said.
+/// Returns true if thinking ends before any other event.
 fn thinking_is_closed(events: &[StreamEvent]) -> bool {
     let said: Vec<&StreamEvent> = events
         .iter()
@@ -53,7 +53,7 @@ fn check(bytes: &[u8], cuts: &[prop::sample::Index]) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// JSON values that the protocols could mistake for something else.
+/// JSON values that a protocol could mistake for something else.
 fn value() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "null", "0", "-1", "1e9", "true", "\"\"", "\"a\"", "\"ä🦀\"", "{}", "[]", "\"{\"", "\"}\"",
@@ -73,7 +73,7 @@ fn value() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// An event that is nearly one of the protocols'.
+/// An event that resembles those of the protocols.
 fn event() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec![
         "message_start",
@@ -119,7 +119,7 @@ fn event() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_bytes_have_one_end_and_the_same_events_in_any_chunks(
+    fn any_bytes_give_the_same_events_in_any_chunks(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn nearly_right_streams_have_one_end_and_the_same_events_in_any_chunks(
+    fn malformed_streams_give_the_same_events_in_any_chunks(
         events in prop::collection::vec(event(), 0..12),
         done in any::<bool>(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),

@@ -1,4 +1,4 @@
-//! What is known of models, and what of those that nobody listed.
+//! Facts about listed and unlisted models.
 #![allow(clippy::unwrap_used)]
 
 use provider::catalogue::{self, ThinkingKind};
@@ -22,7 +22,7 @@ fn a_model_is_found_with_and_without_a_date() {
 }
 
 #[test]
-fn another_model_of_the_family_has_its_abilities_and_no_prices() {
+fn an_unlisted_model_of_a_family_has_its_abilities_but_no_prices() {
     let next = catalogue::model("anthropic", "claude-opus-9", None);
     assert_eq!(next.price, None);
     assert_eq!(next.thinking, Some(ThinkingKind::Levels));
@@ -34,14 +34,14 @@ fn another_model_of_the_family_has_its_abilities_and_no_prices() {
 }
 
 #[test]
-fn of_a_model_that_nobody_knows_nothing_is_known() {
+fn an_unknown_model_has_no_facts() {
     let unknown = catalogue::Model::default();
     assert_eq!(catalogue::model("openai_compatible", "qwen", None), unknown);
     assert_eq!(catalogue::model("no such provider", "gpt-5", None), unknown);
 }
 
 #[test]
-fn what_the_user_says_of_a_model_wins_and_the_rest_stays() {
+fn the_users_facts_override_single_fields() {
     let own = json!({"output": 1000, "price": {"input": 9}});
     let model = catalogue::model("anthropic", "claude-sonnet-4-5", Some(&own));
     assert_eq!((model.output, model.context), (Some(1000), Some(200_000)));
@@ -50,14 +50,14 @@ fn what_the_user_says_of_a_model_wins_and_the_rest_stays() {
 }
 
 #[test]
-fn a_field_that_does_not_fit_hides_no_other() {
+fn an_invalid_field_does_not_hide_others() {
     let own = json!({"output": "many", "context": 5});
     let model = catalogue::model("local", "x", Some(&own));
     assert_eq!((model.output, model.context), (None, Some(5)));
 }
 
 #[test]
-fn a_level_becomes_the_nearest_that_the_model_knows() {
+fn a_level_becomes_the_nearest_that_the_model_has() {
     let pro = catalogue::model("gemini", "gemini-3-pro-preview", None);
     for (wanted, word) in [
         (Level::Minimal, "low"),
@@ -73,7 +73,7 @@ fn a_level_becomes_the_nearest_that_the_model_knows() {
 }
 
 #[test]
-fn every_entry_of_the_file_is_read_whole() {
+fn every_entry_of_the_file_is_valid() {
     let mut count = 0;
     for provider in ["anthropic", "openai", "gemini", "vertex", "deepseek"] {
         for name in catalogue::names(provider) {
@@ -107,7 +107,7 @@ fn a_request_costs_what_its_tokens_cost() {
 }
 
 #[test]
-fn a_long_prompt_costs_more_as_a_whole() {
+fn a_long_prompt_has_higher_prices_for_all_tokens() {
     let price = catalogue::model("gemini", "gemini-2.5-pro", None)
         .price
         .unwrap();

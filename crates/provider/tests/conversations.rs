@@ -1,5 +1,5 @@
-//! Conversations that go on: from turn to turn with one provider, and from one
-//! provider to another in one file.
+//! Conversations over several turns: with one provider, and with several providers in one
+//! file.
 #![allow(clippy::unwrap_used)]
 
 #[path = "conversations/prefix.rs"]
@@ -9,7 +9,7 @@ mod switching;
 
 use provider::{CacheRetention, Endpoint, Parameters, Protocol};
 
-/// The providers whose conversations are played, and how each is spoken to.
+/// The providers to converse with, and their protocols.
 const PROVIDERS: [(&str, Protocol); 5] = [
     ("anthropic", Protocol::AnthropicMessages),
     ("openai", Protocol::Responses),

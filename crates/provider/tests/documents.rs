@@ -1,4 +1,4 @@
-//! README and help list the providers as their rows say.
+//! README and help list the providers as defined in their rows.
 //!
 //! With `UPDATE_DOC=1` the tests write the lists instead of comparing them.
 #![allow(clippy::unwrap_used)]
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use provider::providers::{PROVIDERS, ProviderSpec};
 
-/// Width of the manual.
+/// Text width of the manual.
 const WIDTH: usize = 80;
 
 /// Compares the text between two lines of a file with `expected`.
@@ -55,16 +55,16 @@ fn readme_has_a_row_for_each_provider() {
     compare("README.md", begin, "\nThe address of a server", &text);
 }
 
-// One test for one file, because it may write it.
+// One test per file, because it may write the file.
 #[test]
-fn help_lists_keys_addresses_and_how_models_are_asked_to_think() {
+fn help_lists_keys_addresses_and_thinking() {
     let mut text = String::new();
     for spec in PROVIDERS.iter().filter(|it| !it.key_variable.is_empty()) {
         let key = match spec.needs_key {
             true => format!("${}", spec.key_variable),
             false => format!("(${})", spec.key_variable),
         };
-        // A long name gets a line of its own.
+        // A long name gets a separate line.
         let key = match key.len() < 27 {
             true => format!("{key:27}"),
             false => format!("{key}\n{:50}", ""),
@@ -77,7 +77,7 @@ fn help_lists_keys_addresses_and_how_models_are_asked_to_think() {
     compare("doc/flemma.txt", begin, "Signatures ~", &thinking());
 }
 
-/// The paragraphs about thinking, each behind the names of its providers.
+/// Returns the paragraphs about thinking, each after the names of its providers.
 fn thinking() -> String {
     let mut text = String::new();
     let mut left: Vec<&ProviderSpec> = PROVIDERS.iter().collect();

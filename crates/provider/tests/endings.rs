@@ -1,4 +1,4 @@
-//! Why an answer ends, on every protocol: only the documented good endings are good.
+//! Stop reasons on every protocol: only the documented good endings are good.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Responses,
 ];
 
-/// The ending that an event stream comes to.
+/// How a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Good,
@@ -20,7 +20,7 @@ enum Ending {
     Bad,
 }
 
-/// An answer with a whole call that ends for `reason`, in the protocol's own events.
+/// Returns the stream of an answer with a complete call that ends for `reason`.
 fn stream(protocol: Protocol, reason: &Value) -> String {
     let events = match protocol {
         Protocol::AnthropicMessages => vec![
@@ -42,7 +42,7 @@ fn stream(protocol: Protocol, reason: &Value) -> String {
             json!({"type": "response.output_item.done", "output_index": 0, "item":
                 {"type": "function_call", "call_id": "t", "name": "bash",
                  "arguments": "{\"command\":\"ls\"}"}}),
-            // The status tells how it ended; `incomplete_details` says no more than why.
+            // The status tells how it ended; `incomplete_details` only tells why.
             match reason.as_str() {
                 Some("completed") => json!({"type": "response.completed",
                     "response": {"status": "completed"}}),
@@ -63,11 +63,11 @@ fn ending(protocol: Protocol, stream: &str) -> Ending {
         StreamEvent::Stop(StopReason::EndTurn | StopReason::ToolUse) => Ending::Good,
         StreamEvent::Stop(StopReason::MaxTokens) => Ending::TokenLimit,
         StreamEvent::Stop(_) | StreamEvent::Error(_) => Ending::Bad,
-        other => panic!("{other:?} is no end"),
+        other => panic!("{other:?} is not an end"),
     }
 }
 
-/// The good words of a protocol, and that for a token limit.
+/// Returns the good stop reasons of a protocol, and the one for a token limit.
 fn words(protocol: Protocol) -> (&'static [&'static str], &'static str) {
     match protocol {
         Protocol::AnthropicMessages => (&["end_turn", "stop_sequence", "tool_use"], "max_tokens"),
@@ -122,7 +122,7 @@ fn the_last_event_needs_no_blank_line() {
 }
 
 #[test]
-fn what_ends_an_answer_badly_is_no_good_ending() {
+fn other_reasons_are_not_good_endings() {
     let words = [
         "error",
         "abort",
@@ -140,7 +140,7 @@ fn what_ends_an_answer_badly_is_no_good_ending() {
     ];
     for protocol in PROTOCOLS {
         words.iter().for_each(|word| check(protocol, json!(word)));
-        // A reason of another type is an unknown one.
+        // A reason of another type counts as unknown.
         for odd in [
             json!({"type": "error"}),
             json!(["stop"]),
@@ -152,7 +152,7 @@ fn what_ends_an_answer_badly_is_no_good_ending() {
     }
 }
 
-/// An answer that thinks and says no more, in the protocol's own events.
+/// Returns the stream of an answer that stops during thinking.
 fn thinking(protocol: Protocol) -> String {
     let events = match protocol {
         Protocol::AnthropicMessages => vec![
@@ -174,7 +174,7 @@ fn thinking(protocol: Protocol) -> String {
 }
 
 #[test]
-fn an_answer_that_breaks_off_while_the_model_thinks_closes_its_thinking() {
+fn an_answer_that_fails_during_thinking_closes_the_thinking() {
     for protocol in PROTOCOLS {
         for end in [
             "",
@@ -196,7 +196,7 @@ fn an_answer_that_breaks_off_while_the_model_thinks_closes_its_thinking() {
 }
 
 #[test]
-fn a_bad_reason_is_not_taken_back_by_a_later_one() {
+fn a_later_reason_does_not_replace_a_bad_one() {
     let reason = |word: &str| {
         format!(
             "data: {}\n\n",
@@ -218,7 +218,7 @@ fn a_bad_reason_is_not_taken_back_by_a_later_one() {
 }
 
 #[test]
-fn an_end_mark_ends_no_call_that_is_not_whole() {
+fn an_end_mark_does_not_complete_a_partial_call() {
     let stream = |arguments: &str, reason: Value| {
         let call = json!({"id": "t", "function": {"name": "bash", "arguments": arguments}});
         let choice = json!({"delta": {"tool_calls": [call]}, "finish_reason": reason});
@@ -239,7 +239,7 @@ fn an_end_mark_ends_no_call_that_is_not_whole() {
 }
 
 #[test]
-fn a_completed_response_that_says_otherwise_is_not_complete() {
+fn a_completed_event_with_another_status_is_not_complete() {
     for (status, expected) in [
         ("completed", Ending::Good),
         ("incomplete", Ending::TokenLimit),
@@ -254,10 +254,11 @@ fn a_completed_response_that_says_otherwise_is_not_complete() {
 
 proptest! {
     #[test]
-    fn no_word_that_is_not_documented_ends_an_answer_well(word in "[a-zA-Z_ ]{1,20}") {
+    fn no_undocumented_reason_is_a_good_ending(word in "[a-zA-Z_ ]{1,20}") {
         for protocol in PROTOCOLS {
             let (good, limit) = words(protocol);
-            // An unspecified reason is none, and blanks around a word say nothing.
+            // An unspecified reason counts as absent, and blanks around a reason are
+            // ignored.
             let known = good.contains(&word.trim()) || word.trim() == limit;
             if !known && !word.trim().is_empty() {
                 check(protocol, json!(word));
@@ -266,14 +267,14 @@ proptest! {
     }
 }
 
-/// Some servers keep a connection alive with events that hold nothing.
+/// Some servers keep a connection alive with empty events.
 #[test]
 fn an_event_without_text_does_not_end_a_chat_completion() {
     let mut decoder = Decoder::new(Protocol::ChatCompletions);
     let mut events = decoder.push(b"data: \n\ndata:\n\n");
     let delta = r#"data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
     events.extend(decoder.push(format!("{delta}\n\ndata: \n\ndata: {{\"usa").as_bytes()));
-    // What is cut behind the end of the answer cuts nothing of it.
+    // A cut after the end of the answer loses nothing.
     events.extend(decoder.finish());
     assert!(
         matches!(events.last(), Some(StreamEvent::Stop(_))),

@@ -1,22 +1,22 @@
-//! Which events of a stream say something, and which only keep the connection alive.
+//! Which events count as growth of an answer, and which only keep the connection alive.
 
 use provider::{Decoder, Protocol};
 
-/// Whether each of these events says something, after the first of a stream.
+/// Checks whether each of these events counts as growth, after the first one of a stream.
 #[track_caller]
 fn check(protocol: Protocol, events: &[(&str, bool)]) {
     let mut decoder = Decoder::new(protocol);
     drop(decoder.push(b"data: {\"type\": \"novelty\"}\n\n"));
-    assert!(decoder.take_growth(), "the first event tells of an answer");
+    assert!(decoder.take_growth(), "the first event is growth");
     for (event, says) in events {
         drop(decoder.push(format!("{event}\n\n").as_bytes()));
         assert_eq!(decoder.take_growth(), *says, "{protocol:?}: {event}");
-        assert!(!decoder.take_growth(), "it is said once");
+        assert!(!decoder.take_growth(), "growth is reported once");
     }
 }
 
 #[test]
-fn comments_say_nothing_on_any_protocol() {
+fn comments_are_no_growth() {
     for protocol in [
         Protocol::AnthropicMessages,
         Protocol::ChatCompletions,
@@ -36,7 +36,7 @@ fn comments_say_nothing_on_any_protocol() {
 }
 
 #[test]
-fn pings_of_anthropic_say_nothing_and_pieces_of_a_call_do() {
+fn pings_are_no_growth_and_pieces_of_calls_are() {
     let start = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"bash","input":{}}}"#;
     let piece = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}"#;
     let empty = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}"#;
@@ -54,7 +54,7 @@ fn pings_of_anthropic_say_nothing_and_pieces_of_a_call_do() {
 }
 
 #[test]
-fn empty_deltas_of_chat_completions_say_nothing() {
+fn empty_deltas_are_no_growth() {
     check(
         Protocol::ChatCompletions,
         &[
@@ -77,7 +77,7 @@ fn empty_deltas_of_chat_completions_say_nothing() {
 }
 
 #[test]
-fn states_of_a_response_say_nothing() {
+fn states_of_a_response_are_no_growth() {
     check(
         Protocol::Responses,
         &[
@@ -96,7 +96,7 @@ fn states_of_a_response_say_nothing() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_tells_whether_that_passes() {
+fn a_failed_answer_knows_whether_the_failure_is_temporary() {
     let error = |kind: &str| {
         let error = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#);
         format!("event: error\ndata: {error}\n\n")

@@ -1,4 +1,4 @@
-//! How much of one call is held: plenty for a file, and not without end.
+//! Limits on the bytes of one call: enough for a large file, but bounded.
 #![allow(clippy::unwrap_used)]
 
 use provider::{Decoder, Protocol, StreamEvent};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 const PIECE: usize = 64 * 1024;
 
-/// The events of a call whose arguments come in so many pieces.
+/// Returns the events of a call whose arguments arrive in this number of pieces.
 fn call(protocol: Protocol, pieces: usize) -> Vec<StreamEvent> {
     let mut decoder = Decoder::new(protocol);
     let mut events = Vec::new();
@@ -54,7 +54,7 @@ fn call(protocol: Protocol, pieces: usize) -> Vec<StreamEvent> {
 const PROTOCOLS: [Protocol; 2] = [Protocol::AnthropicMessages, Protocol::ChatCompletions];
 
 #[test]
-fn a_call_that_writes_a_file_of_four_megabytes_arrives_whole() {
+fn a_call_of_four_megabytes_arrives_whole() {
     for protocol in PROTOCOLS {
         let events = call(protocol, 64);
         let whole = events.iter().any(
@@ -85,7 +85,7 @@ fn a_call_of_more_than_sixteen_megabytes_ends_the_answer() {
 }
 
 #[test]
-fn calls_whose_arguments_arrive_at_once_count_too() {
+fn calls_with_arguments_in_one_event_count_too() {
     let mut decoder = Decoder::new(Protocol::AnthropicMessages);
     let mut events = Vec::new();
     let input = json!({"content": "x".repeat(16 * PIECE)});

@@ -1,4 +1,4 @@
-//! Answers that are no event stream, and what the user is told about them.
+//! Messages to the user about answers that are not event streams.
 #![allow(clippy::unwrap_used)]
 
 use chat::Problem;
@@ -52,7 +52,7 @@ mod explained {
     use super::*;
 
     #[test]
-    fn a_refused_key_names_where_it_came_from() {
+    fn a_refused_key_names_its_source() {
         let body = br#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
 
         check(
@@ -62,10 +62,10 @@ mod explained {
     }
 
     #[test]
-    fn a_missing_key_is_not_called_refused() {
+    fn a_missing_key_is_reported_as_missing() {
         check(
             &explain(&local(), 401, None, None, b""),
-            "The server at http://127.0.0.1:8080 wants a key and none is set (401, without a message). Set $OPENAI_API_KEY and press Ctrl-] again; the conversation is unchanged.",
+            "The server at http://127.0.0.1:8080 requires a key, but none is set (401, without a message). Set $OPENAI_API_KEY and press Ctrl-] again; the conversation is unchanged.",
         );
     }
 
@@ -88,12 +88,12 @@ mod explained {
 
         check(
             &explain(&anthropic(), 404, None, None, body),
-            "Anthropic knows no such model or address (404, model: claude-9). Check the model's name and the base URL https://api.anthropic.com, then press Ctrl-] again; the conversation is unchanged.",
+            "Anthropic does not know this model or address (404, model: claude-9). Check the model's name and the base URL https://api.anthropic.com, then press Ctrl-] again; the conversation is unchanged.",
         );
     }
 
     #[test]
-    fn a_base_url_without_its_version_is_suspected() {
+    fn a_base_url_without_its_version_gets_a_hint() {
         check(
             &explain(
                 &local(),
@@ -102,23 +102,23 @@ mod explained {
                 None,
                 b"404 page not found\n",
             ),
-            "The server at http://127.0.0.1:8080 knows no such model or address (404, 404 page not found). Check the model's name and the base URL http://127.0.0.1:8080 (it usually ends in /v1), then press Ctrl-] again; the conversation is unchanged.",
+            "The server at http://127.0.0.1:8080 does not know this model or address (404, 404 page not found). Check the model's name and the base URL http://127.0.0.1:8080 (it usually ends in /v1), then press Ctrl-] again; the conversation is unchanged.",
         );
     }
 
     #[test]
-    fn a_rate_limit_says_when_to_come_back() {
+    fn a_rate_limit_gives_the_delay() {
         let body =
             br#"{"type":"error","error":{"type":"rate_limit_error","message":"Rate limited."}}"#;
 
         check(
             &explain(&anthropic(), 429, None, Some("30"), body),
-            "Anthropic takes no more requests for now (429, Rate limited). Press Ctrl-] again in 30 s; the conversation is unchanged.",
+            "Anthropic accepts no more requests for now (429, Rate limited). Press Ctrl-] again in 30 s; the conversation is unchanged.",
         );
     }
 
     #[test]
-    fn a_rate_limit_may_name_a_date() {
+    fn a_rate_limit_may_give_a_date() {
         let problem = explain(
             &anthropic(),
             429,
@@ -136,7 +136,7 @@ mod explained {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_is_not_cut() {
+    fn a_conversation_that_is_too_long_is_reported() {
         let said = [
             "prompt is too long: 210000 tokens > 200000 maximum",
             "This model's maximum context length is 8192 tokens.",
@@ -157,7 +157,7 @@ mod explained {
     }
 
     #[test]
-    fn a_body_too_large_without_a_reason_is_a_conversation_too_long() {
+    fn a_413_without_a_reason_means_a_conversation_that_is_too_long() {
         let problem = explain(
             &anthropic(),
             413,
@@ -173,7 +173,7 @@ mod explained {
     }
 
     #[test]
-    fn another_refusal_quotes_the_server() {
+    fn other_refusals_quote_the_server() {
         let body = br#"{"error":{"message":"tools.0.name: invalid"}}"#;
 
         check(
@@ -183,7 +183,7 @@ mod explained {
     }
 
     #[test]
-    fn an_overloaded_provider_is_not_blamed_on_the_user() {
+    fn an_overloaded_provider_is_reported_as_such() {
         let body =
             br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
 
@@ -194,7 +194,7 @@ mod explained {
     }
 
     #[test]
-    fn a_page_is_quoted_in_one_clean_line() {
+    fn a_page_is_quoted_on_one_clean_line() {
         check(
             &explain(
                 &local(),
@@ -208,7 +208,7 @@ mod explained {
     }
 
     #[test]
-    fn a_success_that_is_no_stream_points_at_the_base_url() {
+    fn a_success_without_a_stream_mentions_the_base_url() {
         check(
             &explain(
                 &local(),
@@ -217,7 +217,7 @@ mod explained {
                 None,
                 b"<!doctype html><title>Router</title>",
             ),
-            "The server at http://127.0.0.1:8080 answered with something else than an event stream (200, a web page that says \"Router\"), so there is no answer. Check the base URL and press Ctrl-] again; the conversation is unchanged.",
+            "The server at http://127.0.0.1:8080 answered with something other than an event stream (200, a web page that says \"Router\"), so there is no answer. Check the base URL and press Ctrl-] again; the conversation is unchanged.",
         );
     }
 }
@@ -246,7 +246,7 @@ mod decoded {
     }
 
     #[test]
-    fn an_error_in_json_over_several_lines_is_read() {
+    fn an_error_in_multi_line_json_is_parsed() {
         check_decoded(
             "{\n  \"error\": {\n    \"message\": \"model not loaded\"\n  }\n}\n",
             "The provider answered with an error (model not loaded). Press Ctrl-] to try again; the conversation is unchanged.",
@@ -257,15 +257,15 @@ mod decoded {
     fn plain_text_is_quoted() {
         check_decoded(
             "upstream unavailable",
-            "The provider's answer is no event stream (upstream unavailable). Check the base URL; the conversation is unchanged.",
+            "The provider's answer is not an event stream (upstream unavailable). Check the base URL; the conversation is unchanged.",
         );
     }
 
     #[test]
-    fn an_event_that_is_no_json_ends_the_answer() {
+    fn an_event_that_is_not_json_ends_the_answer() {
         check_decoded(
             "data: <oops>\n\ndata: {}\n\n",
-            "The provider's stream holds an event that is no JSON (\"<oops>\"), so the answer ends there. Press Ctrl-] to try again; if it happens again, check the base URL.",
+            "The provider's stream contains an event that is not JSON (\"<oops>\"), so the answer ends there. Press Ctrl-] to try again; if it happens again, check the base URL.",
         );
     }
 
@@ -273,7 +273,7 @@ mod decoded {
     fn an_error_event_may_be_plain_text() {
         check_decoded(
             "event: error\ndata: out of memory\n\n",
-            "The provider broke off its answer with an error (out of memory); what arrived is kept. Press Ctrl-] to try again.",
+            "The provider ended its answer with an error (out of memory); the part that arrived is kept. Press Ctrl-] to try again.",
         );
     }
 
@@ -281,12 +281,12 @@ mod decoded {
     fn an_event_that_is_cut_ends_the_answer() {
         check_decoded(
             "data: {\"type\": \"mess",
-            "The connection ended before the answer was complete; what arrived of it is kept. Press Ctrl-] to try again.",
+            "The connection ended before the answer was complete; the part that arrived is kept. Press Ctrl-] to try again.",
         );
     }
 
     #[test]
-    fn a_line_that_never_ends_ends_the_answer() {
+    fn an_endless_line_ends_the_answer() {
         let mut decoder = Decoder::new(Protocol::AnthropicMessages);
         let piece = vec![b'a'; 1024 * 1024];
 
@@ -301,7 +301,7 @@ mod decoded {
     }
 
     #[test]
-    fn an_error_beside_the_events_is_told_when_the_stream_is_cut() {
+    fn an_error_outside_events_is_reported_if_the_stream_is_cut() {
         let mut decoder = Decoder::new(Protocol::ChatCompletions);
 
         decoder.push(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n");
@@ -315,7 +315,7 @@ mod decoded {
     }
 
     #[test]
-    fn nothing_follows_the_end_of_an_answer() {
+    fn events_after_the_end_are_ignored() {
         let mut decoder = Decoder::new(Protocol::AnthropicMessages);
 
         let end = decoder.push(b"data: {\"type\":\"message_stop\"}\n\n");

@@ -1,5 +1,4 @@
-//! Tools for models that can call none: what they are told, and what of their
-//! answers is a call.
+//! Tools for models without tool calling: their prompts, and the calls in their answers.
 #![allow(clippy::unwrap_used)]
 
 use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
@@ -48,7 +47,7 @@ fn tools() -> Vec<ToolDefinition> {
     ]
 }
 
-/// What an answer in these pieces comes to: text as it is, calls in brackets.
+/// Formats an answer that arrives in these pieces: text as is, calls in brackets.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a str>, stop: StopReason) -> (String, StopReason) {
     let mut reader = TextCalls::new(tools());
     let mut shown = String::new();
@@ -71,7 +70,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a str>, stop: StopReason) -> (Str
     (shown, end.unwrap())
 }
 
-/// Reads an answer whole and cut at every character: the same each time.
+/// Checks an answer that arrives whole and split at every character.
 #[track_caller]
 fn check(answer: &str, expected: &str) {
     let (whole, _) = read([answer], StopReason::EndTurn);
@@ -86,7 +85,7 @@ fn check(answer: &str, expected: &str) {
 }
 
 #[test]
-fn words_arrive_before_their_line_ends_unless_they_may_begin_a_call() {
+fn text_is_returned_at_once_unless_it_may_begin_a_call() {
     for (piece, expected) in [("Hello wor", "Hello wor"), ("<tool", ""), ("```x", "")] {
         let mut reader = TextCalls::new(tools());
         let events = reader.read(vec![StreamEvent::Text(piece.to_owned())]);
@@ -118,7 +117,7 @@ fn several_calls_and_text_between_them_keep_their_order() {
 }
 
 #[test]
-fn a_block_of_xml_is_calls_with_the_types_of_their_schemas() {
+fn an_xml_block_becomes_calls_typed_by_their_schemas() {
     check(
         "```xml\n<tools>\n  <tool name=\"calculator\">\n    <action>\n      <num1>100</num1>\n      <num2>50</num2>\n      \
          <operation>multiply</operation>\n    </action>\n  </tool>\n  <tool name=\"bash\"><command>a &lt; b &amp;&amp; \
@@ -129,7 +128,7 @@ fn a_block_of_xml_is_calls_with_the_types_of_their_schemas() {
 }
 
 #[test]
-fn lists_and_multi_line_texts_come_out_of_xml_as_they_were_meant() {
+fn lists_and_multi_line_texts_in_xml_are_parsed() {
     check(
         "```xml\n<tools><tool name=\"tag\"><names>a</names><names>b</names><deep>true</deep></tool>\
          <tool name=\"tag\"><names><item>a</item></names></tool>\
@@ -140,7 +139,7 @@ fn lists_and_multi_line_texts_come_out_of_xml_as_they_were_meant() {
 }
 
 #[test]
-fn words_of_xml_become_values_where_the_schema_has_the_type() {
+fn xml_text_becomes_a_value_of_the_schemas_type() {
     let fields = |fields: &str| {
         let tools = format!("<tools><tool name=\"typed\">{fields}</tool></tools>");
         let (shown, _) = read(
@@ -166,7 +165,7 @@ fn words_of_xml_become_values_where_the_schema_has_the_type() {
         ("<place>here</place>", "{\"place\":\"here\"}"),
         ("<place><line>3</line></place>", "{\"place\":{\"line\":3}}"),
         ("<other>3</other>", "{\"other\":\"3\"}"),
-        // Only a text on lines of its own loses the line ends around it.
+        // Only a text on separate lines loses the line breaks around it.
         ("<note>a \n</note>", "{\"note\":\"a \\n\"}"),
         ("<note>\na \n </note>", "{\"note\":\"a \"}"),
         ("<note>\na b</note>", "{\"note\":\"a b\"}"),
@@ -176,7 +175,7 @@ fn words_of_xml_become_values_where_the_schema_has_the_type() {
 }
 
 #[test]
-fn what_is_shown_in_a_fence_or_in_a_line_is_no_call() {
+fn quoted_calls_are_no_calls() {
     let call = "<tool_call>{\"name\": \"bash\", \"arguments\": {}}</tool_call>";
     for answer in [
         format!("```\n{call}\n```\n"),
@@ -192,7 +191,7 @@ fn what_is_shown_in_a_fence_or_in_a_line_is_no_call() {
 }
 
 #[test]
-fn a_call_behind_a_fence_is_one() {
+fn a_call_after_a_fence_is_a_call() {
     let call = "<tool_call>{\"name\": \"calculator\", \"arguments\": {\"num1\": 1}}</tool_call>";
     check(
         &format!("```sh\nls\n``\n```\n{call}\n"),
@@ -201,7 +200,7 @@ fn a_call_behind_a_fence_is_one() {
 }
 
 #[test]
-fn a_closing_tag_in_an_argument_ends_no_call() {
+fn a_closing_tag_in_an_argument_does_not_end_the_call() {
     check(
         "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"echo '</tool_call>'\", \"timeout\": 1}}</tool_call>",
         "[call_1 bash {\"command\": \"echo '</tool_call>'\", \"timeout\": 1}]",
@@ -209,7 +208,7 @@ fn a_closing_tag_in_an_argument_ends_no_call() {
 }
 
 #[test]
-fn a_call_without_its_closing_tag_counts_at_the_end_of_a_whole_answer_alone() {
+fn a_call_without_its_closing_tag_counts_only_at_the_end_of_a_complete_answer() {
     let answer = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"num1\": 1}}";
     check(answer, "[call_1 calculator {\"num1\": 1}]");
     let cut = read([answer], StopReason::MaxTokens);
@@ -217,14 +216,14 @@ fn a_call_without_its_closing_tag_counts_at_the_end_of_a_whole_answer_alone() {
 }
 
 #[test]
-fn a_call_makes_the_answer_one_that_waits_for_results() {
+fn a_call_makes_the_stop_reason_tool_use() {
     let call = "<tool_call>{\"name\": \"calculator\", \"arguments\": {}}</tool_call>";
     assert_eq!(read([call], StopReason::EndTurn).1, StopReason::ToolUse);
     assert_eq!(read(["Hi."], StopReason::EndTurn).1, StopReason::EndTurn);
 }
 
 #[test]
-fn what_cannot_be_read_becomes_a_call_that_says_why() {
+fn an_unreadable_call_becomes_a_malformed_call_with_the_reason() {
     for (answer, why) in [
         ("<tool_call>{\"name\": bash}</tool_call>", "expected value"),
         (
@@ -233,14 +232,14 @@ fn what_cannot_be_read_becomes_a_call_that_says_why() {
         ),
         (
             "<tool_call>{\"name\": \"bash\", \"arguments\": [1]}</tool_call>",
-            "its arguments are no JSON object",
+            "its arguments are not a JSON object",
         ),
         ("<tool_call>{\"name\": \"bash\", ", "it has no </tool_call>"),
         (
             "```xml\n<tools><tool name=\"bash\"><command>ls</tool></tools>\n```",
             "</tool>",
         ),
-        ("```xml\n<tools></tools>\n```", "there is no <tool> in it"),
+        ("```xml\n<tools></tools>\n```", "it contains no <tool>"),
         (
             "```xml\n<tools><tool><command>ls</command></tool></tools>\n```",
             "no attribute \"name\"",
@@ -256,7 +255,7 @@ fn what_cannot_be_read_becomes_a_call_that_says_why() {
     }
 }
 
-/// The request for a model that can call no tools.
+/// Returns the request for a model without tool calling.
 fn request(prompt: &Prompt) -> Value {
     let endpoint = Endpoint {
         provider: "openai_compatible".to_owned(),
@@ -275,7 +274,7 @@ fn request(prompt: &Prompt) -> Value {
     serde_json::from_slice(&request.body).unwrap()
 }
 
-/// How a call goes back to the model that made it.
+/// Returns a call as it is sent back to its model.
 fn sent_back(name: &str, input: &str) -> Value {
     let call = Part::ToolUse {
         id: ToolUseId::new("call_1"),
@@ -302,12 +301,12 @@ fn sent_back(name: &str, input: &str) -> Value {
 }
 
 #[test]
-fn a_call_that_could_not_be_read_goes_back_as_the_model_wrote_it() {
+fn an_unreadable_call_is_returned_as_written() {
     let written = "<tool_call>{\"name\": bash}</tool_call>";
     let input = json!({"why": "expected value", "text": written}).to_string();
     assert_eq!(sent_back(MALFORMED_CALL, &input), written);
     for (name, input, arguments) in [
-        // A tool may have an argument of that name.
+        // A tool may have an argument with that name.
         ("bash", "{\"text\": \"ls\"}", "{\"text\": \"ls\"}"),
         (MALFORMED_CALL, "{\"why\": \"\"}", "{\"why\": \"\"}"),
         ("bash", "{\"command\": ", "{}"),
@@ -320,7 +319,7 @@ fn a_call_that_could_not_be_read_goes_back_as_the_model_wrote_it() {
 }
 
 #[test]
-fn calls_and_results_go_back_as_words_and_no_result_ends_its_block() {
+fn calls_and_results_are_sent_as_text_and_no_result_ends_its_block() {
     let id = ToolUseId::new("call_1");
     let prompt = Prompt {
         system: Some("Be brief.".to_owned()),

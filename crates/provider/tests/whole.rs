@@ -1,4 +1,4 @@
-//! A plain JSON answer to a request for a stream says what its stream would say.
+//! A JSON answer to a request for a stream gives the events of an equivalent stream.
 #![allow(clippy::unwrap_used)]
 
 use provider::{Decoder, Protocol, StopReason, StreamEvent};
@@ -17,7 +17,7 @@ fn decode(protocol: Protocol, body: &str, piece: usize) -> Vec<StreamEvent> {
     events
 }
 
-/// What of an answer a reader sees: its text, its thinking, its calls, and its end.
+/// Formats the visible parts of an answer: text, thinking, calls, and end.
 fn told(events: &[StreamEvent]) -> String {
     let line = |event: &StreamEvent| match event {
         StreamEvent::Text(text) => format!("{text}|"),
@@ -48,7 +48,7 @@ fn check(protocol: Protocol, body: &Value, expected: &str) {
 }
 
 #[test]
-fn an_answer_in_one_piece_is_read_on_every_protocol() {
+fn an_answer_in_one_piece_is_decoded_on_every_protocol() {
     check(
         ANTHROPIC,
         &json!({"type": "message", "role": "assistant", "content": [
@@ -87,7 +87,7 @@ fn an_answer_in_one_piece_is_read_on_every_protocol() {
 }
 
 #[test]
-fn it_ends_for_the_same_reasons() {
+fn an_answer_in_one_piece_has_the_same_stop_reasons() {
     let chat = |reason: Value| json!({"choices": [{"message": {"content": "a"}, "finish_reason": reason}]});
     let end = |protocol, body: Value| decode(protocol, &body.to_string(), 64).pop().unwrap();
     let stop = StreamEvent::Stop;
@@ -109,7 +109,7 @@ fn it_ends_for_the_same_reasons() {
 }
 
 #[test]
-fn other_json_is_no_answer() {
+fn other_json_is_not_an_answer() {
     for protocol in [ANTHROPIC, CHAT, GEMINI, RESPONSES] {
         for body in [
             json!({"error": {"message": "no"}}),
@@ -131,7 +131,7 @@ fn other_json_is_no_answer() {
 }
 
 #[test]
-fn a_large_answer_is_whole() {
+fn a_large_answer_is_complete() {
     let text = "word ".repeat(100_000);
     let body = json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]});
     let events = decode(CHAT, &body.to_string(), 4096);

@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
         self.options = self.agent.options()?;
         self.target = Some(self.agent.provider.target()?);
         if words.trim().is_empty() {
-            let fix = "Prompt with the words that the model is to read.";
+            let fix = "Prompt with a text that is not blank.";
             return Err(Problem::new("There is nothing to send.", fix));
         }
         Ok(())
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
             Ended::Failed(Problem::new(what, fix))
         } else if says_last == Some(PromptRole::User) {
             // The cycle stops here rather than send the same error forever.
-            let what = "The model wrote calls that cannot be read twice in a row, so it was not asked again.";
+            let what = "The model wrote unreadable calls twice in a row, so it was not asked again.";
             Ended::Failed(Problem::new(what, "Prompt it again."))
         } else {
             Ended::Done

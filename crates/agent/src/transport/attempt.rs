@@ -182,7 +182,7 @@ fn broken_off(problem: Problem, transient: bool) -> Failed {
     Failed {
         failure,
         problem,
-        short: "broke off".to_owned(),
+        short: "ended early".to_owned(),
     }
 }
 
@@ -211,8 +211,8 @@ fn header(
     let mut value = reqwest::header::HeaderValue::from_str(value.expose()).map_err(|_| Failed {
         failure: Failure::Final,
         problem: Problem::new(
-            format!("The header {name} cannot be sent, so nothing was."),
-            format!("Look at {}.", endpoint.key_source),
+            format!("The header {name} contains invalid characters, so nothing was sent."),
+            format!("Check {}.", endpoint.key_source),
         ),
         short: String::new(),
     })?;
@@ -251,7 +251,7 @@ fn silence(endpoint: &Endpoint, idle: Duration, pings: bool) -> Failed {
         failure: Failure::Final,
         problem: Problem::new(
             format!(
-                "{} sent nothing{but} for {} s, so the request was given up.",
+                "{} sent nothing{but} for {} s, so the request was stopped.",
                 endpoint.provider,
                 idle.as_secs_f64()
             ),
@@ -271,7 +271,7 @@ fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
         _ => Failure::Broken,
     };
     let (what, short) = match failure {
-        Failure::Broken => (format!("gave no answer ({cause})"), "gave no answer"),
+        Failure::Broken => (format!("did not answer ({cause})"), "did not answer"),
         _ if error.is_timeout() => (
             "did not answer in time, so nothing was sent".to_owned(),
             "did not answer in time",

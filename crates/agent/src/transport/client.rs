@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use chat::Problem;
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Url};
 
-/// The variables that name proxies for `http`, `https` and both, and the exceptions.
+/// Variables of the proxies for `http`, `https`, and both, and of the exceptions.
 const PROXIES: [[&str; 2]; 4] = [
     ["HTTP_PROXY", "http_proxy"],
     ["HTTPS_PROXY", "https_proxy"],
@@ -20,7 +20,7 @@ const PROXIES: [[&str; 2]; 4] = [
     ["NO_PROXY", "no_proxy"],
 ];
 
-/// Connection settings that need a client of their own.
+/// Connection settings that need a separate client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Way {
     /// Time limit for connecting.
@@ -165,7 +165,7 @@ fn trusting(builder: ClientBuilder, file: &Path) -> Result<ClientBuilder, Proble
     })?;
     let found = Certificate::from_pem_bundle(&text).unwrap_or_default();
     if found.is_empty() {
-        return Err(unusable(format!("{shown} holds no certificate")));
+        return Err(unusable(format!("{shown} contains no certificate")));
     }
     Ok(builder.tls_certs_merge(found))
 }
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_proxy_is_asked_for_what_is_on_this_machine() {
+    fn this_machine_is_reached_without_a_proxy() {
         for (url, here) in [
             ("http://127.0.0.1:8080/v1", true),
             ("http://localhost:11434/v1", true),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_certificates_that_is_written_anew_is_another_way() {
+    fn a_changed_certificate_file_needs_another_client() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
         std::fs::write(&path, "one").unwrap();

@@ -23,7 +23,7 @@ fn named(names: &[&'static str]) -> Vec<Box<dyn Tool>> {
     names.iter().map(|name| tool(*name)).collect()
 }
 
-/// What becomes of a call of this tool.
+/// Returns the outcome of a call of this tool.
 async fn outcome(name: &str, rules: impl Fn(Agent) -> Agent) -> String {
     let provider = harness::Provider::anthropic(calls(name));
     let agent = agent(&provider).with_tools(named(&["read", "write", "get_weather", "bash"]));
@@ -36,7 +36,7 @@ async fn outcome(name: &str, rules: impl Fn(Agent) -> Agent) -> String {
 }
 
 #[tokio::test]
-async fn without_a_word_only_what_reads_runs() {
+async fn by_default_only_reads_run() {
     assert_eq!(outcome("read", |it| it).await, "ran");
     let denied = format!("(error) {DENIED}");
     for name in ["write", "bash", "get_weather"] {
@@ -45,7 +45,7 @@ async fn without_a_word_only_what_reads_runs() {
 }
 
 #[tokio::test]
-async fn names_and_presets_approve_and_a_denial_beats_them() {
+async fn names_and_presets_approve_and_a_denial_overrides_them() {
     let denied = format!("(error) {DENIED}");
     assert_eq!(outcome("write", |it| it.approve(["$default"])).await, "ran");
     assert_eq!(outcome("bash", |it| it.approve(["$default"])).await, denied);
@@ -57,7 +57,7 @@ async fn names_and_presets_approve_and_a_denial_beats_them() {
 }
 
 #[tokio::test]
-async fn a_function_is_asked_about_what_no_name_decides() {
+async fn a_function_decides_about_other_calls() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let asks = |answer: bool| {
         let asked = asked.clone();
@@ -88,13 +88,13 @@ async fn a_function_is_asked_about_what_no_name_decides() {
 }
 
 #[tokio::test]
-async fn a_function_that_panics_refuses() {
+async fn a_function_that_panics_denies() {
     let panics = |it: Agent| it.ask(|call| async move { panic!("no idea about {}", call.name) });
     assert_eq!(outcome("bash", panics).await, format!("(error) {DENIED}"));
 }
 
 #[tokio::test]
-async fn a_cancel_does_not_wait_for_a_function_that_thinks() {
+async fn a_cancel_does_not_wait_for_the_function() {
     let provider = harness::Provider::anthropic(calls("bash"));
     let mut agent = agent(&provider)
         .with_tools(named(&["bash"]))

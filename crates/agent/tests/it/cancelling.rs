@@ -1,4 +1,5 @@
-//! Cancelling: every call has a result, no process is left, and the conversation goes on.
+//! Cancelling: every call has a result, no process is left, and the conversation can
+//! continue.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use tokio::sync::Semaphore;
 
 use crate::stage::*;
 
-/// Whether a process has this word among its arguments.
+/// Returns true if a process has this argument.
 fn runs(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
     lines.any(|line| String::from_utf8_lossy(&line).contains(word))
 }
 
-/// A minute, in a spelling that no other process has.
+/// A minute in seconds, spelled as no other process does.
 fn minute() -> String {
     format!("60.{}", std::process::id())
 }
@@ -56,7 +57,7 @@ async fn a_cancelled_command_has_its_result_and_leaves_no_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_answer_keeps_its_text_and_none_of_its_calls_runs() {
+async fn a_cancelled_answer_keeps_its_text_but_its_calls_do_not_run() {
     let gate = Gate::new();
     let provider = harness::Provider::anthropic([
         Answer::new().text("Half").gate(&gate).text(" of it."),
@@ -78,7 +79,7 @@ async fn a_cancelled_answer_keeps_its_text_and_none_of_its_calls_runs() {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_reads_any_more_is_cancelled_and_the_conversation_goes_on() {
+async fn a_dropped_run_is_cancelled_and_the_conversation_continues() {
     let gate = Arc::new(Semaphore::new(0));
     let provider = harness::Provider::anthropic([
         Answer::new().tool_use("t1", "wait", json!({})),
@@ -99,7 +100,7 @@ async fn a_run_that_nobody_reads_any_more_is_cancelled_and_the_conversation_goes
 }
 
 #[tokio::test]
-async fn a_cancel_when_nothing_goes_on_does_not_reach_the_next_prompt() {
+async fn a_cancel_while_idle_does_not_affect_the_next_prompt() {
     let provider = harness::Provider::anthropic([Answer::says("Ok.")]);
     let mut agent = agent(&provider);
 

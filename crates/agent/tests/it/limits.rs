@@ -1,4 +1,4 @@
-//! Limits, and what cannot be sent.
+//! Limits, and invalid setups.
 
 use agent::*;
 use harness::Answer;
@@ -11,7 +11,7 @@ fn calls(id: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_model_that_only_calls_is_stopped_with_every_call_answered() {
+async fn a_model_that_only_calls_is_stopped_and_every_call_has_a_result() {
     let provider = harness::Provider::anthropic([calls("t1"), calls("t2"), Answer::says("Sunny.")]);
     let mut agent = agent(&provider)
         .with_tools(vec![Box::new(Weather)])
@@ -36,7 +36,7 @@ async fn a_model_that_only_calls_is_stopped_with_every_call_answered() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_in_the_same_way_three_times_ends_the_run() {
+async fn the_same_failure_three_times_ends_the_run() {
     let wrong = |id: &str| Answer::new().tool_use(id, "get_weather", json!({"town": "Oslo"}));
     let provider = harness::Provider::anthropic([wrong("t1"), wrong("t2"), wrong("t3")]);
     let mut agent = agent(&provider)
@@ -53,7 +53,7 @@ async fn a_call_that_fails_in_the_same_way_three_times_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_request_that_fails_ends_the_run_and_the_next_prompt_tries_again() {
+async fn a_failed_request_ends_the_run_and_the_next_prompt_retries() {
     let provider = harness::Provider::anthropic([
         Answer::status(400, r#"{"error": {"message": "too odd"}}"#),
         Answer::says("Ok."),
@@ -72,7 +72,7 @@ async fn a_request_that_fails_ends_the_run_and_the_next_prompt_tries_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_said_and_nothing_is_sent() {
+async fn an_invalid_setup_is_reported_and_nothing_is_sent() {
     let provider = harness::Provider::anthropic([Answer::says("Never.")]);
     let twice = || -> Vec<Box<dyn Tool>> { vec![Box::new(Weather), Box::new(Weather)] };
     for (mut agent, words, said) in [
@@ -99,7 +99,7 @@ async fn what_cannot_be_sent_is_said_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_provider_that_nobody_knows_is_an_error_with_those_that_are() {
+fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
     let problem = Provider::named("antropic").unwrap_err().to_string();
     assert!(
         problem.contains("Providers: anthropic, openai, gemini"),

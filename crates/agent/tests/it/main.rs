@@ -1,5 +1,4 @@
-//! Conversations of a program with a scripted provider on the loopback, told as lists of
-//! what happened.
+//! Conversations of a program with a scripted provider on the loopback, as lists of events.
 #![allow(clippy::unwrap_used)]
 
 mod approvals;

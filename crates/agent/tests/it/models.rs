@@ -7,7 +7,7 @@ use provider::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Answers one request with a list of one model, and gives its head.
+/// Answers one request with a list of one model, and returns the request's head.
 async fn serve(listener: TcpListener) -> String {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut head = vec![0; 4096];
@@ -22,7 +22,7 @@ async fn serve(listener: TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn the_first_model_is_asked_for_with_the_key() {
+async fn the_first_model_is_requested_with_the_key() {
     for key in [None, Some(Secret::new("k-1"))] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! A program outside the workspace: it is built as its reader would build it, and asks a
-//! scripted provider.
+//! A program outside the workspace, built as a reader would build it, with a scripted
+//! provider.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 use harness::Answer;
 use serde_json::json;
 
-/// Builds `examples/weather-agent` and says where the program is.
+/// Builds `examples/weather-agent` and returns its path.
 fn built() -> PathBuf {
     let root = harness::repository();
     let folder = root.join("examples/weather-agent");
-    // With the versions of the workspace, which are on this machine already.
+    // Use the versions of the workspace, which are already on this machine.
     std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    // What was built for the workspace need not be built again.
+    // Reuse the build of the workspace.
     let target = root.join("target");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--offline"]);
@@ -38,7 +38,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 #[ignore = "builds a crate of its own, which takes a while: make test does it"]
-fn a_program_outside_the_workspace_adds_a_tool_and_reads_what_happens() {
+fn a_program_outside_the_workspace_adds_a_tool_and_reads_events() {
     let program = built();
     let provider = harness::Provider::anthropic([
         Answer::new()

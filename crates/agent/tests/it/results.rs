@@ -1,4 +1,4 @@
-//! What becomes of calls that go wrong, and in which order calls end.
+//! Results of failing calls, and the order of results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ fn three(name: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn what_a_tool_failed_with_reaches_the_model_word_for_word() {
+async fn a_tools_error_reaches_the_model_verbatim() {
     let fails = Acts::tool("look", |_| {
         Err(ToolError::Failed("Cannot read x: no such file".to_owned()))
     });
@@ -79,7 +79,7 @@ async fn a_tool_that_panics_is_an_error_result_and_the_next_call_works() {
 }
 
 #[tokio::test]
-async fn one_at_a_time_calls_start_and_end_strictly_in_their_order() {
+async fn with_one_at_a_time_calls_run_in_order() {
     let gate = Arc::new(Semaphore::new(3));
     let provider = harness::Provider::anthropic([three("wait"), Answer::says("Done.")]);
     let mut agent = agent(&provider)
@@ -114,7 +114,7 @@ async fn one_at_a_time_calls_start_and_end_strictly_in_their_order() {
 }
 
 #[tokio::test]
-async fn results_stand_in_the_order_of_the_calls_whichever_ends_first() {
+async fn results_are_in_the_order_of_the_calls() {
     let (first, others) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(1)));
     let tools = vec![Acts::waits("slow", &first), Acts::waits("quick", &others)];
     let provider = harness::Provider::anthropic([
@@ -142,7 +142,7 @@ async fn results_stand_in_the_order_of_the_calls_whichever_ends_first() {
 }
 
 #[tokio::test]
-async fn a_hostile_pattern_is_searched_for_and_runs_nothing() {
+async fn a_hostile_pattern_is_only_searched_for() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("evil.sh"), "#!/bin/sh\ntouch ran\n").unwrap();
     std::fs::write(folder.path().join("notes"), "--pre=./evil.sh\n").unwrap();
@@ -170,7 +170,7 @@ async fn a_hostile_pattern_is_searched_for_and_runs_nothing() {
     assert!(!folder.path().join("ran").exists());
 }
 
-/// A built-in tool under another name: tools can be wrapped.
+/// A built-in tool under another name, because tools can be wrapped.
 struct Renamed(Arc<dyn Tool>);
 
 #[async_trait]

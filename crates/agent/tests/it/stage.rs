@@ -1,5 +1,4 @@
-//! What the tests stand on: an agent of a scripted provider, odd tools, and events as
-//! lines.
+//! Helpers: an agent with a scripted provider, unusual tools, and events as lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +6,7 @@ use std::time::Duration;
 use agent::*;
 use tokio::sync::Semaphore;
 
-/// An agent that talks to this provider.
+/// Returns an agent that uses this provider.
 pub fn agent(provider: &harness::Provider) -> Agent {
     let named = Provider::named(provider.name()).unwrap();
     Agent::new(
@@ -18,7 +17,7 @@ pub fn agent(provider: &harness::Provider) -> Agent {
     )
 }
 
-/// Reads a run to its end.
+/// Reads the events of a run to its end.
 pub async fn read(mut run: Run<'_>) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
@@ -27,7 +26,7 @@ pub async fn read(mut run: Run<'_>) -> Vec<Event> {
     events
 }
 
-/// Waits for the first event that fits, and gives what came before it as well.
+/// Reads events up to the first one that fits.
 pub async fn read_until(run: &mut Run<'_>, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
@@ -37,10 +36,10 @@ pub async fn read_until(run: &mut Run<'_>, fits: impl Fn(&Event) -> bool) -> Vec
             return events;
         }
     }
-    panic!("it never came; what did: {}", shown(&events));
+    panic!("the event never arrived; these did: {}", shown(&events));
 }
 
-/// Reads a run to its end, and compares what happened line by line.
+/// Reads a run to its end and compares its events line by line.
 #[track_caller]
 pub fn check(events: &[Event], expected: &str) {
     let lines = |text: &str| -> Vec<String> {
@@ -55,7 +54,7 @@ pub fn check(events: &[Event], expected: &str) {
     );
 }
 
-/// Events, a line each; pieces of text in a row are one.
+/// Formats events on one line each; consecutive pieces of text are one event.
 pub fn shown(events: &[Event]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut text = false;
@@ -115,7 +114,7 @@ fn part(part: &Part) -> String {
     }
 }
 
-/// The weather tool of the tool trait's document.
+/// The weather tool of the tool trait's specification.
 pub struct Weather;
 
 #[async_trait]
@@ -155,10 +154,10 @@ impl Tool for Weather {
 
 type Act = dyn Fn(Value) -> Result<ToolResult, ToolError> + Send + Sync;
 
-/// A tool that does what a test says, and takes any arguments.
+/// A tool with a behavior defined by the test, which takes any arguments.
 pub struct Acts {
     name: &'static str,
-    /// Each call takes one of these first.
+    /// Each call acquires a permit of this first.
     gate: Option<Arc<Semaphore>>,
     act: Arc<Act>,
 }
@@ -175,8 +174,8 @@ impl Acts {
         })
     }
 
-    /// One that waits in each call until the test lets it go on, and says what it was
-    /// called with.
+    /// Returns a tool whose calls wait until the test releases them and then return their
+    /// arguments.
     pub fn waits(name: &'static str, gate: &Arc<Semaphore>) -> Box<dyn Tool> {
         Box::new(Self {
             name,

@@ -1,4 +1,4 @@
-//! Words of the user's while the model works.
+//! Messages of the user while the model works.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::stage::*;
 
 #[tokio::test]
-async fn who_steers_is_heard_next_and_calls_that_did_not_start_are_skipped() {
+async fn steering_skips_calls_that_have_not_started() {
     let gate = Arc::new(Semaphore::new(0));
     let provider = harness::Provider::anthropic([
         Answer::new()

@@ -1,4 +1,4 @@
-//! The weather tool of the tool trait's document, beside the default tools.
+//! The weather tool of the tool trait's specification, next to the default tools.
 
 use agent::*;
 use harness::Answer;
@@ -17,7 +17,7 @@ fn asks(input: Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_tool_of_ones_own_is_called_and_the_model_reads_its_result() {
+async fn a_custom_tool_is_called_and_the_model_reads_its_result() {
     let provider = harness::Provider::anthropic([
         asks(json!({"city": "Oslo"})),
         Answer::says("Sunny in Oslo."),
@@ -55,7 +55,7 @@ async fn a_tool_of_ones_own_is_called_and_the_model_reads_its_result() {
 }
 
 #[tokio::test]
-async fn the_model_is_offered_the_default_tools_and_ones_own_by_name_and_description() {
+async fn the_model_is_offered_default_and_custom_tools() {
     let provider = harness::Provider::anthropic([Answer::says("Hello.")]);
     let mut agent = with_weather(&provider);
 
@@ -78,7 +78,7 @@ async fn the_model_is_offered_the_default_tools_and_ones_own_by_name_and_descrip
 }
 
 #[tokio::test]
-async fn details_are_told_and_no_provider_gets_them() {
+async fn details_are_reported_but_not_sent_to_providers() {
     let provider =
         harness::Provider::anthropic([asks(json!({"city": "Oslo"})), Answer::says("Sunny.")]);
     let mut agent = with_weather(&provider);
@@ -98,7 +98,7 @@ async fn details_are_told_and_no_provider_gets_them() {
 }
 
 #[tokio::test]
-async fn missing_arguments_are_an_error_for_the_model_which_is_asked_again() {
+async fn missing_arguments_are_an_error_result() {
     let provider = harness::Provider::anthropic([asks(json!({})), Answer::says("Which city?")]);
     let mut agent = with_weather(&provider);
 
@@ -124,7 +124,7 @@ async fn missing_arguments_are_an_error_for_the_model_which_is_asked_again() {
 }
 
 #[tokio::test]
-async fn each_provider_is_spoken_to_in_its_own_way() {
+async fn each_provider_gets_its_own_format() {
     for start in [
         harness::Provider::anthropic::<Answer>,
         harness::Provider::chat_completions,
@@ -145,7 +145,7 @@ async fn each_provider_is_spoken_to_in_its_own_way() {
 }
 
 #[tokio::test]
-async fn what_was_said_before_goes_along() {
+async fn earlier_messages_are_sent() {
     let provider = harness::Provider::anthropic([Answer::says("Oslo.")]);
     let mut agent = with_weather(&provider)
         .with_said(PromptRole::User, "I go north.")
@@ -164,7 +164,7 @@ async fn what_was_said_before_goes_along() {
 }
 
 #[tokio::test]
-async fn the_next_prompt_goes_on_with_the_conversation() {
+async fn the_next_prompt_continues_the_conversation() {
     let provider = harness::Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let mut agent = with_weather(&provider);
 

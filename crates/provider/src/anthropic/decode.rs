@@ -25,9 +25,9 @@ const GOOD: [&str; 3] = ["end_turn", "stop_sequence", "tool_use"];
 pub(crate) struct StreamReader {
     /// Open blocks by index.
     open: BTreeMap<u64, Block>,
-    /// The last call, when its block has stopped without whole arguments: it may have
-    /// none. A block also stops when the token limit cuts it, which only the stop reason
-    /// tells, right after it.
+    /// The last call, if its block has stopped without complete arguments. It may have
+    /// none, or the token limit may have cut it; only the stop reason, right after it,
+    /// tells which.
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,
@@ -45,7 +45,7 @@ enum Block {
     ToolUse(ToolUse),
 }
 
-/// The input that a block starts with, in the provider's bytes.
+/// The raw input at the start of a block.
 #[derive(Deserialize)]
 struct Start<'a> {
     #[serde(borrow)]
@@ -264,8 +264,8 @@ impl StreamReader {
     }
 }
 
-/// The arguments that stand in the start of a block, for servers that send no
-/// deltas. Anthropic sends the empty object there.
+/// Returns the arguments at the start of a block, for servers that send no deltas.
+/// Anthropic sends an empty object there.
 fn start_input(raw: &str) -> String {
     let start = serde_json::from_str::<Start<'_>>(raw).ok();
     let input = start.map(|start| start.content_block.input.get());

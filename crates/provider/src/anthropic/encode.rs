@@ -1,7 +1,7 @@
-//! A prompt as the body of `POST /v1/messages`.
+//! Encodes a prompt as the body of `POST /v1/messages`.
 //!
-//! Knows no stream. Anthropic's own order rules are kept here: results first in a
-//! user message, no text after a call, thinking only with Anthropic's signature.
+//! Implements Anthropic's order rules: results first in a user message, no text after a
+//! call, thinking only with Anthropic's signature. Does not read streams.
 
 use std::borrow::Cow;
 
@@ -22,10 +22,10 @@ use crate::{
 };
 
 const VERSION: &str = "2023-06-01";
-/// Lets a model with a thinking budget think again between calls. Those that
-/// decide for themselves do so anyway.
+/// Allows models with a thinking budget to think between calls. Models with adaptive
+/// thinking always do.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
-/// The provider's name in signatures of thinking.
+/// Name of the provider in signatures of thinking.
 const SIGNER: &str = "anthropic";
 const SPOKEN: Protocol = Protocol::AnthropicMessages;
 
@@ -68,11 +68,11 @@ struct Tool<'a> {
     cache_control: Option<CacheControl>,
 }
 
-/// A mark up to which the provider keeps the prompt.
+/// A mark up to which the provider caches the prompt.
 #[derive(Serialize, Clone, Copy)]
 struct CacheControl {
     r#type: &'static str,
-    /// Five minutes when absent.
+    /// Five minutes if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<&'static str>,
 }
@@ -138,7 +138,7 @@ enum Block<'a> {
     },
 }
 
-/// The bytes of a file.
+/// Contents of a file.
 #[derive(Serialize)]
 struct Source<'a> {
     r#type: &'static str,
@@ -156,10 +156,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The highest temperature that the API takes.
+/// Maximum temperature that the API accepts.
 const MAX_TEMPERATURE: f64 = 1.0;
 
-/// Arguments in the document's bytes, or the empty object.
+/// Arguments as written in the document, or the empty object.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Input<'a> {
@@ -167,7 +167,7 @@ enum Input<'a> {
     Empty {},
 }
 
-/// Spells `prompt` for the Messages API.
+/// Encodes `prompt` for the Messages API.
 ///
 /// # Errors
 ///
@@ -269,20 +269,20 @@ fn messages<'a>(prompt: &'a Prompt, ids: &'a WireIds<'a>) -> Vec<Message<'a>> {
             .filter_map(|part| block(part, ids))
             .collect(),
     });
-    // Only thinking of another provider leaves a message empty, and the API joins
-    // the user messages around it.
+    // Only another provider's thinking leaves a message empty. The API joins the user
+    // messages around it.
     spelled
         .filter(|message| !message.content.is_empty())
         .collect()
 }
 
-/// The parts of `message` in the order that the API accepts, otherwise as written.
+/// Returns the parts of `message` in the order that the API accepts, otherwise as written.
 fn ordered(message: &PromptMessage) -> Vec<&Part> {
     let starts_with_thinking = matches!(message.parts.first(), Some(Part::Thinking { .. }));
     let rank = |part: &Part| match part {
         Part::ToolResult { .. } => 0,
-        // Thinking between texts stays there, because the latest thinking must
-        // come back as it was sent; but a message with thinking begins with some.
+        // Thinking between texts stays there, because the latest thinking must be sent back
+        // unchanged. But a message with thinking must begin with some.
         Part::Thinking { .. } if starts_with_thinking => 2,
         Part::Thinking { .. } => 1,
         Part::Text(_) | Part::File(_) => 2,
@@ -343,8 +343,8 @@ fn file_block(file: &Attachment) -> Block<'_> {
     }
 }
 
-/// Thinking goes back only to who signed it. Redacted thinking carries its proof
-/// in itself, and no other provider makes any.
+/// Returns thinking for the provider that signed it. Redacted thinking contains its own
+/// proof, and no other provider sends any.
 fn thinking_block<'a>(
     text: &'a str,
     signature: Option<&'a Signature>,
@@ -362,9 +362,9 @@ fn thinking_block<'a>(
     }
 }
 
-/// Marks the last user message, and the one before it: the provider looks for what
-/// it has kept only some blocks back, and a turn of many calls is longer than that.
-/// With the marks of tools and system these are the four that the API takes.
+/// Marks the last two user messages. The provider searches for cached prefixes only some
+/// blocks back, and a turn of many calls is longer than that. With the marks of tools and
+/// system, these are the four marks that the API accepts.
 fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
     let user = messages.iter_mut().rev().filter(|it| it.role == "user");
     for message in user.take(2) {

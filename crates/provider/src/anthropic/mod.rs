@@ -1,7 +1,6 @@
 //! Anthropic's Messages API, version 2023-06-01.
 //!
-//! Knows nothing of other providers; of Anthropic's own tools and betas it uses
-//! none.
+//! Uses none of Anthropic's own tools and no beta except interleaved thinking.
 
 mod decode;
 mod encode;

@@ -1,8 +1,7 @@
-//! How a model is told how much to think, and how long its answer may be.
+//! Chooses a model's thinking parameters and the maximum length of its answer.
 //!
-//! Which of the API's forms a model takes is known from the catalogue. Of a model
-//! that is not there the older form is used, a number of tokens: servers that speak
-//! Anthropic's protocol know it as well.
+//! The catalogue says which of the API's forms a model accepts. Unlisted models get the
+//! older form, a token budget, which other servers of this protocol support too.
 
 use serde::Serialize;
 
@@ -12,27 +11,27 @@ use crate::{
     thinking::leaving_room,
 };
 
-/// Tokens for an answer when nothing is set and nothing known; the API wants a
-/// figure.
+/// Token limit of an answer if neither the user nor the catalogue gives one; the API
+/// requires a limit.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
-/// Likewise when the model's limit is known: enough for a long file, and less than
-/// what older models refuse late in a long conversation.
+/// Token limit if the model's own is known: enough for a long file, but low enough that
+/// older models accept it late in a long conversation.
 const USUAL_MAX_TOKENS: u32 = 32_000;
-/// The least thinking budget that the API accepts.
+/// Minimum thinking budget that the API accepts.
 const MIN_BUDGET: u32 = 1024;
 
-/// What a request says about thinking and length.
+/// Thinking and length parameters of a request.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    /// Most tokens of the answer, thinking included.
+    /// Maximum tokens of the answer, including thinking.
     pub max_tokens: u32,
-    /// Absent leaves it to the model.
+    /// The `thinking` field; absent leaves it to the model.
     pub thinking: Option<Config>,
-    /// The model's word for how much it is to think.
+    /// The effort, in the model's terms.
     pub effort: Option<&'a str>,
 }
 
-/// The `thinking` of a request.
+/// The `thinking` field of a request.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum Config {
@@ -42,29 +41,29 @@ pub(super) enum Config {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<&'static str>,
     },
-    /// As much as the model finds right, within the effort.
+    /// As much as the model chooses, within the effort.
     Adaptive {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<&'static str>,
     },
-    /// Not at all.
+    /// No thinking.
     Disabled,
 }
 
 impl Plan<'_> {
-    /// Whether the model is asked to think.
+    /// Returns true if the model is asked to think.
     pub(super) fn thinks(&self) -> bool {
         !matches!(self.thinking, None | Some(Config::Disabled))
     }
 
-    /// Whether it is asked for a number of tokens, which ends before the first call
-    /// unless a header says otherwise.
+    /// Returns true for a token budget. Thinking then ends before the first call unless a
+    /// header allows more.
     pub(super) fn has_budget(&self) -> bool {
         matches!(self.thinking, Some(Config::Enabled { .. }))
     }
 }
 
-/// Decides for the model and what the user set.
+/// Chooses the parameters for the model and the user's settings.
 pub(super) fn plan(parameters: &Parameters) -> Plan<'_> {
     let about = &parameters.about;
     let wanted = parameters.thinking;
@@ -98,8 +97,8 @@ fn without(parameters: &Parameters) -> Plan<'_> {
     }
 }
 
-/// A model that cannot do without thinks as little as it can. One that also takes a
-/// number of tokens does not think unless it is asked.
+/// Turns thinking off. A model that can't turn it off gets its lowest level. A model that
+/// also accepts budgets does not think unless asked.
 fn off(parameters: &Parameters) -> Plan<'_> {
     let plan = without(parameters);
     if parameters.about.thinking_min.is_some() {
@@ -115,8 +114,8 @@ fn off(parameters: &Parameters) -> Plan<'_> {
     }
 }
 
-/// A budget leaves room for the answer. A limit that the user set holds; ours grows with
-/// the budget.
+/// Enables thinking with a budget that leaves room for the answer. A limit set by the user
+/// is kept; ours grows with the budget.
 fn with_budget(parameters: &Parameters, tokens: u32) -> Plan<'_> {
     let about = &parameters.about;
     let budget = about.clamp_budget(tokens).max(MIN_BUDGET);
@@ -145,7 +144,7 @@ fn max_tokens(parameters: &Parameters, for_thinking: u32) -> u32 {
     parameters.max_tokens.unwrap_or_else(ours).max(1)
 }
 
-/// Newer models keep to themselves what they think, unless they are asked.
+/// Newer models hide their thinking unless asked for it.
 fn display(about: &Model) -> Option<&'static str> {
     (about.thinking_shown == Some(false)).then_some("summarized")
 }

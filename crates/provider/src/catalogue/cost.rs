@@ -1,28 +1,28 @@
-//! What a request cost, in dollars.
+//! Cost of a request in dollars.
 //!
-//! Arithmetic alone; where the tokens and the prices come from is not known here.
+//! Only arithmetic; the caller supplies tokens and prices.
 
 use super::Price;
 use crate::Usage;
 
-/// Dollars, by what they were paid for.
+/// Dollars, by kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
-    /// For what the model read, its cache included.
+    /// For input tokens, including the cache.
     pub input: f64,
-    /// For what it wrote, its thinking included.
+    /// For output tokens, including thinking.
     pub output: f64,
 }
 
 impl Cost {
-    /// All of it.
+    /// Returns the sum.
     pub fn total(&self) -> f64 {
         self.input + self.output
     }
 }
 
 impl Price {
-    /// What these tokens cost. `long` is whether the cache was asked to keep them
+    /// Returns the cost of these tokens. `long` is true if the cache was asked to keep them
     /// for an hour.
     pub fn cost(&self, usage: &Usage, long: bool) -> Cost {
         let [input, output, read, written] = [

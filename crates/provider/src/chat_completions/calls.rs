@@ -1,7 +1,7 @@
-//! Calls put together from the fragments of a Chat Completions stream.
+//! Assembles calls from the fragments of a Chat Completions stream.
 //!
-//! Servers disagree on fragments: some repeat the name in each, some leave out
-//! the id or the index, and Ollama numbers all whole calls 0. Knows only calls.
+//! Servers disagree on fragments: some repeat the name in each, some omit the ID or the
+//! index, and Ollama gives every complete call the index 0.
 
 use serde_json_borrow::Value;
 
@@ -11,7 +11,7 @@ use crate::{StreamEvent, ToolUse, arguments::whole_object};
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     begun: Vec<Begun>,
-    /// Bytes of names, ids and arguments so far.
+    /// Bytes of names, IDs, and arguments so far.
     pub bytes_held: usize,
 }
 
@@ -22,7 +22,7 @@ struct Begun {
 }
 
 impl Calls {
-    /// Whether no call has begun.
+    /// Returns true if no call has begun.
     pub(crate) fn is_empty(&self) -> bool {
         self.begun.is_empty()
     }
@@ -49,6 +49,7 @@ impl Calls {
             self.begun.len() - 1
         });
         let call = &mut self.begun[at].call;
+        // Only the first fragment has them, or all fragments repeat them.
         if call.id.is_empty() {
             id.clone_into(&mut call.id);
         }
@@ -61,7 +62,7 @@ impl Calls {
         call.input.push_str(&arguments);
     }
 
-    /// The place of the call that a fragment continues, unless it begins one.
+    /// Returns the position of the call that a fragment continues; `None` if it begins one.
     fn continued(
         &self,
         index: Option<u64>,
@@ -85,7 +86,7 @@ impl Calls {
         (!has_other_id && !has_other_name && !is_second_object).then_some(at)
     }
 
-    /// All calls, because the answer is complete.
+    /// Returns all calls, because the answer is complete.
     pub(crate) fn take_all(&mut self) -> Vec<StreamEvent> {
         self.begun.sort_by_key(|begun| begun.index);
         self.begun
@@ -94,14 +95,14 @@ impl Calls {
             .collect()
     }
 
-    /// All calls but the one being written when the token limit was reached.
+    /// Returns all calls but the last one, which the token limit may have cut.
     pub(crate) fn take_all_but_last(&mut self) -> Vec<StreamEvent> {
         self.begun.pop();
         self.take_all()
     }
 
-    /// The calls that were followed by another and whose arguments are whole,
-    /// because the answer broke off.
+    /// Returns the calls that were followed by another and have complete arguments, because
+    /// the answer failed.
     pub(crate) fn take_whole(&mut self) -> Vec<StreamEvent> {
         self.begun.pop();
         self.begun
@@ -109,14 +110,15 @@ impl Calls {
         self.take_all()
     }
 
-    /// Whether every call's arguments are whole or absent.
+    /// Returns true if the arguments of every call are complete or absent.
     pub(crate) fn are_whole(&self) -> bool {
         let is_whole = |input: &str| input.trim().is_empty() || whole_object(input).is_some();
         self.begun.iter().all(|begun| is_whole(&begun.call.input))
     }
 }
 
-/// Arguments are a string; some servers send the object itself.
+/// Returns the arguments as text. They are a string, but some servers send the object
+/// itself.
 fn arguments_text(arguments: &Value<'_>) -> String {
     match arguments {
         Value::Str(text) => text.to_string(),

@@ -17,9 +17,9 @@ use crate::{
     sse::SseEvent,
 };
 
-/// The documented words for an answer that is complete: OpenAI's, then those of
-/// Together (`eos`), Text Generation Inference (`eos_token`, `stop_sequence`) and of
-/// gateways in front of Anthropic (`end_turn`).
+/// Finish reasons documented for complete answers: those of OpenAI, Together (`eos`), Text
+/// Generation Inference (`eos_token`, `stop_sequence`), and gateways to Anthropic
+/// (`end_turn`).
 const GOOD: [&str; 7] = [
     "stop",
     "tool_calls",
@@ -33,11 +33,11 @@ const GOOD: [&str; 7] = [
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
-    /// Thinking was returned and not closed.
+    /// Whether thinking was returned and not closed yet.
     thinks: bool,
-    /// How thinking goes back to the provider: then it is marked as its own.
+    /// How thinking is sent back to the provider; only then is it marked with a signature.
     returns: Returns,
-    /// Of what was thought, what is still to be marked with.
+    /// Details that were not written into a signature yet.
     details: Vec<Detail>,
     /// Bytes of all details.
     bytes_thought: usize,
@@ -49,7 +49,7 @@ pub(crate) struct StreamReader {
 }
 
 impl StreamReader {
-    /// An answer whose thinking goes back in this way.
+    /// Creates a reader for a provider that takes its thinking back in this way.
     pub(crate) fn of(returns: Returns) -> Self {
         Self {
             returns,
@@ -97,11 +97,10 @@ impl StreamReader {
         events.extend(self.calls.take_whole());
     }
 
-    /// Ends the answer if its finish reason has come: no more events come, and
-    /// `[DONE]` is often left out.
+    /// Ends the answer if its finish reason has arrived, because `[DONE]` is often missing.
     pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
         if let Some(stop) = self.stop.take() {
-            // Some servers send a rest of the thinking after the finish reason.
+            // Some servers send the rest of the thinking after the finish reason.
             self.close_thinking(events);
             events.push(StreamEvent::Stop(stop));
         }
@@ -155,8 +154,8 @@ impl StreamReader {
             .flatten()
             .map(Into::into)
             .collect();
-        // DeepSeek and llama.cpp use one name, OpenRouter and vLLM the other, and
-        // some send both with the same text.
+        // DeepSeek and llama.cpp use `reasoning_content`, OpenRouter and vLLM `reasoning`.
+        // Some servers send both with the same text.
         let thought = text(delta.get("reasoning_content"))
             .or(text(delta.get("reasoning")))
             .or(text(delta.get("thinking")))
@@ -179,24 +178,24 @@ impl StreamReader {
         let has_calls = !self.calls.is_empty();
         let is_good = GOOD.contains(&reason);
         let calls = match reason {
-            // "model_length" => self.calls.take_all_but_last(), | The token limit may have
-            // cut the last call.
+            // The token limit may have cut the last call.
             "length" | "model_length" => self.calls.take_all_but_last(),
             _ => self.calls.take_all(),
         };
         events.extend(calls);
         let stop = match reason {
             "length" => StopReason::MaxTokens,
-            // Mistral's word for a full context.
+            // Mistral's term for a full context.
             "model_length" => StopReason::ContextFull,
             "content_filter" => StopReason::Refusal,
-            // Some servers say "stop" after calls as well.
+            // Some servers also send "stop" after calls.
             _ if is_good && has_calls => StopReason::ToolUse,
             _ if is_good && self.refused => StopReason::Refusal,
             _ if is_good => StopReason::EndTurn,
             other => StopReason::Other(other.to_owned()),
         };
-        // Some servers repeat the reason: a bad one counts, then the one that ended calls.
+        // Some servers repeat the reason. A bad one takes precedence, then one that ended
+        // calls.
         let is_bad = |stop: &StopReason| !matches!(stop, StopReason::ToolUse | StopReason::EndTurn);
         let replaces = match &self.stop {
             None => true,
@@ -225,12 +224,12 @@ impl StreamReader {
     }
 }
 
-/// What details show of what the model thinks.
+/// Returns the thinking text in details.
 fn shown(pieces: &[serde_json::Value]) -> String {
     pieces.iter().filter_map(details::text).collect()
 }
 
-/// The object that reports an error, if `json` does.
+/// Returns the object that reports an error, if any.
 fn failure_in<'a>(json: &'a Value<'a>, choice: &'a Value<'a>, name: &str) -> Option<&'a Value<'a>> {
     let reports = |value: &Value<'_>| !value.get("error").is_null();
     if reports(json) || name == "error" || json.get("object").as_str() == Some("error") {
@@ -245,7 +244,7 @@ fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
         .get("prompt_tokens_details")
         .get("cached_tokens")
         .as_u64()
-        // DeepSeek's name for it.
+        // DeepSeek's name.
         .or(usage.get("prompt_cache_hit_tokens").as_u64());
     let usage = Usage {
         input: usage

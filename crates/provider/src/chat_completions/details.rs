@@ -1,8 +1,8 @@
-//! OpenRouter's `reasoning_details`: what a model thought, with its provider's proof,
-//! as a signature in the document, and back.
+//! OpenRouter's `reasoning_details`: a model's thinking with its provider's proof. Converts
+//! them to a signature in the document and back.
 //!
-//! They come in pieces, which only as a whole are taken back. The signature is the
-//! details themselves as JSON in base64. Knows no stream and no request.
+//! They arrive in pieces, but are accepted back only as a whole. The signature is the
+//! details as JSON in base64.
 //!
 //! Source: "Reasoning tokens" in OpenRouter's manual.
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::surrogates;
 
-/// Fields whose pieces follow each other; of any other the last one counts.
+/// Fields whose pieces are concatenated; of any other field, the last value counts.
 const TEXTS: [&str; 3] = ["text", "summary", "data"];
 
-/// A format's beginning, and that of the models which take it back.
+/// Prefix of a format, and prefix of the models that accept it back.
 const MAKERS: [(&str, &str); 4] = [
     ("anthropic-", "anthropic/"),
     ("openai-", "openai/"),
@@ -22,10 +22,10 @@ const MAKERS: [(&str, &str); 4] = [
     ("xai-", "x-ai/"),
 ];
 
-/// One detail, as far as it has come.
+/// A detail, possibly incomplete.
 pub(super) type Detail = Map<String, Value>;
 
-/// Adds a piece to those that came before.
+/// Adds a piece to the details so far.
 pub(super) fn add(details: &mut Vec<Detail>, piece: &Value) {
     let Some(piece) = piece.as_object().filter(|piece| is_detail(piece)) else {
         return;
@@ -40,18 +40,18 @@ pub(super) fn add(details: &mut Vec<Detail>, piece: &Value) {
     }
 }
 
-/// The text that a piece shows of what the model thinks.
+/// Returns the thinking text of a piece.
 pub(super) fn text(piece: &Value) -> Option<&str> {
     piece["text"].as_str().or(piece["summary"].as_str())
 }
 
-/// Bytes that a piece brings.
+/// Returns the number of bytes in a piece.
 pub(super) fn bytes(piece: &Value) -> usize {
     let texts = TEXTS.iter().filter_map(|name| piece[*name].as_str());
     texts.map(str::len).sum()
 }
 
-/// Details as a signature; `None` when there are none.
+/// Encodes details as a signature; `None` without details.
 pub(super) fn signature(details: Vec<Detail>) -> Option<String> {
     let details: Vec<Value> = details.into_iter().map(Value::Object).collect();
     (!details.is_empty()).then(|| {
@@ -60,8 +60,8 @@ pub(super) fn signature(details: Vec<Detail>) -> Option<String> {
     })
 }
 
-/// The details of signatures, for this model. Those that another maker signed stay
-/// where they are: it would refuse them.
+/// Decodes signatures for this model. Skips details that another maker signed, because the
+/// model would reject them.
 pub(super) fn of_signatures<'a>(
     signatures: impl Iterator<Item = &'a str>,
     model: &str,
@@ -119,21 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_shows_its_text_or_else_its_summary() {
+    fn the_text_of_a_piece_is_its_text_or_its_summary() {
         assert_eq!(text(&json!({"text": "t", "summary": "s"})), Some("t"));
         assert_eq!(text(&json!({"summary": "s", "data": "d"})), Some("s"));
         assert_eq!(text(&json!({"data": "d"})), None);
     }
 
     #[test]
-    fn a_piece_brings_the_bytes_of_its_texts() {
-        let all = json!({"type": "reasoning.text", "text": "ab", "summary": "c", "data": "def"});
-        assert_eq!(bytes(&all), 6);
-        assert_eq!(bytes(&json!({"type": "reasoning.text", "text": null})), 0);
-    }
-
-    #[test]
-    fn pieces_of_one_detail_come_together_and_others_stay_apart() {
+    fn only_pieces_of_one_detail_are_joined() {
         let format = "anthropic-claude-v1";
         let details = joined(&[
             json!({"type": "reasoning.text", "text": "Let", "signature": null, "format": format, "index": 0}),
@@ -157,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_piece_are_those_of_its_texts() {
+    fn the_size_of_a_piece_is_that_of_its_texts() {
         let piece =
             json!({"type": "reasoning.text", "text": "Let", "summary": "ä", "data": "AA=="});
         assert_eq!(bytes(&piece), 3 + 2 + 4);
@@ -165,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detail_that_was_divided_by_text_is_whole_again() {
+    fn a_detail_divided_by_text_is_joined_again() {
         let [first, second] = [
             json!({"type": "reasoning.text", "text": "T", "index": 0}),
             json!({"type": "reasoning.text", "signature": "s", "index": 0}),
@@ -178,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_maker_signed_is_not_shown_to_this_one() {
+    fn details_of_another_maker_are_skipped() {
         let detail =
             |format: &str| json!({"type": "reasoning.text", "text": "T", "format": format});
         let signed =

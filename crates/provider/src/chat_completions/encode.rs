@@ -1,7 +1,7 @@
-//! A prompt as the body of `POST /chat/completions`.
+//! Encodes a prompt as the body of `POST /chat/completions`.
 //!
-//! Knows no stream. Thinking goes back only to servers that want their own again:
-//! the protocol has no signed form.
+//! Thinking is sent back only to servers that want it: the protocol has no signed form.
+//! Does not read streams.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ enum Message<'a> {
         content: UserContent<'a>,
     },
     Assistant {
-        /// `null` beside calls alone, as OpenAI writes it.
+        /// `null` if there are only calls, as OpenAI writes it.
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<String>,
@@ -89,7 +89,8 @@ enum Message<'a> {
     },
 }
 
-/// Many servers take a string alone, so parts are used only where pictures are.
+/// Content of a user message. Many servers accept only a string, so parts are used only for
+/// images.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum UserContent<'a> {
@@ -122,7 +123,7 @@ struct Function<'a> {
     arguments: &'a str,
 }
 
-/// Spells `prompt` for Chat Completions.
+/// Encodes `prompt` for Chat Completions.
 ///
 /// # Errors
 ///
@@ -191,7 +192,7 @@ fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
     spelled.collect()
 }
 
-/// Who gets the messages, and how it wants its thinking again.
+/// The recipient of the messages, and the form in which it wants its thinking back.
 #[derive(Clone, Copy)]
 struct To<'a> {
     provider: &'a str,
@@ -199,7 +200,7 @@ struct To<'a> {
     returns: Returns,
 }
 
-/// One message of a prompt is several here: each result is one of its own.
+/// Encodes one message of a prompt as several: each result is a separate message.
 fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
     match message.role {
         PromptRole::User => {
@@ -233,8 +234,8 @@ fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
     }
 }
 
-/// What this provider's model thought. Before calls there must be some: a turn of
-/// another provider, or one that was not kept, has a blank in its place.
+/// Returns the thinking of this provider's model. Before calls it is required, so a blank
+/// replaces thinking that is missing or from another provider.
 fn own_thinking(parts: &[Part], provider: &str, calls: bool) -> Option<String> {
     let own = parts.iter().filter_map(|part| match part {
         Part::Thinking {
@@ -251,7 +252,7 @@ fn own_thinking(parts: &[Part], provider: &str, calls: bool) -> Option<String> {
     }
 }
 
-/// What this provider sent of its model's thinking, as it sent it.
+/// Returns the details of the model's thinking as this provider sent them.
 fn own_details(parts: &[Part], to: To<'_>) -> Vec<Detail> {
     let signatures = parts.iter().filter_map(|part| match part {
         Part::Thinking {
@@ -276,7 +277,7 @@ fn user_content(parts: &[Part]) -> Option<UserContent<'_>> {
     Some(UserContent::Parts(spelled.collect()))
 }
 
-/// A picture as a data URL.
+/// Returns an image as a data URL.
 fn image(part: &Part) -> Option<String> {
     match part {
         Part::File(file) if attachment::is_taken(file, SPOKEN) => match &file.content {
@@ -295,7 +296,7 @@ fn text(part: &Part) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Texts as paragraphs of one.
+/// Joins texts as paragraphs.
 fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
     let mut texts: Vec<Cow<'_, str>> = parts.iter().filter_map(text).collect();
     match texts.len() {
@@ -314,7 +315,7 @@ fn tool_message(part: &Part) -> Option<Message<'_>> {
     else {
         return None;
     };
-    // The protocol has no mark for a failed call.
+    // The protocol has no field for a failed call.
     let content = match is_error {
         true => Cow::Owned(format!("Error: {content}")),
         false => Cow::Borrowed(content.as_str()),

@@ -1,7 +1,6 @@
-//! OpenAI's Chat Completions, as llama.cpp, Ollama and many others serve it.
+//! OpenAI's Chat Completions API, also served by llama.cpp, Ollama, and many others.
 //!
-//! Sends only what the oldest of them understand, and reads what they add to the
-//! stream. Knows nothing of OpenAI's Responses API.
+//! Sends only what the oldest of them support, and reads their additions to the stream.
 
 mod calls;
 mod decode;

@@ -1,6 +1,6 @@
-//! How much to think, in the words of each server.
+//! Encodes how much to think, in each server's terms.
 //!
-//! Knows no conversation. Where a server has no word for off, nothing is sent.
+//! Some servers have no term for "off"; then nothing is sent.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::{
     thinking::leaving_room,
 };
 
-/// What a request says about thinking; mostly nothing.
+/// The request's fields about thinking; mostly none.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ThinkingFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ struct Template<'a> {
     reasoning_effort: Option<&'a str>,
 }
 
-/// The fields that ask a server for the wanted amount of thinking.
+/// Returns the fields that request the wanted amount of thinking.
 pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> ThinkingFields<'_> {
     let mut fields = ThinkingFields::default();
     let can_think = parameters.about.thinking != Some(ThinkingKind::None);
@@ -82,7 +82,8 @@ pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> 
     fields
 }
 
-/// The budget in tokens, if the user set one; `limit` is the most tokens of the answer.
+/// Returns the token budget that the user set, if any; `limit` is the maximum number of
+/// tokens of the answer.
 fn budget(wanted: Thinking, limit: Option<u32>) -> Option<Reasoning<'static>> {
     match wanted {
         Thinking::Budget(tokens) if tokens > 0 => {
@@ -93,7 +94,7 @@ fn budget(wanted: Thinking, limit: Option<u32>) -> Option<Reasoning<'static>> {
     }
 }
 
-/// The name of a level: the model's own if one is known, else the server's.
+/// Returns the name of a level: the model's own if known, otherwise the server's.
 fn effort(names: EffortNames, level: Option<Level>, parameters: &Parameters) -> Option<&str> {
     let (off, levels) = names;
     match level {

@@ -19,28 +19,28 @@ use crate::{
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
-    /// What was given out last.
+    /// Kind of the last event returned.
     last: Last,
     called: bool,
-    /// Why the answer is complete. Usage may follow it.
+    /// Why the answer is complete. Usage may follow.
     stop: Option<StopReason>,
 }
 
-/// What was given out last, as far as a signature goes.
+/// Kind of the last event returned, as far as signatures are concerned.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// Nothing, or a call: a signature belongs to what follows.
+    /// Nothing, or a call: a signature belongs to the next part.
     #[default]
     Whole,
-    /// Thinking that has not been closed.
+    /// Thinking that is not closed yet.
     Thinking,
-    /// Text that may go on.
+    /// Text that may continue.
     Text,
-    /// A signature that belongs to nothing that follows.
+    /// A signature that does not belong to the next part.
     OwnSignature,
 }
 
-/// The arguments of the calls of an event, in the provider's bytes.
+/// The raw arguments of an event's calls.
 #[derive(Deserialize)]
 struct Raw<'a> {
     #[serde(borrow)]
@@ -114,7 +114,7 @@ impl StreamReader {
         }
     }
 
-    /// Ends the answer if its finish reason has come: no more events come.
+    /// Ends the answer if its finish reason has arrived.
     pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
         if let Some(stop) = self.stop.take() {
             self.abandon(events);
@@ -123,7 +123,7 @@ impl StreamReader {
     }
 
     fn part(&mut self, part: &Value<'_>, arguments: Option<String>, events: &mut Vec<StreamEvent>) {
-        // An empty one says nothing and must not take the place of another.
+        // An empty signature must not replace another.
         let signature = part
             .get("thoughtSignature")
             .as_str()
@@ -142,7 +142,7 @@ impl StreamReader {
                 self.last = Last::OwnSignature;
             }
         } else if self.last == Last::Text {
-            // The rest of a text that began without a signature.
+            // The continuation of a text that began without a signature.
             events.push(StreamEvent::Text(text.to_owned()));
             if signature.is_some() {
                 self.close(signature, events);
@@ -176,10 +176,11 @@ impl StreamReader {
         self.last = Last::Whole;
     }
 
-    /// Writes the signature of the part that is given out next.
+    /// Writes the signature of the next part.
     fn sign_next(&mut self, signature: Option<&str>, events: &mut Vec<StreamEvent>) {
         match (self.last, signature) {
             (_, Some(_)) | (Last::Thinking, None) => self.close(signature, events),
+            // The empty signature marks that the next part has none.
             (Last::OwnSignature, None) => self.close(Some(""), events),
             (Last::Whole | Last::Text, None) => {}
         }
@@ -194,7 +195,7 @@ impl StreamReader {
     fn finish(&mut self, reason: &str, message: Option<&str>, events: &mut Vec<StreamEvent>) {
         self.stop = Some(match reason {
             "FINISH_REASON_UNSPECIFIED" => return,
-            // Google says STOP after calls as well; a peer that speaks its format does not.
+            // Google also sends STOP after calls; compatible servers send FUNCTION_CALL.
             "STOP" | "FUNCTION_CALL" if self.called => StopReason::ToolUse,
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
@@ -208,14 +209,14 @@ impl StreamReader {
     }
 }
 
-/// The arguments of a part's call; `None` when it is no call.
+/// Returns the arguments of a part's call; `None` for other parts.
 fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value<'_>) -> Option<String> {
     let call = part.get("functionCall").as_object()?;
     let part = raw.and_then(|raw| raw.candidates.first()?.content.parts.get(at));
     let sent = part.and_then(|part| part.call.as_ref()?.args);
     let sent = sent.map(|args| args.get().to_owned());
     let text = sent.or_else(|| call.get("args").map(ToString::to_string));
-    // A tool without parameters is called without arguments, or with `null`.
+    // A call of a tool without parameters has no arguments, or `null`.
     Some(text.filter(|text| text != "null").unwrap_or_default())
 }
 
@@ -240,15 +241,15 @@ fn broken_off(reason: &str, message: Option<&str>) -> Problem {
         | "UNEXPECTED_TOOL_CALL"
         | "TOO_MANY_TOOL_CALLS"
         | "MALFORMED_RESPONSE" => (
-            format!("The model wrote a call that its provider could not read ({shown})."),
+            format!("The model wrote a call that the provider could not parse ({shown})."),
             "Press Ctrl-] to ask again.",
         ),
         "MISSING_THOUGHT_SIGNATURE" => (
-            format!("The provider misses a signature of an earlier answer ({shown})."),
+            format!("The signature of an earlier answer is missing ({shown})."),
             "Restore the <thinking …/> line above the call that you changed, or send from an earlier turn.",
         ),
         _ => (
-            format!("The provider broke off the answer ({shown}); what arrived of it is kept."),
+            format!("The provider stopped the answer ({shown}); the part that arrived is kept."),
             "Reword your message and press Ctrl-].",
         ),
     };

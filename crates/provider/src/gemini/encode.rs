@@ -1,7 +1,7 @@
-//! A prompt as the body of `streamGenerateContent`.
+//! Encodes a prompt as the body of `streamGenerateContent`.
 //!
-//! Knows no stream. Contents stand last, so that a longer conversation begins with
-//! the bytes of the shorter one.
+//! `contents` is the last field, so that a longer conversation starts with the bytes of the
+//! shorter one and hits the cache. Does not read streams.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,9 @@ use crate::{
 };
 
 const SPOKEN: Protocol = Protocol::Gemini;
-/// The provider that is spoken to with an access token, and not with a key.
+/// The provider that takes an access token instead of a key.
 const VERTEX: &str = "vertex";
-/// The version in the path of the API with a key.
+/// Version in the path of the API with a key.
 const VERSION: &str = "v1beta";
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ struct Content<'a> {
     parts: Vec<Part<'a>>,
 }
 
-/// A part holds one of the first four.
+/// A part with exactly one of the first four fields.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Part<'a> {
@@ -73,7 +73,7 @@ pub(super) struct FunctionCall<'a> {
     args: Arguments<'a>,
 }
 
-/// Arguments in the document's bytes, or the empty object.
+/// Arguments as written in the document, or the empty object.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Arguments<'a> {
@@ -113,7 +113,7 @@ struct Tools<'a> {
 struct FunctionDeclaration<'a> {
     name: &'a str,
     description: &'a str,
-    /// JSON Schema as it is, which `parameters` takes only a part of.
+    /// The complete JSON Schema; `parameters` supports only a part of it.
     parameters_json_schema: &'a Value,
 }
 
@@ -139,7 +139,7 @@ struct GenerationConfig {
     thinking_config: Option<ThinkingConfig>,
 }
 
-/// Spells `prompt` for Gemini.
+/// Encodes `prompt` for Gemini.
 ///
 /// # Errors
 ///
@@ -161,8 +161,8 @@ pub(crate) fn encode(
     Ok(HttpRequest { url, headers, body })
 }
 
-/// Where a model's stream is. On Vertex AI the base URL already names project,
-/// location and publisher.
+/// Returns the URL of a model's stream. On Vertex AI, the base URL already contains
+/// project, location, and publisher.
 fn url(endpoint: &Endpoint, model: &str) -> Result<String, Problem> {
     let base = endpoint.base()?;
     let version = match endpoint.provider == VERTEX || base.ends_with(VERSION) {
@@ -176,7 +176,7 @@ fn url(endpoint: &Endpoint, model: &str) -> Result<String, Problem> {
     ))
 }
 
-/// A name as a part of a path.
+/// Percent-encodes a name for a path.
 fn in_path(name: &str) -> String {
     let spell = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'@' => {
@@ -210,7 +210,7 @@ fn body<'a>(prompt: &'a Prompt, signer: &str, parameters: &Parameters) -> Body<'
             function_calling_config: FunctionCallingConfig { mode: "AUTO" },
         }),
         generation_config: (config != GenerationConfig::default()).then_some(config),
-        // Only thinking of another provider leaves a message empty.
+        // Only another provider's thinking leaves a message empty.
         contents: contents.filter(|it| !it.parts.is_empty()).collect(),
     }
 }

@@ -1,9 +1,8 @@
 //! Gemini's `streamGenerateContent`, with a key or on Vertex AI.
 //!
-//! Knows nothing of other providers. A thought signature belongs to one part of an
-//! answer. In a document it stands right before that part, in the tag of a thinking
-//! block; one that has no part behind it is a part of its own, without text; and an
-//! empty one says that the part behind it has none.
+//! A thought signature belongs to one part of an answer. In the document it precedes that
+//! part, in the tag of a thinking block. A signature that precedes no part is sent as a
+//! separate part without text. An empty signature means that the part after it has none.
 
 mod decode;
 mod encode;

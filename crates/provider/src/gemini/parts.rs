@@ -41,6 +41,7 @@ pub(super) fn model_parts<'a>(
     match take(&mut next) {
         Some(last) if ends_as_older_files(message) => sign_first_call(&mut parts, last),
         last => parts.extend(last.map(signature_alone)),
+        // Models with levels check signatures.
     }
     if about.thinking == Some(ThinkingKind::Levels) {
         sign_first_call(&mut parts, NO_SIGNATURE);
@@ -54,8 +55,8 @@ fn signature_alone(signature: &str) -> Part<'_> {
     part
 }
 
-/// Returns true if the thinking follows the calls, as in chats written by other programs;
-/// its signature then belongs to the first call.
+/// Returns true if thinking follows the calls, as other programs write it. Its signature
+/// then belongs to the first call.
 fn ends_as_older_files(message: &PromptMessage) -> bool {
     matches!(message.parts.last(), Some(PromptPart::Thinking { text, .. }) if !text.is_empty())
 }

@@ -1,6 +1,4 @@
-//! How much to think, in Gemini's words: tokens or a level, by the model.
-//!
-//! What a model takes is told by the catalogue.
+//! Encodes how much to think: a token budget or a level, depending on the model.
 
 use serde::Serialize;
 
@@ -18,7 +16,7 @@ pub(super) struct ThinkingConfig {
     thinking_level: Option<String>,
 }
 
-/// The configuration; `None` leaves everything to the provider.
+/// Returns the configuration; `None` leaves it to the provider.
 pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
     let wanted = parameters.thinking?;
     let about = &parameters.about;
@@ -27,6 +25,7 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
     match about.thinking {
         Some(ThinkingKind::None) => None,
         Some(ThinkingKind::Levels) => {
+            // A model with levels can't turn thinking off, so use its lowest level.
             let least = about.levels.first().map(String::as_str);
             let word = wanted.level().map_or(least, |level| about.level(level));
             Some(ThinkingConfig {

@@ -1,14 +1,13 @@
-//! Calls of a Responses stream from their first event to their last.
+//! Assembles the calls of a Responses stream.
 //!
-//! Servers disagree on how an event names its item: OpenAI by `output_index` and
-//! `item_id`, llama.cpp by an `item_id` that is the call's id alone, others not at
-//! all. Knows only calls.
+//! Servers disagree on how an event names its item: OpenAI sends `output_index` and
+//! `item_id`, llama.cpp only an `item_id` that is the call's ID, and others nothing.
 
 use serde_json_borrow::Value;
 
 use crate::ToolUse;
 
-/// The calls that have begun and are not done, in the order in which they began.
+/// The calls that have begun but are not done, in the order in which they began.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     begun: Vec<Begun>,
@@ -22,7 +21,7 @@ struct Begun {
 }
 
 impl Calls {
-    /// Begins the call of an `output_item.added` event.
+    /// Starts the call of an `output_item.added` event.
     pub(crate) fn begin(&mut self, event: &Value<'_>) -> &ToolUse {
         let item = event.get("item");
         self.begun.push(Begun {
@@ -37,7 +36,7 @@ impl Calls {
         &self.begun[self.begun.len() - 1].call
     }
 
-    /// Adds a piece of arguments to the call that an event names.
+    /// Appends arguments to the call of an event. Without a match, that is the last one.
     pub(crate) fn extend(&mut self, event: &Value<'_>, more: &str) {
         let at = self.place(event, event.get("item_id").as_str());
         if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
@@ -45,7 +44,7 @@ impl Calls {
         }
     }
 
-    /// Sets the whole arguments of the call that an event names.
+    /// Sets the complete arguments of the call of an event.
     pub(crate) fn complete(&mut self, event: &Value<'_>, arguments: &str) {
         let at = self.place(event, event.get("item_id").as_str());
         if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
@@ -53,7 +52,7 @@ impl Calls {
         }
     }
 
-    /// The call of an `output_item.done` event, and whether it had begun before.
+    /// Returns the call of an `output_item.done` event, and whether it had begun before.
     pub(crate) fn end(&mut self, event: &Value<'_>) -> (ToolUse, bool) {
         let item = event.get("item");
         let at = self
@@ -66,6 +65,7 @@ impl Calls {
             name: String::new(),
             input: String::new(),
         });
+        // The final item is authoritative, but some servers omit fields of it.
         for (field, said) in [
             (&mut call.id, item.get("call_id")),
             (&mut call.name, item.get("name")),

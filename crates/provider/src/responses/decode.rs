@@ -21,9 +21,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
     calls: Calls,
-    /// The last call, when its item is done without whole arguments: it may have none.
-    /// An item is also done when the token limit cuts it, which only the end of the answer
-    /// tells for certain.
+    /// The last call, if its item is done without complete arguments. It may have none, or
+    /// the token limit may have cut it; only the end of the answer tells which.
     held: Option<ToolUse>,
     thinking: Thinking,
     /// Text arrived in deltas, so an item's full text is a repetition.
@@ -43,9 +42,9 @@ struct Thinking {
     open: bool,
     /// Thinking arrived in deltas, so an item's full text is a repetition.
     streamed: bool,
-    /// Which kind of text is shown, when a server sends both.
+    /// Kind of the text that is shown if a server sends both.
     kind: String,
-    /// The paragraph that came last.
+    /// Index of the last paragraph.
     part: Option<u64>,
 }
 
@@ -188,7 +187,7 @@ impl StreamReader {
             let name = call.name.clone();
             events.push(StreamEvent::ToolUseStart { name });
         }
-        // A call that the token limit cut is done too, in this state.
+        // A call that the token limit cut is also done, but has this status.
         if json.get("item").get("status").as_str() != Some("incomplete") {
             let is_whole = whole_object(&call.input).is_some();
             self.held = Some(call);

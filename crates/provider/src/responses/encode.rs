@@ -1,7 +1,6 @@
-//! A prompt as the body of `POST /responses`.
+//! Encodes a prompt as the body of `POST /responses`.
 //!
-//! Knows no stream. What a conversation says is in `input`; here is what goes
-//! with it.
+//! The conversation itself is encoded by `input`. Does not read streams.
 
 use chat::{Problem, prompt::Prompt, tool::ToolDefinition};
 use serde::Serialize;
@@ -18,16 +17,17 @@ use crate::{
     ids::WireIds,
 };
 
-/// The least that the API accepts as a limit.
+/// Minimum token limit that the API accepts.
 const MIN_OUTPUT_TOKENS: u32 = 16;
-/// The effort that is no reasoning.
+/// The effort that turns reasoning off.
 const NO_EFFORT: &str = "none";
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     stream: bool,
-    /// Nothing is kept with the provider: the file is the conversation.
+    /// Always false: nothing is stored with the provider, because the file is the
+    /// conversation.
     store: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     include: Vec<&'static str>,
@@ -73,9 +73,9 @@ struct Cache<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CacheOptions {
-    /// At least this long.
+    /// Minimum duration.
     Ttl(&'static str),
-    /// Only what is marked, and nothing is.
+    /// With "explicit", only marked parts are cached, and none is marked.
     Mode(&'static str),
 }
 
@@ -85,11 +85,11 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    /// Always sent: this API takes a missing one for true.
+    /// Always sent: this API defaults to true.
     strict: bool,
 }
 
-/// Spells `prompt` for the Responses API.
+/// Encodes `prompt` for the Responses API.
 ///
 /// # Errors
 ///
@@ -128,12 +128,12 @@ pub(crate) fn encode(
     Ok(HttpRequest { url, headers, body })
 }
 
-/// Whether the model reasons, as far as is known.
+/// Returns whether the model reasons; `None` if unknown.
 fn reasons(parameters: &Parameters) -> Option<bool> {
     Some(parameters.about.thinking? != ThinkingKind::None)
 }
 
-/// Models that reason reject a temperature.
+/// Returns the temperature unless the model reasons: such models reject it.
 fn temperature(parameters: &Parameters, effort: Option<&str>) -> Option<f64> {
     let reasons = match effort {
         Some(effort) => effort != NO_EFFORT,
@@ -142,7 +142,7 @@ fn temperature(parameters: &Parameters, effort: Option<&str>) -> Option<f64> {
     parameters.finite_temperature().filter(|_| !reasons)
 }
 
-/// What comes back only when it is asked for; other models refuse to be asked.
+/// Returns the additional fields to request. Models without reasoning reject this one.
 fn include(parameters: &Parameters, effort: Option<&str>) -> Vec<&'static str> {
     let thinks = effort.is_some_and(|effort| effort != NO_EFFORT);
     if reasons(parameters).unwrap_or(thinks) {
@@ -166,14 +166,14 @@ fn reasoning(parameters: &Parameters) -> Option<Reasoning<'_>> {
     (effort.is_some() || summary.is_some()).then_some(Reasoning { effort, summary })
 }
 
-/// The model's word for how much it is to think; `None` leaves it alone.
+/// Returns the effort in the model's terms; `None` leaves it to the model.
 fn effort(parameters: &Parameters) -> Option<&str> {
     if reasons(parameters) == Some(false) {
         return None;
     }
     let about = &parameters.about;
     match parameters.thinking?.level() {
-        // A model that cannot do without thinks as little as it can.
+        // This model can't turn thinking off, so use its lowest effort.
         None => about.levels.first().map(String::as_str),
         Some(level) => about.level(level).or(Some(match level {
             Level::Minimal | Level::Low => "low",

@@ -1,7 +1,7 @@
-//! A conversation as the input items of a Responses request.
+//! Encodes a conversation as the input items of a Responses request.
 //!
-//! One message of a prompt is several items: texts, reasoning, calls and results
-//! each stand alone, in the order in which they came.
+//! One message of a prompt becomes several items: texts, reasoning, calls, and results, in
+//! their order.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ const SPOKEN: Protocol = Protocol::Responses;
 pub(super) enum Item<'a> {
     /// The user's text and files.
     User(User<'a>),
-    /// Text of the model's.
+    /// The model's text.
     Message(OutputMessage<'a>),
     /// Reasoning as the model sent it.
     Reasoning(Map<String, Value>),
@@ -37,12 +37,12 @@ pub(super) struct User<'a> {
     content: Vec<Piece<'a>>,
 }
 
-/// A message of the model's in the form in which it sent it. OpenAI itself takes a
-/// shorter one; llama.cpp's server does not.
+/// The model's text in the form in which it was sent. OpenAI also accepts a shorter form,
+/// but llama.cpp does not.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "message")]
 pub(super) struct OutputMessage<'a> {
-    /// One of our own, by its place: nobody kept the message.
+    /// Our own ID, by position: the provider's is not stored.
     id: String,
     role: &'static str,
     status: &'static str,
@@ -89,8 +89,8 @@ pub(super) enum Piece<'a> {
     },
 }
 
-/// The items of `prompt` for the provider of this name, with the phases of the
-/// model's texts if the model has such.
+/// Returns the items of `prompt` for the provider with this name, with the phases of the
+/// model's texts if the model has them.
 pub(super) fn items<'a>(
     prompt: &'a Prompt,
     ids: &'a WireIds<'a>,
@@ -127,7 +127,7 @@ fn output<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Item<'a>> {
     };
     Some(Item::Call(Call::FunctionCallOutput {
         call_id: ids.get(tool_use_id),
-        // The protocol has no mark for a failed call.
+        // The protocol has no field for a failed call.
         output: match is_error {
             true => Cow::Owned(format!("Error: {content}")),
             false => Cow::Borrowed(content),
@@ -188,8 +188,8 @@ fn assistant<'a>(
             Part::ToolUse { id, name, input } => {
                 items.push(function_call(ids.get(id), name, input))
             }
-            // Reasoning that nothing follows, as of an answer that was cut off, is
-            // refused by the API.
+            // The API rejects reasoning that nothing follows, as in an answer that was cut
+            // off.
             Part::Thinking { signature, .. } if last_said.is_some_and(|last| at < last) => {
                 items.extend(returned(signature.as_ref(), provider).map(Item::Reasoning));
             }
@@ -219,7 +219,7 @@ fn output_message<'a>(text: &'a str, index: usize, phase: Option<&'static str>) 
     })
 }
 
-/// Reasoning goes back only to who made it.
+/// Returns the reasoning item for the provider that made it.
 fn returned(signature: Option<&Signature>, provider: &str) -> Option<Map<String, Value>> {
     let own = signature.filter(|signature| signature.provider == provider)?;
     reasoning::item(&own.value)

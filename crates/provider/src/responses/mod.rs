@@ -1,8 +1,7 @@
-//! OpenAI's Responses API, as llama.cpp and others serve it too.
+//! OpenAI's Responses API, also served by llama.cpp and others.
 //!
-//! Every turn is sent whole and nothing is stored with the provider: reasoning
-//! goes back in the encrypted form in which it came. Knows nothing of Chat
-//! Completions.
+//! Every turn is sent whole and nothing is stored with the provider: reasoning is sent back
+//! in its encrypted form.
 
 mod calls;
 mod decode;

@@ -1,8 +1,8 @@
-//! What OpenAI's models differ in on the wire, beyond what the catalogue tells.
+//! Differences between OpenAI's models on the wire, beyond the catalogue.
 //!
-//! By the beginning of a name. A model that no row names gets none of it.
+//! By prefix of the name. Unlisted models get none of these features.
 
-/// How a model is asked to keep a prompt for long.
+/// How to request long caching of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LongCache {
     /// `prompt_cache_options`, which can also turn the cache off.
@@ -11,11 +11,11 @@ pub(super) enum LongCache {
     Retention,
 }
 
-/// A row for the models whose names begin so; the first that fits counts.
+/// Features of the models with this prefix; the first match counts.
 struct Row {
     prefix: &'static str,
     long_cache: Option<LongCache>,
-    /// Whether its answers carry the phase they belong to, and want it again.
+    /// Whether its answers contain phases that must be sent back.
     has_phases: bool,
 }
 
@@ -38,12 +38,12 @@ const fn row(prefix: &'static str, long_cache: Option<LongCache>, has_phases: bo
     }
 }
 
-/// How `model` is asked to keep a prompt for long; `None` when it cannot be.
+/// Returns how to request long caching for `model`; `None` if it is not supported.
 pub(super) fn long_cache(model: &str) -> Option<LongCache> {
     of(model)?.long_cache
 }
 
-/// Whether `model` wants to know which of its texts came before calls.
+/// Returns true if `model` needs to know which of its texts preceded calls.
 pub(super) fn has_phases(model: &str) -> bool {
     of(model).is_some_and(|row| row.has_phases)
 }

@@ -1,31 +1,31 @@
-//! A reasoning item as a signature in the document, and back.
+//! Converts a reasoning item to a signature in the document and back.
 //!
-//! The signature is the item itself in base64: only as a whole, with its id and
-//! its encrypted content, is it taken back. One without encrypted content is not
-//! signed, because without storage the provider would not know it again.
+//! The signature is the item as JSON in base64: the API accepts it back only as a whole,
+//! with its ID and encrypted content. An item without encrypted content gets no signature,
+//! because the provider stores nothing and would not recognize it.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
 use crate::surrogates;
 
-/// What of an item goes back, in the order in which it is sent.
+/// Fields that are sent back, in this order.
 const FIELDS: [&str; 5] = ["type", "id", "summary", "content", "encrypted_content"];
 
-/// The signature of an item as the stream showed it.
+/// Returns the signature of an item from a stream.
 pub(crate) fn signature(item: &Value) -> Option<String> {
     let item = returnable(item)?;
     let json = Value::Object(item).to_string();
     Some(STANDARD.encode(surrogates::mend(&json).as_bytes()))
 }
 
-/// The item of a signature.
+/// Returns the item of a signature.
 pub(crate) fn item(signature: &str) -> Option<Map<String, Value>> {
     let json = STANDARD.decode(signature.trim()).ok()?;
     returnable(&serde_json::from_slice(&json).ok()?)
 }
 
-/// What the model shows of its thinking in an item that came without deltas.
+/// Returns the visible thinking of an item that came without deltas.
 pub(crate) fn text(item: &Value) -> String {
     let parts = |name: &str| item[name].as_array().cloned().unwrap_or_default();
     let shown = |parts: Vec<Value>| -> Vec<String> {
@@ -70,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_item_comes_back_as_it_was_but_for_what_only_a_stream_has() {
+    fn an_item_is_restored_except_for_its_stream_fields() {
         let shown = json!({
             "id": "rs_1", "type": "reasoning", "status": "completed", "content": [],
             "encrypted_content": "gAAA=", "summary": [{"type": "summary_text", "text": "Hm."}],
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_back_is_no_item() {
+    fn unreturnable_items_have_no_signature() {
         assert_eq!(signature(&json!({"type": "reasoning", "id": "rs_1"})), None);
         assert_eq!(item("EqQB"), None);
         assert_eq!(item("ä"), None);

@@ -52,7 +52,8 @@ fn http_date(text: &str) -> Option<u64> {
     Some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
-/// Years start in March here, so that the leap day is the last day of a year.
+/// Returns the days since 1970. Years start in March here, so that the leap day is the last
+/// day of a year.
 fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     const MARCH_0_TO_1970: u64 = 719_468;
     let (year, month) = if month > 2 {
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_as_far_away_as_the_clock_says() {
+    fn a_date_is_relative_to_the_clock() {
         check("Wed, 21 Oct 2015 07:28:00 GMT", Some(0));
         check("Wed, 21 Oct 2015 07:29:30 GMT", Some(90_000));
         check("Mon, 29 Feb 2016 07:28:00 GMT", Some(131 * 86_400_000));
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_own_clock_is_asked_first() {
+    fn the_servers_own_clock_takes_precedence() {
         let date = "Wed, 21 Oct 2015 07:28:00 GMT";
         let then = "Wed, 21 Oct 2015 07:28:05 GMT";
         assert_eq!(
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_asks_for_nothing() {
+    fn invalid_values_are_ignored() {
         for value in [
             "",
             "soon",
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn no_wait_is_too_long_to_count() {
+    fn a_delay_is_limited_to_a_year() {
         check("1e300", Some(LONGEST * 1000));
     }
 }

@@ -1,6 +1,4 @@
-//! One call as a model writes it in JSON, and what is made of its arguments.
-//!
-//! Where the text stood in the answer is not known here.
+//! Parses calls that a model writes in JSON.
 
 use chat::tool::{MALFORMED_CALL, ToolDefinition};
 use serde::Deserialize;
@@ -8,7 +6,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{ToolUse, surrogates};
 
-/// What a model writes between the tags. Models were taught different names.
+/// A call as written between the tags. Models were trained with different field names.
 #[derive(Deserialize)]
 struct Written<'a> {
     name: String,
@@ -16,17 +14,17 @@ struct Written<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Whether a text is a JSON object, or may become one.
+/// Whether a text is a complete JSON object.
 pub(super) enum Extent {
-    /// It is one.
+    /// Complete.
     Whole,
-    /// It may become one.
+    /// Possibly incomplete.
     Open,
-    /// It never will.
+    /// Invalid, whatever follows.
     Broken,
 }
 
-/// How far a call's JSON has come.
+/// Returns whether a call's JSON is complete.
 pub(super) fn extent(body: &str) -> Extent {
     match serde_json::from_str::<&RawValue>(unfenced(body)) {
         Ok(_) => Extent::Whole,
@@ -35,8 +33,8 @@ pub(super) fn extent(body: &str) -> Extent {
     }
 }
 
-/// The calls in a JSON body: one, or a list of them. `text` is all that was written,
-/// for a call that cannot be read.
+/// Returns the calls in a JSON body: one or a list. `text` is the whole text of an
+/// unreadable call.
 pub(super) fn in_json(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
     let body = &surrogates::without(unfenced(body));
     let written = match body.starts_with('[') {
@@ -56,7 +54,7 @@ pub(super) fn in_json(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<T
     read.unwrap_or_else(|why| vec![malformed(&why, text)])
 }
 
-/// A call that stands for what could not be read: it ends in an error that says why.
+/// Returns the replacement for an unreadable call, which ends in an error with the reason.
 pub(super) fn malformed(why: &str, text: &str) -> ToolUse {
     ToolUse {
         id: String::new(),
@@ -65,20 +63,20 @@ pub(super) fn malformed(why: &str, text: &str) -> ToolUse {
     }
 }
 
-/// The arguments in the model's bytes, unless something has to be added.
+/// Returns the arguments as written, unless something must be added.
 fn arguments(
     raw: Option<&RawValue>,
     name: &str,
     tools: &[ToolDefinition],
 ) -> Result<String, String> {
     let raw = raw.map_or("{}", RawValue::get);
-    // Some write the object as text, as the APIs of others have it.
+    // Some models write the object as a string, as in other APIs.
     let text = match serde_json::from_str::<String>(raw) {
         Ok(inner) => inner,
         Err(_) => raw.to_owned(),
     };
     let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(&text) else {
-        return Err("its arguments are no JSON object".to_owned());
+        return Err("its arguments are not a JSON object".to_owned());
     };
     Ok(match add_absent(&mut object, name, tools) {
         true => Value::Object(object).to_string(),
@@ -86,8 +84,8 @@ fn arguments(
     })
 }
 
-/// Adds `null` for what a tool wants and may be `null`: nobody writes that who was
-/// not made to. Whether anything was added.
+/// Adds `null` for absent required arguments that may be `null`: models omit them unless
+/// the API forces them. Returns true if it added any.
 pub(super) fn add_absent(
     object: &mut Map<String, Value>,
     name: &str,
@@ -111,7 +109,7 @@ pub(super) fn add_absent(
     any
 }
 
-/// A body without the code fence that some models put around it.
+/// Removes the code fence that some models write around a body.
 fn unfenced(body: &str) -> &str {
     let body = body.trim();
     let inner = body

@@ -1,12 +1,11 @@
-//! Tools for models that cannot call any: described in the system prompt, their calls
-//! read from the answer's text.
+//! Tools for models without tool calling: described in the system prompt, with calls parsed
+//! from the answer's text.
 //!
-//! A call is text in one of two forms, and in no other: a line `<tool_call>`, a JSON
-//! object with `name` and `arguments`, and `</tool_call>`; or a fence ```` ```xml ````
-//! around `<tools><tool name="…">`. Both stand at column 0 and in no other fence, so a
-//! model can show either without making a call. Only the answer that is being streamed
-//! is read: what stands in a document, a result or the user's words becomes no call.
-//! Knows neither approval nor what a call does.
+//! A call has one of two forms: a line `<tool_call>`, a JSON object with `name` and
+//! `arguments`, and `</tool_call>`; or a fence ```` ```xml ```` around `<tools><tool
+//! name="…">`. Both start at column 0 and outside other fences, so a model can quote either
+//! without making a call. Only the streamed answer is parsed: text in a document, a result,
+//! or a user's message never becomes a call.
 
 mod call;
 mod prompt;

@@ -1,6 +1,6 @@
-//! A prompt in which tools, calls and results are words.
+//! Converts a prompt to one whose tools, calls, and results are text.
 //!
-//! The same prompt gives the same words, so that its prefix stays as it was.
+//! The same prompt gives the same text, so that prefixes can be cached.
 
 use chat::{
     prompt::{Part, Prompt, PromptMessage},
@@ -26,7 +26,7 @@ your answer: the results come with the next message, in <tool_response>. Write n
 The tools, a line each:
 ";
 
-/// `prompt` for a model that cannot call tools.
+/// Converts `prompt` for a model without tool calling.
 pub(crate) fn in_words(prompt: &Prompt) -> Prompt {
     let described = (!prompt.tools.is_empty()).then(|| describe(&prompt.tools));
     let system: Vec<String> = prompt.system.iter().cloned().chain(described).collect();
@@ -64,7 +64,7 @@ fn part(part: &Part) -> Part {
         } => {
             let key = if *is_error { "error" } else { "output" };
             let result = json!({"name": name, "id": tool_use_id.as_str(), key: content});
-            // What a tool said cannot end its own block, nor begin another.
+            // A tool's output must not close its block or open another.
             let result = result.to_string().replace('<', "\\u003c");
             Part::Text(format!("<tool_response>\n{result}\n</tool_response>"))
         }
@@ -72,7 +72,7 @@ fn part(part: &Part) -> Part {
     }
 }
 
-/// A call as the model wrote it, or as it should have.
+/// Returns a call as the model wrote it, or in the expected form.
 fn call(name: &str, input: &str) -> String {
     if name == MALFORMED_CALL {
         let read: Value = serde_json::from_str(input).unwrap_or_default();

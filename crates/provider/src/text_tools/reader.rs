@@ -12,23 +12,23 @@ use crate::{StopReason, StreamEvent, ToolUse, arguments::MAX_HELD_BYTES};
 /// The start of a block of XML.
 const XML_FENCE: &str = "```xml";
 
-/// Reads the calls of one answer out of its text, for a model that was sent a prompt
-/// with [`Parameters::text_tools`](crate::Parameters::text_tools).
+/// Parses the calls in the text of an answer whose prompt was sent with
+/// [`Parameters::text_tools`](crate::Parameters::text_tools).
 #[derive(Debug)]
 pub struct TextCalls {
     tools: Vec<ToolDefinition>,
     state: ScanState,
     /// Held text: the start of a line or of a call.
     held: String,
-    /// Up to where `held` was searched for the end of its call.
+    /// Offset up to which `held` was searched for the end of its call.
     searched: usize,
-    /// How many calls there were.
+    /// Number of calls so far.
     count: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanState {
-    /// At the start of a line, outside of any fence.
+    /// At the start of a line, outside any fence.
     Start,
     /// In a line that is not a call, outside any fence.
     Line,
@@ -36,14 +36,14 @@ enum ScanState {
     Fence(char, usize),
     /// In a line of such a fence that does not close it.
     FencedLine(char, usize),
-    /// In a call of JSON.
+    /// In a JSON call.
     Call,
-    /// In a fence that is one of XML; whether it holds calls is not yet known.
+    /// In an XML fence that may contain calls.
     Xml,
 }
 
 impl TextCalls {
-    /// For an answer of a model that was told of `tools`.
+    /// Creates a parser for the answer of a model that was offered `tools`.
     pub fn new(tools: Vec<ToolDefinition>) -> Self {
         Self {
             tools,
@@ -54,8 +54,8 @@ impl TextCalls {
         }
     }
 
-    /// Returns the events with calls in place of their text. Text that may become a call is
-    /// held.
+    /// Returns the events, with calls in place of their text. Text that may become a call
+    /// is held.
     pub fn read(&mut self, received: Vec<StreamEvent>) -> Vec<StreamEvent> {
         let mut events = Vec::with_capacity(received.len());
         for event in received {
@@ -88,7 +88,7 @@ impl TextCalls {
             // Usage may come between two deltas of one line.
             StreamEvent::Usage(_) => events.push(event),
             other => {
-                // A thought between two pieces of text ends the first.
+                // Thinking between two texts ends the first one.
                 self.release(events);
                 self.state = ScanState::Start;
                 events.push(other);
@@ -133,6 +133,7 @@ impl TextCalls {
                 });
                 self.pass(end, next, events)
             }
+            // Too short to tell, so wait for more of the line.
             None if may_fence || OPEN.starts_with(self.held.as_str()) => false,
             _ => {
                 self.state = ScanState::Line;
@@ -179,7 +180,7 @@ impl TextCalls {
         }
         for (at, _) in self.held[from..].match_indices(CLOSE) {
             let body = &self.held[OPEN.len()..from + at];
-            // The tag can stand in an argument, too.
+            // An argument may contain the tag too.
             if matches!(extent(body), Extent::Open) && !body.trim().is_empty() {
                 continue;
             }
@@ -215,7 +216,7 @@ impl TextCalls {
         self.give_up_if_large(events)
     }
 
-    /// Gives calls out in the place of the first `length` bytes that are held.
+    /// Replaces the first `length` held bytes with calls.
     fn made(&mut self, calls: Vec<ToolUse>, length: usize, events: &mut Vec<StreamEvent>) -> bool {
         for mut call in calls {
             self.count += 1;
@@ -237,7 +238,7 @@ impl TextCalls {
         false
     }
 
-    /// Lets the first `length` bytes that are held pass as text.
+    /// Returns the first `length` held bytes as text.
     fn pass(&mut self, length: usize, next: ScanState, events: &mut Vec<StreamEvent>) -> bool {
         let text: String = self.held.drain(..length).collect();
         if !text.is_empty() {
@@ -247,13 +248,13 @@ impl TextCalls {
         !self.held.is_empty()
     }
 
-    /// Passes all held text on.
+    /// Returns all held text.
     fn release(&mut self, events: &mut Vec<StreamEvent>) {
         self.pass(self.held.len(), self.state, events);
     }
 
-    /// The answer is over. In a whole one, the end takes the place of the tag or the
-    /// fence that many models leave out.
+    /// Ends the answer. A complete one may lack the closing tag or fence, which many models
+    /// omit.
     fn end(&mut self, whole: bool, events: &mut Vec<StreamEvent>) {
         let calls = match self.state {
             ScanState::Call if whole => {
@@ -279,7 +280,7 @@ impl TextCalls {
     }
 }
 
-/// A line that opens a fence: its mark, its length, and what stands behind it.
+/// Parses a line that opens a fence: its mark, its length, and the text after it.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let mark = line
         .chars()

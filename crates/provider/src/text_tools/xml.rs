@@ -1,7 +1,7 @@
-//! The calls of a block of XML: `<tools><tool name="…">` with an element for each
+//! Parses the calls of an XML block: `<tools><tool name="…">` with one element per
 //! argument.
 //!
-//! Everything in XML is text; what it stands for is told by the tool's schema.
+//! All values in XML are text; the tool's schema determines their types.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 use super::call::{add_absent, malformed};
 use crate::ToolUse;
 
-/// Most elements inside each other; no arguments are that deep.
+/// Maximum nesting of elements, more than any arguments need.
 const MAX_DEPTH: usize = 64;
 
-/// An element: its attribute `name`, its text, and the elements in it.
+/// An element: its attribute `name`, its text, and its children.
 #[derive(Debug, Default)]
 struct Element {
     tag: String,
@@ -28,16 +28,16 @@ struct Element {
     children: Vec<Element>,
 }
 
-/// The calls of a block. `text` is all that was written, for one that cannot be read.
+/// Returns the calls of a block. `text` is the whole text of an unreadable call.
 pub(super) fn calls(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
     let read = read(body).and_then(|root| {
         let found = match root.tag.as_str() {
             "tool" => vec![root],
             "tools" => root.children,
-            other => return Err(format!("it begins with <{other}> and not with <tools>")),
+            other => return Err(format!("it begins with <{other}> instead of <tools>")),
         };
         if found.is_empty() {
-            return Err("there is no <tool> in it".to_owned());
+            return Err("it contains no <tool>".to_owned());
         }
         let calls = found.into_iter().map(|tool| call(tool, tools));
         calls.collect::<Result<Vec<_>, String>>()
@@ -53,7 +53,7 @@ fn call(tool: Element, tools: &[ToolDefinition]) -> Result<ToolUse, String> {
     let definition = tools.iter().find(|tool| tool.name == name);
     let schema = definition.map_or(&Value::Null, |tool| &tool.input_schema);
     let mut children = tool.children;
-    // The form that documents this protocol wraps the arguments in `<action>`.
+    // The documented form of this protocol wraps the arguments in `<action>`.
     if children.len() == 1
         && children[0].tag == "action"
         && schema["properties"]["action"].is_null()
@@ -75,7 +75,7 @@ fn object(children: Vec<Element>, schema: &Value) -> Map<String, Value> {
         let schema = &schema["properties"][&child.tag];
         let is_list = is(schema, "array") && !child.children.is_empty();
         let key = child.tag.clone();
-        // An element that stands twice is a list of its own, unless it holds one.
+        // An element that occurs twice is a list, unless its content is one.
         match object.get_mut(&key) {
             Some(Value::Array(list)) if !is_list => list.push(value(child, item_of(schema))),
             Some(first) => {
@@ -93,7 +93,7 @@ fn object(children: Vec<Element>, schema: &Value) -> Map<String, Value> {
     object
 }
 
-/// The schema of a list's items, or the schema itself when it is of no list.
+/// Returns the schema of a list's items; any other schema itself.
 fn item_of(schema: &Value) -> &Value {
     match schema.get("items") {
         Some(items) if is(schema, "array") => items,
@@ -124,7 +124,7 @@ fn value(element: Element, schema: &Value) -> Value {
     if is(schema, "object") && word.is_empty() {
         return Value::Object(Map::new());
     }
-    // The line ends that set a text apart from its tags are no part of it.
+    // Line breaks between tags and text are not part of the text.
     let inner = match text.strip_prefix('\n') {
         Some(inner) => {
             let ended = inner.trim_end_matches([' ', '\t']);
@@ -135,7 +135,7 @@ fn value(element: Element, schema: &Value) -> Value {
     Value::String(inner.to_owned())
 }
 
-/// Whether a schema takes this type.
+/// Returns true if a schema allows this type.
 fn is(schema: &Value, kind: &str) -> bool {
     match &schema["type"] {
         Value::String(only) => only == kind,
@@ -144,7 +144,7 @@ fn is(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// Reads one element and what is in it.
+/// Parses one element and its content.
 fn read(body: &str) -> Result<Element, String> {
     let mut reader = Reader::from_str(body.trim());
     let mut open: Vec<Element> = Vec::new();
@@ -160,7 +160,7 @@ fn read(body: &str) -> Result<Element, String> {
             }
             Event::Empty(start) => Some(begun(&start)?),
             Event::End(_) => open.pop(),
-            Event::Eof => return Err("it ends before its first element does".to_owned()),
+            Event::Eof => return Err("its first element is not closed".to_owned()),
             other => {
                 let text = text(&other)?;
                 if let Some(element) = open.last_mut() {

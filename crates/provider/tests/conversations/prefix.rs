@@ -1,5 +1,5 @@
-//! A request begins with the bytes of the request before it, whatever was said, so
-//! that every provider's cache hits.
+//! A request starts with the bytes of the previous request, so that every provider's cache
+//! hits.
 
 use chat::prompt::{Part, Prompt, PromptMessage, PromptRole, Signature};
 use chat::tool::{ToolDefinition, ToolUseId};
@@ -21,7 +21,7 @@ fn words() -> impl Strategy<Value = String> {
 }
 
 fn thinking() -> impl Strategy<Value = Part> {
-    // The last is a reasoning item of OpenAI's in base64.
+    // The last one is an OpenAI reasoning item in base64.
     let item =
         "eyJ0eXBlIjoicmVhc29uaW5nIiwiaWQiOiJyIiwic3VtbWFyeSI6W10sImVuY3J5cHRlZF9jb250ZW50IjoieCJ9";
     let value = prop::sample::select(vec!["", "c2ln", item]);
@@ -38,7 +38,7 @@ fn thinking() -> impl Strategy<Value = Part> {
     )
 }
 
-/// What a model says, with calls whose ids are made unique by `turn`.
+/// A model's answer, with call IDs that `turn` makes unique.
 fn said() -> impl Strategy<Value = Vec<(Part, bool)>> {
     let call = (
         prop::sample::select(vec!["urn:x", "c.d", "toolu_1"]),
@@ -53,7 +53,7 @@ fn said() -> impl Strategy<Value = Vec<(Part, bool)>> {
     prop::collection::vec((part, any::<bool>()), 1..5)
 }
 
-/// A turn: the model's answer, and what the user adds to the results of its calls.
+/// A turn: the model's answer, and the user's text next to the results of its calls.
 fn turns() -> impl Strategy<Value = Vec<(Vec<(Part, bool)>, String)>> {
     prop::collection::vec((said(), words()), 2..5)
 }
@@ -65,7 +65,7 @@ fn user(parts: Vec<Part>) -> PromptMessage {
     }
 }
 
-/// The prompt after each turn, from the question on.
+/// Returns the prompt after each turn, starting with the question.
 fn prompts(turns: Vec<(Vec<(Part, bool)>, String)>) -> Vec<Prompt> {
     let mut messages = vec![user(vec![Part::Text("Go.".to_owned())])];
     let mut prompts = vec![prompt(&messages)];
@@ -110,8 +110,8 @@ fn prompt(messages: &[PromptMessage]) -> Prompt {
     }
 }
 
-/// A body without the marks that move on from turn to turn, which a cache ignores,
-/// up to where the last message ends.
+/// Returns a body up to the end of the last message, without the marks that move from turn
+/// to turn, which a cache ignores.
 fn stable(prompt: &Prompt, provider: &str, protocol: Protocol) -> String {
     let body = body(prompt, provider, protocol);
     body.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
@@ -119,7 +119,7 @@ fn stable(prompt: &Prompt, provider: &str, protocol: Protocol) -> String {
 
 proptest! {
     #[test]
-    fn a_request_begins_with_the_bytes_of_the_one_before(turns in turns()) {
+    fn a_request_starts_with_the_bytes_of_the_previous_one(turns in turns()) {
         let prompts = prompts(turns);
         for (provider, protocol) in PROVIDERS {
             for pair in prompts.windows(2) {

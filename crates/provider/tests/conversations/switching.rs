@@ -1,4 +1,4 @@
-//! One file in which every provider has answered, and what each of them is sent.
+//! What each provider gets of a file in which every provider has answered.
 //!
 //! The answers are the recorded streams, written into the chat as the host does.
 
@@ -9,7 +9,7 @@ use provider::{Decoder, StreamEvent};
 
 use super::*;
 
-/// Provider, its stream, and what of its thinking only it may see again.
+/// Provider, its stream, and the part of its thinking that only it may get.
 const TURNS: [(&str, &str, &[&str]); 5] = [
     (
         "anthropic",
@@ -34,8 +34,8 @@ const TURNS: [(&str, &str, &[&str]); 5] = [
     ("openai_compatible", "chat_completions/ids_missing", &[]),
 ];
 
-/// The file after all of [`TURNS`]: a call of each is answered by hand, one of them
-/// with an error.
+/// Returns the file after all of [`TURNS`]. Each call is answered by hand, one of them with
+/// an error.
 fn file() -> String {
     let mut file = "@You:\nGo.\n".to_owned();
     for (provider, stream, _) in TURNS {
@@ -55,7 +55,7 @@ fn file() -> String {
     file
 }
 
-/// An answer as it stands in the file, and the ids of its calls.
+/// Returns an answer as written to the file, and the IDs of its calls.
 fn answer(provider: &str, protocol: Protocol, stream: &str) -> (String, Vec<String>) {
     let path = format!("{}/tests/streams/{stream}.sse", env!("CARGO_MANIFEST_DIR"));
     let mut decoder = Decoder::of(&endpoint(provider, protocol));
@@ -79,13 +79,13 @@ fn answer(provider: &str, protocol: Protocol, stream: &str) -> (String, Vec<Stri
     (writer.take(), ids)
 }
 
-/// Whether a body holds the secret, as it is or inside an item that was base64.
+/// Returns true if a body contains the secret, plain or in a base64 item.
 fn holds(body: &str, secret: &str) -> bool {
     body.contains(&format!("\"{secret}\"")) || body.contains(&format!("{secret}\\n"))
 }
 
 #[test]
-fn each_provider_is_sent_every_turn_and_only_its_own_thinking() {
+fn each_provider_gets_every_turn_and_only_its_own_thinking() {
     let file = file();
     let text = Text::from_bytes(file.as_str());
     let document = Document::parse(&text);

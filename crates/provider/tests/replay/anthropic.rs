@@ -1,9 +1,9 @@
-//! Anthropic's Messages: streams and their events.
+//! Streams of Anthropic's Messages API.
 
 use super::*;
 
 #[test]
-fn text_comes_in_pieces_with_its_cost() {
+fn text_arrives_in_pieces_with_usage() {
     check(
         ANTHROPIC,
         "text",
@@ -18,7 +18,7 @@ fn text_comes_in_pieces_with_its_cost() {
 }
 
 #[test]
-fn calls_come_in_order_and_with_their_arguments_as_sent() {
+fn calls_arrive_in_order_with_their_arguments_as_sent() {
     check(
         ANTHROPIC,
         "parallel_tool_calls",
@@ -38,7 +38,7 @@ fn calls_come_in_order_and_with_their_arguments_as_sent() {
 }
 
 #[test]
-fn calls_of_one_answer_never_share_an_id() {
+fn calls_of_one_answer_have_unique_ids() {
     check(
         ANTHROPIC,
         "same_id_twice",
@@ -131,13 +131,13 @@ fn an_error_in_the_middle_ends_the_answer() {
         r#"
         usage input=12 output=1
         text "So far"
-        error: The provider broke off its answer with an error (Overloaded); what arrived is kept.
+        error: The provider ended its answer with an error (Overloaded); the part that arrived is kept.
     "#,
     );
 }
 
 #[test]
-fn a_call_that_was_whole_before_an_error_is_shown() {
+fn a_call_completed_before_an_error_is_returned() {
     check(
         ANTHROPIC,
         "error_after_a_call",
@@ -145,20 +145,20 @@ fn a_call_that_was_whole_before_an_error_is_shown() {
         usage input=12 output=1
         call begins: bash
         call bash toolu_01 {"command":"ls"}
-        error: The provider broke off its answer with an error (Internal server error); what arrived is kept.
+        error: The provider ended its answer with an error (Internal server error); the part that arrived is kept.
     "#,
     );
 }
 
 #[test]
-fn a_call_whose_block_stopped_halfway_is_dropped_when_the_stream_is_cut() {
+fn a_partial_call_is_dropped_if_the_stream_is_cut() {
     check(
         ANTHROPIC,
         "cut_after_a_partial_call",
         r"
         usage input=12 output=1
         call begins: bash
-        error: The connection ended before the answer was complete; what arrived of it is kept.
+        error: The connection ended before the answer was complete; the part that arrived is kept.
     ",
     );
 }
@@ -180,7 +180,7 @@ fn a_call_cut_by_the_token_limit_is_dropped() {
 }
 
 #[test]
-fn a_call_cut_before_its_arguments_is_no_call_without_arguments() {
+fn a_call_cut_before_its_arguments_is_dropped() {
     check(
         ANTHROPIC,
         "max_tokens_before_arguments",
@@ -210,7 +210,7 @@ fn a_call_cut_by_a_full_context_is_dropped() {
 }
 
 #[test]
-fn a_refusal_is_told() {
+fn a_refusal_is_reported() {
     check(
         ANTHROPIC,
         "refusal",
@@ -224,7 +224,7 @@ fn a_refusal_is_told() {
 }
 
 #[test]
-fn unknown_events_and_blocks_are_passed_over() {
+fn unknown_events_and_blocks_are_skipped() {
     check(
         ANTHROPIC,
         "unknown_events_and_blocks",
@@ -238,7 +238,7 @@ fn unknown_events_and_blocks_are_passed_over() {
 }
 
 #[test]
-fn arguments_in_the_start_of_a_block_are_kept_as_sent() {
+fn arguments_at_the_start_of_a_block_are_kept_as_sent() {
     check(
         ANTHROPIC,
         "input_in_the_start",
@@ -267,7 +267,7 @@ fn a_byte_order_mark_crlf_and_comments_change_nothing() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+fn a_stream_cut_anywhere_ends_in_an_error_without_a_partial_call() {
     for name in ["text", "parallel_tool_calls", "interleaved_thinking"] {
         check_cuts(ANTHROPIC, name, "event: message_stop");
     }
@@ -275,6 +275,6 @@ fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
 
 #[test]
 fn the_last_call_does_not_wait_for_the_end_of_the_answer() {
-    // One without arguments does: it may have been cut before them.
+    // A call without arguments does wait: it may have been cut before them.
     check_calls_before(ANTHROPIC, "same_id_twice", "event: message_delta");
 }

@@ -1,11 +1,11 @@
-//! Chat Completions: streams and their events.
+//! Streams of Chat Completions.
 
 use provider::Endpoint;
 
 use super::*;
 
 #[test]
-fn text_comes_in_pieces_with_its_cost() {
+fn text_arrives_in_pieces_with_usage() {
     check(
         CHAT_COMPLETIONS,
         "text",
@@ -19,7 +19,7 @@ fn text_comes_in_pieces_with_its_cost() {
 }
 
 #[test]
-fn calls_come_in_order_and_with_their_arguments_as_sent() {
+fn calls_arrive_in_order_with_their_arguments_as_sent() {
     check(
         CHAT_COMPLETIONS,
         "parallel_tool_calls",
@@ -35,7 +35,7 @@ fn calls_come_in_order_and_with_their_arguments_as_sent() {
 }
 
 #[test]
-fn fragments_of_several_calls_may_mix() {
+fn fragments_of_several_calls_may_be_mixed() {
     check(
         CHAT_COMPLETIONS,
         "interleaved_fragments",
@@ -50,7 +50,7 @@ fn fragments_of_several_calls_may_mix() {
 }
 
 #[test]
-fn calls_without_ids_get_some() {
+fn calls_without_ids_get_ids() {
     check(
         CHAT_COMPLETIONS,
         "ids_missing",
@@ -69,7 +69,7 @@ fn calls_without_ids_get_some() {
 }
 
 #[test]
-fn whole_calls_with_the_same_index_stay_apart() {
+fn complete_calls_with_the_same_index_stay_separate() {
     check(
         CHAT_COMPLETIONS,
         "whole_calls_all_numbered_zero",
@@ -84,7 +84,7 @@ fn whole_calls_with_the_same_index_stay_apart() {
 }
 
 #[test]
-fn reasoning_is_thinking_that_ends_where_the_answer_begins() {
+fn reasoning_ends_when_the_text_begins() {
     check(
         CHAT_COMPLETIONS,
         "reasoning_content",
@@ -100,7 +100,7 @@ fn reasoning_is_thinking_that_ends_where_the_answer_begins() {
 }
 
 #[test]
-fn reasoning_ends_where_a_call_begins() {
+fn reasoning_ends_when_a_call_begins() {
     check(
         CHAT_COMPLETIONS,
         "reasoning_before_a_call",
@@ -115,7 +115,7 @@ fn reasoning_ends_where_a_call_begins() {
 }
 
 #[test]
-fn reasoning_ends_with_the_answer_at_the_latest() {
+fn reasoning_ends_with_the_answer() {
     check(
         CHAT_COMPLETIONS,
         "reasoning_alone",
@@ -128,7 +128,7 @@ fn reasoning_ends_with_the_answer_at_the_latest() {
 }
 
 #[test]
-fn reasoning_after_the_finish_reason_ends_as_well() {
+fn reasoning_after_the_finish_reason_is_closed() {
     check(
         CHAT_COMPLETIONS,
         "reasoning_after_the_finish_reason",
@@ -156,7 +156,7 @@ fn a_call_cut_by_the_token_limit_is_dropped() {
 }
 
 #[test]
-fn a_finish_reason_is_an_end_without_an_end_mark() {
+fn a_finish_reason_ends_an_answer_without_an_end_mark() {
     check(
         CHAT_COMPLETIONS,
         "no_end_mark",
@@ -168,7 +168,7 @@ fn a_finish_reason_is_an_end_without_an_end_mark() {
 }
 
 #[test]
-fn an_end_mark_is_an_end_without_a_finish_reason() {
+fn an_end_mark_ends_an_answer_without_a_finish_reason() {
     check(
         CHAT_COMPLETIONS,
         "no_finish_reason",
@@ -186,7 +186,7 @@ fn an_error_in_the_middle_ends_the_answer() {
         "error_in_the_middle",
         r#"
         text "So far"
-        error: The provider broke off its answer with an error (The model crashed); what arrived is kept.
+        error: The provider ended its answer with an error (The model crashed); the part that arrived is kept.
     "#,
     );
 }
@@ -198,7 +198,7 @@ fn an_error_field_ends_the_answer() {
         "error_field",
         r#"
         text "So far"
-        error: The provider broke off its answer with an error (slot unavailable); what arrived is kept.
+        error: The provider ended its answer with an error (slot unavailable); the part that arrived is kept.
     "#,
     );
 }
@@ -216,7 +216,7 @@ fn a_filtered_answer_is_a_refusal() {
 }
 
 #[test]
-fn a_refusal_in_words_is_text_and_a_refusal() {
+fn a_refusal_field_is_text_and_a_refusal() {
     check(
         CHAT_COMPLETIONS,
         "refusal",
@@ -240,7 +240,7 @@ fn crlf_and_comments_change_nothing() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+fn a_stream_cut_anywhere_ends_in_an_error_without_a_partial_call() {
     for name in [
         "text",
         "parallel_tool_calls",
@@ -253,7 +253,7 @@ fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
 }
 
 #[test]
-fn thinking_may_have_a_field_of_its_own_and_the_end_another_word() {
+fn other_names_of_thinking_and_finish_reasons_are_supported() {
     check(
         CHAT_COMPLETIONS,
         "thinking_field",
@@ -267,7 +267,7 @@ fn thinking_may_have_a_field_of_its_own_and_the_end_another_word() {
 }
 
 #[test]
-fn thinking_that_goes_back_is_marked_as_the_providers_own() {
+fn returned_thinking_is_marked_with_its_provider() {
     let endpoint = |provider: &str| Endpoint {
         provider: provider.to_owned(),
         protocol: Protocol::ChatCompletions,
@@ -288,7 +288,7 @@ fn thinking_that_goes_back_is_marked_as_the_providers_own() {
 }
 
 #[test]
-fn what_openrouter_sends_of_thinking_is_kept_as_it_came() {
+fn openrouter_details_are_kept_as_sent() {
     let endpoint = Endpoint {
         provider: "openrouter".to_owned(),
         protocol: Protocol::ChatCompletions,
@@ -327,7 +327,7 @@ fn what_openrouter_sends_of_thinking_is_kept_as_it_came() {
 }
 
 #[test]
-fn thinking_that_only_its_details_carry_is_shown() {
+fn thinking_in_details_alone_is_shown() {
     let delta = json!({"reasoning_details": [{"type": "reasoning.text", "text": "Let me."}]});
     let chunk = json!({"choices": [{"index": 0, "delta": delta}]});
     let mut decoder = Decoder::new(Protocol::ChatCompletions);

@@ -2,11 +2,11 @@
 
 use super::{GEMINI, check, check_cuts};
 
-/// The words of the stream that announce its end.
+/// The part of a stream that announces its end.
 const END: &str = "finishReason";
 
 #[test]
-fn text_arrives_as_it_is() {
+fn text_arrives_unchanged() {
     check(
         GEMINI,
         "text",
@@ -23,7 +23,7 @@ fn text_arrives_as_it_is() {
 }
 
 #[test]
-fn each_of_several_calls_keeps_its_own_signature_and_its_bytes() {
+fn each_call_keeps_its_signature_and_its_bytes() {
     check(
         GEMINI,
         "thinking_and_parallel_calls",
@@ -50,7 +50,7 @@ fn each_of_several_calls_keeps_its_own_signature_and_its_bytes() {
 }
 
 #[test]
-fn a_signature_without_text_stands_behind_the_text() {
+fn a_signature_without_text_follows_the_text() {
     check(
         GEMINI,
         "signature_of_text",
@@ -66,7 +66,7 @@ fn a_signature_without_text_stands_behind_the_text() {
 }
 
 #[test]
-fn a_signature_that_belongs_to_text_before_is_not_taken_for_the_calls() {
+fn a_signature_of_earlier_text_is_not_the_calls() {
     check(
         GEMINI,
         "signature_of_a_rest",
@@ -83,7 +83,7 @@ fn a_signature_that_belongs_to_text_before_is_not_taken_for_the_calls() {
 }
 
 #[test]
-fn a_text_that_is_signed_from_its_beginning_follows_its_signature() {
+fn text_that_starts_with_a_signature_follows_it() {
     check(
         GEMINI,
         "signature_of_whole_text",
@@ -98,7 +98,7 @@ fn a_text_that_is_signed_from_its_beginning_follows_its_signature() {
 }
 
 #[test]
-fn an_empty_signature_takes_the_place_of_none() {
+fn a_missing_signature_is_marked_by_an_empty_one() {
     check(
         GEMINI,
         "empty_signature",
@@ -129,7 +129,7 @@ fn the_token_limit_ends_an_answer() {
 }
 
 #[test]
-fn an_answer_that_was_blocked_is_an_error_and_keeps_its_text() {
+fn a_blocked_answer_is_an_error_and_keeps_its_text() {
     check(
         GEMINI,
         "safety",
@@ -137,7 +137,7 @@ fn an_answer_that_was_blocked_is_an_error_and_keeps_its_text() {
         text "Well, "
         usage input=9 output=2
         usage input=9 output=2
-        error: The provider broke off the answer (SAFETY); what arrived of it is kept.
+        error: The provider stopped the answer (SAFETY); the part that arrived is kept.
         "#,
     );
 }
@@ -155,13 +155,13 @@ fn a_blocked_prompt_is_an_error() {
 }
 
 #[test]
-fn a_call_that_the_provider_could_not_read_is_an_error() {
+fn a_call_that_the_provider_could_not_parse_is_an_error() {
     check(
         GEMINI,
         "malformed_call",
         r#"
         usage input=9
-        error: The model wrote a call that its provider could not read (MALFORMED_FUNCTION_CALL: Malformed function call: print(default_api.read().
+        error: The model wrote a call that the provider could not parse (MALFORMED_FUNCTION_CALL: Malformed function call: print(default_api.read().
         "#,
     );
 }
@@ -173,7 +173,7 @@ fn an_error_in_the_middle_ends_the_answer() {
         "error_in_the_middle",
         r#"
         text "Half"
-        error: The provider broke off its answer with an error (The model is overloaded. Please try again later); what arrived is kept.
+        error: The provider ended its answer with an error (The model is overloaded. Please try again later); the part that arrived is kept.
         "#,
     );
 }
@@ -184,7 +184,7 @@ fn an_answer_without_content_stops() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+fn a_stream_cut_anywhere_ends_in_an_error_without_a_partial_call() {
     for name in ["text", "thinking_and_parallel_calls", "signature_of_text"] {
         check_cuts(GEMINI, name, END);
     }

@@ -1,6 +1,6 @@
-//! Streams, written from the providers' documentation, and the events they give.
+//! Streams based on the providers' documentation, and their events.
 //!
-//! A stream stands in `tests/streams/<protocol>/<name>.sse`, its events in the test. Each
+//! A stream is in `tests/streams/<protocol>/<name>.sse`, its events are in the test. Each
 //! is replayed whole, split in two at every byte, and byte by byte.
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ fn decode<'a>(folder: &str, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<S
     events
 }
 
-/// One line an event.
+/// Formats each event on one line.
 fn show(events: &[StreamEvent]) -> Vec<String> {
     let line = |event| line(event).trim_end().to_owned();
     events.iter().map(line).collect()
@@ -102,9 +102,8 @@ fn check(folder: &str, name: &str, expected: &str) {
     }
 }
 
-/// Ends the stream at every byte before its end is announced. The events
-/// are a beginning of the whole answer's, but for the last, which is an error; a
-/// call is among them only if it is whole.
+/// Cuts the stream at every byte before its end is announced. The events must be a prefix
+/// of the complete answer's, followed by an error, and contain only complete calls.
 #[track_caller]
 fn check_cuts(folder: &str, name: &str, end: &str) {
     let bytes = stream(folder, name);
@@ -125,8 +124,8 @@ fn check_cuts(folder: &str, name: &str, end: &str) {
     }
 }
 
-/// The calls are told before the end of the answer is announced: their arguments say by
-/// themselves that they are whole.
+/// Checks that calls are returned before the end of the answer is announced, because their
+/// arguments are recognizably complete.
 #[track_caller]
 fn check_calls_before(folder: &str, name: &str, end: &str) {
     let bytes = stream(folder, name);

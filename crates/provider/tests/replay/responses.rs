@@ -1,16 +1,16 @@
-//! OpenAI's Responses: streams and their events.
+//! Streams of OpenAI's Responses API.
 
 use super::*;
 
 const COST: &str = "usage input=12 output=9 thoughts=4 cache_read=2000 cache_creation=100";
 
-/// As [`check`], with [`COST`] for the word `COST`.
+/// Like [`check`], with [`COST`] for the word `COST`.
 #[track_caller]
 fn check_responses(name: &str, expected: &str) {
     check(RESPONSES, name, &expected.replace("COST", COST));
 }
 
-/// An item of the streams as the signature that it becomes.
+/// Returns the signature of an item in the streams.
 fn signed(summary: &[&str], number: u32) -> String {
     let summary: Vec<Value> = summary
         .iter()
@@ -24,7 +24,7 @@ fn signed(summary: &[&str], number: u32) -> String {
 }
 
 #[test]
-fn text_comes_in_pieces_with_its_cost() {
+fn text_arrives_in_pieces_with_usage() {
     check_responses(
         "text",
         r#"
@@ -37,7 +37,7 @@ fn text_comes_in_pieces_with_its_cost() {
 }
 
 #[test]
-fn calls_come_in_order_and_with_their_arguments_as_sent() {
+fn calls_arrive_in_order_with_their_arguments_as_sent() {
     check_responses(
         "parallel_tool_calls",
         r#"
@@ -55,7 +55,7 @@ fn calls_come_in_order_and_with_their_arguments_as_sent() {
 }
 
 #[test]
-fn pieces_of_calls_that_come_side_by_side_are_put_together() {
+fn pieces_of_parallel_calls_are_joined() {
     check(
         RESPONSES,
         "interleaved_by_index",
@@ -67,7 +67,7 @@ fn pieces_of_calls_that_come_side_by_side_are_put_together() {
         stop: ToolUse
     "#,
     );
-    // The last call is named by its end alone.
+    // The last call is named only at its end.
     check(
         RESPONSES,
         "interleaved_by_id",
@@ -84,7 +84,7 @@ fn pieces_of_calls_that_come_side_by_side_are_put_together() {
 }
 
 #[test]
-fn reasoning_ends_with_the_whole_item_as_its_signature() {
+fn the_signature_of_reasoning_is_the_whole_item() {
     let expected = r#"
         thinking "Hmm, "
         thinking "let me see."
@@ -99,7 +99,7 @@ fn reasoning_ends_with_the_whole_item_as_its_signature() {
 }
 
 #[test]
-fn every_reasoning_item_is_kept_in_its_place() {
+fn every_reasoning_item_keeps_its_position() {
     let expected = r#"
         thinking ends, signed FIRST
         text "One."
@@ -119,7 +119,7 @@ fn every_reasoning_item_is_kept_in_its_place() {
 }
 
 #[test]
-fn a_refusal_is_told() {
+fn a_refusal_is_reported() {
     check_responses(
         "refusal",
         r#"
@@ -162,32 +162,32 @@ fn a_failure_in_the_middle_ends_the_answer() {
         "failed",
         r#"
         text "So far"
-        error: The provider broke off its answer with an error (The model had an error); what arrived is kept.
+        error: The provider ended its answer with an error (The model had an error); the part that arrived is kept.
     "#,
     );
     check_responses(
         "error_event",
         r#"
         text "So far"
-        error: The provider broke off its answer with an error (Slow down); what arrived is kept.
+        error: The provider ended its answer with an error (Slow down); the part that arrived is kept.
     "#,
     );
 }
 
 #[test]
-fn a_call_that_was_whole_before_an_error_is_shown() {
+fn a_call_completed_before_an_error_is_returned() {
     check_responses(
         "error_after_a_call",
         r#"
         call begins: bash
         call bash call_1 {"command":"ls"}
-        error: The provider broke off its answer with an error (Internal server error); what arrived is kept.
+        error: The provider ended its answer with an error (Internal server error); the part that arrived is kept.
     "#,
     );
 }
 
 #[test]
-fn events_that_name_their_item_by_its_id_alone_are_told_apart() {
+fn events_with_only_an_item_id_are_distinguished() {
     check_responses(
         "item_ids_alone",
         r#"
@@ -206,7 +206,7 @@ fn events_that_name_their_item_by_its_id_alone_are_told_apart() {
 }
 
 #[test]
-fn an_answer_that_comes_only_as_a_whole_is_read() {
+fn an_answer_in_the_final_event_is_decoded() {
     let expected = r#"
         thinking "Hmm."
         thinking ends, signed SIGNED
@@ -221,7 +221,7 @@ fn an_answer_that_comes_only_as_a_whole_is_read() {
 }
 
 #[test]
-fn unknown_events_and_items_are_passed_over() {
+fn unknown_events_and_items_are_skipped() {
     check_responses(
         "unknown_events_and_items",
         r#"
@@ -245,7 +245,7 @@ fn a_byte_order_mark_crlf_and_comments_change_nothing() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_in_an_error_and_gives_no_partial_call() {
+fn a_stream_cut_anywhere_ends_in_an_error_without_a_partial_call() {
     for name in [
         "text",
         "parallel_tool_calls",

@@ -1,4 +1,4 @@
-//! Anthropic's Messages: requests, as JSON.
+//! Requests to Anthropic's Messages API.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn a_whole_request() {
 }
 
 #[test]
-fn nothing_is_sent_that_was_not_asked_for() {
+fn unset_parameters_are_not_sent() {
     let body = body(
         ANTHROPIC,
         &prompt(vec![user(vec![text("Hi")])]),
@@ -80,7 +80,7 @@ fn nothing_is_sent_that_was_not_asked_for() {
     );
 }
 
-/// Spells one assistant message and names its blocks with their content.
+/// Encodes one assistant message and compares its blocks.
 #[track_caller]
 fn check_assistant(parts: Vec<Part>, expected: &Value) {
     let prompt = prompt(vec![
@@ -93,7 +93,7 @@ fn check_assistant(parts: Vec<Part>, expected: &Value) {
 }
 
 #[test]
-fn text_after_a_call_goes_before_it_and_thinking_before_both() {
+fn text_after_a_call_moves_before_it_and_thinking_before_both() {
     check_assistant(
         vec![
             text("A"),
@@ -111,7 +111,7 @@ fn text_after_a_call_goes_before_it_and_thinking_before_both() {
 }
 
 #[test]
-fn interleaved_thinking_goes_back_as_it_came() {
+fn interleaved_thinking_is_returned_unchanged() {
     let signed = |name| thinking(name, Some(("anthropic", name)));
     check_assistant(
         vec![
@@ -130,7 +130,7 @@ fn interleaved_thinking_goes_back_as_it_came() {
 }
 
 #[test]
-fn thinking_goes_back_only_to_who_signed_it() {
+fn thinking_is_returned_only_to_its_signer() {
     let opaque = |provider: Option<&str>| Part::Thinking {
         text: "EmwK".to_owned(),
         signature: provider.map(|provider| Signature {
@@ -155,7 +155,7 @@ fn thinking_goes_back_only_to_who_signed_it() {
 }
 
 #[test]
-fn a_message_of_foreign_thinking_alone_is_left_out() {
+fn a_message_of_only_foreign_thinking_is_omitted() {
     let foreign = assistant(vec![thinking("foreign", None)]);
     let messages = vec![user(vec![text("Hi")]), foreign, user(vec![text("Go on.")])];
 
@@ -183,7 +183,7 @@ fn a_failed_call_is_marked_and_results_come_first() {
 }
 
 #[test]
-fn ids_are_spelled_in_accepted_letters_and_never_collide() {
+fn ids_have_only_accepted_characters_and_stay_unique() {
     let long = "x".repeat(80);
     let longer = "x".repeat(81);
     let ids = [
@@ -226,7 +226,7 @@ fn a_base_url_may_end_in_the_version() {
 }
 
 #[test]
-fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_block() {
+fn files_are_blocks_in_place_and_the_last_block_has_the_cache_mark() {
     let parts = vec![text("see"), pdf(), text_file(), image("image/png")];
     assert_eq!(
         not_taken(
@@ -255,7 +255,7 @@ fn files_are_blocks_between_the_words_and_the_cache_mark_is_on_the_last_block() 
 }
 
 #[test]
-fn each_provider_gets_the_pictures_that_it_takes() {
+fn each_provider_gets_the_image_types_that_it_accepts() {
     for (mime, is_taken) in [("image/gif", true), ("image/heic", false)] {
         let sent = messages_of(ANTHROPIC, vec![image(mime)]);
         assert_eq!(sent[0]["content"][0]["type"] == "image", is_taken, "{mime}");
@@ -263,7 +263,7 @@ fn each_provider_gets_the_pictures_that_it_takes() {
 }
 
 #[test]
-fn a_picture_of_another_type_is_its_name() {
+fn an_image_of_another_type_is_sent_as_its_name() {
     let parts = vec![image("image/tiff")];
     assert_eq!(
         not_taken(
@@ -280,7 +280,7 @@ fn a_picture_of_another_type_is_its_name() {
 }
 
 #[test]
-fn a_temperature_is_no_higher_than_the_api_takes() {
+fn a_temperature_is_limited_to_the_apis_maximum() {
     for (set, sent) in [(1.5, 1.0), (2.0, 1.0), (1.0, 1.0), (0.3, 0.3), (-1.0, 0.0)] {
         let parameters = Parameters {
             temperature: Some(set),
@@ -291,7 +291,7 @@ fn a_temperature_is_no_higher_than_the_api_takes() {
     }
 }
 
-/// How often a body of three user messages, a tool and a system text is marked.
+/// Counts the cache marks in a body of three user messages, a tool, and a system text.
 #[track_caller]
 fn check_marks(cache: CacheRetention, mark: &Value, count: usize) {
     let mut messages = conversation();
@@ -313,7 +313,7 @@ fn check_marks(cache: CacheRetention, mark: &Value, count: usize) {
 }
 
 #[test]
-fn a_prompt_is_kept_for_minutes_an_hour_or_not_at_all() {
+fn a_prompt_is_cached_for_minutes_an_hour_or_not_at_all() {
     check_marks(CacheRetention::Short, &json!({"type": "ephemeral"}), 4);
     check_marks(
         CacheRetention::Long,

@@ -1,5 +1,4 @@
-//! Anthropic's Messages: how each model is asked to think, and what that leaves of the
-//! other limits.
+//! Thinking parameters for Anthropic's models, and their effect on other limits.
 
 use provider::{Level, catalogue};
 
@@ -39,8 +38,8 @@ fn a_thinking_budget_leaves_a_quarter_of_the_token_limit_for_the_answer() {
     check_limits(Some(1024), 8192, (1024, None));
 }
 
-/// What a model of the catalogue is sent for a value of `thinking`: its config, the
-/// effort, the limit, and whether a temperature.
+/// Compares the thinking parameters of a listed model for a value of `thinking`: config,
+/// effort, limit, and whether a temperature is sent.
 #[track_caller]
 fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
     let parameters = Parameters {
@@ -61,7 +60,7 @@ fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
 }
 
 #[test]
-fn each_model_is_told_to_think_in_the_form_that_it_takes() {
+fn each_model_gets_the_thinking_parameters_that_it_accepts() {
     let level = |level| Some(Thinking::Level(level));
     let budget = |tokens| Some(Thinking::Budget(tokens));
     let off = Some(Thinking::Off);

@@ -1,4 +1,4 @@
-//! Chat Completions: requests, as JSON.
+//! Requests to Chat Completions.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn without_a_key_there_is_no_authorization() {
 }
 
 #[test]
-fn a_failed_call_says_so_in_its_text_and_thinking_is_kept_back() {
+fn a_failed_call_is_marked_in_its_text_and_thinking_is_not_sent() {
     let messages = vec![
         user(vec![text("Hi")]),
         assistant(vec![thinking("T", None), call("a.b", "bash", "{}")]),
@@ -96,7 +96,7 @@ fn a_failed_call_says_so_in_its_text_and_thinking_is_kept_back() {
 }
 
 #[test]
-fn a_picture_is_a_data_url_between_the_words() {
+fn an_image_is_a_data_url_in_place() {
     let sent = messages_of(CHAT, vec![text("see"), image("image/png"), text("there")]);
     assert_eq!(
         sent,
@@ -109,7 +109,7 @@ fn a_picture_is_a_data_url_between_the_words() {
 }
 
 #[test]
-fn without_pictures_it_is_one_string_and_a_pdf_is_its_name() {
+fn without_images_content_is_one_string_and_a_pdf_is_its_name() {
     let parts = vec![text("see"), pdf(), text_file(), image("image/tiff")];
     assert_eq!(
         not_taken(&prompt(vec![user(parts.clone())]), CHAT, &Model::default()),
@@ -123,7 +123,7 @@ fn without_pictures_it_is_one_string_and_a_pdf_is_its_name() {
 }
 
 #[test]
-fn a_model_that_sees_no_pictures_gets_their_names() {
+fn a_model_without_vision_gets_the_names_of_images() {
     let parts = vec![text("see"), image("image/png"), pdf(), text_file()];
     for (protocol, images, pdf, names) in [
         (CHAT, Some(false), None, vec!["@./a.png", "@./b.pdf"]),

@@ -1,16 +1,16 @@
-//! Requests of every kind, for the types of the providers' own SDKs to judge.
+//! Requests of every kind, to be checked by the types of the providers' own SDKs.
 //!
-//! With `FLEMMA_WIRE_CORPUS` set to a folder, each is written there below the name
-//! of its API; `make test-wire` does so and has them checked. Without it, that
-//! each can be made is all that is checked.
+//! If `FLEMMA_WIRE_CORPUS` is a folder, each request is written there under the name of its
+//! API; `make test-wire` does so and checks them. Otherwise the test only checks that each
+//! can be encoded.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use provider::{Level, catalogue};
 
 use super::*;
 
-/// Provider, models and the folder of the API. Of the named servers only those stand
-/// here that are sent nothing beyond OpenAI's own fields.
+/// Provider, models, and the folder of the API. Of the named servers, only those are listed
+/// that get no fields beyond OpenAI's own.
 const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
     (
         "anthropic",
@@ -56,8 +56,8 @@ const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
     ("vertex", Protocol::Gemini, &["gemini-2.5-pro"], "gemini"),
 ];
 
-/// Everything that a conversation may hold: files, thinking of every provider,
-/// calls at once and in a row, an error, an empty result, odd ids.
+/// Returns a prompt with everything that a conversation may contain: files, thinking of
+/// every provider, parallel and consecutive calls, an error, an empty result, unusual IDs.
 fn everything() -> Prompt {
     let item = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"T"}],"encrypted_content":"gAA="}"#;
     let reasoning = STANDARD.encode(item);
@@ -147,7 +147,7 @@ fn all_parameters(provider: &str, model: &str) -> Vec<Parameters> {
 }
 
 #[test]
-fn every_kind_of_request_can_be_made_and_is_written_where_the_sdks_are_asked() {
+fn every_kind_of_request_can_be_encoded() {
     let folder = std::env::var_os("FLEMMA_WIRE_CORPUS").map(std::path::PathBuf::from);
     let mut made = 0;
     for (provider, protocol, models, api) in DESTINATIONS {

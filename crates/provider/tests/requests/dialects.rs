@@ -1,11 +1,11 @@
-//! What named servers are sent beyond plain Chat Completions, as JSON.
+//! What the named servers get beyond plain Chat Completions.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use provider::Level;
 
 use super::*;
 
-/// The body that `provider` is sent for `model`.
+/// Returns the body that `provider` gets for `model`.
 fn spell(provider: &str, model: &str, prompt: &Prompt, thinking: Option<Thinking>) -> Value {
     let endpoint = Endpoint {
         provider: provider.to_owned(),
@@ -20,7 +20,7 @@ fn spell(provider: &str, model: &str, prompt: &Prompt, thinking: Option<Thinking
     serde_json::from_slice(&request.body).unwrap()
 }
 
-/// What of a body is about thinking.
+/// Compares the thinking fields of a body.
 #[track_caller]
 fn check_asked(provider: &str, model: &str, thinking: Option<Thinking>, expected: Value) {
     let body = spell(provider, model, &prompt(conversation()), thinking);
@@ -42,7 +42,7 @@ fn check_asked(provider: &str, model: &str, thinking: Option<Thinking>, expected
 }
 
 #[test]
-fn each_server_is_asked_to_think_in_its_own_words() {
+fn each_server_gets_its_own_thinking_parameters() {
     let high = Some(Thinking::Level(Level::High));
     let max = Some(Thinking::Level(Level::Max));
     let tokens = Some(Thinking::Budget(2000));
@@ -165,7 +165,7 @@ fn each_server_is_asked_to_think_in_its_own_words() {
 }
 
 #[test]
-fn a_server_that_wants_its_thinking_again_gets_its_own() {
+fn a_server_that_wants_its_thinking_back_gets_only_its_own() {
     let messages = vec![
         user(vec![text("Hi")]),
         assistant(vec![
@@ -173,7 +173,7 @@ fn a_server_that_wants_its_thinking_again_gets_its_own() {
             call("c1", "bash", "{}"),
         ]),
         user(vec![result("c1", "a", false)]),
-        // A turn of somebody else: calls without thinking would be refused.
+        // A turn of another provider: calls without thinking would be rejected.
         assistant(vec![
             thinking("Foreign.", Some(("anthropic", "s"))),
             thinking("Unsigned.", None),
@@ -196,7 +196,7 @@ fn a_server_that_wants_its_thinking_again_gets_its_own() {
 }
 
 #[test]
-fn strictness_and_parallel_calls_are_asked_for_where_that_means_something() {
+fn strict_and_parallel_calls_are_requested_only_where_supported() {
     let prompt = Prompt {
         tools: vec![tool("bash", true)],
         ..prompt(conversation())
@@ -212,7 +212,7 @@ fn strictness_and_parallel_calls_are_asked_for_where_that_means_something() {
 }
 
 #[test]
-fn openrouter_receives_again_what_it_sent_of_thinking() {
+fn openrouter_gets_its_thinking_back() {
     let details = json!([{"type": "reasoning.text", "text": "T", "signature": "s", "format": "anthropic-claude-v1", "index": 0}]);
     let more = json!([{"type": "reasoning.encrypted", "data": "AA==", "index": 1}]);
     let [first, second] = [&details, &more].map(|it| STANDARD.encode(it.to_string()));

@@ -14,7 +14,7 @@ fn model(name: &str) -> Parameters {
     }
 }
 
-/// The contents that these messages become for a model.
+/// Returns the contents of these messages for a model.
 fn contents(name: &str, messages: Vec<PromptMessage>) -> Value {
     body(GEMINI, &prompt(messages), &model(name))["contents"].take()
 }
@@ -78,7 +78,7 @@ fn a_request_has_the_form_of_the_api() {
 }
 
 #[test]
-fn vertex_is_asked_with_a_token_below_its_project() {
+fn vertex_gets_a_token_and_its_project_in_the_url() {
     let endpoint = Endpoint {
         provider: "vertex".to_owned(),
         base_url: "https://h/v1beta1/projects/p/locations/global/publishers/google".to_owned(),
@@ -99,7 +99,7 @@ fn vertex_is_asked_with_a_token_below_its_project() {
 }
 
 #[test]
-fn a_result_that_failed_is_an_error_of_the_tools_real_name() {
+fn a_failed_result_is_an_error_with_the_tools_name() {
     let messages = vec![
         assistant(vec![call("x", "bash", "{}")]),
         user(vec![result("x", "no", true)]),
@@ -114,7 +114,7 @@ fn a_result_that_failed_is_an_error_of_the_tools_real_name() {
 }
 
 #[test]
-fn each_part_gets_back_the_signature_that_stands_before_it() {
+fn each_part_gets_the_signature_before_it() {
     let messages = vec![
         assistant(vec![
             thinking("I look.", Some(("gemini", "S0"))),
@@ -145,7 +145,7 @@ fn each_part_gets_back_the_signature_that_stands_before_it() {
 }
 
 #[test]
-fn a_signature_of_its_own_is_not_given_to_the_call_behind_it() {
+fn a_separate_signature_is_not_given_to_the_next_call() {
     let messages = vec![
         assistant(vec![
             text("One two."),
@@ -169,7 +169,7 @@ fn a_signature_of_its_own_is_not_given_to_the_call_behind_it() {
 }
 
 #[test]
-fn thinking_of_another_provider_is_not_sent_and_its_calls_are_marked_where_that_is_checked() {
+fn foreign_thinking_is_not_sent_and_its_calls_are_marked_where_required() {
     let messages = || {
         vec![
             assistant(vec![
@@ -197,7 +197,7 @@ fn thinking_of_another_provider_is_not_sent_and_its_calls_are_marked_where_that_
 }
 
 #[test]
-fn thinking_behind_the_calls_as_older_files_have_it_signs_the_first() {
+fn thinking_after_the_calls_as_in_older_files_signs_the_first() {
     let messages = vec![
         assistant(vec![
             text("I look."),
@@ -214,7 +214,7 @@ fn thinking_behind_the_calls_as_older_files_have_it_signs_the_first() {
 }
 
 #[test]
-fn an_answer_of_nothing_but_foreign_thinking_is_left_out() {
+fn an_answer_of_only_foreign_thinking_is_omitted() {
     let messages = vec![
         user(vec![text("Hi")]),
         assistant(vec![thinking("Hm.", Some(("anthropic", "A")))]),
@@ -227,7 +227,7 @@ fn an_answer_of_nothing_but_foreign_thinking_is_left_out() {
 }
 
 #[test]
-fn thinking_is_a_budget_or_a_level_as_the_model_has_it() {
+fn thinking_is_a_budget_or_a_level_depending_on_the_model() {
     let high = Thinking::Level(Level::High);
     for (name, wanted, expected) in [
         (
@@ -282,7 +282,7 @@ fn thinking_is_a_budget_or_a_level_as_the_model_has_it() {
 }
 
 #[test]
-fn pictures_and_documents_are_parts_and_other_files_are_text() {
+fn images_and_pdfs_are_parts_and_other_files_are_text() {
     let parts = vec![
         image("image/png"),
         pdf(),

@@ -1,4 +1,4 @@
-//! Prompts and the requests they become.
+//! Prompts and their requests.
 #![allow(clippy::unwrap_used)]
 
 mod anthropic;
@@ -93,7 +93,7 @@ fn text_file() -> Part {
     file("@./c.txt", Content::Text("c\n".to_owned()))
 }
 
-/// The messages of the request that a user message of these parts becomes.
+/// Returns the messages of the request for a user message of these parts.
 fn messages_of(protocol: Protocol, parts: Vec<Part>) -> Value {
     let parameters = Parameters {
         cache: CacheRetention::Short,
@@ -179,7 +179,7 @@ fn conversation() -> Vec<PromptMessage> {
 }
 
 #[test]
-fn an_appended_turn_changes_no_byte_before_it() {
+fn an_appended_turn_changes_no_earlier_byte() {
     for protocol in PROTOCOLS {
         let before = raw_body(protocol, &prompt(conversation()));
         let mut longer = conversation();
@@ -193,7 +193,7 @@ fn an_appended_turn_changes_no_byte_before_it() {
 }
 
 #[test]
-fn a_cached_prefix_differs_in_its_mark_alone() {
+fn a_cached_prefix_differs_only_in_its_mark() {
     let cached = Parameters {
         cache: CacheRetention::Short,
         ..parameters()
@@ -211,7 +211,7 @@ fn a_cached_prefix_differs_in_its_mark_alone() {
 }
 
 #[test]
-fn arguments_go_out_in_the_bytes_of_the_document() {
+fn arguments_are_sent_as_written_in_the_document() {
     let input = "{\n  \"z\": 1.0,\n  \"a\": \"\\u00e9\",\n  \"n\": 12345678901234567890123\n}";
     let messages = vec![
         assistant(vec![call("c", "bash", input)]),
@@ -232,7 +232,7 @@ fn arguments_go_out_in_the_bytes_of_the_document() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_sent_as_none() {
+fn invalid_arguments_are_sent_as_an_empty_object() {
     for input in ["", "{\"a\":", "[1]", "null", "{} {}"] {
         let messages = vec![
             assistant(vec![call("c", "bash", input)]),
@@ -255,7 +255,7 @@ fn arguments_that_are_no_object_are_sent_as_none() {
 }
 
 #[test]
-fn a_request_without_a_model_is_not_made() {
+fn a_request_needs_a_model() {
     let none = Parameters {
         model: " ".to_owned(),
         ..parameters()
@@ -268,7 +268,7 @@ fn a_request_without_a_model_is_not_made() {
 }
 
 #[test]
-fn a_tool_that_no_provider_would_let_be_called_so_spoils_no_request() {
+fn an_invalid_tool_name_is_converted() {
     let long = "n".repeat(100);
     for (called, sent) in [
         ("functions.read file", "functions_read_file"),

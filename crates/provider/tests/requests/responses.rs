@@ -1,4 +1,4 @@
-//! OpenAI's Responses: requests, as JSON.
+//! Requests to OpenAI's Responses API.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use provider::{Level, catalogue};
@@ -11,7 +11,7 @@ fn spell(prompt: &Prompt, parameters: &Parameters) -> Value {
     body(RESPONSES, prompt, parameters)
 }
 
-/// Parameters for a model that the catalogue knows.
+/// Returns parameters for a listed model.
 fn of_model(model: &str) -> Parameters {
     Parameters {
         model: model.to_owned(),
@@ -20,14 +20,14 @@ fn of_model(model: &str) -> Parameters {
     }
 }
 
-/// A reasoning item, and its signature in the document.
+/// Returns a reasoning item and its signature in the document.
 fn reasoning(id: &str) -> (Value, String) {
     let item = json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "gAA="});
     let signature = STANDARD.encode(item.to_string());
     (item, signature)
 }
 
-/// A message of the model's as it goes back.
+/// Returns the model's text as it is sent back.
 fn said(id: &str, text: &str) -> Value {
     let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
     json!({"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content})
@@ -86,7 +86,7 @@ fn a_whole_request() {
 }
 
 #[test]
-fn every_reasoning_item_goes_back_in_its_place() {
+fn every_reasoning_item_is_returned_in_its_position() {
     let [(one, first), (two, second), (_, last)] = ["rs_1", "rs_2", "rs_3"].map(reasoning);
     let signed = |text: &str, signature: &str| thinking(text, Some(("openai", signature)));
     let messages = vec![
@@ -98,7 +98,7 @@ fn every_reasoning_item_goes_back_in_its_place() {
             call("c1", "bash", "{}"),
         ]),
         user(vec![result("c1", "no such file", true)]),
-        // Cut off before it said anything: the API refuses reasoning alone.
+        // Cut off before any text: the API rejects reasoning alone.
         assistant(vec![signed("T3", &last)]),
         user(vec![text("Go on.")]),
     ];
@@ -120,7 +120,7 @@ fn every_reasoning_item_goes_back_in_its_place() {
 }
 
 #[test]
-fn newer_models_are_told_which_text_came_before_calls() {
+fn newer_models_get_the_phase_of_each_text() {
     let messages = vec![
         assistant(vec![text("I look."), call("c1", "bash", "{}")]),
         user(vec![result("c1", "a.rs", false)]),
@@ -138,8 +138,8 @@ fn newer_models_are_told_which_text_came_before_calls() {
     assert_eq!(phases("gpt-5"), [Value::Null, Value::Null]);
 }
 
-/// What a model of the catalogue is sent for a value of `thinking`: the effort and
-/// the summary, whether the encrypted reasoning is asked for, and the temperature.
+/// Compares what a listed model gets for a value of `thinking`: effort, summary, whether
+/// encrypted reasoning is requested, and temperature.
 #[track_caller]
 fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
     let parameters = Parameters {
@@ -157,7 +157,7 @@ fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
 }
 
 #[test]
-fn thinking_is_the_effort_that_the_model_knows() {
+fn thinking_is_an_effort_that_the_model_has() {
     let level = |level| Some(Thinking::Level(level));
     let effort = |effort: &str| json!({"effort": effort, "summary": "auto"});
     check_thinking("gpt-5.4", None, json!([null, true, false]));
@@ -211,7 +211,7 @@ fn thinking_is_the_effort_that_the_model_knows() {
 }
 
 #[test]
-fn the_providers_own_words_win() {
+fn the_providers_own_terms_take_precedence() {
     let parameters = Parameters {
         thinking: Some(Thinking::Level(Level::Low)),
         effort: Some("xhigh".to_owned()),
@@ -233,7 +233,7 @@ fn the_providers_own_words_win() {
 }
 
 #[test]
-fn a_prompt_is_kept_as_the_model_lets_it_be() {
+fn a_prompt_is_cached_as_the_model_supports_it() {
     let sent = |model: &str, cache| {
         let parameters = Parameters {
             cache,
@@ -263,7 +263,7 @@ fn a_prompt_is_kept_as_the_model_lets_it_be() {
 }
 
 #[test]
-fn files_are_pieces_between_the_words() {
+fn files_are_pieces_in_place() {
     let parts = vec![
         text("see"),
         image("image/png"),
@@ -290,7 +290,7 @@ fn files_are_pieces_between_the_words() {
 }
 
 #[test]
-fn ids_are_as_long_as_the_api_takes_them() {
+fn ids_have_the_maximum_length_of_the_api() {
     let long = "x".repeat(80);
     let messages = vec![
         assistant(vec![call(&long, "bash", "{}"), call("a.b", "bash", "{}")]),
