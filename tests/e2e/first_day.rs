@@ -125,7 +125,7 @@ fn a_diagnostic_shows_its_text_below_its_line() {
         let at = |text: &str| rows.iter().position(|row| row.contains(text));
         let line = at("W @you:");
         line.is_some()
-            && at("! \"@you:\" is no role marker") == line.map(|it| it + 1)
+            && at("! \"@you:\" is not a role marker") == line.map(|it| it + 1)
             && at("Write \"@You:\"").is_some()
     });
     // The user's own display replaces ours.

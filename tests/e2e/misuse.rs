@@ -158,7 +158,7 @@ fn a_call_without_a_result_is_sent_with_an_error() {
     assert_eq!(result["is_error"], true);
     wait_message(
         &editor,
-        "There is no result for \"t_1\", so the model gets an error in its place.",
+        "There is no result for \"t_1\", so the model gets an error instead.",
     );
     assert!(editor.text().starts_with(text));
 }

@@ -129,7 +129,7 @@ fn a_tool_that_was_found_runs_by_its_own_rules() {
     assert_eq!(found[0]["inputSchema"]["required"], json!(["expression"]));
     assert!(result(&editor, "t_n").contains("There is no tool named \"nothing\""));
     assert!(result(&editor, "t_x").contains("The arguments do not fit the schema of \"read\""));
-    assert!(result(&editor, "t_e").contains("runs other tools and not itself"));
+    assert!(result(&editor, "t_e").contains("cannot run itself"));
     editor.wait_screen("what the waiting call would do", |rows| {
         rows.iter()
             .any(|it| it.contains("execute_tool: bash: $ touch ran"))

@@ -186,7 +186,7 @@ fn an_idle_chat_sends_the_message_unless_the_prompt_has_text() {
     editor.keys(":Flemma steer Well?<CR>");
     wait_end(&editor, "@You:\nWell?\n\n@Assistant:\nYes.\n\n@You:\n\n");
     editor.keys("GoI was th<Esc>:Flemma steer And?<CR>");
-    wait_message(&editor, "You had begun a message");
+    wait_message(&editor, "You had started a message");
     assert!(
         editor.text().ends_with("I was th\n\nAnd?\n"),
         "{}",

@@ -316,7 +316,7 @@ fn the_log_names_calls_that_did_not_run_and_the_reason() {
         "bash  t_no  rejected, written in the chat",
         "bash  t_hand  answered by hand, written in the chat",
         "calculator  t_den  denied by urn:flemma:approval:config",
-        "bsah  t_odd  cannot run, by flemma (there is no such tool here)",
+        "bsah  t_odd  cannot run, by flemma (the tool does not exist)",
         "write  t_key  waits, by urn:flemma:approval:protected",
     ] {
         editor.wait_for(line, |editor| {

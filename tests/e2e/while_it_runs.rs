@@ -53,7 +53,7 @@ fn a_call_whose_block_is_deleted_has_no_result() {
     editor.keys(":set modifiable<CR>gg/Tool Use<CR>dG");
     let before = editor.text();
     open_gate(&editor, "gate");
-    wait_message(&editor, "its block is gone or changed");
+    wait_message(&editor, "its block was deleted or changed");
     settle(&editor);
     assert_eq!(editor.text(), before);
     assert_eq!(provider.requests().len(), 1);
@@ -79,7 +79,7 @@ fn a_call_whose_result_is_undone_needs_a_new_approval() {
     editor.wait_text("status=approved");
     editor.keys("<C-]>");
     wait_review(&editor);
-    wait_message(&editor, "ran on its approval already");
+    wait_message(&editor, "was already used");
     settle(&editor);
     assert_eq!(runs(&editor), 1);
 
@@ -126,7 +126,7 @@ fn arguments_that_are_edited_after_the_approval_wait_again() {
     wait_review(&editor);
     editor.keys(":%s/pending/approved/<CR>:%s/echo seen/echo unseen/<CR><C-]>");
     wait_review(&editor);
-    wait_message(&editor, "was not given here for these arguments");
+    wait_message(&editor, "was not given in this session for these arguments");
     assert_eq!(runs(&editor), 0);
     editor.wait_for("the preview of the new arguments", |editor| {
         let lines = editor.virtual_lines();

@@ -1,5 +1,5 @@
-//! What a keypress costs in the core, by the length of the chat: reading it,
-//! marks, the spans of a window, the request. No editor and no network.
+//! Benchmarks of the pure part of a keypress, by length of the chat: parsing, marks, the
+//! spans of a window, and the request.
 #![allow(missing_docs)]
 
 use std::fmt::Write;
@@ -12,11 +12,11 @@ use chat::spans::spans;
 use chat::text::Text;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-/// Lines a window shows.
+/// Lines shown in a window.
 const WINDOW: usize = 100;
 
-/// A chat of about `lines` lines: turns with prose, code, two calls and their
-/// results, blocks of about 12 lines.
+/// Returns a chat of about `lines` lines: turns with prose, code, two calls, and their
+/// results, in blocks of about 12 lines.
 fn chat(lines: usize) -> Text {
     let mut text = String::new();
     let mut count = 0;

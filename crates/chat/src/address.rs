@@ -1,5 +1,5 @@
-//! Tools addressed in the user's text, as in `@calculator what is 2*2?`: from then on they
-//! are offered in the chat.
+//! Tools addressed in the user's text, as in `@calculator what is 2*2?`. An addressed tool
+//! is offered to the model from then on.
 //!
 //! Knows no tools: the caller says whether a name is a tool. Any other name is text, and so
 //! is everything in Markdown code.
@@ -63,13 +63,13 @@ fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
         let end = rest.find(|it: char| !it.is_ascii_alphanumeric() && it != '_' && it != '-');
         let name = &rest[..end.unwrap_or(rest.len())];
         let mut after = rest[name.len()..].chars();
-        let goes_on = match after.next() {
+        let continues = match after.next() {
             // Part of an email address or a path.
             Some('@' | '/' | '\\') => true,
             Some('.' | ':') => after.next().is_some_and(char::is_alphanumeric),
             next => next.is_some_and(char::is_alphanumeric),
         };
-        (!name.is_empty() && !goes_on).then_some((name, at))
+        (!name.is_empty() && !continues).then_some((name, at))
     })
 }
 
@@ -88,6 +88,7 @@ fn place(
     let written = document.text().line(line);
     let sign = format!("@{name}");
     let behind = written.get(column..)?;
+    // Text after the marker is not at column 0, so search for the name behind the column.
     let start = column + memchr::memmem::find(behind, sign.as_bytes())?;
     Some(Mention {
         name: name.to_owned(),
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tools_name_behind_an_at_addresses_it() {
+    fn an_at_sign_before_a_tool_name_addresses_the_tool() {
         for (line, names) in [
             ("@calculator what is 100*50?", &["calculator"][..]),
             (
@@ -142,19 +143,19 @@ mod tests {
     }
 
     #[test]
-    fn only_the_users_own_words_address_anything() {
+    fn only_the_users_own_text_addresses_tools() {
         let text = "@System:\n@bash\n\n@You: use @calculator\n\n@Assistant:\n@bash\n\n```\n@bash\n```\n\n@You:\n```\n@bash\n```\n";
         assert_eq!(found(text), [("calculator".to_owned(), 3, 10..21)]);
     }
 
     #[test]
-    fn words_behind_the_marker_hide_none_below_a_result() {
+    fn text_after_the_marker_does_not_hide_text_below_a_result() {
         let text = "@You: Hi.\n**Tool Result:** `a`\n\n```\nx\n```\n@bash";
         assert_eq!(found(text), [("bash".to_owned(), 6, 0..5)]);
     }
 
     #[test]
-    fn it_is_found_where_it_stands() {
+    fn mentions_have_byte_columns() {
         let text = "@You:\n\né @bash @bash\n";
         let bash = |columns| ("bash".to_owned(), 2, columns);
         assert_eq!(found(text), [bash(3..8), bash(9..14)]);

@@ -10,7 +10,7 @@ use crate::write;
 /// Writes one assistant message below its marker line.
 #[derive(Debug, Default)]
 pub struct AnswerWriter {
-    /// Final text that was not taken yet.
+    /// Text that is final but not taken yet.
     out: String,
     block: Block,
     /// Whether the message has a block.
@@ -79,10 +79,12 @@ impl AnswerWriter {
         if delta.is_empty() {
             return;
         }
+        // Models may send text without an explicit end of the thinking.
         if self.block == Block::Thinking {
             self.end_thinking(None);
         }
         if self.block != Block::Text {
+            // Blank lines before a block are dropped, because `start_block` writes its own.
             self.held.push_str(delta);
             if self.held.trim().is_empty() {
                 return;
@@ -112,6 +114,7 @@ impl AnswerWriter {
     /// thinking is kept too.
     pub fn end_thinking(&mut self, signature: Option<(&str, &str)>) {
         self.close_text();
+        // Such a value could break out of the tag.
         let signature = signature.filter(|(_, value)| !value.contains(['"', '<', '>', '\n']));
         let attribute =
             signature.map(|(provider, value)| format!(" {provider}:signature=\"{value}\""));
@@ -180,6 +183,7 @@ impl AnswerWriter {
         }
         self.out.push_str(&escape_line(&held));
         self.end_line();
+        // An open fence would swallow the next block.
         if let Some((mark, length)) = self.open_fence.take() {
             self.out.push('\n');
             self.out
@@ -209,6 +213,7 @@ impl AnswerWriter {
     fn line_piece(&mut self, piece: &str) {
         if let Some(line) = &mut self.fence_line {
             line.push_str(piece);
+            // The line can't become a fence, so stop collecting it.
             if !line.is_empty() && !line.starts_with(['`', '~']) {
                 self.fence_line = None;
             }

@@ -27,8 +27,8 @@ pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 /// Name of the resolver that approves harmless built-in tools. It is asked last.
 pub const HARMLESS: &str = "urn:flemma:approval:harmless";
 
-/// Name of the guard, which blocks automatic approval of writes to protected files and of
-/// reads of secrets.
+/// Name of the guard, which must consent to automatic approvals of writes to protected
+/// files and reads of secrets.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
 /// Name of the resolver behind the preset `$shell-safe`, which approves shell commands that
@@ -87,8 +87,8 @@ impl Resolver {
         }
     }
 
-    /// Drops opinions that a yielded resolver must not have. It still denies, and a
-    /// function may still require approval.
+    /// Drops opinions that a yielded resolver must not have: it may deny, and a function
+    /// may also require approval.
     fn limited(&self, opinion: Option<Decision>) -> Option<Decision> {
         let holds = |decision: &Decision| match decision {
             Decision::Approve => false,
@@ -208,7 +208,7 @@ impl ResolverChain {
         )
     }
 
-    /// Returns the named resolver's reason for denying a call, for the model.
+    /// Returns a resolver's reason for denying a call, for the model.
     pub fn reason(&self, name: &str, call: &CallKey) -> Option<String> {
         let mut links = self.0.iter();
         match &links.find(|link| link.name == name)?.source {
@@ -229,6 +229,7 @@ impl ResolverChain {
                 Source::Function(it) if it.id.is_editor() == first.is_editor() => {
                     together.push(*it);
                 }
+                // A list without an opinion on this tool can't decide in between.
                 Source::List(policy) if resolver.limited(policy.decide(name)).is_none() => {}
                 _ => break,
             }

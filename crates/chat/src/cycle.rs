@@ -278,6 +278,7 @@ impl Cycle {
         &mut self,
         ended: Vec<(CallKey, ToolOutcome)>,
         document: &Document<'_>,
+        // A new batch may ask the functions again: their rules may have changed.
         options: &Options,
     ) -> Vec<Effect> {
         for (call, outcome) in ended {
@@ -292,8 +293,8 @@ impl Cycle {
                 self.finished.push((call, outcome));
             }
         }
-        // Fill the free slot at once, and write the results of calls that end soon
-        // together.
+        // Fill the free slot at once, but write the results of calls that end at about the
+        // same time in one edit.
         if Self::blocked(document, options).is_none() {
             let effects = self.start(document, options);
             if !self.running.is_empty() {
@@ -356,7 +357,7 @@ impl Cycle {
     }
 }
 
-/// The call whose blocks cover a line, and the index of its message.
+/// Returns the call whose blocks cover a line, and the index of its message.
 fn find_at<'d>(
     document: &'d Document<'_>,
     line: usize,
@@ -375,8 +376,8 @@ fn find_at<'d>(
     })
 }
 
-/// The user's text below the last turn's calls.
-fn words_behind_calls(document: &Document<'_>) -> Option<String> {
+/// Returns the user's text below the last turn's calls.
+fn text_below_calls(document: &Document<'_>) -> Option<String> {
     let last = document
         .messages
         .last()

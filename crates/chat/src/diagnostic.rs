@@ -14,11 +14,11 @@ pub enum Severity {
 /// A diagnostic about some lines of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The lines it is about.
+    /// The lines concerned.
     pub lines: Lines,
     /// Its severity.
     pub severity: Severity,
-    /// A sentence with the fact and its consequence.
+    /// A sentence with the problem and its consequence.
     pub message: String,
     /// A change that fixes the problem.
     pub fix: Option<Fix>,

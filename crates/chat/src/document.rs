@@ -69,9 +69,9 @@ pub struct OpenFence {
 /// The options at the top of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frontmatter {
-    /// The fence's info string, `lua` or `json` when it is valid.
+    /// The fence's info string: `lua` or `json` if it is valid.
     pub language: String,
-    /// Opening fence through closing fence; empty when it never closes.
+    /// Opening fence through closing fence; empty if it never closes.
     pub lines: Lines,
     /// Why it can't be read. Any problem stops the cycle, because a restrictive option that
     /// failed to load must not be ignored.
@@ -127,6 +127,7 @@ impl<'t> Document<'t> {
     /// Parses a text that equals the one of `parsed` before line `changed`. Gives the
     /// result of [`Document::parse`] at a cost proportional to the text after the change.
     pub fn parse_again(text: &'t Text, parsed: Arc<Parsed>, changed: usize) -> Self {
+        // The change may affect the frontmatter or an unclosed fence above it.
         let Some(first) = parse::first_to_read(&parsed, changed) else {
             return Self::parse(text);
         };
@@ -140,6 +141,7 @@ impl<'t> Document<'t> {
         let mut document = Self::of(text, Arc::new(parsed));
         let (unanswered, unpaired) = pairing::look(&document, first);
         let parsed = Arc::make_mut(&mut document.parsed);
+        // Message indexes before `first` are unchanged.
         let known = parsed.unanswered.partition_point(|at| *at < first);
         parsed.unanswered.truncate(known);
         parsed.unanswered.extend(unanswered);
@@ -261,6 +263,7 @@ impl<'t> Document<'t> {
             let mut all = self.diagnostics.iter().filter_map(|it| it.fix.as_ref());
             all.find(move |fix| fix.lines.start < lines.end && lines.start < fix.lines.end)
         };
+        // The line itself first: a block may have several diagnostics.
         fix_in(line..line + 1).or_else(|| {
             let message = self.messages.get(self.message_at(line)?)?;
             let mut blocks = self.blocks_of(message).iter().map(Block::lines);

@@ -32,6 +32,7 @@ pub enum LineStart {
 
 /// Classifies a line by its first bytes.
 pub fn line_start(so_far: &[u8]) -> LineStart {
+    // Escaped lines look the same with one more backslash, and must stay distinct.
     let rest = &so_far[so_far.iter().take_while(|b| **b == b'\\').count()..];
     if STARTS
         .iter()
@@ -70,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_marker_gets_one_backslash_and_loses_it_again() {
+    fn escaping_a_marker_adds_one_backslash_and_parsing_removes_it() {
         for (line, written) in [
             ("@You:", r"\@You:"),
             (r"\@You:", r"\\@You:"),
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_may_become_a_marker_waits() {
+    fn a_line_that_may_become_a_marker_is_open() {
         for so_far in ["", "@", "@Yo", "@You", "**", r"\\", "<", "<!-- flem"] {
             assert_eq!(line_start(so_far.as_bytes()), LineStart::Open, "{so_far:?}");
         }
@@ -94,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_comes_back(line in r"\\{0,3}(@You:|@|<thinking>|[a-z*<]{0,3}).{0,5}") {
+        fn any_line_survives_escaping(line in r"\\{0,3}(@You:|@|<thinking>|[a-z*<]{0,3}).{0,5}") {
             let written = escape_line(&line);
             prop_assert_eq!(unescape_line(written.as_bytes()), line.as_bytes());
         }

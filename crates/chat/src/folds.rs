@@ -30,7 +30,7 @@ pub enum FoldKind {
     Frontmatter,
     /// A whole message.
     Message,
-    /// What a model thought.
+    /// A model's thinking.
     Thinking,
     /// A call that has its result.
     ToolUse,
@@ -50,7 +50,7 @@ impl FoldKind {
         }
     }
 
-    /// Returns true if it is inside a message.
+    /// Returns true for a fold inside a message.
     pub fn is_inner(self) -> bool {
         !matches!(self, Self::Frontmatter | Self::Message)
     }
@@ -59,9 +59,9 @@ impl FoldKind {
 /// A fold of at least two lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fold {
-    /// What they are.
+    /// Kind of the fold.
     pub kind: FoldKind,
-    /// Which.
+    /// Lines of the fold.
     pub lines: Lines,
     /// Whether it contains something the user must see: an error, an answer that was cut
     /// off, or a pending call.
@@ -155,7 +155,8 @@ fn must_show(document: &Document<'_>, block: &Block) -> bool {
     }
 }
 
-/// A block that starts on the marker line covers the whole message, so it needs no fold.
+/// Returns the fold of a block. A block that starts on the marker line covers the whole
+/// message, so it needs no fold.
 fn inner_fold(
     document: &Document<'_>,
     message: &Message,
@@ -201,7 +202,7 @@ pub fn fold_text(
                 Some(Block::ToolUse(call)) => (
                     format!("→ {}", one_line(&call.name, LABEL)).into(),
                     "FlemmaToolUse",
-                    said(document, call, tools),
+                    described(document, call, tools),
                 ),
                 Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
                 _ => (Cow::Borrowed(""), "Folded", String::new()),
@@ -245,8 +246,8 @@ fn of_call(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> Str
     }
 }
 
-/// What a call would do, without the name of its tool.
-fn said(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
+/// Returns what a call does, without the tool's name.
+fn described(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
     let input = document.input(call);
     input.map_or_else(
         |_| String::new(),
@@ -274,9 +275,10 @@ fn of_result(
     };
     let call = call.tool_use;
     let ended = outcome(document, call, result, run(document, call));
+    // The content of an error says more than the call does.
     let text = match is_error {
         true => content(),
-        false => said(document, call, tools),
+        false => described(document, call, tools),
     };
     (
         format!("{} {}", ended.sign(), ended.summary).into(),

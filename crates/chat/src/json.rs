@@ -18,6 +18,7 @@ pub fn parse_object(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("it is empty; a JSON object is needed".to_owned());
     }
+    // serde_json would turn such a number into a float, so the call would run with another one.
     if let Some((_, number)) = integers(text).find(|(_, it)| !fits_64_bits(it)) {
         return Err(format!(
             "the number {number} has more than 64 bits and would change; write it as a string"
@@ -155,7 +156,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         while let Some(key) = entries.next_key::<String>()? {
             let Strict(value) = entries.next_value()?;
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+                return Err(A::Error::custom(format!("the key {key:?} appears twice")));
             }
             map.insert(key, value);
         }
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_found_where_they_are_written() {
+    fn integers_are_found_with_their_offsets() {
         let text = r#"{"a 1": -12, "b\"2": [3, 4.5, 6e7, "8"], "c\\": 90}"#;
         let found: Vec<&str> = integers(text).map(|(_, number)| number).collect();
         assert_eq!(found, ["-12", "3", "90"]);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_would_change_is_refused() {
+    fn an_integer_beyond_64_bits_is_rejected() {
         for number in [
             "18446744073709551616",
             "-9223372036854775809",
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_read_as_it_is_written() {
+    fn all_kinds_of_values_are_parsed() {
         let text = r#"{"a":[null,true,false,-1,1,0.5,1e30,"x","\n"],"b":{"c":[]}}"#;
         let expected = serde_json::json!({
             "a": [null, true, false, -1, 1, 0.5, 1e30, "x", "\n"], "b": {"c": []},
@@ -224,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn only_an_object_with_each_key_once_is_read() {
+    fn only_an_object_without_duplicate_keys_is_valid() {
         assert!(parse_object(r#"{"b":1,"a":[{"x":null}]}"#).is_ok());
-        assert!(problem(r#"{"command":"ls","command":"rm"}"#).contains("stands twice"));
-        assert!(problem(r#"{"a":{"b":1,"b":1}}"#).contains("stands twice"));
+        assert!(problem(r#"{"command":"ls","command":"rm"}"#).contains("appears twice"));
+        assert!(problem(r#"{"a":{"b":1,"b":1}}"#).contains("appears twice"));
         assert!(problem("[1]").contains("an array"));
         assert!(problem("null").contains("null"));
         assert!(problem("  ").contains("empty"));
@@ -236,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_is_an_error_and_no_overflow() {
+    fn deep_nesting_is_an_error_and_not_an_overflow() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(problem(&deep).contains("recursion limit"));
     }
 
     #[test]
-    fn order_and_blanks_do_not_make_another_call() {
+    fn key_order_and_blanks_do_not_change_the_canonical_form() {
         let same = [
             r#"{"a":1,"b":{"d":2,"c":3}}"#,
             r#"{ "b": {"c":3,"d":2}, "a": 1 }"#,

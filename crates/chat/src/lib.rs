@@ -1,7 +1,7 @@
-//! What a `.chat` document says, and what happens next.
+//! The `.chat` document and the state machine that decides what happens next.
 //!
-//! Pure: no I/O, no clock, no async, no RPC. The buffer is the state; everything
-//! here is a function of text, options and what is running right now.
+//! Pure: no I/O, no clock, no async, no RPC. The buffer is the state; everything here is a
+//! function of the text, the options, and what is running.
 
 pub mod address;
 pub mod answer;

@@ -1,14 +1,14 @@
-//! Markdown inside one message, as far as it matters: which of its text is code.
+//! Finds the code in a message's Markdown.
 //!
-//! The one file that names pulldown-cmark. It never decides about structure; the
-//! scanner does.
+//! The only file that refers to pulldown-cmark. Structure is recognized by the scanner, not
+//! here.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Parser, Tag};
 
-/// The byte ranges of `text` that are code: blocks, fenced or indented, and spans
-/// in a line. In order, and apart from each other.
+/// Returns the byte ranges of code: fenced and indented blocks, and code spans. Sorted,
+/// without overlaps.
 pub fn code(text: &str) -> Vec<Range<usize>> {
     let events = Parser::new(text).into_offset_iter();
     let is_code =

@@ -1,4 +1,4 @@
-//! What is shown beside calls that have no result yet: their preview and state.
+//! Marks beside calls that have no result yet: their previews and states.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::document::{Call, Document, Status};
 use crate::preview::{Describe, preview};
 use crate::tool::ToolUseId;
 
-/// What is shown beside one call.
+/// A mark beside one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Unique in the document: the call's id, with a number when an id repeats.
+    /// Unique in the document: the call's ID, with a number if it repeats.
     pub key: String,
     /// The call.
     pub call: CallKey,
@@ -21,16 +21,15 @@ pub struct Mark {
     pub header_line: usize,
     /// Line of the placeholder's opening fence.
     pub fence_line: usize,
-    /// One line that says what the call would do; absent when the user wrote
-    /// something there.
+    /// One-line description of the call; `None` if the user typed into the placeholder.
     pub preview: Option<String>,
-    /// Whether the call runs now.
+    /// Whether the call is running.
     pub running: bool,
-    /// Whether the call waits for review.
+    /// Whether the call is pending.
     pub pending: bool,
 }
 
-/// The marks of a document, in order. `width` is the window's text width in cells.
+/// Returns the marks of a document, in order. `width` is the window's text width in cells.
 pub fn marks(
     document: &Document<'_>,
     cycle: &Cycle,
@@ -55,7 +54,7 @@ pub fn marks(
     marks
 }
 
-/// The mark of a call; `None` unless it has a placeholder. Its key is the call's id.
+/// Returns the mark of a call; `None` without a placeholder.
 fn mark(
     document: &Document<'_>,
     cycle: &Cycle,
@@ -65,7 +64,7 @@ fn mark(
 ) -> Option<Mark> {
     let (result, status) = (call.result?, call.status()?);
     let (key, input) = crate::cycle::read(document, call.tool_use);
-    // What the user wrote in the placeholder replaces the preview.
+    // The user's text in the placeholder replaces the preview.
     let input = input.filter(|_| document.is_blank(result.body.clone()));
     Some(Mark {
         key: key.id.to_string(),

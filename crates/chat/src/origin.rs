@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::text::{Lines, Text};
 
-/// Bytes that a change may add beyond the typed keys: `r`, Ctrl-A, `~`.
+/// Bytes that a change may add beyond the typed keys, as `r`, Ctrl-A, and `~` do.
 const SLACK: usize = 4;
 /// Closing brackets and quotes that a change may add without a key.
 const CLOSING: usize = 2;
@@ -59,7 +59,7 @@ pub struct Origins {
     /// Sorted, without overlaps, none empty.
     foreign: Vec<Lines>,
     /// Hashes of typed lines near the top that were replaced or removed, so that moving
-    /// one's own lines does not make them foreign.
+    /// typed lines does not make them foreign.
     typed: HashSet<u64>,
 }
 
@@ -136,7 +136,7 @@ impl Origins {
                     .filter(|it| is_foreign && !is_blank(new[*it - first])),
             );
         }
-        // Only now, because the marks above are looked up at the old line numbers.
+        // Shift the marks last: the loop above looks them up by their old numbers.
         for (from, to) in &hunks {
             self.resize(to.start..to.start + from.len(), to.len());
         }
@@ -145,6 +145,7 @@ impl Origins {
     }
 
     fn remember(&mut self, text: &Text, first: usize, hunks: &[(Lines, Lines)]) {
+        // Only frontmatter is ever moved and still has to count as typed.
         if !text.line(0).starts_with(b"```") {
             return;
         }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::text::Text;
 
-    /// The outcome of the only call of a chat, whose result has these lines.
+    /// Returns the outcome of the only call in a chat whose result has these lines.
     fn of(tool: &str, suffix: &str, lines: &str, run: Option<Run>) -> (String, bool) {
         let text = Text::from(&*format!(
             "@Assistant:\n**Tool Use:** `{tool}` (`t`)\n\n```json\n{{}}\n```\n\n\
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_says_which_tool_how_it_ended_and_how_long_it_took() {
+    fn an_outcome_has_the_tool_its_exit_and_its_duration() {
         let failed = "out\n\nCommand exited with code 3";
         for (tool, suffix, lines, run, expected) in [
             ("read", "", "text", ran(false, 4), "✓ read · 4ms"),
@@ -154,7 +154,7 @@ mod tests {
                 ran(true, 61_000),
                 "✗ bash · SIGKILL · 1m01s",
             ),
-            // In a chat that was opened again only the text is known.
+            // In a reopened chat, only the text is known.
             ("bash", "", failed, None, "✗ bash · exit 3"),
             ("bash", "", "fine", None, "✓ bash"),
             ("read", " (error)", "no such file", None, "✗ read"),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_or_a_file_says_is_no_exit_code() {
+    fn other_output_is_no_exit_code() {
         let line = "Command exited with code 3";
         assert_eq!(of("bash", "", line, ran(false, 5)).0, "✓ bash · 5ms");
         assert_eq!(of("read", "", line, None).0, "✓ read");

@@ -16,8 +16,8 @@ const KEYS_SHOWN: usize = 3;
 
 /// Describes calls of tools.
 pub trait Describe {
-    /// Describes a call of `tool`, in any length. `None` if the tool has no form of its own
-    /// or the arguments don't fit.
+    /// Describes a call of `tool`, in any length. `None` if the tool has no description of
+    /// calls or the arguments don't fit.
     fn describe(&self, tool: &str, input: &Value) -> Option<String>;
 }
 
@@ -28,10 +28,10 @@ impl Describe for () {
     }
 }
 
-/// `name: body` on one line of at most `width` display columns.
+/// Returns `name: body` on one line of at most `width` display columns.
 ///
-/// Line breaks are shown as `⤶`. What does not fit is cut with `…`, never inside
-/// a character; when whole lines are lost, the end says how many there are.
+/// Line breaks are shown as `⤶`. Excess text is cut with `…`, never inside a character. If
+/// whole lines are cut, the end gives the number of lines.
 ///
 /// Source: "Generic fallback" in the tools specification.
 pub fn preview(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> String {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_inside_another_is_what_is_shown() {
+    fn the_inner_call_is_shown() {
         check(
             "execute_tool",
             json!({"name": "bash", "arguments": {"command": "rm x"}}),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_that_loses_lines_says_how_many_there_are() {
+    fn a_cut_that_removes_lines_gives_their_number() {
         let input = json!({"command": "ls\necho a\nrm -rf ~"});
 
         assert_eq!(

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_out_is_printed_behind_what_went_wrong() {
+    fn the_fix_follows_the_problem() {
         let with = Problem::new("It failed.", "Press the key again.");
         assert_eq!(with.to_string(), "It failed. Press the key again.");
         let without = Problem::new("It failed.", "");

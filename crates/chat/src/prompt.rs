@@ -14,7 +14,7 @@ use crate::tool::{ToolDefinition, ToolUseId};
 /// A conversation, ready to be encoded for a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// All `@System:` text, joined by a blank line; absent when there is none.
+    /// All `@System:` text, joined by a blank line; `None` without any.
     pub system: Option<String>,
     /// Alternating messages, none empty. The cycle sends a prompt only if it begins and
     /// ends with the user.
@@ -41,7 +41,7 @@ pub enum PromptRole {
     Assistant,
 }
 
-/// A part of a message, like the providers' content blocks.
+/// A part of a message, like a provider's content block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Text of any number of lines, never blank.
@@ -57,7 +57,7 @@ pub enum Part {
         /// Whether `text` is opaque data.
         redacted: bool,
     },
-    /// A call the model made.
+    /// A call by the model.
     ToolUse {
         /// Unique in the prompt.
         id: ToolUseId,

@@ -118,10 +118,10 @@ pub fn unescaped(text: String) -> String {
         .collect()
 }
 
-/// `text` with a backslash before each reference and each escaped reference, so that it is
-/// sent as it is when it stands below `above` in the same message.
+/// Returns `text` with a backslash before each reference and each escaped reference, so
+/// that it is sent unchanged below `above` in the same message.
 ///
-/// Returns `None` when a reference begins in `above` and ends in `text`: no backslash in
+/// Returns `None` if a reference begins in `above` and ends in `text`: no backslash in
 /// `text` changes that.
 pub fn escaped(above: &str, text: &str) -> Option<String> {
     if !may_refer(above) && !may_refer(text) {
@@ -155,10 +155,10 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
     None
 }
 
-/// Maximum number of rounds; more than any known text needs.
+/// Maximum number of rounds; no known text needs more.
 const MOST_ROUNDS: usize = 8;
 
-/// Returns false for most texts, which then need no Markdown parsing.
+/// Fast path: returns false for most texts, which then need no Markdown parsing.
 fn may_refer(text: &str) -> bool {
     text.contains("{{") || file::STARTS.iter().any(|start| text.contains(start))
 }

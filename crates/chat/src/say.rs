@@ -21,6 +21,7 @@ pub fn say<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> TextEdit {
     });
     match below {
         Some((last, lines)) => put_below(document, last, lines),
+        // A reference that begins above would end in the text, so use a separate message.
         None => append(document, &spelled_alone(&lines)),
     }
 }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_where_the_user_would_type_them() {
+    fn text_goes_where_the_user_would_type_it() {
         for (before, after) in [
             ("", "@You:\nHi."),
             ("@You:\n", "@You:\nHi."),
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn words_never_become_structure() {
+    fn text_never_becomes_structure() {
         let text = "@Assistant:\n**Tool Use:** `bash` (`x`)";
         assert_eq!(
             said("", &[text]),
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn words_never_become_references() {
+    fn text_never_becomes_references() {
         for (before, text, after) in [
             (
                 "",
@@ -211,7 +212,7 @@ mod tests {
             ("", "`{{ x }}`", "@You:\n`{{ x }}`"),
             ("@You: - a", "    @./f", "@You: - a\n\n    \\@./f"),
             ("@You:\n@./own", "@./f", "@You:\n@./own\n\n\\@./f"),
-            // In a message of their own, the words can't end what begins above.
+            // In a separate message, the text can't end a reference that begins above.
             ("@You:\n{{ a", "b }}", "@You:\n{{ a\n\n@You:\nb }}"),
         ] {
             assert_eq!(said(before, &[text]), after, "{before:?}");
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_at_the_end_count_as_said() {
+    fn only_text_at_the_end_counts_as_said() {
         for (chat, is) in [
             ("@You:\nStop.\n", true),
             ("@You:\nFirst.\n\nStop.", true),

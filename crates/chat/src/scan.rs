@@ -45,8 +45,8 @@ pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
 
 /// Parses a role marker: the role, and the column of the content on its line.
 pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
-    // Constants, so that the comparison is inlined: a call would take longer than
-    // everything else here.
+    // Constants, so that the comparison is inlined: this runs for each line that starts
+    // with `@`.
     const SYSTEM: &[u8] = Role::System.marker().as_bytes();
     const YOU: &[u8] = Role::You.marker().as_bytes();
     const ASSISTANT: &[u8] = Role::Assistant.marker().as_bytes();
@@ -187,7 +187,8 @@ struct Closer {
     mark: u8,
 }
 
-/// For each of `closers`, and the end, the longest backtick and tilde run from it on.
+/// Returns, for each of `closers` and the end, the longest backtick and tilde runs from it
+/// on.
 fn longest(closers: &[Closer]) -> Vec<[usize; 2]> {
     let mut longest = vec![[0; 2]; closers.len() + 1];
     for (at, closer) in closers.iter().enumerate().rev() {
@@ -199,8 +200,8 @@ fn longest(closers: &[Closer]) -> Vec<[usize; 2]> {
 }
 
 impl Scan {
-    /// Looks at the first byte of each line from `line` on, and further where it
-    /// matters.
+    /// Classifies each line from `line` on by its first byte, and by more only if that byte
+    /// can begin structure.
     pub fn from(text: &Text, line: usize) -> Self {
         let mut scan = Self::default();
         for (line, first) in text.first_bytes(line) {
@@ -240,9 +241,9 @@ impl Scan {
         std::mem::take(&mut self.candidates)
     }
 
-    /// The line that closes a fence opened on `line`. Linear over all calls that
-    /// skip what they found and go down the text, because a fence that has no end is
-    /// known without a search.
+    /// Returns the line that closes a fence opened on `line`. Calls that proceed downward
+    /// and skip each result take linear time in total, because unclosed fences are detected
+    /// without a search.
     pub fn closing_line(&self, line: usize, opener: Fence<'_>) -> Option<usize> {
         let first = self.closers.partition_point(|it| it.line <= line);
         if self.longest[first][usize::from(opener.mark == b'~')] < opener.length {
@@ -257,8 +258,7 @@ impl Scan {
         self.markers.len()
     }
 
-    /// The first line from `line` on that reads as a role marker, in or out of
-    /// fences.
+    /// Returns the first role marker from `line` on, inside or outside fences.
     pub fn next_marker(&self, line: usize) -> Option<usize> {
         let at = self.markers.partition_point(|marker| *marker < line);
         self.markers.get(at).copied()
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_stands_alone_or_before_a_blank() {
+    fn a_marker_ends_its_line_or_precedes_a_blank() {
         assert_eq!(marker(b"@You:"), Some((Role::You, None)));
         assert_eq!(marker(b"@You:  \r"), Some((Role::You, None)));
         assert_eq!(marker(b"@Assistant: hi"), Some((Role::Assistant, Some(12))));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read_whole_or_not_at_all() {
+    fn incomplete_headers_are_rejected() {
         let both = |name, id| Some((name, id));
         assert_eq!(
             tool_use_header(b"**Tool Use:** `bash` (`x 1`) "),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opening_fence_has_no_backtick_behind_it() {
+    fn a_fence_has_no_backticks_in_its_info_string() {
         assert_eq!(fence(b"```md x```"), None);
         assert_eq!(fence(b"``"), None);
         assert_eq!(fence(b" ```"), None);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_closed_by_as_many_of_its_marks_and_nothing_else() {
+    fn a_fence_is_closed_by_at_least_as_many_marks() {
         let read = |line: &'static str| fence(line.as_bytes()).expect(line);
         let opener = read("````json");
         assert_eq!(opener.marks(), "````");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_tags_have_three_spellings() {
+    fn thinking_tags_have_three_forms() {
         assert!(thinking_tag(b"<thinking>").is_some());
         assert!(thinking_tag(b"<thinking redacted>").is_some_and(|tag| tag.redacted));
         let signed = thinking_tag(b"<thinking anthropic:signature=\"ab==\"/>");

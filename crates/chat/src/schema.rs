@@ -20,22 +20,22 @@ pub struct Checks(Arc<Mutex<HashMap<String, Arc<Validator>>>>);
 impl Checks {
     /// Completes the arguments of a call and checks them; no type is coerced.
     ///
-    /// A required argument that is absent and may be null becomes null, null for an
-    /// optional argument that takes none counts as absent, and the `label` of a strict
-    /// tool is optional.
+    /// - A missing required argument that may be null becomes null.
+    /// - Null for an optional argument that does not allow it is removed.
+    /// - The `label` of a strict tool is optional.
     ///
     /// # Errors
     ///
-    /// What does not fit and where, at most five findings, for the model; or that
-    /// the schema itself is none.
+    /// At most five findings with their locations, for the model; or the reason why the
+    /// schema is invalid.
     pub fn fit(&self, tool: &ToolDefinition, input: Value) -> Result<Value, String> {
         let validator = self.ready(&tool.name, &tool.input_schema)?;
         let input = complete::complete(&validator, input, tool.strict);
         findings(&validator, &input).map(|()| input)
     }
 
-    /// Makes the schema of the tool of this name ready, if it is none yet. That takes
-    /// milliseconds, the first one of a process most of all.
+    /// Compiles the schema of the tool with this name, unless it is cached. That takes
+    /// milliseconds, most for the first schema of a process.
     pub fn prepare(&self, tool: &str, schema: &Value) {
         // An invalid schema is reported when it is used.
         drop(self.ready(tool, schema));
@@ -52,12 +52,11 @@ impl Checks {
     }
 }
 
-/// Completes and checks arguments as [`Checks::fit`] does for a tool that is not strict,
-/// keeping nothing.
+/// Like [`Checks::fit`] for a tool that is not strict, without the cache.
 ///
 /// # Errors
 ///
-/// As of [`Checks::fit`].
+/// Those of [`Checks::fit`].
 pub fn fit(schema: &Value, input: Value) -> Result<Value, String> {
     let validator = validator(schema)?;
     let input = complete::complete(&validator, input, false);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_and_nothing_is_coerced() {
+    fn findings_name_the_argument_and_nothing_is_coerced() {
         let schema = json!({
             "type": "object",
             "properties": { "command": { "type": "string" }, "timeout": { "type": ["number", "null"] } },

@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// A status as read from an info string, and what was wrong with it.
+/// A parsed status, and what was wrong with it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StatusReading {
     /// The status that applies.
@@ -90,7 +90,7 @@ pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
     StatusReading {
         status,
         problem: Some(format!(
-            "Two statuses stand here; the stricter one, \"{}\", counts.",
+            "There are two statuses; the stricter one, \"{}\", counts.",
             status.as_str()
         )),
         suggestion: None,
@@ -105,10 +105,9 @@ pub fn read_word(word: &str) -> StatusReading {
             problem: None,
             suggestion: None,
         },
-        None if word.is_empty() => unreadable(
-            "There is no status here, so the call waits.".to_owned(),
-            None,
-        ),
+        None if word.is_empty() => {
+            unreadable("The status is missing, so the call waits.".to_owned(), None)
+        }
         None => unreadable(
             format!("\"{word}\" is not a status, so the call waits."),
             Status::nearest(word),
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_explained_with_the_nearest_word() {
+    fn a_typo_gets_a_suggestion() {
         let reading = read_status("status=aproved");
         assert_eq!(reading.suggestion, Some(Status::Approved));
         assert_eq!(
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_survive_a_new_status() {
+    fn a_new_status_keeps_the_other_words() {
         assert_eq!(
             with_status("status = approved note=mine a=b=c x", Status::Pending),
             "flemma:tool status=pending note=mine a=b=c x"

@@ -1,18 +1,17 @@
 //! Suggests the name that a misspelled word was probably meant to be.
 //!
-//! Every message that says "Did you mean" uses this function, so that all of them
-//! forgive the same mistakes.
+//! Every "Did you mean" uses this function, so that all of them tolerate the same mistakes.
 
-/// Longest word that is compared, in bytes; a longer one is no typing mistake.
+/// Maximum length of a compared word in bytes; a longer one is no typo.
 const MAX_LENGTH: usize = 128;
-/// Most mistakes in a word of any length.
+/// Maximum number of mistakes in a word of any length.
 const MAX_MISTAKES: usize = 3;
 
-/// Returns the name that takes the fewest edits to get from `word`, ignoring case.
+/// Returns the name with the smallest edit distance to `word`, ignoring case.
 ///
-/// One mistake in three letters of the name is forgiven, so a word of two letters has
-/// no suggestion. An edit inserts, removes, or replaces a letter, or swaps two
-/// neighbors. Of names at the same distance the alphabetically first one wins.
+/// Allows one mistake per three letters of the name, so a word of two letters has no
+/// suggestion. An edit inserts, removes, or replaces a letter, or swaps two neighbors.
+/// Among equal distances, the alphabetically first name wins.
 pub fn suggest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > MAX_LENGTH {
         return None;
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_mistake_in_three_letters_is_forgiven() {
+    fn one_mistake_per_three_letters_is_allowed() {
         let names = ["bash", "calculator", "edit", "ls", "read", "write"];
         for (word, expected) in [
             ("bsah", Some("bash")),

@@ -32,8 +32,8 @@ impl From<&str> for Text {
 }
 
 impl Text {
-    /// Splits at LF. A final LF gives a last line that is empty, so that
-    /// [`Text::bytes`] is always what was given.
+    /// Splits at LF. After a final LF there is an empty last line, so that [`Text::bytes`]
+    /// always returns the given bytes.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         let mut starts = vec![0];
@@ -41,7 +41,7 @@ impl Text {
         Self { bytes, starts }
     }
 
-    /// Joins lines with LF; no line at all gives one empty line.
+    /// Joins lines with LF. Without lines, the text is one empty line.
     pub fn from_lines<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Self {
         let mut text = Self::default();
         for (at, line) in lines.into_iter().enumerate() {
@@ -54,12 +54,12 @@ impl Text {
         text
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Number of lines, at least one.
+    /// Returns the number of lines, at least one.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
@@ -70,7 +70,7 @@ impl Text {
         starts.map(|(line, start)| (line, self.bytes.get(*start).copied()))
     }
 
-    /// A line without its LF; empty past the end.
+    /// Returns a line without its LF; empty past the end.
     pub fn line(&self, line: usize) -> &[u8] {
         match self.starts.get(line) {
             Some(&start) => &self.bytes[start..self.line_end(line)],
@@ -83,7 +83,7 @@ impl Text {
         String::from_utf8_lossy(self.line(line))
     }
 
-    /// Lines joined by LF, without a final one; empty when `lines` is.
+    /// Returns lines joined by LF, without a final one; empty if `lines` is empty.
     pub fn slice(&self, lines: Lines) -> &[u8] {
         if lines.start >= lines.end || lines.start >= self.line_count() {
             return &[];
@@ -91,8 +91,8 @@ impl Text {
         &self.bytes[self.starts[lines.start]..self.line_end(lines.end.min(self.line_count()) - 1)]
     }
 
-    /// Replaces `lines` by `new`, as `nvim_buf_set_lines()` does. Removing every
-    /// line leaves one that is empty, as in a buffer.
+    /// Replaces `lines` with `new`, as `nvim_buf_set_lines()` does. Removing all lines
+    /// leaves an empty one, as in a buffer.
     pub fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
         let count = self.line_count();
         let first = lines.start.min(count);
@@ -104,6 +104,7 @@ impl Text {
         let to = self.starts.get(last).copied().unwrap_or(self.bytes.len());
         // At the end of the text, the separator precedes the line; elsewhere it follows it.
         let before = at_end && first > 0;
+        // The separator before the first removed line goes with it.
         if before && (first == count || new.is_empty()) {
             from = if first == count { from } else { from - 1 };
         }
@@ -136,7 +137,7 @@ impl Text {
     }
 }
 
-/// Neovim represents NUL as LF inside a line, which must not split the line here.
+/// Appends a line. Neovim represents NUL as LF inside a line, which must not split it here.
 fn push_line(bytes: &mut Vec<u8>, line: &[u8]) {
     bytes.extend(line.iter().map(|&b| if b == b'\n' { 0 } else { b }));
 }
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_without_lines_has_one_that_is_empty() {
+    fn a_text_without_lines_has_an_empty_one() {
         let mut text = Text::from("a\nb");
         text.splice(0..2, &[] as &[&str]);
         assert_eq!(lines_of(&text), [b""]);
@@ -163,13 +164,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_come_back(bytes: Vec<u8>) {
+        fn bytes_are_preserved(bytes: Vec<u8>) {
             let text = Text::from_bytes(bytes.clone());
             prop_assert_eq!(text.bytes(), &bytes[..]);
         }
 
         #[test]
-        fn splice_does_what_a_list_of_lines_does(
+        fn splice_equals_splicing_a_list_of_lines(
             old in prop::collection::vec("[a-c]{0,3}", 1..8),
             new in prop::collection::vec("[x-z]{0,3}", 0..5),
             a in 0usize..9, b in 0usize..9,

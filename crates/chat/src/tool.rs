@@ -1,21 +1,21 @@
-//! The nouns that calls are made of: ids, definitions, outcomes.
+//! Types of a call: ID, definition, outcome.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// Names one call; the provider's `tool_use.id` or `call_id`, byte for byte.
+/// ID of a call: the provider's `tool_use.id` or `call_id`, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolUseId(Arc<str>);
 
 impl ToolUseId {
-    /// Wraps an id as it stands in the document or on the wire.
+    /// Wraps an ID as written in the document or sent by the provider.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The id's text.
+    /// Returns the ID's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -27,37 +27,37 @@ impl fmt::Display for ToolUseId {
     }
 }
 
-/// The name of a call that a model wrote in words and that could not be read. Its
-/// arguments are `why` and `text`; it ends in an error result, whatever the tools are.
+/// Name of a call that a model wrote as text and that could not be parsed. Its arguments
+/// are `why` and `text`. It always ends in an error result.
 pub const MALFORMED_CALL: &str = "malformed_call";
 
-/// What the model may call: the shape that providers, MCP and the prompt share.
+/// Definition of a tool for the model: the common form of providers, MCP, and the prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     /// The name the model uses, unique in a registry.
     pub name: String,
-    /// What the tool does, for the model.
+    /// Description for the model.
     pub description: String,
-    /// JSON Schema of the arguments, an object schema.
+    /// JSON Schema of the arguments, for an object.
     pub input_schema: Value,
-    /// Whether the schema meets OpenAI's strict mode and is to be sent with
-    /// `strict: true`.
+    /// Whether the schema meets OpenAI's strict mode, so that it is sent with `strict:
+    /// true`.
     pub strict: bool,
-    /// Words that somebody who looks for such a tool may use; no provider gets them.
+    /// Additional words that find this tool in a search; not sent to providers.
     pub keywords: Vec<String>,
 }
 
-/// How a call ended, as a runner reports it.
+/// Outcome of a call.
 ///
-/// A failure is a result for the model, not an error of ours.
+/// A failure is a result for the model, not an error in Flemma.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolOutcome {
     /// The tool ran; `content` goes to the model.
     Done {
         /// The result's text.
         content: String,
-        /// Whether the user should see a cross all the same, as for a command
-        /// that exited non-zero. The model reads the reason in `content`.
+        /// Whether the user sees a failure, as for a command that exits non-zero. The model
+        /// reads the reason in `content`.
         marked_failed: bool,
     },
     /// The tool failed or could not run; the model gets this as an error result.

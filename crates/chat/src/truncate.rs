@@ -1,19 +1,18 @@
-//! Cuts long text to what a model is given: whole lines, the head or the tail.
+//! Truncates long text for the model to whole lines of its head or tail.
 //!
-//! Pure and without copies. It knows neither where the text came from nor where
-//! the full text is kept; the notice that tells the model is written by the tool.
+//! Pure, without copies. The tool that calls it stores the full text and writes the notice.
 
-/// Most lines kept, from "Output truncation" in the tools specification.
+/// Maximum number of lines kept ("Output truncation" in the tools specification).
 pub const MAX_LINES: usize = 2000;
-/// Most bytes kept (50 KB), likewise.
+/// Maximum number of bytes kept: 50 KB (same source).
 pub const MAX_BYTES: usize = 50 * 1024;
 
-/// How much may be kept; whichever limit is reached first counts.
+/// Limits of the kept part; the first one reached applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most lines.
+    /// Maximum number of lines.
     pub lines: usize,
-    /// Most bytes, newlines between kept lines included.
+    /// Maximum number of bytes, including newlines between kept lines.
     pub bytes: usize,
 }
 
@@ -36,15 +35,14 @@ pub enum Limit {
     Bytes,
 }
 
-/// What was kept of a text, and of how much.
+/// The kept part of a text, with counts.
 ///
-/// All counts leave out one final newline of the input: it ends the last line
-/// and starts none.
+/// No count includes a final newline of the input, which ends the last line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncated<'a> {
     /// The kept part, without a final newline.
     pub content: &'a str,
-    /// Why something is missing, or `None` when nothing is.
+    /// The limit that was reached; `None` if nothing is missing.
     pub truncated_by: Option<Limit>,
     /// Lines of the input.
     pub total_lines: usize,
@@ -54,9 +52,9 @@ pub struct Truncated<'a> {
     pub output_lines: usize,
     /// Bytes of `content`.
     pub output_bytes: usize,
-    /// Whether `content` is the tail of one line that is over the byte limit.
+    /// Whether `content` is the tail of a single line that exceeds the byte limit.
     pub last_line_partial: bool,
-    /// Whether nothing is kept because the first line alone is over the byte limit.
+    /// Whether nothing is kept because the first line alone exceeds the byte limit.
     pub first_line_exceeds_limit: bool,
 }
 
@@ -82,8 +80,8 @@ impl<'a> Truncated<'a> {
 
 /// Keeps the start of `text`: at most [`MAX_LINES`] lines and [`MAX_BYTES`] bytes.
 ///
-/// For text that is read from the top, such as a file. Lines are kept whole; if
-/// the first one alone is over the byte limit, nothing is kept and
+/// Use this for text that is read from the top, such as a file. Lines are kept whole. If
+/// the first line alone exceeds the byte limit, nothing is kept and
 /// `first_line_exceeds_limit` is set.
 ///
 /// Source: `ctx.truncate.truncate_head` in the tools specification.
@@ -91,7 +89,7 @@ pub fn truncate_head(text: &str) -> Truncated<'_> {
     truncate_head_within(text, Limits::default())
 }
 
-/// [`truncate_head`] with other limits.
+/// Like [`truncate_head`], with other limits.
 pub fn truncate_head_within(text: &str, limits: Limits) -> Truncated<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let total_lines = count_lines(text);
@@ -117,17 +115,16 @@ pub fn truncate_head_within(text: &str, limits: Limits) -> Truncated<'_> {
 
 /// Keeps the end of `text`: at most [`MAX_LINES`] lines and [`MAX_BYTES`] bytes.
 ///
-/// For output whose end matters, such as a build log. Lines are kept whole. If
-/// the last line alone is over the byte limit, `content` is that line's tail,
-/// cut at a UTF-8 boundary. Empty output gives empty content and zero lines.
+/// Use this for output whose end matters, such as a build log. Lines are kept whole. If the
+/// last line alone exceeds the byte limit, `content` is the tail of that line, cut at a
+/// UTF-8 boundary. Empty output yields empty content and zero lines.
 ///
-/// Source: "Output truncation" and `ctx.truncate.truncate_tail` in the tools
-/// specification.
+/// Source: "Output truncation" and `ctx.truncate.truncate_tail` in the tools specification.
 pub fn truncate_tail(text: &str) -> Truncated<'_> {
     truncate_tail_within(text, Limits::default())
 }
 
-/// [`truncate_tail`] with other limits.
+/// Like [`truncate_tail`], with other limits.
 pub fn truncate_tail_within(text: &str, limits: Limits) -> Truncated<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let total_lines = count_lines(text);
@@ -160,9 +157,9 @@ fn partial_last_line(text: &str, total: usize, by: Limit, limits: Limits) -> Tru
     truncated
 }
 
-/// The first character boundary of `text` at or after byte `at`.
+/// Returns the first character boundary of `text` at or after byte `at`.
 ///
-/// The standard library's is younger than our oldest compiler.
+/// `str::ceil_char_boundary` is newer than our minimum Rust version.
 pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
     let mut boundary = at.min(text.len());
     while !text.is_char_boundary(boundary) {
@@ -171,7 +168,7 @@ pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
     boundary
 }
 
-/// The last character boundary of `text` at or before byte `at`.
+/// Returns the last character boundary of `text` at or before byte `at`.
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let mut boundary = at.min(text.len());
     while !text.is_char_boundary(boundary) {
@@ -180,7 +177,7 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     boundary
 }
 
-/// A byte count for people: `3 B`, `12.1 KB`, `1.5 MB`, in steps of 1024.
+/// Formats a byte count: `3 B`, `12.1 KB`, `1.5 MB`, in steps of 1024.
 ///
 /// Source: `ctx.truncate.format_size` in the tools specification, where 12345 is
 /// `12.1 KB`.
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_does_not_fit_is_left_out_whole() {
+    fn a_line_beyond_the_limit_is_dropped_whole() {
         let kept = truncate_head_within("ab\ncdef\n", limits(9, 5));
 
         assert_eq!(
@@ -246,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_line_over_the_limit_leaves_nothing_of_the_head() {
+    fn a_head_whose_first_line_exceeds_the_limit_is_empty() {
         let kept = truncate_head_within("abcdef\ng", limits(9, 5));
 
         assert_eq!(kept.content, "");
@@ -254,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_over_the_limit_is_cut_between_characters() {
+    fn a_last_line_that_exceeds_the_limit_is_cut_between_characters() {
         let kept = truncate_tail_within("x\nééé", limits(9, 5));
 
         assert_eq!(kept.content, "éé");
@@ -269,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_inside_a_character_is_moved_to_its_edge() {
+    fn an_offset_inside_a_character_moves_to_its_boundary() {
         let edges = |at: usize| {
             (
                 floor_char_boundary("a漢b", at),
@@ -284,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_like_the_specification() {
+    fn sizes_are_formatted_as_specified() {
         let sizes = [3, 1023, 1024, 12345, 1_572_864, 1_048_575, 1 << 60].map(format_size);
 
         assert_eq!(
@@ -303,7 +300,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_a_true_end_within_the_limits(
+        fn the_kept_part_is_a_head_or_tail_within_the_limits(
             text in "([a-z]{0,6}|é|漢|\n|\r\n){0,40}",
             lines in 0usize..8,
             bytes in 0usize..40,
@@ -326,7 +323,7 @@ mod tests {
         }
 
         #[test]
-        fn kept_lines_are_whole_unless_said_otherwise(
+        fn kept_lines_are_whole_unless_marked_partial(
             text in "([a-z]{0,6}|漢|\n){0,40}", lines in 1usize..8, bytes in 0usize..40,
         ) {
             let stripped = text.strip_suffix('\n').unwrap_or(&text);

@@ -1,8 +1,8 @@
-//! How blocks are written. `place` decides where they go.
+//! Formats blocks for the document; `place` decides where they go.
 //!
-//! Every change of the document is a list of [`TextEdit`]s: disjoint, sorted, in
-//! whole lines of the document they were computed for. Results and arguments are
-//! never escaped: their fence is longer than any run of backticks inside.
+//! Every change of the document is a list of [`TextEdit`]s: sorted, without overlaps, in
+//! whole lines of the document they were computed for. Results and arguments are never
+//! escaped; their fence is longer than any run of backticks inside.
 
 mod place;
 
@@ -11,32 +11,32 @@ use crate::document::Status;
 use crate::status::with_status;
 use crate::text::Lines;
 
-/// Replaces whole lines; an empty range inserts before its start.
+/// A replacement of whole lines; an empty range inserts before its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
-    /// The lines that go.
+    /// The replaced lines.
     pub lines: Lines,
-    /// The lines that come.
+    /// The new lines.
     pub replacement: Vec<String>,
 }
 
 /// Lines of a block, without blank lines around it.
 pub type BlockLines = Vec<String>;
 
-/// A call as a provider issued it. `name` and `id` are made writable first.
+/// Returns a call as a provider issued it, with [`writable`] name and ID.
 pub fn tool_use(name: &str, id: &str, input: &str) -> BlockLines {
     let header = format!("**Tool Use:** `{}` (`{}`)", writable(name), writable(id));
     fenced(header, "json", input)
 }
 
-/// A real result; `content` comes back from `Document::lossy` byte for byte.
+/// Returns a final result. `Document::lossy` gives `content` back byte for byte.
 pub fn tool_result(id: &str, content: &str, is_error: bool) -> BlockLines {
     let error = if is_error { " (error)" } else { "" };
     fenced(format!("**Tool Result:** `{id}`{error}"), "", content)
 }
 
-/// A placeholder with a status and nothing inside. `words` is what stood behind
-/// `flemma:tool` before; its words other than the status are kept.
+/// Returns an empty placeholder with a status. `words` is the previous text after
+/// `flemma:tool`; its words other than the status are kept.
 pub fn placeholder(id: &str, status: Status, words: &str) -> BlockLines {
     fenced(
         format!("**Tool Result:** `{id}`"),
@@ -45,14 +45,14 @@ pub fn placeholder(id: &str, status: Status, words: &str) -> BlockLines {
     )
 }
 
-/// The comment of a cut-off answer: one line, whatever the reason holds.
+/// Returns the comment of a cut-off answer: one line, whatever the reason contains.
 pub fn aborted(reason: &str) -> String {
     let reason = reason.replace(|c: char| c == '>' || c.is_control(), " ");
     format!("<!-- flemma:aborted: {} -->", reason.trim())
 }
 
-/// A name or id without what a header cannot hold. Only a provider that breaks
-/// its own rules sends such a name; the call then names an unknown tool.
+/// Replaces what a header can't contain in a name or ID. Only a provider that violates its
+/// own rules sends such a name, and the call then names an unknown tool.
 pub fn writable(name: &str) -> String {
     let clean: String = name
         .chars()
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_holds_any_name_and_id() {
+    fn a_header_can_contain_any_name_and_id() {
         let header = |name: &str, id: &str| tool_use(name, id, "{}").remove(0);
         assert_eq!(header("a`b", "c\nd"), "**Tool Use:** `a_b` (`c_d`)");
         assert_eq!(header("", "x"), "**Tool Use:** `unnamed` (`x`)");

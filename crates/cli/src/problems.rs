@@ -57,8 +57,8 @@ mod tests {
     fn a_message_names_what_can_be_done_in_a_shell() {
         for (message, shown) in [
             (
-                "Raise it, or press Ctrl-] to let the model go on.",
-                "Raise it, or run it again to let the model go on.",
+                "Raise it, or press Ctrl-] to let the model continue.",
+                "Raise it, or run it again to let the model continue.",
             ),
             (
                 "Start it, then press Ctrl-] again.",

@@ -91,6 +91,7 @@ pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
         return None;
     }
     let inner = input.get("name")?.as_str()?;
+    // Some models omit empty arguments.
     let arguments = match input.get("arguments") {
         None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
         Some(arguments) => arguments.clone(),
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_judge_with_an_opinion_gives_decision_name_and_reason() {
+    fn the_first_rule_with_an_opinion_decides() {
         let mut rules = ArgumentRules::default();
         assert!(rules.is_empty());
         let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("b")));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_gives_neither_name_nor_reason_unless_it_has_them() {
+    fn a_rule_has_no_name_or_reason_by_default() {
         let mut rules = ArgumentRules::default();
         rules.add(Arc::new(DeniesAll));
         let call = key("a", &json!({}));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_are_the_same_when_they_hold_the_same_ones() {
+    fn lists_are_equal_if_they_share_their_rules() {
         let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("a")));
         let of = |all: &[Arc<Denies>]| {
             let mut rules = ArgumentRules::default();
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_inside_is_what_is_meant() {
+    fn the_inner_call_is_decided_about() {
         let outer = json!({"name": "bash", "arguments": {"command": "ls"}});
         let inner = json!({"command": "ls"});
         assert_eq!(

@@ -129,9 +129,8 @@ impl Function {
         }
     }
 
-    /// Interprets an outcome: a decision or `None` for no opinion, and a sentence for the
-    /// log if the answer was invalid. If the function no longer exists, its rules are
-    /// unknown, so the user must decide.
+    /// Interprets an outcome. Returns a decision, or `None` for no opinion, and a sentence
+    /// for the log if the answer was invalid.
     pub fn read(&self, returned: Returned<'_>) -> (Option<Decision>, Option<String>) {
         let what = match returned {
             Returned::Value(Value::Null) => return (None, None),
@@ -140,13 +139,15 @@ impl Function {
                 None => format!("returned {value}, but {}", self.form.words()),
             },
             Returned::Error(message) => format!("failed: {message}"),
+            // The rules of a removed function are unknown, so `on_error` must not let the
+            // call pass.
             Returned::Gone => {
-                let problem = "is gone, so the call waits".to_owned();
+                let problem = "no longer exists, so the call waits".to_owned();
                 return (Some(Decision::RequireApproval), Some(problem));
             }
         };
         let (decision, consequence) = match self.on_error {
-            OnError::Pass => (None, "the next rule is asked"),
+            OnError::Pass => (None, "the next resolver is asked"),
             OnError::RequireApproval => (Some(Decision::RequireApproval), "the call waits"),
             OnError::Deny => (Some(Decision::Deny), "the call is denied"),
         };
@@ -171,9 +172,9 @@ impl Form {
 
     fn words(self) -> &'static str {
         match self {
-            Self::AutoApprove => "only true, false, \"deny\" and nil mean something",
+            Self::AutoApprove => "valid values are true, false, \"deny\", and nil",
             Self::Resolver => {
-                "only \"approve\", \"require_approval\", \"deny\" and nil mean something"
+                "valid values are \"approve\", \"require_approval\", \"deny\", and nil"
             }
         }
     }
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_has_words_of_its_own() {
+    fn each_form_has_its_own_values() {
         let rows = [
             (json!(true), APPROVE, None),
             (json!(false), REQUIRE, None),
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_answer_never_approves_and_is_told() {
+    fn an_invalid_answer_never_approves_and_is_logged() {
         let forms = [
             Function::auto_approve(1),
             Function::frontmatter(),
@@ -236,23 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_answer_is_told_with_the_values_that_mean_something() {
+    fn an_invalid_answer_is_logged_with_the_valid_values() {
         let value = json!("perhaps");
-        let told = |function: Function| function.read(Returned::Value(&value)).1;
-        let policy = told(Function::auto_approve(1)).unwrap_or_default();
+        let problem = |function: Function| function.read(Returned::Value(&value)).1;
+        let policy = problem(Function::auto_approve(1)).unwrap_or_default();
         assert!(
-            policy.contains("only true, false, \"deny\" and nil"),
+            policy.contains("valid values are true, false, \"deny\", and nil"),
             "{policy}"
         );
-        let plugin = told(Function::resolver(1, OnError::Pass)).unwrap_or_default();
+        let plugin = problem(Function::resolver(1, OnError::Pass)).unwrap_or_default();
         assert!(
-            plugin.contains("only \"approve\", \"require_approval\", \"deny\""),
+            plugin.contains("valid values are \"approve\", \"require_approval\", \"deny\""),
             "{plugin}"
         );
     }
 
     #[test]
-    fn an_error_passes_makes_wait_or_denies_as_the_function_says() {
+    fn on_error_passes_requires_approval_or_denies() {
         let error = Returned::Error("x.lua:1: boom");
         let read = |function: Function| function.read(error).0;
         assert_eq!(read(Function::resolver(1, OnError::Pass)), None);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_what_a_function_did_and_what_follows() {
+    fn the_log_has_the_failure_and_its_consequence() {
         let said = |on_error: OnError, returned: Returned<'_>| {
             let function = Function::resolver(1, on_error);
             let (_, problem) = function.read(returned);
@@ -272,7 +273,7 @@ mod tests {
         for (said, expected) in [
             (
                 failed(OnError::Pass),
-                "failed: boom; the next rule is asked",
+                "failed: boom; the next resolver is asked",
             ),
             (
                 failed(OnError::RequireApproval),
@@ -281,7 +282,7 @@ mod tests {
             (failed(OnError::Deny), "failed: boom; the call is denied"),
             (
                 said(OnError::Pass, Returned::Gone),
-                "is gone, so the call waits",
+                "no longer exists, so the call waits",
             ),
         ] {
             assert_eq!(said, format!("An approval resolver {expected}"));
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_gone_makes_the_call_wait_also_where_errors_pass() {
+    fn a_missing_function_requires_approval_even_if_errors_pass() {
         let plugin = Function::resolver(1, OnError::Pass);
         assert_eq!(plugin.read(Returned::Gone).0, REQUIRE);
     }

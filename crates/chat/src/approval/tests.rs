@@ -35,7 +35,7 @@ fn names(list: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_first_answer_from_above_decides() {
+fn the_opinion_with_the_highest_priority_decides() {
     let chain = ResolverChain::new(vec![
         resolver("catch-all", 0, Source::Always(Decision::Approve)),
         resolver(
@@ -77,7 +77,7 @@ fn deny_wins_inside_a_list() {
 }
 
 #[test]
-fn without_an_opinion_the_user_is_asked() {
+fn without_an_opinion_approval_is_required() {
     let verdict = decide(&ResolverChain::default(), &key("read"), &Answers::new());
     assert_eq!(
         verdict,
@@ -86,7 +86,7 @@ fn without_an_opinion_the_user_is_asked() {
 }
 
 #[test]
-fn a_frontmatter_with_rules_takes_the_place_of_the_options_even_with_an_empty_list() {
+fn a_frontmatter_with_rules_replaces_the_options_even_if_empty() {
     let chain = ResolverChain::new(vec![
         Resolver::yielding(CONFIG, 100, list(&["write", "read"])),
         Resolver::yielding("my.module", 100, list(&["bash"])),
@@ -104,7 +104,7 @@ fn a_frontmatter_with_rules_takes_the_place_of_the_options_even_with_an_empty_li
 }
 
 #[test]
-fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
+fn denials_and_questions_of_the_options_override_the_frontmatter() {
     let call = key("bash");
     let deny = Source::List(Policy {
         deny: names(&["bash"]),
@@ -141,7 +141,7 @@ fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
         assert_eq!(decision, expected, "{answer:?}");
         assert_eq!(by == CONFIG, by_options, "{answer:?}");
     }
-    // What the function approves is no approval in a chat with rules of its own.
+    // The function's approval does not count in a chat that has rules of its own.
     let stricter = ResolverChain::new(vec![
         Resolver::yielding(CONFIG, 100, Source::Function(function)),
         resolver(FRONTMATTER, 90, list(&[])),
@@ -155,7 +155,7 @@ fn what_the_options_deny_or_ask_about_holds_against_the_frontmatter() {
 }
 
 #[test]
-fn functions_that_may_be_asked_one_after_another_are_asked_together() {
+fn consecutive_functions_are_asked_together() {
     let frontmatter = Function::frontmatter();
     let chain = ResolverChain::new(vec![
         resolver("a", 200, Source::Function(plugin(1))),
@@ -167,14 +167,14 @@ fn functions_that_may_be_asked_one_after_another_are_asked_together() {
     let together = |first, name| chain.asked_together(first, name);
     let editor = FunctionId::Editor;
     assert_eq!(together(editor(1), "bash"), [plugin(1), plugin(2)]);
-    // The list decides about `read`, so no source below it is asked.
+    // The list decides about `read`, so no resolver below it is asked.
     assert_eq!(together(editor(1), "read"), [plugin(1)]);
     assert_eq!(together(FunctionId::Frontmatter, "bash"), [frontmatter]);
     assert_eq!(together(editor(3), "bash"), [plugin(3)]);
 }
 
 #[test]
-fn what_one_function_said_is_no_answer_of_another() {
+fn each_function_has_its_own_id() {
     let all = [
         Function::auto_approve(0),
         Function::frontmatter(),

@@ -9,16 +9,16 @@ impl Cycle {
     pub(super) fn busy(&self) -> Option<Effect> {
         if self.request {
             return Some(Effect::warn(
-                "An answer is arriving, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds words.",
+                "An answer is arriving, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds a message.",
             ));
         }
         match self.running.len() {
             0 => None,
             1 => Some(Effect::warn(
-                "A tool is running, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds words.",
+                "A tool is running, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds a message.",
             )),
             n => Some(Effect::warn(format!(
-                "{n} tools are running, so nothing was changed. Ctrl-C cancels them, :Flemma steer adds words."
+                "{n} tools are running, so nothing was changed. Ctrl-C cancels them, :Flemma steer adds a message."
             ))),
         }
     }
@@ -37,6 +37,7 @@ impl Cycle {
             }));
         }
         let frontmatter = document.frontmatter.as_ref()?;
+        // Applying the wrong rules, or sending half of the text, can't be undone.
         let text = match (&frontmatter.problem, &options.frontmatter) {
             (Some(problem), _) => problem.clone(),
             (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),

@@ -8,7 +8,7 @@ use crate::tool::{ToolOutcome, ToolUseId};
 
 /// Result of a call that was running when its host ended.
 pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
-     had effects; nobody saw its end.";
+     had effects; its result is unknown.";
 
 impl Cycle {
     pub(super) fn interrupted(&mut self, document: &Document<'_>, ids: &[ToolUseId]) {
@@ -26,7 +26,7 @@ impl Cycle {
         }
     }
 
-    /// Keeps those recovered results whose placeholders are in the document.
+    /// Keeps the recovered results whose placeholders are in the document.
     pub(super) fn recover(&mut self, document: &Document<'_>) {
         let turns: Vec<_> = document.unanswered_turns().collect();
         self.finished.retain(|(ended, _)| {
@@ -38,6 +38,8 @@ impl Cycle {
     }
 
     pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        // Stays set until the user sends again, so that a tool that ends late sends
+        // nothing.
         self.disarmed = true;
         if let Some(batch) = &mut self.batch {
             batch.may_send = false;
@@ -55,7 +57,7 @@ impl Cycle {
             let mut effects = self.settle(document, options);
             if effects.is_empty() {
                 effects.push(Effect::inform(
-                    "Nothing is running here. What you said goes into the prompt when the block above it is mended.",
+                    "Nothing is running here. Your message goes into the prompt once the block above it is fixed.",
                 ));
             }
             return effects;
@@ -105,9 +107,9 @@ impl Cycle {
                     continue;
                 }
                 let key = classify::key(document, call.tool_use);
-                let goes_on = self.running.contains(&key) || self.queue.contains(&key);
+                let in_progress = self.running.contains(&key) || self.queue.contains(&key);
                 let ended = self.finished.iter().any(|(call, _)| *call == key);
-                if !goes_on && !ended && !waiting.contains(&key) {
+                if !in_progress && !ended && !waiting.contains(&key) {
                     waiting.push(key);
                 }
             }

@@ -18,7 +18,8 @@ impl Cycle {
     ) -> Option<BlockLines> {
         let (meant, input) = approval::meant(&candidate.key, &candidate.input);
         let verdict = match candidate.by_user {
-            // The user's choice replaces the guards that only automatic approvals need.
+            // The user looked at the call, so skip the guards that only automatic approvals
+            // need.
             true => approval::decide(&options.chain, &meant, &self.answers),
             false => classify::verdict(&meant, &self.answers, options),
         };
@@ -101,13 +102,14 @@ impl Cycle {
     }
 }
 
-/// Returns the placeholder of a pending call.
+/// Returns the result of a denied call.
 fn deny(key: CallKey, by: &str, why: Option<String>, plan: &mut Plan) -> BlockLines {
     let block = write::tool_result(key.id.as_str(), &classify::denied(why), true);
     plan.rule(key, Ruling::Denied, by, None);
     block
 }
 
+/// Returns the placeholder of a pending call.
 fn wait(key: CallKey, by: &str, reason: Option<&'static str>, plan: &mut Plan) -> BlockLines {
     let block = write::placeholder(key.id.as_str(), Status::Pending, "");
     plan.rule(key, Ruling::Waits, by, reason);

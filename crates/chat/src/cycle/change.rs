@@ -23,8 +23,8 @@ pub(super) struct StatusChange {
     pub(super) by_hand: bool,
     /// Whether keys typed it.
     pub(super) typed: bool,
-    /// Whether its first and last lines differ from the old ones, as after `:s`. A block
-    /// that arrives whole repeats lines that were there before.
+    /// Whether its first and last lines differ from the old ones, as after `:s`. A pasted block
+    /// repeats lines that were there before.
     pub(super) tight: bool,
 }
 
@@ -75,15 +75,15 @@ impl Cycle {
         });
     }
 
-    /// Returns true if the announced change touches a placeholder. Call [`Cycle::stands`]
+    /// Returns true if the announced change touches a placeholder. Call [`Cycle::note_undecided`]
     /// before such a change is made and [`Cycle::changed`] after it.
     pub fn has_change(&self) -> bool {
         self.change.is_some()
     }
 
     /// Records which calls are undecided before the announced change.
-    pub fn stands(&mut self, document: &Document<'_>) {
-        self.provenance.stands(document);
+    pub fn note_undecided(&mut self, document: &Document<'_>) {
+        self.provenance.note_undecided(document);
     }
 
     /// Completes the announced change. An approval applies to the arguments at this moment,

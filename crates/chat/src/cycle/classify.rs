@@ -65,7 +65,7 @@ pub(super) enum CallState {
 pub(super) struct CallEnd {
     /// The result's text.
     pub content: String,
-    /// Whether the result says that the call failed.
+    /// Whether the result is marked as an error.
     pub is_error: bool,
     /// The ruling, for the log.
     pub ruling: Ruling,
@@ -82,6 +82,8 @@ pub(super) fn classify(
     options: &Options,
 ) -> CallState {
     let written = call
+        // A status or text in the placeholder is the user's answer, even for a call that
+        // can't run.
         .result
         .map(|result| (result.kind, document.lossy(result.body.clone())));
     match &written {
@@ -143,20 +145,17 @@ fn runnable(
         return Err(why);
     }
     let Some(tool) = options.tools.get(&*tool_use.name) else {
-        return Err((
-            "there is no such tool here",
-            unknown(&tool_use.name, options),
-        ));
+        return Err(("the tool does not exist", unknown(&tool_use.name, options)));
     };
     let input = document.input(tool_use).map_err(|error| {
-        let told = format!("The arguments could not be read, so the call was not run: {error}.");
-        ("its arguments could not be read", told)
+        let message = format!("The arguments could not be read, so the call was not run: {error}.");
+        ("its arguments could not be read", message)
     })?;
     let fits = fits(tool, input, options).and_then(|input| {
         inside(&tool_use.name, &input, options)?;
         Ok(input)
     });
-    fits.map_err(|told| ("its arguments do not fit", told))
+    fits.map_err(|message| ("its arguments do not fit", message))
 }
 
 /// Returns why a call can't run whatever tools there are: a phrase for the log and a
@@ -167,23 +166,26 @@ fn defect(
     call: &Call<'_>,
 ) -> Option<(&'static str, String)> {
     let tool_use = call.tool_use;
+    // The arguments may be incomplete, even if they happen to be valid JSON.
     if let Some(reason) = turn.aborted {
         return Some(("the answer was cut off", aborted_call(reason)));
     }
     if call.duplicate {
-        let told = format!(
-            "Two calls of one answer had the id \"{}\", so neither was run. Make the call again with an id of its own.",
+        let message = format!(
+            "Two calls of one answer had the id \"{}\", so neither was run. Make the call again with a unique id.",
             tool_use.id
         );
-        return Some(("two calls had one id", told));
+        return Some(("two calls had one id", message));
     }
     if *tool_use.name == *MALFORMED_CALL {
         let input = document.input(tool_use).unwrap_or_default();
-        let why = input["why"].as_str().unwrap_or("it has another form");
-        let told = format!(
+        let why = input["why"]
+            .as_str()
+            .unwrap_or("it does not have the expected form");
+        let message = format!(
             "The call could not be read, so nothing was run: {why}. Write it again in the form that was given."
         );
-        return Some(("it could not be read", told));
+        return Some(("it could not be read", message));
     }
     None
 }
@@ -211,7 +213,7 @@ fn fits(tool: &ToolDefinition, input: Value, options: &Options) -> Result<Value,
 fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
     match approval::inside(name, input) {
         Some((inner, _)) if inner == approval::EXECUTE_TOOL => Err(format!(
-            "\"{inner}\" runs other tools and not itself, so nothing was run."
+            "\"{inner}\" cannot run itself, so nothing was run."
         )),
         Some((inner, arguments)) => callable(inner, arguments, options).map(drop),
         None => Ok(()),
@@ -270,8 +272,9 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     let guarded = Verdict::Decided(looked, GUARD.to_owned());
     if looked == Decision::Deny || !approval::only_reads(by) {
         return guarded;
+        // A denial is final. Otherwise the call may still be approved for another reason.
     }
-    // The call only reads, but another rule may approve it anyway.
+    // It doesn't only read, but another rule may approve it anyway.
     match approval::decide_by(&options.chain, key, answers, false) {
         Verdict::Decided(Decision::RequireApproval, _) => guarded,
         other => other,
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_the_one_of_a_key_when_id_name_and_arguments_are_the_same() {
+    fn a_call_has_a_key_if_id_name_and_arguments_are_equal() {
         let text =
             Text::from("@Assistant:\n**Tool Use:** `bash` (`a`)\n\n```json\n{ \"n\": 1 }\n```\n");
         let document = Document::parse(&text);
@@ -345,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_approved_because_it_only_reads_is_looked_at_on_the_machine() {
+    fn the_guard_inspects_calls_that_are_approved_for_only_reading() {
         let key = CallKey {
             id: ToolUseId::new("t"),
             name: "bash".to_owned(),
@@ -363,11 +366,11 @@ mod tests {
         let (wait, deny) = (Decision::RequireApproval, Decision::Deny);
         assert_eq!(by(Some(wait), &none), decided(wait, GUARD));
         assert_eq!(by(Some(deny), &none), decided(deny, GUARD));
-        // Another rule approves it for another reason, and a denial counts all the same.
+        // Another rule approves it for another reason, but a denial still wins.
         let late = options(&["bash"]);
         assert_eq!(by(Some(wait), &late), decided(Decision::Approve, "late"));
         assert_eq!(by(Some(deny), &late), decided(deny, GUARD));
-        // A tool that reads files is looked at whichever rule approves it.
+        // The guard inspects a tool that reads files, whichever rule approves it.
         let mut reading = options(&["bash"]);
         reading.reading = ["bash".to_owned()].into();
         assert_eq!(
@@ -375,7 +378,7 @@ mod tests {
             Verdict::Ask(Function::guard())
         );
         assert_eq!(by(Some(deny), &reading), decided(deny, GUARD));
-        // A tool of which only calls that read are allowed is checked whatever approves it.
+        // The guard also inspects a tool that may only be used for reading.
         let mut inspected = options(&["bash"]);
         inspected.inspected = ["bash".to_owned()].into();
         assert_eq!(by(Some(deny), &inspected), decided(deny, GUARD));

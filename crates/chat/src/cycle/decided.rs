@@ -54,7 +54,7 @@ impl Decided {
 pub(super) const DEFAULT: &str = "default";
 /// `by` of decisions that no resolver may make.
 pub(super) const CYCLE: &str = "flemma";
-/// `by` of decisions written in the chat's text, whatever their author.
+/// `by` of decisions found in the chat's text, whose author is unknown.
 pub(super) const CHAT: &str = "written in the chat";
 
 /// `by` of a status typed into the document.

@@ -66,8 +66,7 @@ pub enum CursorAfterResult {
 /// Something that happened in the editor, a tool, or a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The text came from a file: opened, reloaded or recovered. `interrupted`
-    /// names calls that were running when the host died.
+    /// The text came from a file: opened, reloaded, or recovered.
     Loaded {
         /// IDs of calls whose end was not recorded.
         interrupted: Vec<ToolUseId>,
@@ -172,7 +171,7 @@ pub enum Effect {
     Send,
     /// Stop the open request; it still ends with [`Event::AnswerEnded`].
     CancelRequest,
-    /// Tell the user.
+    /// Show a message to the user.
     Notify(Notice),
 }
 

@@ -7,8 +7,8 @@ use crate::prompt;
 use crate::tool::MALFORMED_CALL;
 use crate::write::{self, TextEdit};
 
-/// Returns true if each of the last two answers has an unreadable call. The model got the
-/// error once; sending it again could loop forever.
+/// Returns true if the last two answers both have an unreadable call. The model has already
+/// seen the error once, so sending it again could loop forever.
 pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
     let answers = document.messages.iter().rev();
     let mut answers = answers.filter(|it| it.role == Role::Assistant);
@@ -24,7 +24,7 @@ pub(super) fn is_malformed_again(document: &Document<'_>) -> bool {
 pub(super) fn malformed_again(document: &Document<'_>) -> Option<Effect> {
     is_malformed_again(document).then(|| {
         Effect::warn(
-            "The model wrote a call that cannot be read a second time, so it is not told again by itself. Press Ctrl-] \
+            "The model wrote an unreadable call for the second time, so the error is not sent automatically. Press Ctrl-] \
              to send the error, or write what it should do.",
         )
     })
@@ -40,7 +40,7 @@ pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
         .collect();
     (!calls.is_empty()).then(|| {
         Effect::warn(format!(
-            "There is no result for {}, so the model gets an error in its place.",
+            "There is no result for {}, so the model gets an error instead.",
             calls.join(", ")
         ))
     })
@@ -62,6 +62,7 @@ impl Cycle {
             });
         }
         let shown = batch.shown.take()?;
+        // If the conversation is sent anyway, the cursor follows the answer.
         if busy || batch.reviewed || options.autopilot && batch.may_send {
             return None;
         }
@@ -73,11 +74,11 @@ impl Cycle {
         let Some(batch) = self.batch.take() else {
             return Vec::new();
         };
-        // Calls without a result wait for the user's decision.
+        // Calls without a result need the user's decision.
         if document.unanswered_turns().next().is_some() {
             return Vec::new();
         }
-        // Nothing was left to do, so the key meant "send": the user is here.
+        // The key found nothing else to do, so it means "send".
         if !batch.worked {
             self.run = AutopilotRun::default();
             return self.send(document, options);
@@ -85,13 +86,13 @@ impl Cycle {
         if !(options.autopilot || batch.steered) || !batch.may_send {
             return Vec::new();
         }
-        // The user is still typing; sending would cut the message off.
-        if super::words_behind_calls(document) != batch.words {
+        // The user is typing, so sending would cut the message off.
+        if super::text_below_calls(document) != batch.words {
             return vec![Effect::inform(
-                "What you wrote meanwhile is not sent by itself. Press Ctrl-] to send it.",
+                "The text you typed meanwhile is not sent automatically. Press Ctrl-] to send it.",
             )];
         }
-        // A steering message may break the loop, so don't stop at it.
+        // A steering message may break the loop, so send it.
         if !batch.steered
             && let Some(tool) = stuck::repeated_failure(document, self.run.turns)
         {
@@ -104,6 +105,7 @@ impl Cycle {
     /// Sends the conversation if it ends with the user and a turn is left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let ends = prompt::ends(document);
+        // Only a conversation that ends with the model can take a follow-up.
         if ends.is_none_or(|(_, last)| last == prompt::PromptRole::Assistant)
             && let Some(effects) = self.next_words(document, options)
         {
@@ -127,7 +129,7 @@ impl Cycle {
         self.limited = limit.is_some();
         if let Some(why) = limit {
             return self.stop(
-                format!("Autopilot stopped {why}. Press Ctrl-] to go on."),
+                format!("Autopilot stopped {why}. Press Ctrl-] to continue."),
                 document,
             );
         }
@@ -136,7 +138,7 @@ impl Cycle {
         vec![Effect::Send]
     }
 
-    /// Stops autopilot with a notice and moves queued messages into the prompt.
+    /// Stops autopilot with a notice, and moves queued messages into the prompt.
     fn stop(&mut self, why: String, document: &Document<'_>) -> Vec<Effect> {
         let mut effects = vec![Effect::warn(why)];
         self.messages.put_back(Vec::new());
@@ -145,7 +147,7 @@ impl Cycle {
     }
 
     /// Handles a conversation that ends with the model. Continues an answer that was cut
-    /// off, with a visible message; after a complete one, waits for the user.
+    /// off, in a visible message. After a complete one, offers a prompt.
     fn after_assistant(&mut self, document: &Document<'_>) -> Vec<Effect> {
         let last = document
             .messages
@@ -171,10 +173,11 @@ impl Cycle {
 }
 
 fn write_continue(document: &Document<'_>) -> TextEdit {
-    let words = "Your answer was cut off. Go on from where it ends.";
+    let words = "Your answer was cut off. Continue from where it ends.";
     match document
         .messages
         .last()
+        // The model may have stopped above an empty prompt, which takes the message.
         .filter(|last| last.role == Role::You)
     {
         Some(last) => {

@@ -3,7 +3,7 @@
 
 use super::decided::{APPROVED_ALL, POINTED_AT};
 use super::{
-    AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, words_behind_calls,
+    AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, text_below_calls,
 };
 use crate::approval::CallKey;
 use crate::document::{Call, Document, Status};
@@ -15,7 +15,7 @@ impl Cycle {
             return vec![no];
         }
         self.disarmed = false;
-        self.begin_by_key(Goal::All, words_behind_calls(document));
+        self.begin_by_key(Goal::All, text_below_calls(document));
         self.settle(document, options)
     }
 
@@ -37,6 +37,8 @@ impl Cycle {
         }
         self.disarmed = false;
         self.run = AutopilotRun::default();
+        // Fences must be closed first, or the result would be sent as part of the user's
+        // text.
         if !write::close_fences(document).is_empty() {
             self.begin(Goal::Settled, None);
             return self.settle(document, options);
@@ -48,7 +50,7 @@ impl Cycle {
         effects
     }
 
-    /// Returns why no call can be run or rejected now. Running tools don't prevent it.
+    /// Returns why no call can be run or rejected now. Running tools are no reason.
     fn cannot_choose(&self, document: &Document<'_>, options: &Options) -> Option<Effect> {
         if self.request {
             return self.busy();
@@ -81,7 +83,7 @@ impl Cycle {
         }
         if call.is_answered() {
             return vec![Effect::inform(format!(
-                "The call \"{}\" has its result. Delete the result block to run the call again.",
+                "The call \"{}\" already has its result. Delete the result block to run the call again.",
                 key.id
             ))];
         }
@@ -89,7 +91,7 @@ impl Cycle {
             Some(reason) => Goal::Refused(key, reason),
             None => Goal::Chosen(vec![key], POINTED_AT),
         };
-        self.begin_by_key(goal, words_behind_calls(document));
+        self.begin_by_key(goal, text_below_calls(document));
         self.settle(document, options)
     }
 
@@ -107,11 +109,11 @@ impl Cycle {
             .map(|call| classify::key(document, call.tool_use))
             .collect();
         if calls.is_empty() {
-            return vec![Effect::inform("No call waits here.")];
+            return vec![Effect::inform("No call is pending here.")];
         }
         self.begin_by_key(
             Goal::Chosen(calls, APPROVED_ALL),
-            words_behind_calls(document),
+            text_below_calls(document),
         );
         self.settle(document, options)
     }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::plan::Plan;
-use super::{AutopilotRun, Cycle, Effect, Goal, Options, Ruling, idle, words_behind_calls};
+use super::{AutopilotRun, Cycle, Effect, Goal, Options, Ruling, idle, text_below_calls};
 use crate::approval::CallKey;
 use crate::document::Document;
 use crate::prompt::{self, PromptRole};
@@ -30,7 +30,7 @@ pub(super) struct QueuedMessages {
 }
 
 impl QueuedMessages {
-    /// Whether a message is to be sent as soon as the answer is complete.
+    /// Returns true if a message must be sent as soon as the answer is complete.
     pub(super) fn steers(&self) -> bool {
         self.steer
     }
@@ -74,7 +74,8 @@ impl Cycle {
         }
         self.messages.now.push(text);
         self.messages.steer = true;
-        // The answer is being appended at the end of the document.
+        // The answer is still growing at the end of the document; write the message below
+        // it later.
         if self.request {
             return Vec::new();
         }
@@ -96,7 +97,7 @@ impl Cycle {
         }
         self.next_words(document, options).unwrap_or_else(|| {
             vec![Effect::inform(
-                "The message is queued behind what was not sent yet. Press Ctrl-] to send that first.",
+                "The message is queued behind text that was not sent yet. Press Ctrl-] to send that first.",
             )]
         })
     }
@@ -139,6 +140,7 @@ impl Cycle {
     /// Writes and sends the messages, with or without autopilot. Skips calls that have not
     /// started.
     pub(super) fn speak(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        // The user's message starts a new run, with all its requests.
         if self.is_idle() && is_done(document) {
             self.run = AutopilotRun::default();
         }
@@ -169,8 +171,9 @@ impl Cycle {
         if self.messages.now.is_empty() || self.request {
             return Vec::new();
         }
-        let words = words_behind_calls(document);
+        let words = text_below_calls(document);
         let batch = self.batch.as_mut().filter(|batch| batch.steered);
+        // The edit may have been applied since; drop the longest part that is in the text.
         let said = (1..=self.messages.now.len()).rev();
         let mut said = said.filter(|count| say::is_said(document, &self.messages.now[..*count]));
         if let Some(count) = said.next() {
@@ -193,7 +196,7 @@ impl Cycle {
         if let Some(batch) = batch.filter(|batch| batch.words != words) {
             batch.may_send = false;
             effects.push(Effect::warn(
-                "You had begun a message, so what you said stands below it and nothing was sent. Press Ctrl-] to send \
+                "You had started a message, so the new text was added below it and nothing was sent. Press Ctrl-] to send \
                  both.",
             ));
         }
@@ -208,5 +211,5 @@ fn is_done(document: &Document<'_>) -> bool {
 }
 
 fn nothing_said() -> Effect {
-    Effect::warn("There are no words to send. Write them behind the command.")
+    Effect::warn("The message is empty. Write it after the command.")
 }

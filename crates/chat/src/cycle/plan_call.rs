@@ -101,6 +101,7 @@ impl Cycle {
         plan: &mut Plan,
     ) -> Option<BlockLines> {
         match status {
+            // Also a call that the user approved again: its approval may be spent.
             _ if candidate.by_user => {
                 let id = candidate.key.id.as_str();
                 let waits = write::placeholder(id, Status::Pending, &candidate.words);
@@ -125,6 +126,7 @@ impl Cycle {
                 key.id, key.name
             )));
         }
+        // The tool's own text replaces only the default, never the user's words.
         let own = self.refusals.get(&key);
         let own = own.filter(|_| end.content == classify::REJECTED);
         let content = own.unwrap_or(&end.content);
@@ -144,9 +146,9 @@ impl Cycle {
         plan.notices.push(self.no_approval(&key));
         let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
         let reason = if self.provenance.is_spent(&key) {
-            "it ran on its approval already"
+            "its approval was already used"
         } else {
-            "the approval was not given here for these arguments"
+            "the approval was not given in this session for these arguments"
         };
         plan.rule(key, Ruling::Waits, CYCLE, Some(reason));
         block
@@ -168,11 +170,11 @@ impl Cycle {
         let reasons = [reason.trim(), written.trim()];
         let reasons: Vec<&str> = reasons.into_iter().filter(|it| !it.is_empty()).collect();
         let own = self.refusals.get(&key).map_or(classify::REJECTED, |it| it);
-        let told = match reasons.is_empty() {
+        let text = match reasons.is_empty() {
             true => own.to_owned(),
             false => reasons.join("\n\n"),
         };
-        let block = write::tool_result(key.id.as_str(), &told, true);
+        let block = write::tool_result(key.id.as_str(), &text, true);
         plan.rule(key, Ruling::Rejected, REFUSED, None);
         block
     }
@@ -182,11 +184,11 @@ impl Cycle {
         let id = &key.id;
         Effect::warn(if self.provenance.is_spent(key) {
             format!(
-                "The call \"{id}\" ran on its approval already, so it waits. Press Alt-Enter on it to run it again."
+                "The approval of \"{id}\" was already used, so the call waits. Press Alt-Enter on it to run it again."
             )
         } else {
             format!(
-                "The approval of \"{id}\" was not given here for these arguments, so the call waits. Approve it again \
+                "The approval of \"{id}\" was not given in this session for these arguments, so the call waits. Approve it again \
                  to run it."
             )
         })

@@ -80,8 +80,8 @@ impl Provenance {
         self.observe(document, None);
     }
 
-    /// Records which placeholders are undecided before a change.
-    pub(super) fn stands(&mut self, document: &Document<'_>) {
+    /// Records which placeholders are pending before a change.
+    pub(super) fn note_undecided(&mut self, document: &Document<'_>) {
         let turns = document.unanswered_turns();
         let calls = turns.flat_map(|turn| turn.calls);
         let undecided = calls.filter(|call| call.status() == Some(Status::Pending));
@@ -95,7 +95,7 @@ impl Provenance {
         document: &Document<'_>,
         change: Option<(&StatusChange, &Origins)>,
     ) {
-        let mut standing = BTreeSet::new();
+        let mut present = BTreeSet::new();
         let mut placed = BTreeSet::new();
         let turns = document.unanswered_turns();
         for call in turns.flat_map(|turn| turn.calls) {
@@ -107,16 +107,17 @@ impl Provenance {
             if call.status() != Some(Status::Approved) {
                 continue;
             }
-            standing.insert(id.clone());
+            present.insert(id.clone());
             if !self.approved.contains_key(id) {
                 let key = classify::key(document, call.tool_use);
                 let valid = change
                     .is_some_and(|(it, origins)| self.is_by_hand(it, document, &call, origins));
+                // Undo restores an `approved` that was already used.
                 let valid = valid && !self.spent.contains(&key);
                 self.note(key, valid);
             }
         }
-        self.approved.retain(|id, _| standing.contains(id));
+        self.approved.retain(|id, _| present.contains(id));
         self.placed = placed;
     }
 
@@ -152,6 +153,7 @@ impl Provenance {
         if !changed(status) {
             return false;
         }
+        // Keys typed the status, wherever it was before.
         if change.typed && !origins.is_foreign(&(status..status + 1)) {
             return true;
         }

@@ -76,7 +76,7 @@ impl Cycle {
         }
         if let Some(batch) = self.batch.as_mut().filter(|batch| batch.mended) {
             batch.mended = false;
-            batch.words = super::words_behind_calls(document);
+            batch.words = super::text_below_calls(document);
         }
         None
     }
@@ -99,7 +99,7 @@ impl Cycle {
             // Notify once: a stale edit is planned again.
             self.provenance.forget_placeholder(id);
             Effect::inform(format!(
-                "The placeholder of \"{id}\" was removed, so the call was decided on again. To refuse the call, use \
+                "The placeholder of \"{id}\" was removed, so the policy decided about the call again. To refuse the call, use \
                  :Flemma reject."
             ))
         });
@@ -129,7 +129,7 @@ impl Cycle {
         }
         gone.into_iter().map(|call| {
             Effect::warn(format!(
-                "The call \"{}\" ended, but its block is gone or changed; its result was dropped.",
+                "The call \"{}\" ended, but its block was deleted or changed; its result was dropped.",
                 call.id
             ))
         })
@@ -172,6 +172,7 @@ impl Cycle {
                         .map(|block| (index, block)),
                 );
             }
+            // What the user typed into a placeholder must not be lost under the result.
             let edits = write::place(document, &turn, &blocks);
             let typed = self.typed_meanwhile(document, &turn);
             plan.edits
@@ -194,6 +195,7 @@ impl Cycle {
 
     fn enqueue(&mut self, ready: Vec<CallKey>) {
         let Some(batch) = &mut self.batch else { return };
+        // The goal is met: decisions after this belong to the next key.
         batch.goal = Goal::Settled;
         batch.worked |= !ready.is_empty();
         self.queue.extend(ready);

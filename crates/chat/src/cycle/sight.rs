@@ -13,7 +13,7 @@ use crate::document::Status;
 use crate::write::{self, BlockLines};
 
 /// Log reason for a call that becomes pending again.
-const CHANGED: &str = "what it would change is not as it was shown";
+const CHANGED: &str = "its target has changed since it was shown";
 
 /// State of a call's target.
 enum Sight {
@@ -77,6 +77,7 @@ impl Cycle {
         }
         match self.answers.get(&(key.clone(), FunctionId::Sight)) {
             None => Sight::Asked,
+            // No opinion: nothing was shown that could have changed.
             Some(None | Some(Decision::Approve)) => Sight::Same,
             Some(Some(_)) => Sight::Changed,
         }

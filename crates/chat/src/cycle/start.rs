@@ -20,12 +20,13 @@ impl Cycle {
         while self.running.len() < limit
             && let Some(call) = self.queue.pop_front()
         {
-            // The text may have changed since the decision.
+            // The text may have changed since the decision, so check it again.
             let Some(input) = self.still_approved(document, &turns, &call, options) else {
                 continue;
             };
             let by = self.provenance.approved_by(&call);
             self.note_approval(&call, &by);
+            // Each approval is for one run.
             self.provenance.spend(&call);
             self.running.push(call.clone());
             effects.push(Effect::Run { call, input, by });

@@ -14,7 +14,7 @@ const MOST_FAILURES: usize = 3;
 /// alternating between failing calls is detected.
 const WINDOW: usize = 12;
 
-/// A call and its result without its ID and label, which differ each time.
+/// A call and its result, without the ID and the label, which differ each time.
 #[derive(PartialEq)]
 struct Attempt {
     name: String,
@@ -46,7 +46,7 @@ impl Attempt {
     }
 }
 
-/// Returns the message that autopilot stopped at a loop.
+/// Returns the notice that autopilot stopped at a loop.
 pub(super) fn message(tool: &str) -> String {
     format!(
         "Autopilot stopped: the same call of {tool} failed with the same error in 3 requests. Write what \
@@ -54,8 +54,8 @@ pub(super) fn message(tool: &str) -> String {
     )
 }
 
-/// Returns the tool whose call kept failing in the same way while no other call brought
-/// anything new. `turns` is the number of requests since the user's last.
+/// Returns the tool whose call kept failing in the same way while no other call made
+/// progress. `turns` is the number of requests since the user last sent one.
 pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {
     let most = WINDOW.min(usize::try_from(turns).unwrap_or(WINDOW));
     let mut rounds: Vec<Vec<Attempt>> = Vec::new();
@@ -71,15 +71,16 @@ pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<St
         }
         rounds.push(round);
     }
+    // A success that repeats an earlier one brings nothing new, so it is no progress.
     let holds = |attempt: &Attempt| rounds.iter().filter(|it| it.contains(attempt)).count();
     let is_progress = |attempt: &Attempt| !attempt.failed && holds(attempt) == 1;
     let end = rounds.iter().position(|it| it.iter().any(is_progress));
-    let in_vain = rounds.get(..end.unwrap_or(rounds.len()))?;
+    let without_progress = rounds.get(..end.unwrap_or(rounds.len()))?;
     let again = |attempt: &&Attempt| {
-        let failures = in_vain.iter().filter(|it| it.contains(attempt));
+        let failures = without_progress.iter().filter(|it| it.contains(attempt));
         attempt.failed && failures.count() >= MOST_FAILURES
     };
-    in_vain
+    without_progress
         .first()?
         .iter()
         .find(again)

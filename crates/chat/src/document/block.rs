@@ -56,7 +56,7 @@ pub struct ToolUse {
 pub struct ToolResult {
     /// The call this block answers.
     pub tool_use_id: ToolUseId,
-    /// Whether a placeholder or a result.
+    /// Whether it is a placeholder or a result.
     pub kind: ResultKind,
     /// Header through closing fence.
     pub lines: Lines,
@@ -67,7 +67,7 @@ pub struct ToolResult {
 /// Contents of a tool result's fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultKind {
-    /// A `flemma:tool` fence: the call has a status and no result yet.
+    /// A `flemma:tool` fence: the call has a status but no result yet.
     Placeholder(Status),
     /// A real result, which the model will see.
     Final {
@@ -81,7 +81,7 @@ pub enum ResultKind {
 pub struct Thinking {
     /// Opening tag through closing tag.
     pub lines: Lines,
-    /// The lines between the tags; empty when self-closing.
+    /// The lines between the tags; empty if self-closing.
     pub body: Lines,
     /// The provider that signed it and its signature.
     pub signature: Option<(String, String)>,

@@ -27,8 +27,8 @@ impl Document<'_> {
     }
 }
 
-/// Takes blank lines off both ends, and says how many stood above; the indentation
-/// of the first line stays.
+/// Removes blank lines at both ends, and returns how many there were above. Keeps the
+/// indentation of the first line.
 fn trim_blank_lines(text: &str) -> (usize, &str) {
     let text = text.trim_end();
     let blank = text.len() - text.trim_start().len();

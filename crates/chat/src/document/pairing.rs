@@ -14,7 +14,7 @@ use crate::tool::ToolUseId;
 pub struct Turn<'d> {
     /// Index of the assistant message.
     pub assistant: usize,
-    /// Index of the `@You:` message right after it, if there is one.
+    /// Index of the `@You:` message right after it, if any.
     pub answers: Option<usize>,
     /// The calls in order, never empty.
     pub calls: Vec<Call<'d>>,
@@ -31,7 +31,7 @@ pub struct Call<'d> {
     pub tool_use: &'d ToolUse,
     /// Its placeholder or result.
     pub result: Option<&'d ToolResult>,
-    /// Whether another call of the same message has the same id.
+    /// Whether another call of the same message has the same ID.
     pub duplicate: bool,
 }
 
@@ -164,6 +164,7 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
     let mut seen = None;
     for (at, message) in document.messages.iter().enumerate().skip(first) {
         if message.role != Role::Assistant {
+            // Results that follow no assistant message with calls.
             let unasked = document.results_of(message).filter(|_| seen != Some(at));
             found.extend(unasked.map(orphan));
         } else if let Some(turn) = document.turn(at) {
@@ -171,6 +172,7 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
             if !turn.calls.iter().all(Call::is_answered) {
                 unanswered.push(at);
             }
+            // Calls at the end may still get their results.
             let older = turn.answers.unwrap_or(at) < last;
             let calls = turn.calls.iter();
             found.extend(calls.filter_map(|call| call_problem(document, call, older)));
@@ -186,13 +188,14 @@ fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option
     if call.duplicate {
         let message = format!("Two calls of this answer have the id \"{id}\", so neither is run.");
         return Some(Diagnostic::error(header.clone(), message).with_fix(Fix {
-            title: "Give this call an id of its own".to_owned(),
+            title: "Give this call a unique id".to_owned(),
             lines: header.clone(),
             replacement: vec![format!(
                 "**Tool Use:** `{}` (`{id}_{}`)",
                 call.tool_use.name,
                 header.start + 1
             )],
+            // The line number makes the new ID unique.
         }));
     }
     if call.result.is_none() && older {
@@ -214,7 +217,7 @@ fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option
 fn orphan(result: &ToolResult) -> Diagnostic {
     let header = result.lines.start..result.lines.start + 1;
     let message = format!(
-        "No call of the answer before has the id \"{}\" (or it has a result already); this result is not sent.",
+        "No call of the answer before has the id \"{}\" (or it already has a result), so this result is not sent.",
         result.tool_use_id
     );
     Diagnostic::warning(header, message)

@@ -29,9 +29,8 @@ pub(super) fn parse(text: &Text) -> Parsed {
 
 /// Returns the first message to parse again if nothing before line `changed` differs;
 /// `None` if all must be.
-///
 /// Earlier lines depend on later ones only through an unclosed fence. An answer and its
-/// results are parsed together.
+/// results are parsed together, because pairing needs both.
 pub(super) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
     let messages = &parsed.messages;
     let before = messages.partition_point(|message| message.lines.start < changed);
@@ -109,6 +108,8 @@ impl<'t> Parser<'t> {
         let first = self.text.line(0);
         let opener = scan::fence(first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first))?;
         let language = String::from_utf8_lossy(opener.info).into_owned();
+        // Any other code block may be the first thing in a file, so only a clear case is an
+        // error.
         if opener.mark != b'`' || language.is_empty() || language.contains(char::is_whitespace) {
             return None;
         }
@@ -172,7 +173,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Begins the message of a marker. Returns the first line to look at next.
+    /// Begins the message of a marker. Returns the next line to parse.
     fn open_message(
         &mut self,
         line: usize,
@@ -196,7 +197,7 @@ impl<'t> Parser<'t> {
         inline.map_or(line, |column| self.inline(line, column, opened))
     }
 
-    /// A byte order mark is not part of the text, so a marker may follow it.
+    /// Returns a marker after a byte order mark, which is not part of the text.
     fn first_marker_behind_bom(&self, start: usize) -> Option<(usize, Kind)> {
         let behind = self.text.line(0).strip_prefix(BYTE_ORDER_MARK)?;
         let (role, _) = scan::marker(behind).filter(|_| start == 0)?;
@@ -229,7 +230,7 @@ impl<'t> Parser<'t> {
         self.header(line, content, open).unwrap_or(line + 1)
     }
 
-    /// Parses structure at column 0 of `line`. Returns the next line to look at.
+    /// Parses structure at column 0 of `line`. Returns the next line to parse.
     fn structure(&mut self, line: usize, kind: Kind, open: Option<&mut Open>) -> usize {
         let bytes = self.text.line(line);
         if kind == Kind::Fence
@@ -256,6 +257,7 @@ impl<'t> Parser<'t> {
             line..line + 1,
             "This fence never closes; it ends at the next role marker.",
         );
+        // Closing the fence of a header would complete a call that may be unfinished.
         if !below_header {
             diagnostic = diagnostic.with_fix(Fix {
                 title: "Close the fence".to_owned(),

@@ -54,7 +54,7 @@ impl Page {
 const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"bash\" }";
 
 #[test]
-fn typed_text_is_the_users_and_a_file_is_not() {
+fn typed_lines_are_not_foreign_and_lines_of_a_file_are() {
     let mut page = Page::empty();
     page.keys(0, "```lua");
     page.splice(1..1, &[""], ChangeSource::BULK);
@@ -65,26 +65,26 @@ fn typed_text_is_the_users_and_a_file_is_not() {
 }
 
 #[test]
-fn keys_in_a_foreign_line_leave_it_foreign_and_beside_it_not() {
+fn typing_into_a_foreign_line_leaves_it_foreign() {
     let mut page = Page::read("one\n\ntwo");
     page.keys(0, " -- mine");
     page.keys(1, "own");
     assert_eq!(page.foreign(), [0, 2]);
-    // A line break parts it in two that are foreign.
+    // A line break splits it into two foreign lines.
     page.splice(
         0..1,
         &["one", " -- mine"],
         ChangeSource::Editor { typed: Some(0) },
     );
     assert_eq!(page.foreign(), [0, 1, 3]);
-    // Emptied and written anew it is the user's.
+    // Emptied and typed again, it is the user's.
     page.splice(0..1, &[""], ChangeSource::BULK);
     page.keys(0, "mine");
     assert_eq!(page.foreign(), [1, 3]);
 }
 
 #[test]
-fn text_that_arrives_in_bulk_is_foreign_however_it_comes() {
+fn text_that_arrives_in_bulk_is_foreign() {
     let typed = |typed| ChangeSource::Editor { typed };
     for source in [
         ChangeSource::BULK,
@@ -99,7 +99,7 @@ fn text_that_arrives_in_bulk_is_foreign_however_it_comes() {
         assert!(!difference.typed, "{source:?}");
         assert_eq!(page.foreign(), [1, 2], "{source:?}");
         assert!(!page.is_typed(), "{source:?}");
-        // The same within a line that was typed.
+        // The same within a typed line.
         let mut page = Page::empty();
         page.keys(0, "x = ");
         page.splice(0..1, &[&format!("x = 1 {LOOSE}")], source);
@@ -130,7 +130,7 @@ fn small_changes_completions_and_line_breaks_are_typed() {
 }
 
 #[test]
-fn a_key_in_the_middle_of_a_line_brings_one_character() {
+fn typing_in_the_middle_of_a_line_inserts_only_the_keys() {
     let mut page = Page::empty();
     page.keys(0, "the first half, and the second half of a long line");
     let new = "the first half, or and the second half of a long line";
@@ -140,7 +140,7 @@ fn a_key_in_the_middle_of_a_line_brings_one_character() {
 }
 
 #[test]
-fn ones_own_lines_may_be_moved_copied_and_undone() {
+fn typed_lines_may_be_moved_copied_and_undone() {
     let mut page = Page::empty();
     page.keys(0, "```lua");
     for line in [1, 2] {
@@ -168,7 +168,7 @@ fn ones_own_lines_may_be_moved_copied_and_undone() {
 }
 
 #[test]
-fn foreign_lines_stay_foreign_when_they_are_moved() {
+fn moved_foreign_lines_stay_foreign() {
     let mut page = Page::read(&format!("```lua\n{LOOSE}\n```"));
     page.splice(1..2, &[], ChangeSource::BULK);
     page.splice(1..1, &[LOOSE], ChangeSource::BULK);
@@ -176,11 +176,11 @@ fn foreign_lines_stay_foreign_when_they_are_moved() {
     assert!(!page.origins.are_typed(&page.text, 1..2));
 }
 
-/// Frontmatter begins in the first line and is short: elsewhere nothing has to be known
-/// of lines that are gone.
+/// Frontmatter begins on the first line and is short, so only removed lines near it are
+/// remembered.
 #[test]
 fn removed_lines_are_remembered_at_the_top_of_a_text_with_frontmatter() {
-    let comes_back = |first: &str, blank: usize| {
+    let returns = |first: &str, blank: usize| {
         let mut page = Page::empty();
         page.keys(0, first);
         page.splice(1..1, &vec![""; blank + 1], ChangeSource::BULK);
@@ -190,14 +190,14 @@ fn removed_lines_are_remembered_at_the_top_of_a_text_with_frontmatter() {
         page.splice(1..1, &[LOOSE], ChangeSource::BULK);
         page.origins.are_typed(&page.text, 1..2)
     };
-    assert!(comes_back("```lua", 0));
-    assert!(comes_back("```lua", TOP - 1));
-    assert!(!comes_back("```lua", TOP));
-    assert!(!comes_back("@You:", 0));
+    assert!(returns("```lua", 0));
+    assert!(returns("```lua", TOP - 1));
+    assert!(!returns("```lua", TOP));
+    assert!(!returns("@You:", 0));
 }
 
 #[test]
-fn a_line_that_says_nothing_by_itself_may_come_from_anywhere() {
+fn a_line_without_meaning_does_not_count() {
     for (line, says) in [
         ("end", false),
         ("}", false),
@@ -213,7 +213,7 @@ fn a_line_that_says_nothing_by_itself_may_come_from_anywhere() {
 }
 
 #[test]
-fn how_much_one_key_brings_is_limited() {
+fn the_text_that_one_key_adds_is_limited() {
     let one = ChangeSource::Editor { typed: Some(1) };
     for (source, most, text) in [
         (one, 1 + SLACK, "("),
@@ -231,7 +231,7 @@ fn how_much_one_key_brings_is_limited() {
 }
 
 #[test]
-fn a_text_that_streams_in_is_one_mark() {
+fn streamed_text_is_one_mark() {
     let marks = |page: &Page| -> Vec<(usize, usize)> {
         let all = page.origins.foreign.iter();
         all.map(|it| (it.start, it.end)).collect()
@@ -242,14 +242,14 @@ fn a_text_that_streams_in_is_one_mark() {
     }
     page.splice(4..4, &[""], ChangeSource::BULK);
     assert_eq!(marks(&page), [(1, 4)]);
-    // Lines in the middle part it, and of its last line nothing is left.
+    // Inserted lines split it, and nothing is left of its last line.
     page.splice(3..4, &[""], ChangeSource::BULK);
     page.splice(2..2, &[""], ChangeSource::BULK);
     assert_eq!(marks(&page), [(1, 2), (3, 4)]);
 }
 
 #[test]
-fn what_was_agreed_to_may_be_changed() {
+fn lines_that_were_agreed_to_may_be_changed() {
     let mut page = Page::read(&format!("```lua\n{LOOSE}\n```"));
     assert!(!page.is_typed());
     page.origins.agree(&page.text, 1..2);
@@ -258,7 +258,7 @@ fn what_was_agreed_to_may_be_changed() {
 }
 
 #[test]
-fn a_substitution_is_a_change_of_the_lines_it_matched() {
+fn a_substitution_changes_only_the_lines_it_matched() {
     let mut page = Page::empty();
     let difference = page.splice(0..1, &["a", "x", "b", "x"], ChangeSource::Host);
     assert_eq!(difference.hunks, [(0..1, 0..4)]);
@@ -275,9 +275,9 @@ fn source() -> impl Strategy<Value = ChangeSource> {
 }
 
 proptest! {
-    /// The marks against a list with one flag a line.
+    /// Compares the marks with a list of one flag per line.
     #[test]
-    fn marks_do_what_a_flag_for_each_line_does(
+    fn marks_equal_a_flag_per_line(
         text in prop::collection::vec("[ab ]{0,3}", 1..12),
         changes in prop::collection::vec(
             (0usize..14, 0usize..14, prop::collection::vec("[ab ]{0,12}", 0..4), source()), 1..12),

@@ -24,6 +24,7 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     }
     let total = text.lines().count();
     let counted = format!("… ({total} lines)");
+    // The count may take at most half of the width.
     if counted.width() * 2 <= width + 1 {
         let short = pieces(text, width - counted.width());
         if short.breaks < text.trim_end_matches('\n').matches('\n').count() {
@@ -83,6 +84,7 @@ struct Piece {
 /// Takes one character or one run of blanks or line breaks.
 fn next_piece(chars: &mut Peekable<Chars<'_>>, marks: &mut usize) -> Option<Piece> {
     let first = chars.next()?;
+    // A CRLF is one line break.
     if first == '\r' && chars.peek() == Some(&'\n') {
         return next_piece(chars, marks);
     }
@@ -165,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn invisible_and_direction_changing_characters_are_spelled_out() {
+    fn invisible_and_bidirectional_characters_are_spelled_out() {
         let text = "a\u{1b}[31m\u{202e}b\u{200b}\u{e0041}\u{0}\r\u{9b}";
 
         assert_eq!(fit(text, 80), "a<1b>[31m<202e>b<200b><e0041><00><0d><9b>");
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_lines_there_are_takes_half_the_width_at_most() {
+    fn the_number_of_lines_takes_at_most_half_the_width() {
         let text = "one\ntwo\n".repeat(8);
 
         assert_eq!(fit(&text, 23), "one⤶two⤶one… (16 lines)");
@@ -211,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_one_line_within_the_width(
+        fn the_result_is_one_line_within_the_width(
             text in "(\\PC|[a-z ]{1,12}|\n|\t|\u{301}|\u{202e}|漢|👩\u{200d}🚀|❤\u{fe0f}){0,40}",
             width in 0usize..60,
         ) {

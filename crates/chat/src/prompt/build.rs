@@ -1,9 +1,9 @@
 //! Builds the [`Prompt`] of a document.
 //!
-//! The result is valid for every provider whatever the file contains, because a
-//! conversation that can't be sent any more is lost work: IDs are made unique, every call
-//! has a result, and roles alternate. Appending a turn never changes the earlier part of
-//! the prompt, so that providers can cache it.
+//! The result is valid for every provider, whatever the file contains, so that no
+//! conversation becomes unsendable: IDs are made unique, every call has a result, and roles
+//! alternate. Appending a turn never changes the earlier part of the prompt, so that
+//! providers can cache it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,6 +106,7 @@ impl<'b, 't> Builder<'b, 't> {
     /// Adds an assistant message and its results. Returns the number of document messages
     /// consumed.
     fn assistant(&mut self, index: usize, message: &Message) -> usize {
+        // No calls, so the next message is read on its own.
         let Some(turn) = self.document.turn(index) else {
             let parts = self.assistant_parts(message, &[]);
             self.push(PromptRole::Assistant, parts);
@@ -141,6 +142,8 @@ impl<'b, 't> Builder<'b, 't> {
                     name: call.name.to_string(),
                     input: match self.document.input(call) {
                         Ok(_) => self.document.content(call.body.clone()).into_owned(),
+                        // Invalid arguments would make the request invalid; the error
+                        // result explains them.
                         Err(_) => "{}".to_owned(),
                     },
                 }),
@@ -225,7 +228,7 @@ impl<'b, 't> Builder<'b, 't> {
         }
     }
 
-    /// Returns an ID that no earlier call of the prompt has.
+    /// Returns an ID that is unique in the prompt.
     fn unique(&mut self, id: &ToolUseId) -> ToolUseId {
         let mut unique = id.as_str().to_owned();
         let mut count = 1;

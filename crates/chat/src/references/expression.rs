@@ -75,7 +75,7 @@ mod tests {
     use super::at_start;
 
     #[test]
-    fn braces_end_an_expression_unless_lua_reads_them_as_something_else() {
+    fn braces_in_lua_strings_comments_and_tables_do_not_end_an_expression() {
         for (text, expected) in [
             ("{{ a }} b", Some("a")),
             ("{{ t[1] }} ]] }}", Some("t[1]")),

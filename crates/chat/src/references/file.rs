@@ -53,8 +53,8 @@ pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
     })
 }
 
-/// Letters of scripts without case don't count: such scripts put no blanks between words
-/// and are not used in addresses.
+/// Returns true if `c` continues a word. Letters of scripts without case don't count: such
+/// scripts have no blanks between words and are not used in addresses.
 fn continues_a_word(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase() || c.is_numeric() || "._%+-/@\\".contains(c)
 }

@@ -1,4 +1,4 @@
-//! What is a reference and what is text, one line each.
+//! Tests which texts are references.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::prompt::{Attachment, Content, Own, Part, build_with};
 use crate::text::Text;
 
-/// The pieces as words: `{code}`, `<path>`, `<path;mime>`, other text as it is.
+/// Formats the pieces: `{code}`, `<path>`, `<path;mime>`, `=escaped=`, other text as is.
 fn shown(text: &str) -> String {
     let piece = |piece: Piece| match piece {
         Piece::Text(text) => text,
@@ -49,7 +49,7 @@ fn files() {
 }
 
 #[test]
-fn the_end_of_a_sentence_is_not_the_end_of_a_name() {
+fn punctuation_of_the_sentence_is_not_part_of_a_path() {
     check(&[
         ("see @./x.", "see <./x>."),
         ("'see @./x.'", "'see <./x>.'"),
@@ -63,7 +63,7 @@ fn the_end_of_a_sentence_is_not_the_end_of_a_name() {
 }
 
 #[test]
-fn what_only_looks_like_a_file_stays_text() {
+fn texts_similar_to_a_file_reference_stay_text() {
     for text in [
         "email a@./b",
         "https://user@//host/x",
@@ -108,7 +108,7 @@ fn an_expression_ends_where_lua_ends_it() {
 }
 
 #[test]
-fn what_is_no_whole_expression_stays_text() {
+fn an_incomplete_expression_stays_text() {
     for text in [
         "{{",
         "{{ x",
@@ -141,7 +141,7 @@ fn one_backslash_makes_a_reference_text_and_is_not_sent() {
 }
 
 #[test]
-fn escaping_heeds_what_stands_above() {
+fn escaping_depends_on_the_text_above() {
     for (above, text, expected) in [
         ("", "{{ x }} @./y", Some("\\{{ x }} \\@./y")),
         ("", "\\{{ x }}", Some("\\\\{{ x }}")),
@@ -157,7 +157,7 @@ fn escaping_heeds_what_stands_above() {
 }
 
 #[test]
-fn a_request_of_a_document_alone_holds_escaped_references_as_text() {
+fn escaped_references_are_sent_without_their_backslash() {
     let text = Text::from("@System:\nNo \\{{ x }}\n\n@You:\nA \\@./a and {{ b }}");
     let prompt = build_with(&Document::parse(&text), &[], &Own::new());
     assert_eq!(prompt.system.as_deref(), Some("No {{ x }}"));
@@ -166,7 +166,7 @@ fn a_request_of_a_document_alone_holds_escaped_references_as_text() {
 }
 
 #[test]
-fn pieces_know_their_line_and_how_they_were_written() {
+fn pieces_have_their_line_and_source_text() {
     let found = pieces("a\n{{ x }}\n\n@./a%20b.", 10);
     let expected = [
         Piece::Text("a\n".into()),
@@ -214,7 +214,7 @@ And @./d.md
 ";
 
 #[test]
-fn only_the_users_own_text_refers_to_anything() {
+fn only_the_users_own_text_contains_references() {
     let text = Text::from(CHAT);
     let found = in_document(&Document::parse(&text));
     let references: Vec<(usize, usize, String)> = found
@@ -235,7 +235,7 @@ fn only_the_users_own_text_refers_to_anything() {
 }
 
 #[test]
-fn words_above_and_below_a_result_are_paragraphs_of_their_own() {
+fn text_above_and_below_a_result_are_separate_paragraphs() {
     let text = Text::from("@You:\n@./a\n\n**Tool Result:** `x`\n\n```\n```\n\n@./b");
     let found = in_document(&Document::parse(&text));
     let written: Vec<&str> = found[&0].iter().map(Piece::written).collect();
@@ -243,7 +243,7 @@ fn words_above_and_below_a_result_are_paragraphs_of_their_own() {
 }
 
 #[test]
-fn what_they_resolve_to_is_sent_in_their_place() {
+fn resolved_references_are_sent() {
     let text = Text::from(CHAT);
     let document = Document::parse(&text);
     let file = Part::File(Attachment {
@@ -265,20 +265,20 @@ fn what_they_resolve_to_is_sent_in_their_place() {
     assert_eq!(last[1..], [Part::Text("And ".to_owned()), file]);
 }
 
-/// Texts in which references are frequent, and so is what begins or hides one.
+/// Texts with many references and with characters that begin or hide one.
 const MIXTURE: &str =
     "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
 
 proptest! {
     #[test]
-    fn what_was_written_comes_back(text in "[-`@./{}a '\"\\[\\]=~;%\n\u{e9}\\\\]{0,60}") {
+    fn joining_the_pieces_gives_the_text(text in "[-`@./{}a '\"\\[\\]=~;%\n\u{e9}\\\\]{0,60}") {
         let pieces = pieces(&text, 0);
         let written: String = pieces.iter().map(Piece::written).collect();
         prop_assert_eq!(written, text);
     }
 
     #[test]
-    fn an_escaped_text_refers_to_nothing_and_is_sent_as_it_was(
+    fn an_escaped_text_has_no_references_and_is_sent_unchanged(
         above in MIXTURE,
         text in MIXTURE,
     ) {

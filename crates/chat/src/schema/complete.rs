@@ -1,15 +1,15 @@
-//! What models leave out of arguments, put in where the schema allows it.
+//! Completes arguments that models leave out, where the schema allows it.
 //!
-//! The schema's own findings say where: a completion stays only if it leaves fewer of
-//! them. So it works for any schema, nested or composed, and invents no value but null.
+//! A completion is kept only if the validator then has fewer findings. So it works for any
+//! schema, nested or composed, and adds no value but null.
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-/// Most findings that are tried: arguments with more of them are refused as they are.
+/// Maximum number of findings to repair; arguments with more are rejected unchanged.
 const MOST: usize = 64;
-/// The argument that says what a call is for; it has no effect.
+/// The argument that describes the purpose of a call; it has no effect.
 const LABEL: &str = "label";
 
 /// A place in the arguments whose value may be completed.
@@ -18,13 +18,13 @@ struct Gap {
     object: String,
     /// The name of the argument in it.
     name: String,
-    /// Whether it is there, as null.
+    /// Whether it is present as null.
     is_null: bool,
 }
 
-/// Completes arguments as far as `validator` then finds less to object to.
+/// Completes arguments as long as `validator` then has fewer findings.
 ///
-/// `has_label` says whether a missing `label` at the top is filled with empty text.
+/// `has_label` allows a missing top-level `label`, which becomes empty text.
 pub(super) fn complete(validator: &Validator, mut input: Value, has_label: bool) -> Value {
     let mut count = validator.iter_errors(&input).take(MOST + 1).count();
     if count == 0 || count > MOST {
@@ -45,7 +45,8 @@ pub(super) fn complete(validator: &Validator, mut input: Value, has_label: bool)
     input
 }
 
-/// Places where an argument is missing, or null where the schema wants something else.
+/// Returns the places where an argument is missing, or is null although the schema forbids
+/// it.
 fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
     let gaps = validator.iter_errors(input).filter_map(|error| {
         let path = error.instance_path().to_string();
@@ -67,7 +68,7 @@ fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
 }
 
 impl Gap {
-    /// What is allowed there instead, `None` for nothing at all.
+    /// Returns the values to try, where `None` removes the argument.
     fn values(&self, has_label: bool) -> impl Iterator<Item = Option<Value>> {
         let first = (!self.is_null).then_some(Value::Null);
         let is_label = has_label && self.object.is_empty() && self.name == LABEL;
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_may_be_null_can_be_left_out() {
+    fn arguments_that_may_be_null_can_be_omitted() {
         let all = json!({
             "label": "", "path": "a", "offset": null, "limit": null, "mode": null, "tag": null,
             "any": null,
@@ -134,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_said_is_not_made_up() {
+    fn no_value_is_invented() {
         let input =
             json!({"label": "x", "offset": null, "limit": 1, "mode": "a", "tag": "t", "any": 1});
         check(&schema(), true, input.clone(), input);
         let named = json!({
             "type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"],
         });
-        // A label that is no strict tool's may be the very thing that the call is about.
+        // Without a strict tool, the label may be essential to the call.
         check(&named, false, json!({}), json!({}));
         check(
             &named,
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn null_for_an_optional_argument_is_none() {
+    fn null_for_an_optional_argument_removes_it() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_with_very_many_gaps_stay_as_they_are() {
+    fn arguments_with_too_many_gaps_stay_unchanged() {
         let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
         let nulls = |count: usize| {
             let all = (0..count).map(|at| (format!("a{at}"), Value::Null));
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_argument_is_completed_as_one_at_the_top() {
+    fn nested_arguments_are_completed_too() {
         let schema = json!({
             "type": "object",
             "properties": {"inner": {

@@ -1,8 +1,8 @@
-//! Where the host puts what it writes: answers below their calls, messages at the
-//! end, and the closing line of a fence that somebody left open.
+//! Places what the host writes: results below their calls, messages at the end, and the
+//! closing lines of open fences.
 //!
-//! Nothing that stands in the document changes its meaning by what is put beside
-//! it. The parent module writes the blocks.
+//! Nothing already in the document changes its meaning. The parent module formats the
+//! blocks.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,10 @@ use crate::escape::escape_line;
 use crate::scan;
 use crate::text::Lines;
 
-/// Puts answers to calls of one turn where they belong: in the `@You:` message
-/// after it, in the order of the calls, above the user's own text. The edits are
-/// disjoint and sorted.
+/// Places results of one turn's calls in the `@You:` message after it, in the order of the
+/// calls, above the user's own text. The edits are sorted and don't overlap.
 ///
-/// `answers` holds a call's index in the turn and its block, in call order.
+/// `answers` holds each call's index in the turn and its block, in call order.
 pub fn place(
     document: &Document<'_>,
     turn: &Turn<'_>,
@@ -48,8 +47,8 @@ pub fn place(
     edits
 }
 
-/// The edits that replace results, and the blocks to insert before a line, with a blank
-/// line between them. Without an earlier result, blocks go to line `top`.
+/// Returns the edits that replace results, and the blocks to insert before a line,
+/// separated by blank lines. Without an earlier result, blocks go to line `top`.
 fn replaced_and_inserted(
     turn: &Turn<'_>,
     answers: &[(usize, BlockLines)],
@@ -65,6 +64,7 @@ fn replaced_and_inserted(
             });
             continue;
         }
+        // Below the nearest earlier result, so that results keep the order of their calls.
         let earlier = turn.calls[..*index].iter().rev();
         let after = earlier.filter_map(|call| call.result).next();
         let blocks = inserted
@@ -78,9 +78,9 @@ fn replaced_and_inserted(
     (edits, inserted)
 }
 
-/// Leaves the words alone that the user typed into placeholders while their calls ran:
-/// they stay on their lines, below the result, where they must not become structure.
-/// `edits` are those of [`place`].
+/// Keeps text that the user typed into placeholders while their calls ran: it stays on its
+/// lines, below the result, escaped so that it does not become structure. `edits` are those
+/// of [`place`].
 pub fn keep_words(
     document: &Document<'_>,
     edits: Vec<TextEdit>,
@@ -99,6 +99,8 @@ pub fn keep_words(
         kept.extend(typed.body.clone().filter_map(|line| {
             let words = document.text().line_str(line);
             let harmless = match scan::fence(words.as_bytes()) {
+                // Outside the placeholder this fence would open a block; indented it is
+                // text.
                 Some(_) => format!(" {words}").into(),
                 None => escape_line(&words),
             };
@@ -115,8 +117,8 @@ pub fn keep_words(
     kept
 }
 
-/// Content behind the marker, as other tools write it: a result there keeps its
-/// line, and text moves below the blocks that come first.
+/// Handles content on the marker's line, as other tools write it: a result stays on that
+/// line, and text moves below the inserted blocks.
 fn beside_marker(
     document: &Document<'_>,
     message: &Message,
@@ -150,12 +152,13 @@ fn beside_marker(
     }
 }
 
-/// Content of a marker's line on a line of its own, where it must not become
-/// structure that it was not.
+/// Returns the content of a marker's line for a separate line, where it must not become
+/// structure.
 fn moved(document: &Document<'_>, message: &Message, content: &str) -> String {
     let is_result = document.blocks_of(message).first().is_some_and(
         |block| matches!(block, Block::ToolResult(it) if it.lines.start == message.lines.start),
     );
+    // A result is meant as structure, and a backslash already escapes the line.
     if is_result || content.starts_with('\\') {
         content.to_owned()
     } else if scan::fence(content.as_bytes()).is_some() {
@@ -191,8 +194,8 @@ fn new_answers(
     }]
 }
 
-/// A blank line, when the line before `line` is none. Blank lines at the end of
-/// the model's text are its own, so that one more is needed behind them.
+/// Returns a blank line unless the line before `line` is blank. Blank lines at the end of
+/// the model's text belong to it, so they don't count.
 fn separator(document: &Document<'_>, line: usize) -> Vec<String> {
     let last = document.messages.last();
     let own_blanks = line == document.text().line_count()
@@ -207,7 +210,7 @@ fn separator(document: &Document<'_>, line: usize) -> Vec<String> {
     }
 }
 
-/// A message at the end of the document: its marker, then `content`.
+/// Returns an edit that appends a message: its marker, then `content`.
 pub fn append_message(document: &Document<'_>, role: Role, content: &[&str]) -> TextEdit {
     let end = document.text().line_count();
     // An empty buffer has one empty line, which the marker takes.
@@ -227,8 +230,8 @@ pub fn append_message(document: &Document<'_>, role: Role, content: &[&str]) -> 
     }
 }
 
-/// The comment of a cut-off answer at the end of the last one, unless one stands
-/// there; `None` when the document has no answer. An open fence is closed first.
+/// Returns an edit that appends the cut-off comment to the last answer; `None` without an
+/// answer or if it already has one. Closes an open fence first.
 pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
     let mut messages = document.messages.iter();
     let last = messages.rfind(|message| message.role == Role::Assistant)?;
@@ -252,10 +255,9 @@ pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
     })
 }
 
-/// Closes every fence that text left open, so that no fence that is written
-/// behind it can close it and swallow the markers between them. Nothing is closed
-/// while a tool header's fence or the frontmatter is open: that would make a call,
-/// a result or settings of it.
+/// Closes every fence that the text left open, so that a fence written later can't close it
+/// and swallow the markers in between. Closes nothing while a tool header's fence or the
+/// frontmatter is open: closing it would create a call, a result, or options.
 pub fn close_fences(document: &Document<'_>) -> Vec<TextEdit> {
     let fences = &document.open_fences;
     let frontmatter = document.frontmatter.as_ref();
@@ -278,7 +280,7 @@ fn close_fence(document: &Document<'_>, fence: &OpenFence) -> TextEdit {
     }
 }
 
-/// The line behind the last one of `lines` that is not blank.
+/// Returns the line after the last non-blank one of `lines`.
 fn end_of_content(document: &Document<'_>, lines: Lines) -> usize {
     let start = lines.start;
     let last = lines

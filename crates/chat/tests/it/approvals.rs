@@ -1,4 +1,4 @@
-//! Which approvals count: those given here, for these arguments, and once.
+//! Which approvals count: those given in this session, for these arguments, and once.
 
 use chat::approval::Decision;
 use chat::cycle::Event;
@@ -12,20 +12,20 @@ use crate::play::Play;
 const APPROVED: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";
 
 #[test]
-fn an_approval_found_in_a_file_approves_nothing() {
+fn an_approval_from_a_file_approves_nothing() {
     let mut play = Play::opened(APPROVED);
     play.event(Event::Advance);
     play.expect_no_run();
-    assert!(play.said().contains("was not given here"));
+    assert!(play.said().contains("was not given in this session"));
     assert!(play.string().contains("status=pending"));
-    // Given here, it counts.
+    // Given in this session, it counts.
     play.change("status=pending", "status=approved");
     play.event(Event::Advance);
     assert_eq!(play.log(), ["run x"]);
 }
 
 #[test]
-fn undo_does_not_make_an_approval_from_a_file_count() {
+fn undo_does_not_validate_an_approval_from_a_file() {
     let mut play = Play::opened(APPROVED);
     play.event(Event::Advance);
     assert!(play.string().contains("status=pending"));
@@ -38,11 +38,11 @@ fn undo_does_not_make_an_approval_from_a_file_count() {
     assert_eq!(play.log(), ["run x"]);
 }
 
-/// A turn whose call waits, and the same approved.
+/// A turn whose call is pending.
 const PENDING: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=pending\n```";
 
 #[test]
-fn a_block_that_arrives_whole_approves_nothing_however_it_comes() {
+fn a_pasted_block_approves_nothing() {
     let word = PENDING.replace("pending", "approved");
     for source in [
         ChangeSource::BULK,
@@ -64,25 +64,25 @@ fn a_block_that_arrives_whole_approves_nothing_however_it_comes() {
 }
 
 #[test]
-fn a_status_that_an_undo_or_a_redo_changes_approves_nothing() {
+fn a_status_changed_by_undo_or_redo_approves_nothing() {
     let mut play = Play::opened(PENDING);
     play.change("status=pending", "status=approved");
     play.replace(Text::from(PENDING), ChangeSource::Undo);
     play.replace(Text::from(APPROVED), ChangeSource::Undo);
     play.event(Event::Advance);
     play.expect_no_run();
-    assert!(play.said().contains("was not given here"));
+    assert!(play.said().contains("was not given in this session"));
 }
 
 #[test]
-fn the_status_of_a_placeholder_that_stood_may_be_changed_in_any_way() {
+fn the_status_of_an_existing_placeholder_may_be_edited_in_any_way() {
     for source in [ChangeSource::USER, ChangeSource::BULK] {
         let mut play = Play::opened(PENDING);
         play.substitute(&Text::from(APPROVED), source);
         play.event(Event::Advance);
         assert_eq!(play.log(), ["run x"], "{source:?}");
     }
-    // Key by key over words that mean nothing.
+    // Key by key, through invalid words.
     let mut play = Play::opened(PENDING);
     for word in ["", "a", "approve", "approved"] {
         play.type_over(&PENDING.replace("pending", word));
@@ -101,7 +101,7 @@ fn a_change_of_status_and_arguments_at_once_approves_nothing() {
 }
 
 #[test]
-fn a_status_behind_the_header_counts_while_the_fence_below_it_stays() {
+fn a_status_after_the_header_counts_if_the_fence_is_unchanged() {
     let waits = PENDING
         .replace("**Tool Result:** `x`", "**Tool Result:** `x` (pending)")
         .replace("```flemma:tool status=pending\n```", "```\n```");
@@ -150,7 +150,7 @@ fn one_substitution_approves_every_placeholder_that_it_changes() {
 const BARE: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```";
 
 #[test]
-fn a_bare_call_that_arrives_in_bulk_waits_whatever_the_policy_says() {
+fn a_pasted_call_is_pending_despite_the_policy() {
     for source in [
         ChangeSource::BULK,
         ChangeSource::Undo,
@@ -183,7 +183,7 @@ fn completing_a_foreign_call_by_keys_does_not_make_it_typed() {
 }
 
 #[test]
-fn a_call_that_was_changed_after_the_model_made_it_waits() {
+fn a_call_that_was_changed_after_the_model_made_it_is_pending() {
     let mut play = Play::typed(QUESTION);
     play.options.autopilot = false;
     play.event(Event::Advance);
@@ -204,7 +204,7 @@ fn a_conversation_that_begins_with_an_answer_is_not_sent() {
 }
 
 #[test]
-fn a_call_found_in_a_file_waits_whatever_the_policy_says() {
+fn a_call_from_a_file_is_pending_despite_the_policy() {
     let mut play =
         Play::opened("@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```");
     play.decide_always(Decision::Approve);
@@ -218,7 +218,7 @@ fn a_call_found_in_a_file_waits_whatever_the_policy_says() {
 }
 
 #[test]
-fn an_approval_is_spent_once_and_undo_does_not_give_it_back() {
+fn an_approval_is_used_once_and_undo_does_not_restore_it() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     play.change("status=pending", "status=approved");
@@ -233,7 +233,7 @@ fn an_approval_is_spent_once_and_undo_does_not_give_it_back() {
 }
 
 #[test]
-fn a_call_that_ran_runs_again_by_alt_enter_only() {
+fn only_alt_enter_runs_a_call_again() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     play.change("status=pending", "status=approved");
@@ -241,11 +241,11 @@ fn a_call_that_ran_runs_again_by_alt_enter_only() {
     play.event(Event::Advance);
     play.finish("t_b", "out");
     play.log();
-    // Undo twice brings the word back, and looks as if it were typed.
+    // Undoing twice restores the word, as if it were typed.
     for _ in 0..2 {
         play.type_over(&approved);
         play.event(Event::Advance);
-        assert!(play.said().contains("ran on its approval already"));
+        assert!(play.said().contains("was already used"));
         assert_eq!(play.log(), [""; 0]);
     }
     let line = line_of(&play, "**Tool Result:**");
@@ -254,7 +254,7 @@ fn a_call_that_ran_runs_again_by_alt_enter_only() {
 }
 
 #[test]
-fn arguments_changed_after_the_approval_void_it() {
+fn changed_arguments_void_an_approval() {
     let mut play = bash_waits();
     play.change("status=pending", "status=approved");
     play.change("\"ls\"", "\"rm -rf x\"");
@@ -264,7 +264,7 @@ fn arguments_changed_after_the_approval_void_it() {
 }
 
 #[test]
-fn a_call_that_ran_when_the_host_died_is_not_run_again() {
+fn a_call_interrupted_by_the_end_of_the_host_is_not_run_again() {
     let mut play = Play::opened(APPROVED);
     play.event(Event::Loaded {
         interrupted: vec![ToolUseId::new("x")],
@@ -276,18 +276,18 @@ fn a_call_that_ran_when_the_host_died_is_not_run_again() {
 }
 
 #[test]
-fn a_result_whose_call_is_gone_is_put_nowhere() {
+fn a_result_whose_call_was_deleted_is_dropped() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("", &[("slow", "a", "{}")]);
     play.type_over(QUESTION);
     play.finish("a", "lost");
     play.expect(QUESTION);
-    assert!(play.said().contains("its block is gone"));
+    assert!(play.said().contains("its block was deleted"));
 }
 
 #[test]
-fn frontmatter_that_is_not_read_stops_everything() {
+fn unreadable_frontmatter_stops_everything() {
     let restrictive = "```lua\nflemma.opt.tools.auto_approve = {}\n```\n\n@You:\nhi";
     let mut play = Play::typed(restrictive);
     for read in [

@@ -1,4 +1,4 @@
-//! Cancelling calls: what ends, and what goes on.
+//! What a cancel ends, and what continues.
 
 use chat::cycle::{Effect, Event, step};
 use chat::document::Document;
@@ -7,8 +7,8 @@ use chat::tool::ToolOutcome;
 use crate::cycle::QUESTION;
 use crate::play::Play;
 
-/// A chat in which `a` runs and `b` and `c` wait.
-fn one_runs_and_two_wait() -> Play {
+/// A chat in which `a` runs and `b` and `c` are pending.
+fn one_running_and_two_pending() -> Play {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     let bash = r#"{"command":"ls"}"#;
@@ -28,8 +28,8 @@ fn one_runs_and_two_wait() -> Play {
 }
 
 #[test]
-fn cancel_ends_the_calls_that_wait_and_stops_the_cycle() {
-    let mut play = one_runs_and_two_wait();
+fn cancel_ends_pending_calls_and_stops_the_cycle() {
+    let mut play = one_running_and_two_pending();
     play.event(Event::Cancel);
     assert_eq!(play.log(), ["cancel a"]);
     play.end(
@@ -49,10 +49,10 @@ fn cancel_ends_the_calls_that_wait_and_stops_the_cycle() {
     assert_eq!(play.log(), ["send"]);
 }
 
-/// Its result is on the way into the text, where the placeholder still is.
+/// The result is not in the text yet, which still has the placeholder.
 #[test]
-fn a_call_that_has_ended_is_not_cancelled() {
-    let mut play = one_runs_and_two_wait();
+fn an_ended_call_is_not_cancelled() {
+    let mut play = one_running_and_two_pending();
     let call = play.cycle.running()[0].clone();
     let outcome = ToolOutcome::Done {
         content: "done".to_owned(),
@@ -75,8 +75,8 @@ fn a_call_that_has_ended_is_not_cancelled() {
 }
 
 #[test]
-fn cancel_ends_calls_that_wait_with_nothing_running_and_keeps_what_the_user_wrote() {
-    let mut play = one_runs_and_two_wait();
+fn cancel_ends_pending_calls_and_keeps_the_users_text() {
+    let mut play = one_running_and_two_pending();
     play.finish("a", "out");
     play.log();
     play.change(
@@ -96,8 +96,8 @@ fn cancel_ends_calls_that_wait_with_nothing_running_and_keeps_what_the_user_wrot
 }
 
 #[test]
-fn cancel_ends_an_approval_that_was_not_run_yet() {
-    let mut play = one_runs_and_two_wait();
+fn cancel_ends_an_approved_call_that_has_not_started() {
+    let mut play = one_running_and_two_pending();
     play.finish("a", "out");
     play.change(
         "`b`\n\n```flemma:tool status=pending",
@@ -113,7 +113,7 @@ fn cancel_ends_an_approval_that_was_not_run_yet() {
 }
 
 #[test]
-fn what_waits_for_a_slot_is_a_queue_until_it_runs() {
+fn calls_without_a_free_slot_are_queued() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 2;
     play.event(Event::Advance);

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-/// Sections that say what comes in.
+/// Sections with the input.
 const GIVEN: [&str; 3] = ["input", "keys", "foreign"];
-/// Sections that say what comes out; they can be rewritten.
+/// Sections with the expected output; they can be rewritten.
 const EXPECTED: [&str; 6] = [
     "document",
     "diagnostics",
@@ -22,13 +22,13 @@ pub struct Case {
 
 struct Section {
     name: String,
-    /// Whether the body spells bytes that raw text cannot say.
+    /// Whether the body uses the notation for special bytes.
     notation: bool,
     body: String,
 }
 
 impl Case {
-    /// Reads a case; says what is wrong with it otherwise.
+    /// Parses a case, or returns what is wrong with it.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
         let title = lines.next().unwrap_or_default().to_owned();
@@ -40,7 +40,7 @@ impl Case {
             match (line.strip_prefix("--- "), bodies.last_mut()) {
                 (Some(header), _) => bodies.push((header, Vec::new())),
                 (None, Some((_, body))) => body.push(line),
-                (None, None) => return Err(format!("{line:?} stands before any section")),
+                (None, None) => return Err(format!("{line:?} is before the first section")),
             }
         }
         let sections = bodies
@@ -56,7 +56,7 @@ impl Case {
         Ok(Self { title, sections })
     }
 
-    /// The bytes that a section gives.
+    /// Returns the bytes of an input section.
     pub fn given(&self, name: &str) -> Option<Vec<u8>> {
         let section = self.sections.iter().find(|it| it.name == name)?;
         Some(if section.notation {
@@ -66,7 +66,7 @@ impl Case {
         })
     }
 
-    /// The expectations: a section's name and its text.
+    /// Returns the expectations: a section's name and its text.
     pub fn expected(&self) -> impl Iterator<Item = (&str, &str)> {
         self.sections
             .iter()
@@ -74,7 +74,7 @@ impl Case {
             .map(|it| (it.name.as_str(), it.body.as_str()))
     }
 
-    /// The file again, with what came out as its expectations.
+    /// Returns the file with the actual output as its expectations.
     pub fn rewritten(&self, actual: impl Fn(&str) -> String) -> String {
         let mut out = format!("{}\n", self.title);
         for section in &self.sections {
@@ -98,7 +98,7 @@ impl Section {
         let (name, notation) = match header.split_once(' ') {
             None => (header, false),
             Some((name, "notation")) => (name, true),
-            Some(_) => return Err(format!("\"--- {header}\" is no section")),
+            Some(_) => return Err(format!("\"--- {header}\" is not a section")),
         };
         if !GIVEN.contains(&name) && !EXPECTED.contains(&name) {
             return Err(format!("there is no section \"{name}\""));
@@ -111,7 +111,7 @@ impl Section {
     }
 }
 
-/// Reads `⏎ ␠ ⇥ \xNN \uNNNN ⟦text×count⟧`.
+/// Decodes `⏎ ␠ ⇥ \xNN \uNNNN ⟦text×count⟧`.
 pub fn decode(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;

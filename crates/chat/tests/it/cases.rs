@@ -1,5 +1,5 @@
-//! Every file below `tests/cases`, as one table. `UPDATE_CASES=1` writes what came
-//! out into the files, to be judged against the format before it is committed.
+//! Runs every file below `tests/cases`. `UPDATE_CASES=1` writes the actual output into the
+//! files, to be reviewed before it is committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::play::Play;
 use crate::{dump, foreign};
 
 #[test]
-fn every_case_is_as_its_file_says() {
+fn every_case_gives_its_expectations() {
     let update = std::env::var_os("UPDATE_CASES").is_some();
     let mut failures = Vec::new();
     for group in folders() {
@@ -92,7 +92,7 @@ fn actual(case: &Case, played: &Play, section: &str) -> String {
     }
 }
 
-/// The input, read and typed, and the keys pressed on it.
+/// Opens or types the input, and presses the keys.
 fn play(case: &Case) -> Result<Play, String> {
     let input = case.given("input").unwrap_or_default();
     let keys = String::from_utf8(case.given("keys").unwrap_or_default()).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! `:Flemma approve` and `:Flemma reject`: calls that the user decides by a command.
+//! `:Flemma approve` and `:Flemma reject`: decisions by command.
 
 use chat::approval::{CallKey, Policy, Resolver, ResolverChain, Source};
 use chat::cycle::Event;
@@ -11,7 +11,7 @@ use crate::play::Play;
 const SECOND: (&str, &str, &str) = ("bash", "t_c", r#"{"command":"make"}"#);
 const THIRD: (&str, &str, &str) = ("bash", "t_d", r#"{"command":"rm x"}"#);
 
-/// A chat in which these calls of `bash` wait.
+/// A chat in which these calls of `bash` are pending.
 fn waits(calls: &[(&str, &str, &str)]) -> Play {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
@@ -26,7 +26,7 @@ fn reject(play: &mut Play, line: usize, reason: &str) {
 }
 
 #[test]
-fn all_calls_that_wait_run_by_one_act() {
+fn approve_all_runs_all_pending_calls() {
     let mut play = waits(&[BASH, SECOND]);
     play.event(Event::ApproveAll);
     assert_eq!(play.log(), ["run t_b", "run t_c"]);
@@ -43,7 +43,7 @@ fn all_calls_that_wait_run_by_one_act() {
 }
 
 #[test]
-fn what_a_policy_denies_no_act_approves() {
+fn a_denied_call_cannot_be_approved() {
     let mut play = waits(&[BASH, SECOND]);
     let deny = Source::List(Policy {
         deny: ["bash".to_owned()].into(),
@@ -56,7 +56,7 @@ fn what_a_policy_denies_no_act_approves() {
 }
 
 #[test]
-fn a_block_that_the_user_wrote_in_is_not_approved_with_the_others() {
+fn approve_all_skips_blocks_that_the_user_wrote_in() {
     let mut play = waits(&[BASH, SECOND]);
     play.change("status=pending\n", "status=pending\nmy own result\n");
     play.event(Event::ApproveAll);
@@ -65,15 +65,15 @@ fn a_block_that_the_user_wrote_in_is_not_approved_with_the_others() {
 }
 
 #[test]
-fn with_no_call_that_waits_nothing_is_approved() {
+fn approve_all_without_a_pending_call_does_nothing() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::ApproveAll);
-    assert_eq!(play.said(), "say No call waits here.");
+    assert_eq!(play.said(), "say No call is pending here.");
     assert_eq!(play.log(), [""; 0]);
 }
 
 #[test]
-fn a_refused_call_ends_with_the_reason_and_the_work_goes_on() {
+fn a_rejected_call_ends_with_the_reason_and_the_work_continues() {
     for (reason, told) in [
         ("Not today.", "Not today."),
         ("", "The user rejected this call."),
@@ -94,7 +94,7 @@ fn a_refused_call_ends_with_the_reason_and_the_work_goes_on() {
 }
 
 #[test]
-fn of_several_calls_one_is_refused_and_the_others_wait_on() {
+fn rejecting_one_call_leaves_the_others_pending() {
     let mut play = waits(&[BASH, SECOND, THIRD]);
     let line = line_of(&play, "**Tool Result:** `t_c`");
     reject(&mut play, line, "no");
@@ -105,7 +105,7 @@ fn of_several_calls_one_is_refused_and_the_others_wait_on() {
 }
 
 #[test]
-fn what_the_user_wrote_in_the_block_is_part_of_the_reason() {
+fn text_in_the_block_is_part_of_the_reason() {
     let mut play = bash_waits();
     play.change("status=pending\n", "status=pending\nsee the notes\n");
     let line = line_of(&play, "**Tool Result:**");
@@ -118,7 +118,7 @@ fn what_the_user_wrote_in_the_block_is_part_of_the_reason() {
 }
 
 #[test]
-fn without_a_call_under_the_cursor_the_only_one_that_waits_is_meant() {
+fn a_command_elsewhere_applies_to_the_only_pending_call() {
     let meant = |play: &Play, line: usize| play.cycle.meant(line, &Document::parse(&play.text));
     let one = bash_waits();
     let call = line_of(&one, "**Tool Use:**");
@@ -128,9 +128,9 @@ fn without_a_call_under_the_cursor_the_only_one_that_waits_is_meant() {
     assert_eq!(meant(&Play::typed(QUESTION), 0), Err(0));
 }
 
-/// A provider may use an id again in a later answer.
+/// A provider may reuse an ID in a later answer.
 #[test]
-fn of_two_calls_with_one_id_the_one_under_the_cursor_runs() {
+fn with_equal_ids_the_call_under_the_cursor_runs() {
     let mut play = waits(&[BASH]);
     let (name, id, _) = BASH;
     play.answer("", &[(name, id, r#"{"command":"make"}"#)]);
@@ -142,7 +142,7 @@ fn of_two_calls_with_one_id_the_one_under_the_cursor_runs() {
 }
 
 #[test]
-fn only_calls_that_wait_for_the_user_are_told_as_waiting() {
+fn only_pending_calls_are_listed_as_waiting() {
     let mut play = waits(&[BASH, ("slow", "s", "{}"), SECOND, THIRD]);
     play.change(
         "`t_c`\n\n```flemma:tool status=pending\n",
@@ -157,7 +157,7 @@ fn only_calls_that_wait_for_the_user_are_told_as_waiting() {
 }
 
 #[test]
-fn a_tool_has_words_of_its_own_for_a_refusal_without_a_reason() {
+fn a_tool_may_define_the_text_of_a_rejection_without_a_reason() {
     let refused = |reason: &str| {
         let mut play = waits(&[BASH, SECOND]);
         let (name, id, input) = BASH;

@@ -18,7 +18,7 @@ fn read_and_bash() -> Play {
     play
 }
 
-/// A chat in which one `bash` call waits.
+/// A chat in which one `bash` call is pending.
 pub(crate) fn bash_waits() -> Play {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
@@ -36,7 +36,7 @@ pub(crate) fn line_of(play: &Play, text: &str) -> usize {
 }
 
 #[test]
-fn a_read_runs_by_policy_and_a_command_waits() {
+fn a_read_runs_by_policy_and_a_command_is_pending() {
     let mut play = read_and_bash();
     assert_eq!(play.log(), ["send", "run t_r"]);
     play.finish("t_r", "a\nb");
@@ -143,7 +143,7 @@ fn alt_enter_runs_one_call_and_the_last_one_sends() {
     assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
     play.finish("t_2", "/");
     assert_eq!(play.log(), [""; 0]);
-    // On the call itself it works as well.
+    // The call itself works as well as its result.
     let line = line_of(&play, r#"{"command":"ls"}"#);
     play.event(Event::Resolve { line });
     play.finish("t_b", "f");
@@ -165,7 +165,7 @@ fn alt_enter_on_a_rejected_block_writes_the_error_and_on_a_result_nothing() {
 }
 
 #[test]
-fn alt_enter_does_not_overrule_a_deny() {
+fn alt_enter_does_not_override_a_denial() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.options.autopilot = false;
@@ -178,7 +178,7 @@ fn alt_enter_does_not_overrule_a_deny() {
 }
 
 #[test]
-fn alt_enter_between_blocks_refuses() {
+fn alt_enter_between_blocks_does_nothing() {
     let mut play = bash_waits();
     let before = play.string();
     play.event(Event::Resolve { line: 0 });
@@ -187,7 +187,7 @@ fn alt_enter_between_blocks_refuses() {
 }
 
 #[test]
-fn text_typed_in_a_waiting_block_is_the_result_and_pauses() {
+fn text_typed_into_a_pending_block_is_the_result_and_pauses() {
     for status in ["pending", "approved"] {
         let mut play = bash_waits();
         play.change("status=pending", &format!("status={status}\nI ran it: ok"));
@@ -206,7 +206,7 @@ fn text_typed_in_a_waiting_block_is_the_result_and_pauses() {
 }
 
 #[test]
-fn alt_enter_protects_typed_text_as_well() {
+fn alt_enter_keeps_typed_text() {
     let mut play = bash_waits();
     play.change("status=pending", "status=pending\nmine");
     let line = line_of(&play, "mine");
@@ -224,7 +224,7 @@ fn blanks_in_a_block_are_not_typed_text() {
 }
 
 #[test]
-fn results_stand_in_call_order_whatever_ends_first() {
+fn results_are_in_call_order() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer(
@@ -248,7 +248,7 @@ fn results_stand_in_call_order_whatever_ends_first() {
 }
 
 #[test]
-fn no_more_calls_run_at_once_than_allowed() {
+fn the_number_of_concurrent_calls_is_limited() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
     play.event(Event::Advance);
@@ -274,7 +274,7 @@ fn an_unknown_tool_ends_in_an_error_and_never_loops() {
 }
 
 #[test]
-fn arguments_are_checked_before_anyone_is_asked() {
+fn arguments_are_checked_before_the_user_is_asked() {
     let mut play = Play::typed(QUESTION);
     play.options.autopilot = false;
     play.event(Event::Advance);
@@ -327,7 +327,7 @@ fn a_call_in_an_older_turn_is_answered_in_its_own_turn() {
 }
 
 #[test]
-fn words_behind_the_calls_stay_below_the_results() {
+fn text_below_the_calls_stays_below_the_results() {
     let mut play = Play::typed(
         "@You:\nq\n\n@Assistant:\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n**Tool Use:** `slow` (`b`)\n\n```json\n{}\n```\n\n@You: my words",
     );
@@ -343,7 +343,7 @@ fn words_behind_the_calls_stay_below_the_results() {
 }
 
 #[test]
-fn words_typed_while_tools_ran_are_not_sent_by_themselves() {
+fn text_typed_while_tools_ran_is_not_sent_automatically() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("", &[("slow", "a", "{}")]);
@@ -357,7 +357,7 @@ fn words_typed_while_tools_ran_are_not_sent_by_themselves() {
 }
 
 #[test]
-fn approved_calls_run_as_slots_allow_beside_one_that_waits() {
+fn approved_calls_run_in_free_slots_beside_a_pending_one() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
     play.event(Event::Advance);

@@ -1,4 +1,4 @@
-//! What is handed out for the log of decisions: each decision, once, with who made it.
+//! Decisions for the log: each one once, with its author.
 
 use chat::approval::{Decision, Policy, Resolver, ResolverChain, Source};
 use chat::cycle::Event;
@@ -29,7 +29,7 @@ fn the_policy_approves_one_call_and_leaves_the_other_to_the_user() {
 }
 
 #[test]
-fn alt_enter_is_an_act_of_the_user() {
+fn alt_enter_is_logged_as_the_users_decision() {
     let mut play = bash_waits();
     let line = line_of(&play, "**Tool Result:**");
     play.event(Event::Resolve { line });
@@ -40,7 +40,7 @@ fn alt_enter_is_an_act_of_the_user() {
 }
 
 #[test]
-fn a_refusal_names_the_rule_or_the_word_in_the_chat() {
+fn a_refusal_names_the_rule_or_the_chat() {
     let mut play = Play::typed(QUESTION);
     let deny = Source::List(Policy {
         deny: ["bash".to_owned()].into(),
@@ -71,14 +71,14 @@ fn a_result_by_hand_and_a_call_that_cannot_run_are_decisions() {
     assert_eq!(
         play.rulings(),
         [
-            "t_1 Unfit flemma (there is no such tool here)",
+            "t_1 Unfit flemma (the tool does not exist)",
             "t_2 Unfit flemma (its arguments do not fit)"
         ]
     );
 }
 
 #[test]
-fn what_a_file_says_of_itself_waits_and_the_log_says_why() {
+fn calls_from_a_file_are_pending_with_a_logged_reason() {
     let call = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n";
     let mut play = Play::opened(call);
     play.decide_always(Decision::Approve);
@@ -89,12 +89,13 @@ fn what_a_file_says_of_itself_waits_and_the_log_says_why() {
     let approved = "\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";
     let mut play = Play::opened(&format!("{call}{approved}"));
     play.event(Event::Advance);
-    let elsewhere = "x Waits flemma (the approval was not given here for these arguments)";
+    let elsewhere =
+        "x Waits flemma (the approval was not given in this session for these arguments)";
     assert_eq!(play.rulings(), [elsewhere]);
 }
 
 #[test]
-fn a_cancel_is_one_for_what_runs_and_for_what_waits_for_a_slot() {
+fn cancelling_running_and_queued_calls_is_logged() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
     play.event(Event::Advance);
@@ -112,10 +113,10 @@ fn a_cancel_is_one_for_what_runs_and_for_what_waits_for_a_slot() {
     );
 }
 
-/// Alt-Enter on another call begins a new round; the call that is still ending was
+/// Alt-Enter on another call begins a new batch; the call that is still ending was
 /// cancelled once.
 #[test]
-fn a_second_cancel_of_a_call_that_is_still_ending_is_no_other_decision() {
+fn a_second_cancel_is_not_logged_again() {
     let mut play = called(&[("slow", "t_s", "{}"), BASH]);
     let slow = line_of(&play, "`t_s`");
     play.event(Event::CancelTool { line: slow });
@@ -127,7 +128,7 @@ fn a_second_cancel_of_a_call_that_is_still_ending_is_no_other_decision() {
 }
 
 #[test]
-fn a_hundred_calls_are_decided_in_one_record() {
+fn a_hundred_decisions_are_one_record() {
     let ids: Vec<String> = (0..100).map(|at| format!("t{at}")).collect();
     let input = r#"{"command":"ls"}"#;
     let calls: Vec<_> = ids.iter().map(|id| ("bash", id.as_str(), input)).collect();

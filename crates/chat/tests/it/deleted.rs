@@ -1,14 +1,14 @@
-//! Blocks that the user deletes: what comes back, and what is said about it.
+//! Blocks that the user deletes: what is written again, and which notices appear.
 
 use chat::cycle::Event;
 
 use crate::cycle::{bash_waits, line_of};
 
-/// The block of a call that waits, as it stands below `BASH`.
+/// The placeholder of the pending call of `BASH`.
 const PLACEHOLDER: &str = "**Tool Result:** `t_b`\n\n```flemma:tool status=pending\n```";
 
 #[test]
-fn a_placeholder_that_was_removed_comes_back_with_a_word() {
+fn a_removed_placeholder_is_written_again_with_a_notice() {
     let mut play = bash_waits();
     let before = play.string();
     play.change(PLACEHOLDER, "");
@@ -33,7 +33,7 @@ fn a_placeholder_that_was_removed_comes_back_with_a_word() {
 }
 
 #[test]
-fn a_result_that_was_deleted_is_asked_for_again_without_a_word() {
+fn a_deleted_result_is_requested_again_without_a_notice() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     let line = line_of(&play, PLACEHOLDER);
@@ -52,7 +52,7 @@ fn a_result_that_was_deleted_is_asked_for_again_without_a_word() {
 }
 
 #[test]
-fn a_call_without_its_placeholder_is_run_by_the_key_on_it_without_a_word() {
+fn alt_enter_runs_a_call_without_its_placeholder_without_a_notice() {
     let mut play = bash_waits();
     play.change(PLACEHOLDER, "");
     let line = line_of(&play, "**Tool Use:**");

@@ -1,4 +1,4 @@
-//! What a document that was read says about its text.
+//! Properties of parsed documents.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn only_lua_and_json_are_frontmatter_before_their_fence_is_closed() {
 }
 
 #[test]
-fn a_file_in_a_system_message_is_part_of_its_text() {
+fn a_file_in_a_system_message_becomes_text() {
     let text = Text::from("@System:\nFollow @./rules.md\n\n@You:\nhi\n");
     let file = Attachment {
         name: "@./rules.md".to_owned(),
@@ -48,7 +48,7 @@ fn a_file_in_a_system_message_is_part_of_its_text() {
     assert!(system.contains("Be brief."), "{system}");
 }
 
-/// Whether each message may refer to something, by its role.
+/// Returns whether each message may contain references, by its role.
 fn referring(text: &str) -> BTreeMap<&'static str, bool> {
     let text = Text::from(text);
     let document = Document::parse(&text);
@@ -71,7 +71,7 @@ fn a_message_may_refer_when_its_prose_has_an_at_sign_or_two_braces() {
             "@You:\n**Tool Result:** `a`\n\n```\n@bash {{ x }}\n```\n",
             false,
         ),
-        // The words on the marker's line are no measure for the next paragraph.
+        // Text on the marker's line does not shift the next paragraph.
         (
             "@You: Hello.\n**Tool Result:** `a`\n\n```\nx\n```\n@a",
             true,

@@ -1,14 +1,14 @@
-//! Documents, diagnostics and requests as a few lines of text, for expectations
-//! that people write and read. Long texts are shortened; nothing is judged here.
+//! Formats documents, diagnostics, and requests as short text for expectations. Long texts
+//! are shortened.
 
 use chat::diagnostic::Severity;
 use chat::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolUse};
 use chat::prompt::{Part, Prompt, PromptRole};
 
-/// Longest text shown whole, in characters.
+/// Maximum number of characters shown.
 const LONGEST: usize = 200;
 
-/// Frontmatter, prelude and every message with its blocks. Blank text is left out.
+/// Formats frontmatter, prelude, and every message with its blocks. Blank text is omitted.
 pub fn document(document: &Document<'_>) -> String {
     let mut out = Vec::new();
     if let Some(it) = &document.frontmatter {
@@ -78,7 +78,7 @@ fn thinking(document: &Document<'_>, thinking: &Thinking) -> String {
     format!("thinking{redacted}{signature} {text}")
 }
 
-/// One line for each diagnostic: line (from 1), severity, message, fix.
+/// Formats one line per diagnostic: line (from 1), severity, message, fix.
 pub fn diagnostics(document: &Document<'_>) -> String {
     let mut out = Vec::new();
     for it in &document.diagnostics {
@@ -96,7 +96,7 @@ pub fn diagnostics(document: &Document<'_>) -> String {
     out.join("\n")
 }
 
-/// What would be sent, in no provider's spelling.
+/// Formats a request, independent of the provider.
 pub fn request(prompt: &Prompt) -> String {
     let mut out = Vec::new();
     if let Some(system) = &prompt.system {
@@ -143,7 +143,7 @@ fn part(part: &Part) -> String {
     }
 }
 
-/// Roles only, for claims about what must not change.
+/// Returns the roles, to check that messages don't change.
 pub fn roles(document: &Document<'_>) -> Vec<Role> {
     document.messages.iter().map(|it| it.role).collect()
 }

@@ -1,4 +1,4 @@
-//! What can be folded, and what then stands there.
+//! Folds and the texts of closed folds.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use chat::outcome::Run;
 use chat::text::Text;
 use proptest::prelude::*;
 
-/// Each fold as `FIRST-LAST kind: label text`, lines counted from one; indented
-/// inside a message, and with `!` where something must be seen.
+/// Formats each fold as `FIRST-LAST kind: label text`, with lines from one; indented inside
+/// a message, and with `!` if it must show.
 fn folds(text: &str) -> String {
     let text = Text::from(text);
     let document = Document::parse(&text);
@@ -33,7 +33,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn a_turn_with_everything() {
+fn a_turn_with_all_kinds_of_blocks() {
     check(
         r#"```lua
 flemma.opt.model = "big"
@@ -84,7 +84,7 @@ It holds two lines.
 }
 
 #[test]
-fn the_last_message_is_never_one_and_nothing_reaches_the_end_of_the_text() {
+fn the_last_message_has_no_fold() {
     check("@You:\nGo.\n", "");
     check(
         "@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>",
@@ -97,7 +97,7 @@ fn the_last_message_is_never_one_and_nothing_reaches_the_end_of_the_text() {
 }
 
 #[test]
-fn thinking_without_lines_of_its_own_is_none_and_one_in_another_ends_where_it_ends() {
+fn single_line_thinking_has_no_fold_and_nested_thinking_ends_with_the_outer() {
     check(
         "@Assistant:\n<thinking p:signature=\"s\"/>\n<thinking redacted>\nabc\n</thinking>\nText.\n",
         "  3-5 thinking: thinking (redacted) \n",
@@ -116,7 +116,7 @@ const CALL: &str =
     "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n";
 
 #[test]
-fn a_call_that_waits_is_no_fold_and_what_holds_it_must_be_seen() {
+fn a_pending_call_has_no_fold_and_its_message_must_show() {
     let placeholder = "**Tool Result:** `t`\n\n```flemma:tool status=pending\n```\n\n";
     let message = "@Assistant: bash: {\"command\":\"ls\"}";
     let message = message.replace("{\"command\":\"ls\"}", "$ ls");
@@ -131,7 +131,7 @@ fn a_call_that_waits_is_no_fold_and_what_holds_it_must_be_seen() {
 }
 
 #[test]
-fn an_error_and_a_cut_off_answer_must_be_seen() {
+fn an_error_and_a_cut_off_answer_must_show() {
     check(
         &format!(
             "{CALL}**Tool Result:** `t` (error)\n\n```\nno\n```\n\n@Assistant:\nHm.\n<!-- flemma:aborted: cut -->\n\n@You:\n"
@@ -143,7 +143,7 @@ fn an_error_and_a_cut_off_answer_must_be_seen() {
 }
 
 #[test]
-fn a_fold_of_a_result_says_how_the_call_ended() {
+fn the_fold_of_a_result_has_the_outcome() {
     let chat =
         |result: &str| format!("{CALL}**Tool Result:** `t`\n\n```\n{result}\n```\n\n@You:\n");
     let said = |result: &str, run| {
@@ -177,7 +177,7 @@ fn a_fold_of_a_result_says_how_the_call_ended() {
 }
 
 #[test]
-fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
+fn a_fold_text_has_the_highlight_of_its_kind() {
     let chat = "```lua\n```\n@System:\nS\n@You:\nU\n@Assistant:\n<thinking>\nT\n</thinking>\n\
         **Tool Use:** `bash` (`t`)\n\n```json\n{}\n```\n@You:\n**Tool Result:** `t`\n\n```\n```\n\
         **Tool Result:** `x`\n\n```\n```\n**Tool Result:** `y` (error)\n\n```\nE\n```\n@You:\n";
@@ -197,7 +197,7 @@ fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
         ("→ bash", "FlemmaToolUse"),
         ("@You:", "FlemmaUser"),
         ("✓ bash", "FlemmaToolSuccess"),
-        // Results of no call.
+        // Results without a call.
         ("✓ result", "FlemmaToolResult"),
         ("✗ result", "FlemmaToolError"),
     ];
@@ -208,7 +208,7 @@ fn the_words_of_a_fold_have_the_color_of_what_is_folded() {
 }
 
 #[test]
-fn of_many_calls_and_results_two_are_named_and_all_are_counted() {
+fn a_message_of_calls_names_two_and_counts_all() {
     let call = |id: usize| format!("**Tool Use:** `t{id}` (`{id}`)\n\n```json\n{{}}\n```\n");
     let result = |id: usize| format!("**Tool Result:** `{id}` (error)\n\n```\n```\n");
     let said = |count: usize| {
@@ -232,7 +232,7 @@ fn of_many_calls_and_results_two_are_named_and_all_are_counted() {
 }
 
 #[test]
-fn frontmatter_that_is_not_read_must_be_seen_and_below_it_there_is_a_line() {
+fn unreadable_frontmatter_must_show_and_needs_a_line_below() {
     check(
         "```toml\na\n```\n",
         "1-3! frontmatter: frontmatter (toml) a\n",
@@ -241,7 +241,7 @@ fn frontmatter_that_is_not_read_must_be_seen_and_below_it_there_is_a_line() {
 }
 
 #[test]
-fn behind_the_last_message_there_is_no_part() {
+fn there_is_no_part_after_the_last_message() {
     let text = Text::from("@You:\nHi.\n\n@Assistant:\nHi.");
     let document = Document::parse(&text);
     assert_eq!(part_count(&document), 3);
@@ -250,7 +250,7 @@ fn behind_the_last_message_there_is_no_part() {
 }
 
 #[test]
-fn what_begins_beside_its_marker_has_no_fold_but_that_of_its_message() {
+fn a_block_on_the_marker_line_has_no_fold_of_its_own() {
     check(
         "@Assistant: Hello\nyou.\n\n@You: **Tool Result:** `t`\n\n```\nout\n```\n\n@You:\n",
         "1-3 message: @Assistant: Hello you.\n4-9 message: @You: 1 tool result\n",
@@ -258,7 +258,7 @@ fn what_begins_beside_its_marker_has_no_fold_but_that_of_its_message() {
 }
 
 #[test]
-fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
+fn a_fold_text_is_one_line_without_hidden_characters() {
     let long = "word ".repeat(500);
     for (said, shown) in [
         (
@@ -283,7 +283,7 @@ fn nothing_is_hidden_in_the_words_and_they_are_one_line() {
 }
 
 #[test]
-fn a_call_without_arguments_that_can_be_read_is_named() {
+fn a_call_with_unreadable_arguments_shows_its_name() {
     check(
         "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{no\n```\n\n@You:\n**Tool Result:** `t` (error)\n\n```\nx\n```\n\n",
         "1-7 message: @Assistant: bash\n  2-6 tool_use: → bash \n  9-13! tool_result: ✗ bash x\n",
@@ -292,7 +292,7 @@ fn a_call_without_arguments_that_can_be_read_is_named() {
 
 proptest! {
     #[test]
-    fn folds_lie_in_their_part_and_apart_from_each_other(
+    fn folds_are_inside_their_part_and_do_not_overlap(
         pieces in prop::collection::vec(prop::sample::select(vec![
             "@You:\n", "@Assistant:\n", "@You: inline\n", "text\n", "\n", "<thinking>\n", "</thinking>\n",
             "**Tool Use:** `t` (`i`)\n\n```json\n{}\n```\n", "**Tool Result:** `i`\n\n```\nx\n```\n",

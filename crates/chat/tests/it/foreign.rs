@@ -1,5 +1,5 @@
-//! Text from outside, carried into a chat in every way there is: as a result, as
-//! the model's text and as its thinking. It must stay text and come back.
+//! Foreign text in a chat, as a result, as a model's text, and as thinking. It must stay
+//! text and be preserved.
 
 use chat::answer::AnswerWriter;
 use chat::cycle::Event;
@@ -11,7 +11,7 @@ use chat::tool::ToolOutcome;
 use crate::dump;
 use crate::play::Play;
 
-/// Carries `payload` in; says which carrier broke and how.
+/// Checks `payload` in each place; the error says in which one it broke.
 pub fn check(payload: &str) -> Result<(), String> {
     for outcome in [
         ToolOutcome::Done {
@@ -26,7 +26,7 @@ pub fn check(payload: &str) -> Result<(), String> {
     as_thinking(payload).map_err(|problem| format!("as thinking: {problem}"))
 }
 
-/// How the payload stands in the buffer as the model's text.
+/// Returns the payload as written to the buffer for a model's text.
 pub fn written(payload: &str) -> String {
     let mut writer = AnswerWriter::new();
     writer.text(payload);
@@ -45,7 +45,7 @@ fn as_result(payload: &str, outcome: ToolOutcome) -> Result<(), String> {
     ensure(dump::roles(&document) == roles, "the messages changed")?;
     let blocks = document.blocks_of(&document.messages[2]);
     let [Block::ToolResult(result)] = blocks else {
-        return Err(format!("more than the result stands there: {blocks:?}"));
+        return Err(format!("there is more than the result: {blocks:?}"));
     };
     let content = document.lossy(result.body.clone());
     ensure(content == payload, "it did not come back")?;
@@ -68,7 +68,7 @@ fn as_text(payload: &str) -> Result<(), String> {
     for piece in payload.split_inclusive(|c: char| !c.is_alphanumeric()) {
         writer.text(piece);
         chat.push_str(&writer.take());
-        // Long payloads are looked at in steps, or this would be quadratic.
+        // Check long payloads in steps, because each check parses the chat.
         if chat.len() < 2000 {
             only_prose(&chat)?;
         }
@@ -89,7 +89,7 @@ fn as_text(payload: &str) -> Result<(), String> {
     }
 }
 
-/// Whether `sent` is `payload` with a fence that it left open closed.
+/// Returns true if `sent` is `payload` with its open fence closed.
 pub fn closes_a_fence(sent: &str, payload: &str) -> bool {
     sent.strip_prefix(payload)
         .and_then(|rest| rest.strip_prefix('\n'))
@@ -141,7 +141,7 @@ fn ensure(condition: bool, problem: &str) -> Result<(), String> {
 }
 
 #[test]
-fn blanks_before_thinking_do_not_hide_it() {
+fn blanks_before_thinking_are_dropped() {
     let mut writer = AnswerWriter::new();
     writer.text(" \n");
     writer.thinking("Hm.");
@@ -149,7 +149,7 @@ fn blanks_before_thinking_do_not_hide_it() {
 }
 
 #[test]
-fn an_answer_is_empty_until_something_of_it_has_come() {
+fn an_answer_is_empty_until_text_arrives() {
     let after = |say: fn(&mut AnswerWriter)| {
         let mut writer = AnswerWriter::new();
         say(&mut writer);

@@ -1,7 +1,8 @@
-//! What a `.chat` document does, as before, keys and after.
+//! Tests of `.chat` documents as text before, keys, and text after.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod approvals;
+mod autopilot;
 mod cancelling;
 mod case;
 mod cases;
@@ -13,7 +14,6 @@ mod document;
 mod dump;
 mod folds;
 mod foreign;
-mod going_on;
 mod places;
 mod play;
 mod properties;

@@ -1,10 +1,10 @@
-//! Which lines a diagnostic, its fix, a fence and a new message are at.
+//! Lines of diagnostics, fixes, fences, and new messages.
 
 use chat::document::{Document, Role};
 use chat::text::Text;
 use chat::write;
 
-/// Lines 7 to 11 are a placeholder whose status is misspelled in line 10.
+/// Lines 7 to 11 are a placeholder whose status is misspelled on line 10.
 const MISSPELLED: &str = r#"@Assistant:
 **Tool Use:** `bash` (`a`)
 
@@ -21,7 +21,7 @@ const MISSPELLED: &str = r#"@Assistant:
 And more."#;
 
 #[test]
-fn a_fix_is_found_from_every_line_of_its_block_and_from_no_other() {
+fn a_fix_is_found_from_every_line_of_its_block() {
     let text = Text::from(MISSPELLED);
     let document = Document::parse(&text);
     let found: Vec<usize> = (0..text.line_count())
@@ -44,10 +44,9 @@ fn a_misspelled_status_is_marked_on_its_own_line() {
     assert_eq!(lines, [(10, 11)]);
 }
 
-/// A fence of one kind is closed behind any number of lines that could close one of the
-/// other kind.
+/// A fence of one kind closes after any number of fences of the other kind.
 #[test]
-fn a_fence_is_closed_behind_many_fences_of_the_other_kind() {
+fn a_fence_closes_after_many_fences_of_the_other_kind() {
     for (fence, other) in [
         ("````", "~~~"),
         ("```", "~~~~"),
@@ -64,7 +63,7 @@ fn a_fence_is_closed_behind_many_fences_of_the_other_kind() {
     }
 }
 
-/// Blank lines at the end of a model's text are its own; all others separate already.
+/// Blank lines at the end of a model's text belong to it; all others are separators.
 #[test]
 fn a_new_message_gets_a_blank_line_unless_one_separates_it() {
     let call = "@Assistant:\n**Tool Use:** `bash` (`a`)\n\n```json\n{}\n```";
@@ -89,7 +88,7 @@ fn a_new_message_gets_a_blank_line_unless_one_separates_it() {
 
 /// The answer is the last one, whatever the user wrote below it.
 #[test]
-fn a_cut_off_answer_says_so_once_at_its_end() {
+fn a_cut_off_answer_has_one_comment_at_its_end() {
     let comment = "<!-- flemma:aborted: gone -->";
     for (text, at, written) in [
         ("@Assistant:\nHal", 2, vec!["", comment]),
@@ -109,9 +108,9 @@ fn a_cut_off_answer_says_so_once_at_its_end() {
     assert_eq!(edit, None);
 }
 
-/// A letter in three may be wrong.
+/// One letter in three may be wrong.
 #[test]
-fn a_slip_of_a_marker_is_mended_where_it_stands() {
+fn a_misspelled_marker_is_fixed_in_place() {
     let meant = |slip: &str| {
         let text = Text::from(format!("x\n{slip}\ny").as_str());
         let document = Document::parse(&text);

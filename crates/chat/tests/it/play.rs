@@ -1,4 +1,4 @@
-//! A buffer without an editor: keys in, text and effects out.
+//! A buffer without an editor: keys go in, text and effects come out.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use chat::text::{Lines, Text};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use serde_json::json;
 
-/// One buffer and its cycle. What happens is written down in `log`, a line each:
-/// `run ID`, `send`, `cancel ID`, `cancel request`, `ask`, `say TEXT`.
+/// A buffer and its cycle. `log` records each effect on one line: `run ID`, `send`, `cancel
+/// ID`, `cancel request`, `ask`, `say TEXT`.
 pub struct Play {
     pub text: Text,
     pub cycle: Cycle,
     pub options: Options,
     pub log: Vec<String>,
     pub cursor: Option<usize>,
-    /// What was decided so far, less the approvals of calls that ran.
+    /// Decisions so far, except approvals of calls that ran.
     pub decided: Vec<Decided>,
-    /// The approvals of calls that ran.
+    /// Approvals of calls that ran.
     pub spent: Vec<Decided>,
-    /// What ran, each with its arguments.
+    /// Calls that ran, with their arguments.
     pub ran: Vec<(String, serde_json::Value)>,
-    /// How often decisions were handed out.
+    /// Number of `Record` effects.
     pub records: usize,
 }
 
-/// `read`, `write`, `edit` and `slow` run by policy; `bash` and `typed` ask.
+/// `read`, `write`, `edit`, and `slow` run by policy; `bash` and `typed` need approval.
 pub fn options() -> Options {
     let approve = ["read", "write", "edit", "slow"].map(str::to_owned).into();
     let source = Source::List(Policy {
@@ -133,11 +133,11 @@ impl Play {
         self.event(Event::Changed);
     }
 
-    /// Replaces lines, as a change of its own.
+    /// Replaces lines in one change.
     pub fn write<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L], source: ChangeSource) {
         self.cycle.changing(&self.text, &lines, new, source);
         if self.cycle.has_change() {
-            self.cycle.stands(&Document::parse(&self.text));
+            self.cycle.note_undecided(&Document::parse(&self.text));
         }
         self.text.splice(lines, new);
         if self.cycle.has_change() {
@@ -145,7 +145,7 @@ impl Play {
         }
     }
 
-    /// The first line that holds `text`.
+    /// Returns the first line that contains `text`.
     pub fn line_of(&self, text: &str) -> Option<usize> {
         (0..self.text.line_count()).find(|line| self.text.line_str(*line).contains(text))
     }
@@ -164,7 +164,7 @@ impl Play {
         self.type_over(&text.replacen(from, to, 1));
     }
 
-    /// Everything the provider sent, as the host writes it, calls recorded.
+    /// Appends an answer as the host writes it, and records its calls.
     pub fn answer(&mut self, text: &str, calls: &[(&str, &str, &str)]) {
         let mut writer = chat::answer::AnswerWriter::new();
         writer.text(text);
@@ -188,7 +188,7 @@ impl Play {
         self.event(Event::AnswerEnded(AnswerEnd::Complete));
     }
 
-    /// A call that runs ends well.
+    /// Ends a running call with success.
     pub fn finish(&mut self, id: &str, content: &str) {
         self.end(
             id,
@@ -199,7 +199,7 @@ impl Play {
         );
     }
 
-    /// A call that runs ends.
+    /// Ends a running call.
     #[track_caller]
     pub fn end(&mut self, id: &str, outcome: ToolOutcome) {
         let call = self
@@ -212,7 +212,7 @@ impl Play {
         self.event(Event::ToolsFinished(vec![(call, outcome)]));
     }
 
-    /// One event and all that follows from it without the outside world.
+    /// Handles an event and everything that follows from it.
     pub fn event(&mut self, event: Event) {
         let mut next = Some(event);
         let mut steps = 0;
@@ -248,7 +248,7 @@ impl Play {
                 }
                 self.note(effect);
             }
-            // The host does so when a frame is over.
+            // The host does so at the end of a frame.
             if next.is_none() && !wrote && self.cycle.collects_results() {
                 next = Some(Event::Continue);
             }
@@ -265,7 +265,7 @@ impl Play {
             Effect::Cursor { line, .. } => self.cursor = Some(line),
             Effect::Ask(questions) => self.log.push(format!("ask {}", questions.len())),
             Effect::Run { call, input, .. } => {
-                // No record, no run: whatever the test is about.
+                // No call may run without a decision, whatever the test is about.
                 let at = self.decided.iter().position(|it| {
                     it.call == call && it.ruling == Ruling::Approved && !it.by.is_empty()
                 });
@@ -283,7 +283,7 @@ impl Play {
         }
     }
 
-    /// The decisions so far, each as `id ruling by (reason)`.
+    /// Formats the decisions so far as `id ruling by (reason)`.
     pub fn rulings(&self) -> Vec<String> {
         let all = self.spent.iter().chain(&self.decided);
         let line = |it: &Decided| {
@@ -298,7 +298,7 @@ impl Play {
         String::from_utf8_lossy(self.text.bytes()).into_owned()
     }
 
-    /// What happened since the last look, messages left out.
+    /// Takes the effects since the last call, without messages.
     pub fn log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
             .into_iter()
@@ -306,7 +306,7 @@ impl Play {
             .collect()
     }
 
-    /// The messages since the last look, and nothing else is forgotten.
+    /// Takes the messages since the last call, and keeps everything else.
     pub fn said(&mut self) -> String {
         let log = std::mem::take(&mut self.log);
         let (said, rest): (Vec<String>, _) =
@@ -315,7 +315,7 @@ impl Play {
         said.join("\n")
     }
 
-    /// The text is `expected`, `$0` being the cursor when it is given.
+    /// Compares the text with `expected`, where `$0` marks the cursor.
     #[track_caller]
     pub fn expect(&self, expected: &str) {
         let expected = expected.strip_prefix('\n').unwrap_or(expected);
@@ -331,7 +331,7 @@ impl Play {
         }
     }
 
-    /// No call has run since the last look.
+    /// Checks that no call ran since the last look at the log.
     #[track_caller]
     pub fn expect_no_run(&self) {
         let ran = self.log.iter().filter(|line| line.starts_with("run"));

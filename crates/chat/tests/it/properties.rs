@@ -1,5 +1,5 @@
-//! What holds for any text, any answer and any order of events, with generated
-//! examples. The pieces that examples are made of are here; the claims are below.
+//! Properties of any text, any answer, and any order of events. The generators of examples
+//! are here; the properties are in the submodules.
 
 mod cycle;
 mod placing;
@@ -10,7 +10,7 @@ mod writing;
 
 use proptest::prelude::*;
 
-/// 256 cases, or `PROPTEST_CASES`. What fails goes into a case file, by hand.
+/// 256 cases, or `PROPTEST_CASES`. Failures become case files, by hand.
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -18,7 +18,7 @@ fn config() -> ProptestConfig {
     }
 }
 
-/// Lines that are structure, or nearly so.
+/// Lines that are structure, or similar to it.
 const LINES: [&str; 41] = [
     "@You:",
     "@Assistant:",
@@ -63,7 +63,7 @@ const LINES: [&str; 41] = [
     r"\@You:",
 ];
 
-/// Pieces of foreign text, which make structure when they meet.
+/// Pieces of foreign text that form structure when combined.
 const PIECES: [&str; 34] = [
     "@You:",
     "@Assistant:",
@@ -101,12 +101,12 @@ const PIECES: [&str; 34] = [
     "word",
 ];
 
-/// Documents made of structural lines.
+/// Documents of structural lines.
 fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&LINES[..]), 0..40).prop_map(|it| it.join("\n"))
 }
 
-/// A whole turn with two calls, its parts in any state, and soup behind it.
+/// A whole turn with two calls, its parts in any state, followed by other lines.
 fn chat_with_calls() -> impl Strategy<Value = String> {
     let answer = prop::sample::select(vec![
         "",
@@ -128,7 +128,7 @@ fn chat_with_calls() -> impl Strategy<Value = String> {
     })
 }
 
-/// Text as a hostile model or tool would say it.
+/// Text from a hostile model or tool.
 fn foreign() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&PIECES[..]), 0..24).prop_map(|it| it.concat())
 }

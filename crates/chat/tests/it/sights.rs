@@ -1,5 +1,5 @@
-//! What was shown is what is approved: an approval by hand counts only while the file
-//! that the call would change is as it was when the call was shown.
+//! A manual approval counts only while the file that the call would change is as it was
+//! shown.
 
 use chat::approval::{Answers, CallKey, Decision, FunctionId, ResolverChain};
 use chat::cycle::Event;
@@ -13,18 +13,22 @@ use crate::play::Play;
 const CHANGED: Option<Decision> = Some(Decision::RequireApproval);
 const INPUT: &str = r#"{"path":"f"}"#;
 
-/// A chat in which a `write` waits, of a file that the user is shown.
+/// A chat in which a `write` is pending, whose file the user was shown.
 fn write_waits() -> Play {
     let mut play = Play::typed(QUESTION);
     play.options.guarded = ["write".to_owned()].into();
     play.options.chain = ResolverChain::default();
     play.event(Event::Advance);
     play.answer("", &[("write", "w", INPUT)]);
-    assert_eq!(play.log(), ["send"], "nobody looks before the user decides");
+    assert_eq!(
+        play.log(),
+        ["send"],
+        "nothing is compared before the user decides"
+    );
     play
 }
 
-/// Somebody looked at the file.
+/// Answers the comparison of the file.
 fn looked(play: &mut Play, said: Option<Decision>) {
     let call = CallKey {
         id: ToolUseId::new("w"),
@@ -41,7 +45,7 @@ fn alt_enter(play: &mut Play) {
 }
 
 #[test]
-fn alt_enter_runs_a_call_whose_file_is_as_it_was_shown() {
+fn alt_enter_runs_a_call_whose_file_is_unchanged() {
     let mut play = write_waits();
     alt_enter(&mut play);
     assert_eq!(play.log(), ["ask 1"]);
@@ -50,7 +54,7 @@ fn alt_enter_runs_a_call_whose_file_is_as_it_was_shown() {
 }
 
 #[test]
-fn alt_enter_on_a_call_whose_file_changed_leaves_it_waiting_until_it_is_pressed_again() {
+fn alt_enter_on_a_call_whose_file_changed_must_be_pressed_again() {
     let mut play = write_waits();
     let before = play.string();
     alt_enter(&mut play);
@@ -60,7 +64,7 @@ fn alt_enter_on_a_call_whose_file_changed_leaves_it_waiting_until_it_is_pressed_
     let rulings = play.rulings();
     assert_eq!(
         rulings.last().map(String::as_str),
-        Some("w Waits flemma (what it would change is not as it was shown)")
+        Some("w Waits flemma (its target has changed since it was shown)")
     );
     alt_enter(&mut play);
     looked(&mut play, None);
@@ -68,7 +72,7 @@ fn alt_enter_on_a_call_whose_file_changed_leaves_it_waiting_until_it_is_pressed_
 }
 
 #[test]
-fn a_typed_approval_of_a_file_that_changed_is_set_back_and_typed_again_it_counts() {
+fn a_typed_approval_of_a_changed_file_must_be_typed_again() {
     let mut play = write_waits();
     let before = play.string();
     play.change("status=pending", "status=approved");
@@ -83,7 +87,7 @@ fn a_typed_approval_of_a_file_that_changed_is_set_back_and_typed_again_it_counts
 }
 
 #[test]
-fn undo_does_not_bring_an_approval_back_that_was_one_of_another_file() {
+fn undo_does_not_restore_the_approval_of_another_file() {
     let mut play = write_waits();
     play.change("status=pending", "status=approved");
     let approved = play.string();
@@ -96,7 +100,7 @@ fn undo_does_not_bring_an_approval_back_that_was_one_of_another_file() {
 }
 
 #[test]
-fn a_call_inside_another_is_looked_at_as_well() {
+fn an_inner_call_is_compared_too() {
     let mut play = write_waits();
     let tool = play.options.tools["write"].clone();
     let runs_others = chat::approval::EXECUTE_TOOL.to_owned();
@@ -111,7 +115,7 @@ fn a_call_inside_another_is_looked_at_as_well() {
 }
 
 #[test]
-fn a_policy_approves_without_a_look_at_what_was_shown() {
+fn a_policy_approves_without_comparing() {
     let mut play = Play::typed(QUESTION);
     play.decide_always(Decision::Approve);
     play.event(Event::Advance);

@@ -1,4 +1,4 @@
-//! What is highlighted, line by line, and what stands beside calls that have no result.
+//! Highlights by line, and marks beside calls without a result.
 
 use chat::cycle::Cycle;
 use chat::document::Document;
@@ -38,7 +38,7 @@ out
 ```flemma:tool status=pending
 ```";
 
-/// Each span as `LINE GROUP`.
+/// Formats each span as `LINE GROUP`.
 fn groups(lines: std::ops::Range<usize>) -> Vec<String> {
     let text = Text::from(CHAT);
     let document = Document::parse(&text);
@@ -67,14 +67,14 @@ fn every_header_of_a_message_is_highlighted() {
 }
 
 #[test]
-fn only_lines_that_were_asked_for_have_spans() {
+fn only_requested_lines_have_spans() {
     assert_eq!(groups(14..15), ["14 FlemmaToolUse"]);
     assert_eq!(groups(5..6), ["5 FlemmaThinking"]);
     assert_eq!(groups(1..2), [""; 0]);
 }
 
 #[test]
-fn a_preview_stands_at_every_placeholder() {
+fn every_placeholder_has_a_preview() {
     for status in ["pending", "approved", "rejected", "denied"] {
         for (body, shown) in [("", true), ("mine\n", false)] {
             let text = format!(

@@ -1,4 +1,4 @@
-//! A model that makes the same failing call again and again.
+//! A model that repeats the same failing call.
 
 use chat::cycle::Event;
 use chat::tool::ToolOutcome;
@@ -8,7 +8,7 @@ use crate::play::Play;
 
 const SEND: &str = "send";
 
-/// A chat whose first request is out.
+/// A chat whose first request was sent.
 fn asked() -> Play {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
@@ -24,13 +24,13 @@ fn round(play: &mut Play, id: &str, input: &str, result: Result<&str, &str>) {
     }
 }
 
-/// How many requests went out since the last look.
+/// Returns the number of requests since the last look at the log.
 fn sent(play: &mut Play) -> usize {
     play.log().iter().filter(|it| *it == SEND).count()
 }
 
 #[test]
-fn the_same_failure_in_three_requests_stops_the_autopilot_and_says_why() {
+fn the_same_failure_in_three_requests_stops_autopilot_with_a_notice() {
     let mut play = asked();
     for id in ["a", "b"] {
         round(&mut play, id, r#"{"x":1}"#, Err("No such file."));
@@ -45,7 +45,7 @@ fn the_same_failure_in_three_requests_stops_the_autopilot_and_says_why() {
     );
     assert!(play.cycle.is_stuck() && play.cycle.is_idle());
     assert_eq!(sent(&mut play), 3);
-    // A key sends the error, and three more requests are made.
+    // A key sends the error and allows three more requests.
     play.event(Event::Advance);
     assert!(!play.cycle.is_stuck());
     for id in ["d", "e", "f"] {
@@ -56,7 +56,7 @@ fn the_same_failure_in_three_requests_stops_the_autopilot_and_says_why() {
 }
 
 #[test]
-fn neither_other_arguments_nor_another_error_nor_success_is_the_same_failure() {
+fn other_arguments_errors_and_successes_are_not_the_same_failure() {
     let same = r#"{"x":1}"#;
     for rounds in [
         [
@@ -81,7 +81,7 @@ fn neither_other_arguments_nor_another_error_nor_success_is_the_same_failure() {
 }
 
 #[test]
-fn a_label_makes_no_other_call_and_a_detour_no_progress() {
+fn labels_are_ignored_and_detours_are_no_progress() {
     let mut play = asked();
     round(&mut play, "a", r#"{"label":"Try","x":1}"#, Err("No."));
     round(&mut play, "b", r#"{"y":1}"#, Err("Neither."));
@@ -94,7 +94,7 @@ fn a_label_makes_no_other_call_and_a_detour_no_progress() {
 }
 
 #[test]
-fn a_test_that_fails_after_each_attempt_to_mend_it_goes_on() {
+fn a_test_that_fails_after_each_attempt_to_fix_it_continues() {
     let mut play = asked();
     for (edit, test) in [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")] {
         let change = format!(r#"{{"change":"{edit}"}}"#);
@@ -103,7 +103,7 @@ fn a_test_that_fails_after_each_attempt_to_mend_it_goes_on() {
     }
     assert!(!play.cycle.is_stuck());
     assert_eq!(sent(&mut play), 9);
-    // The same look each time is no attempt.
+    // Looking again is not an attempt.
     let mut play = asked();
     for (look, test) in [("a", "b"), ("c", "d"), ("e", "f")] {
         round(&mut play, look, r#"{"look":true}"#, Ok("Nothing."));
@@ -113,7 +113,7 @@ fn a_test_that_fails_after_each_attempt_to_mend_it_goes_on() {
 }
 
 #[test]
-fn what_the_user_says_or_decides_in_between_counts_anew() {
+fn the_users_message_or_decision_resets_the_count() {
     let mut play = asked();
     for id in ["a", "b"] {
         round(&mut play, id, "{}", Err("No."));
@@ -131,7 +131,7 @@ fn what_the_user_says_or_decides_in_between_counts_anew() {
 }
 
 #[test]
-fn a_call_that_is_refused_for_other_reasons_is_sent_and_without_one_it_stops() {
+fn rejections_with_new_reasons_are_sent_and_equal_ones_stop() {
     for (reasons, expected) in [(["No.", "Never.", "Stop."], 4), ([""; 3], 3)] {
         let mut play = asked();
         for (id, reason) in ["a", "b", "c"].into_iter().zip(reasons) {
@@ -145,7 +145,7 @@ fn a_call_that_is_refused_for_other_reasons_is_sent_and_without_one_it_stops() {
 }
 
 #[test]
-fn what_was_queued_goes_into_the_prompt() {
+fn queued_messages_go_into_the_prompt() {
     let mut play = asked();
     play.event(Event::FollowUp("Then this.".to_owned()));
     for id in ["a", "b", "c"] {

@@ -1,4 +1,4 @@
-//! The cases by which Lua cuts long text as well: `tests/cases/truncate.json`.
+//! The truncation cases shared with Lua: `tests/cases/truncate.json`.
 
 use chat::truncate::{Limit, Limits, Truncated, truncate_head_within, truncate_tail_within};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn common(kept: &Truncated<'_>) -> Value {
 }
 
 #[test]
-fn head_and_tail_are_what_the_cases_say() {
+fn head_and_tail_match_the_cases() {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     for case in cases {
         let number = |name: &str| usize::try_from(case[name].as_u64().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Which text counts as typed by the user, and which changes are looked at for it.
+//! Which text counts as typed by the user, and which changes are examined.
 
 use chat::document::Document;
 use chat::origin::ChangeSource;
@@ -7,7 +7,7 @@ use crate::cycle::{QUESTION, bash_waits, line_of};
 use crate::play::Play;
 
 #[test]
-fn a_text_counts_as_typed_when_it_was_written_here() {
+fn text_typed_in_this_session_counts_as_typed() {
     let mut play = Play::opened(QUESTION);
     let whole = 0..play.text.line_count();
     assert!(!play.cycle.are_typed(&play.text, whole.clone()));
@@ -16,7 +16,7 @@ fn a_text_counts_as_typed_when_it_was_written_here() {
 }
 
 #[test]
-fn lines_of_a_file_count_as_typed_when_the_user_agreed_to_them() {
+fn lines_that_the_user_agreed_to_count_as_typed() {
     let mut play = Play::opened("@You:\none\ntwo");
     play.cycle.agree(&play.text, 1..2);
     assert!(play.cycle.are_typed(&play.text, 1..2));
@@ -24,7 +24,7 @@ fn lines_of_a_file_count_as_typed_when_the_user_agreed_to_them() {
 }
 
 #[test]
-fn a_change_is_announced_when_it_touches_a_result_or_the_fence_of_a_placeholder() {
+fn a_change_of_a_result_or_a_placeholders_fence_is_announced() {
     let mut play = bash_waits();
     for (line, touches) in [
         ("A line of the user's own words.", false),

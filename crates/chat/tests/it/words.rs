@@ -1,5 +1,5 @@
-//! What the user says while the model works: what is skipped for it, when it is sent,
-//! and where it stands when it is not.
+//! Messages that the user sends while the model works: what they skip, when they are sent,
+//! and where they go otherwise.
 
 use chat::cycle::{AnswerEnd, Event, SKIPPED};
 
@@ -12,7 +12,7 @@ const SLOW: [(&str, &str, &str); 3] = [
     ("slow", "c", r#"{"n":3}"#),
 ];
 
-/// A chat whose model made three calls, the first of which runs.
+/// A chat with three calls, the first of which is running.
 fn three_calls() -> Play {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
@@ -39,9 +39,9 @@ fn skipped(id: &str) -> String {
     format!("**Tool Result:** `{id}` (error)\n\n```\n{SKIPPED}\n```")
 }
 
-/// A document that cannot be acted on ends the round; the call in it runs on.
+/// A document that can't be acted on ends the batch, but its call continues.
 #[test]
-fn a_message_waits_for_a_call_that_outlived_its_round() {
+fn a_message_waits_for_a_running_call_after_its_batch_ended() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 2;
     play.event(Event::Advance);
@@ -55,7 +55,7 @@ fn a_message_waits_for_a_call_that_outlived_its_round() {
 }
 
 #[test]
-fn a_message_while_a_call_runs_skips_the_others_and_is_the_next_turn() {
+fn steering_during_a_call_skips_the_others_and_sends() {
     let mut play = three_calls();
     steer(&mut play, "STOP");
     assert_eq!(play.log(), [""; 0]);
@@ -95,7 +95,7 @@ STOP"#
 }
 
 #[test]
-fn calls_that_wait_for_approval_are_skipped_and_autopilot_is_not_asked() {
+fn steering_skips_pending_calls_and_needs_no_autopilot() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     steer(&mut play, "Use read instead.");
@@ -105,7 +105,7 @@ fn calls_that_wait_for_approval_are_skipped_and_autopilot_is_not_asked() {
 }
 
 #[test]
-fn a_refusal_or_result_that_the_user_wrote_is_kept() {
+fn steering_keeps_rejections_and_results_by_the_user() {
     let mut play = bash_waits();
     play.change("status=pending", "status=rejected\nNot here.");
     steer(&mut play, "Go on.");
@@ -114,7 +114,7 @@ fn a_refusal_or_result_that_the_user_wrote_is_kept() {
 }
 
 #[test]
-fn while_an_answer_arrives_words_wait_for_its_end() {
+fn steering_during_an_answer_waits_for_its_end() {
     for calls in [&SLOW[..], &[]] {
         let mut play = Play::typed(QUESTION);
         play.event(Event::Advance);
@@ -130,7 +130,7 @@ fn while_an_answer_arrives_words_wait_for_its_end() {
 }
 
 #[test]
-fn with_nothing_going_on_it_is_a_message_like_any_other() {
+fn steering_an_idle_chat_is_an_ordinary_message() {
     let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n");
     steer(&mut play, "More.");
     assert_eq!(play.log(), ["send"]);
@@ -142,7 +142,7 @@ fn with_nothing_going_on_it_is_a_message_like_any_other() {
 }
 
 #[test]
-fn a_message_that_was_begun_is_not_sent_along() {
+fn a_started_message_is_not_sent_along() {
     let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\nI was th");
     steer(&mut play, "More.");
     assert_eq!(play.log(), [""; 0]);
@@ -150,12 +150,12 @@ fn a_message_that_was_begun_is_not_sent_along() {
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
 
-    // One that was begun behind the results stops the sending, not the skipping.
+    // Text that the user began below the results stops the sending, not the skipping.
     let mut play = three_calls();
     let text = play.string();
     play.type_over(&format!("{text}\n\nI was th"));
     steer(&mut play, "STOP");
-    assert!(play.said().contains("You had begun a message"));
+    assert!(play.said().contains("You had started a message"));
     play.finish("a", "one");
     assert_eq!(play.log(), [""; 0]);
     assert!(play.string().contains(&skipped("c")));
@@ -163,7 +163,7 @@ fn a_message_that_was_begun_is_not_sent_along() {
 }
 
 #[test]
-fn words_that_were_sent_with_the_key_are_sent_with_what_is_said_since() {
+fn text_sent_by_key_is_sent_with_later_messages() {
     let mut play = bash_waits();
     let text = play.string().replace("status=pending", "status=approved");
     play.type_over(&format!("{text}\n\nGo."));
@@ -175,7 +175,7 @@ fn words_that_were_sent_with_the_key_are_sent_with_what_is_said_since() {
 }
 
 #[test]
-fn several_messages_are_one_turn_when_said_and_one_each_when_queued() {
+fn steered_messages_share_a_turn_and_queued_ones_do_not() {
     let mut play = three_calls();
     steer(&mut play, "One.");
     steer(&mut play, "Two.");
@@ -214,7 +214,7 @@ fn a_queued_message_waits_until_the_model_is_done() {
 }
 
 #[test]
-fn a_queued_message_waits_for_what_the_user_writes_meanwhile() {
+fn a_queued_message_waits_for_the_users_own_message() {
     let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\nmine");
     queue(&mut play, "Next.");
     assert_eq!(play.log(), [""; 0]);
@@ -225,7 +225,7 @@ fn a_queued_message_waits_for_what_the_user_writes_meanwhile() {
 }
 
 #[test]
-fn a_cancel_puts_what_waits_into_the_prompt() {
+fn a_cancel_moves_queued_messages_into_the_prompt() {
     let mut play = three_calls();
     queue(&mut play, "Next.");
     play.event(Event::Cancel);
@@ -248,7 +248,7 @@ fn a_cancel_puts_what_waits_into_the_prompt() {
 }
 
 #[test]
-fn a_cancel_after_words_were_written_sends_nothing() {
+fn a_cancel_after_messages_were_written_sends_nothing() {
     let mut play = three_calls();
     steer(&mut play, "STOP");
     play.event(Event::Cancel);
@@ -258,7 +258,7 @@ fn a_cancel_after_words_were_written_sends_nothing() {
 }
 
 #[test]
-fn a_failed_request_puts_what_waits_into_the_prompt() {
+fn a_failed_request_moves_queued_messages_into_the_prompt() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     steer(&mut play, "Shorter.");
@@ -268,7 +268,7 @@ fn a_failed_request_puts_what_waits_into_the_prompt() {
 }
 
 #[test]
-fn at_the_limit_words_land_in_the_prompt() {
+fn at_the_limit_messages_go_into_the_prompt() {
     let mut play = three_calls();
     play.options.max_turns = 1;
     steer(&mut play, "STOP");
@@ -285,7 +285,7 @@ fn at_the_limit_words_land_in_the_prompt() {
 }
 
 #[test]
-fn what_is_taken_back_stands_in_the_prompt() {
+fn messages_taken_back_are_in_the_prompt() {
     let mut play = three_calls();
     queue(&mut play, "One.");
     queue(&mut play, "Two.");
@@ -294,11 +294,11 @@ fn what_is_taken_back_stands_in_the_prompt() {
     for id in ["a", "b", "c"] {
         play.finish(id, "");
     }
-    assert!(play.said().contains("not sent by itself"));
+    assert!(play.said().contains("not sent automatically"));
     assert_eq!(play.log(), ["run b", "run c"]);
     play.event(Event::TakeBack(Vec::new()));
     assert!(play.said().contains("No message is queued."));
-    // Words that a host that ended had are given to the next one.
+    // Messages from a host that ended are passed to the next one.
     let mut play = Play::opened("@You:\nq\n\n@Assistant:\nans");
     play.event(Event::TakeBack(vec!["Three.".to_owned()]));
     assert_eq!(play.log(), [""; 0]);
@@ -306,7 +306,7 @@ fn what_is_taken_back_stands_in_the_prompt() {
 }
 
 #[test]
-fn words_wait_where_a_broken_block_would_swallow_them() {
+fn messages_wait_while_a_broken_block_would_swallow_them() {
     let broken = "@You:\nq\n\n@Assistant:\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n";
     let mut play = Play::typed(broken);
     steer(&mut play, "```\nSTOP\n```");
@@ -314,7 +314,7 @@ fn words_wait_where_a_broken_block_would_swallow_them() {
     assert!(play.said().contains("never closes"));
     assert_eq!(waiting(&play).len(), 1);
     play.event(Event::Cancel);
-    assert!(play.said().contains("when the block above it is mended"));
+    assert!(play.said().contains("once the block above it is fixed"));
     play.change("{}\n", "{}\n```\n");
     play.event(Event::Advance);
     play.finish("a", "");
@@ -323,12 +323,12 @@ fn words_wait_where_a_broken_block_would_swallow_them() {
 }
 
 #[test]
-fn nothing_said_is_nothing_done() {
+fn an_empty_message_does_nothing() {
     let mut play = three_calls();
     let before = play.string();
     steer(&mut play, " \n");
     queue(&mut play, "");
     assert_eq!(play.string(), before);
-    assert_eq!(play.said().matches("no words to send").count(), 2);
+    assert_eq!(play.said().matches("The message is empty").count(), 2);
     assert_eq!(play.log(), [""; 0]);
 }

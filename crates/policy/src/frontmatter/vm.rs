@@ -151,7 +151,7 @@ impl Vm {
         let answer = answer.map_err(explain)?;
         convert::to_json(&answer, convert::ANSWER).map_err(|what| {
             format!(
-                "auto_approve returned {what}; only true, false, \"deny\" and nil mean something."
+                "auto_approve returned {what}; valid values are true, false, \"deny\", and nil."
             )
         })
     }

@@ -126,7 +126,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
             "c5",
             Ruling::Unfit,
             "flemma",
-            Some("there is no such tool here"),
+            Some("the tool does not exist"),
         ),
         decided("c6", Ruling::Cancelled, "user: cancel", None),
     ];
@@ -142,7 +142,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
         "c2  denied by my:rules",
         "c3  rejected, written in the chat",
         "c4  answered by hand, written in the chat",
-        "c5  cannot run, by flemma (there is no such tool here)",
+        "c5  cannot run, by flemma (the tool does not exist)",
         "c6  cancelled by user: cancel",
         "c7  approved by user: typed",
         "c7  started, sandbox none",

@@ -20,7 +20,7 @@ impl Session {
             // A call that asks is running: approving it means to answer.
             Ok(line) if self.answers_question(line) => {}
             Ok(line) => self.queue.push(Event::Resolve { line }),
-            Err(0) => self.inform("No call waits here."),
+            Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
                 "{count} calls wait. Put the cursor on one of them, or use :Flemma approve all."
             )),
@@ -31,7 +31,7 @@ impl Session {
     pub(super) fn reject(&mut self, line: usize, reason: String) {
         match self.meant(line) {
             Ok(line) => self.queue.push(Event::Reject { line, reason }),
-            Err(0) => self.inform("No call waits here."),
+            Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
                 "{count} calls wait. Put the cursor on the one to reject."
             )),

@@ -37,7 +37,7 @@ impl<'t> Parser<'t> {
         let Some((name, id)) = scan::tool_use_header(content) else {
             return self.no_call(
                 line,
-                "This is no call: a header reads **Tool Use:** `name` (`id`).",
+                "Invalid call header, so there is no call. Expected: **Tool Use:** `name` (`id`).",
             );
         };
         let Some((opener, body)) = self.body(line) else {
@@ -88,7 +88,7 @@ impl<'t> Parser<'t> {
         let Some((id, suffix)) = scan::tool_result_header(content) else {
             return self.no_call(
                 line,
-                "This is no result: a header reads **Tool Result:** `id`.",
+                "Invalid result header, so there is no result. Expected: **Tool Result:** `id`.",
             );
         };
         let Some((opener, body)) = self.body(line) else {
@@ -193,6 +193,8 @@ impl<'t> Parser<'t> {
             if close.is_some() {
                 return close;
             }
+            // Remember the failed search: many open tags would otherwise take quadratic
+            // time.
             self.unclosed_thinking = end;
         }
         self.diagnostics.push(Diagnostic::warning(

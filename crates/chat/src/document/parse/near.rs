@@ -43,10 +43,10 @@ fn remark(word: &str, meant: Option<Role>) -> String {
             "\"{marker}\" is a role marker only when nothing or a blank follows, so this line is text."
         ),
         Some(marker) => format!(
-            "\"{word}\" is no role marker, so this line is text. Did you mean \"{marker}\"?"
+            "\"{word}\" is not a role marker, so this line is text. Did you mean \"{marker}\"?"
         ),
         None => format!(
-            "\"{word}\" is no role marker, so this line is text. Markers: @System:, @You:, @Assistant:."
+            "\"{word}\" is not a role marker, so this line is text. Markers: @System:, @You:, @Assistant:."
         ),
     }
 }

@@ -1,5 +1,5 @@
-//! The cycle against a model: whatever happens in whatever order, no call runs
-//! without a decision of its own, and every call has at most one result.
+//! Compares the cycle with a model: in any order of events, no call runs without its own
+//! decision, and every call has at most one result.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::config;
 use crate::play::Play;
 
-/// Something that happens. Numbers choose among what there is.
+/// An event. Numbers select among what exists.
 #[derive(Debug, Clone)]
 enum Act {
     Advance,
@@ -27,7 +27,7 @@ enum Act {
     Reload,
     Undo(usize),
     Approve(usize),
-    /// Text arrives in bulk: a whole past text, or a turn with a call of that status.
+    /// A paste: a whole past text, or a turn with a call of that status.
     Paste(usize),
     Reject(usize),
     Type(usize),
@@ -67,21 +67,21 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A chat, its past texts, and who decided what.
+/// A chat, its past texts, and the decisions so far.
 struct Model {
     play: Play,
     past: Vec<Text>,
-    /// Decisions of the user about a call, by id.
+    /// Decisions of the user about a call, by ID.
     decisions: BTreeMap<String, usize>,
     runs: BTreeMap<String, usize>,
     answers: usize,
     /// Requests since the last key.
     sent: u32,
-    /// How often the user said something: what makes each text its own.
+    /// Number of messages by the user, which makes each text unique.
     spoken: usize,
-    /// What the user said in commands, each text its own, and not undone since.
+    /// Texts that the user sent by commands, and that no undo removed.
     said: Vec<String>,
-    /// How many messages were queued: each is a new turn of the user's.
+    /// Number of queued messages: each is a separate turn of the user.
     queued: u32,
 }
 
@@ -109,7 +109,7 @@ impl Model {
         Some(call.id.as_str().to_owned())
     }
 
-    /// The opening line of a pending placeholder's fence, and the id it is for.
+    /// Returns the opening line of a pending placeholder's fence, and its ID.
     fn pending(&self, at: usize) -> Option<(usize, String)> {
         let document = Document::parse(&self.play.text);
         let waiting: Vec<_> = document
@@ -158,13 +158,13 @@ impl Model {
         self.check();
     }
 
-    /// What an undo or a paste took away, the user took away.
+    /// An undo or a paste may remove messages, as if the user did.
     fn forget_said(&mut self) {
         let waits: Vec<String> = self.waiting().map(str::to_owned).collect();
         self.said.retain(|text| waits.contains(text));
     }
 
-    /// Text that arrives in bulk decides nothing, whatever it says.
+    /// Pasted text decides nothing.
     fn paste(&mut self, at: usize) {
         if let Some(past) = self
             .past
@@ -190,7 +190,7 @@ impl Model {
         self.play.event(Event::Changed);
     }
 
-    /// Words that do not stand in the chat yet.
+    /// Messages that are not in the chat yet.
     fn waiting(&self) -> impl Iterator<Item = &str> {
         let cycle = &self.play.cycle;
         let now = cycle.steering().iter().map(String::as_str);
@@ -324,7 +324,7 @@ impl Model {
         }
     }
 
-    /// What must hold after every act.
+    /// Invariants after every act.
     fn check(&mut self) {
         for line in self.play.log() {
             if let Some(id) = line.strip_prefix("run ") {
@@ -355,7 +355,7 @@ impl Model {
         self.check_words();
     }
 
-    /// What was said stands in the chat, or waits, and not both.
+    /// A message is either in the chat or waiting, never both.
     fn check_words(&self) {
         let chat = self.play.string();
         for text in &self.said {
@@ -385,7 +385,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_run_has_a_decision_of_its_own(acts in prop::collection::vec(act(), 1..40), autopilot: bool) {
+    fn every_run_has_its_own_decision(acts in prop::collection::vec(act(), 1..40), autopilot: bool) {
         let mut model = Model::new(autopilot);
         model.act(&Act::Advance);
         model.act(&Act::Answer(vec!["bash", "bash"]));

@@ -1,5 +1,5 @@
-//! Placing results: they come back byte for byte, stand in call order, and change
-//! nothing around them.
+//! Placed results are preserved byte for byte, are in call order, and change nothing around
+//! them.
 
 use chat::document::{Block, Document};
 use chat::prompt::{self, Part};
@@ -22,7 +22,7 @@ fn apply(text: &Text, edits: Vec<write::TextEdit>) -> Text {
     text
 }
 
-/// The document with every fence closed that the host closes before it writes.
+/// Returns the document after closing the fences that the host closes before it writes.
 fn mended(text: &str) -> Option<Text> {
     let text = Text::from(text);
     let text = apply(&text, write::close_fences(&Document::parse(&text)));
@@ -30,7 +30,7 @@ fn mended(text: &str) -> Option<Text> {
     complete.then_some(text)
 }
 
-/// What is sent, results left out.
+/// Returns what is sent, without results.
 fn sent_without_results(text: &Text) -> Vec<Part> {
     let sent = prompt::build(&Document::parse(text), &[]);
     let parts = sent.messages.into_iter().flat_map(|it| it.parts);
@@ -39,7 +39,7 @@ fn sent_without_results(text: &Text) -> Vec<Part> {
         .collect()
 }
 
-/// Every block that is no result and not blank, by what it says.
+/// Formats every non-blank block that is not a result.
 fn other_blocks(text: &Text) -> Vec<String> {
     let document = Document::parse(text);
     let dump = dump::document(&document);
@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_result_comes_back_and_changes_nothing_else(
+    fn a_result_is_preserved_and_changes_nothing_else(
         text in prop_oneof![soup(), chat_with_calls()],
         payload in prop_oneof![foreign(), any::<String>(), Just("`".repeat(10_000))],
         is_error: bool,
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn all_answers_of_a_turn_stand_in_call_order(text in chat_with_calls(), payload in foreign()) {
+    fn all_results_of_a_turn_are_in_call_order(text in chat_with_calls(), payload in foreign()) {
         let Some(text) = mended(&text) else { return Ok(()) };
         let document = Document::parse(&text);
         let turn = document.turn(1).expect("the generated turn");
@@ -95,7 +95,7 @@ proptest! {
         prop_assert_eq!(contents, [format!("{payload}a"), format!("{payload}b")]);
         prop_assert_eq!(other_blocks(&after), other_blocks(&text));
         prop_assert_eq!(sent_without_results(&after), sent_without_results(&text));
-        // Where neither stood before, the order in the file is the order of the calls.
+        // Without earlier results, their order in the file is that of the calls.
         if turn.calls.iter().all(|call| call.result.is_none()) {
             let ids: Vec<_> = changed.blocks_of(&changed.messages[2]).iter().filter_map(|block| match block {
                 Block::ToolResult(result) => Some(result.tool_use_id.as_str()),

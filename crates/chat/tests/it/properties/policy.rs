@@ -1,5 +1,5 @@
-//! The chain of resolvers, whatever it is made of: the order of its making does not
-//! matter, a denial never lets anything run, and what fails lets nothing run.
+//! Any chain of resolvers: the order of registration does not matter, and neither a denial
+//! nor a failure allows a call.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use super::config;
 
 const TOOLS: [&str; 3] = ["bash", "read", "write"];
 
-/// What is known of a link before it has its name.
+/// A resolver without its name.
 #[derive(Debug, Clone)]
 struct Link {
     priority: i32,
     source: Source,
-    /// What it answers, if it is a function.
+    /// Its answer, if it is a function.
     answer: Option<Decision>,
 }
 
@@ -45,7 +45,7 @@ fn link() -> impl Strategy<Value = Link> {
             ..Policy::default()
         })
     });
-    // Its number is made its own when the chain is.
+    // The ID becomes unique in the chain.
     let function = Just(Source::Function(Function::resolver(0, OnError::Pass)));
     let source = prop_oneof![list, decision().prop_map(Source::Always), function];
     let priority = select(vec![200, 100, 100, 90, 50, 0]);
@@ -64,7 +64,7 @@ fn call(tool: &str) -> CallKey {
     }
 }
 
-/// The resolvers, each with a name and a number of its own, and what they answer.
+/// Returns the resolvers, each with a unique name and ID, and their answers.
 fn made(links: &[Link]) -> (Vec<Resolver>, Answers) {
     let mut answers = Answers::new();
     let resolver = |(at, link): (usize, &Link)| {
@@ -94,7 +94,7 @@ fn approves(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Decided(Decision::Approve, _))
 }
 
-/// Whether no call runs after a change that did not run before it.
+/// Returns true if no call runs after a change that did not run before.
 fn nothing_more(before: &[Verdict], after: &[Verdict]) -> bool {
     let both = before.iter().zip(after);
     both.into_iter()
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_order_in_which_resolvers_are_registered_does_not_matter(
+    fn the_order_of_registration_does_not_matter(
         links in prop::collection::vec(link(), 0..7),
         turn: Index,
     ) {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_denial_more_lets_nothing_run(
+    fn another_denial_allows_nothing_more(
         links in prop::collection::vec(link(), 1..7),
         denied in names(),
         at: Index,
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn a_policy_function_that_fails_lets_nothing_run_that_it_is_asked_about(
+    fn a_failing_policy_function_allows_nothing(
         above in prop::collection::vec(link(), 0..4),
         below in prop::collection::vec(link(), 0..4),
         of_the_chat: bool,
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn a_chat_of_its_own_rules_runs_no_more_than_these_and_what_does_not_yield(
+    fn a_chat_with_its_own_rules_runs_only_what_they_and_unyielding_resolvers_allow(
         links in prop::collection::vec(link(), 0..5),
         theirs in names(),
     ) {

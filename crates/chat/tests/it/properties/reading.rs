@@ -1,5 +1,5 @@
-//! Reading: nothing is lost, fences are where Markdown has them, and whatever
-//! stands in a file can be sent.
+//! Parsing loses nothing, agrees with Markdown about fences, and gives a valid request for
+//! any file.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn printed(bytes: &[u8]) -> Vec<u8> {
     Document::parse(&text).print()
 }
 
-/// First and last line of each fence; no last line when it never closes.
+/// Returns the first and last line of each fence; no last line if it never closes.
 fn our_fences(text: &str) -> Vec<(usize, Option<usize>)> {
     let text = Text::from(text);
     let scan = Scan::from(&text, 0);
@@ -35,8 +35,8 @@ fn our_fences(text: &str) -> Vec<(usize, Option<usize>)> {
     found
 }
 
-/// The same by a Markdown parser, whose events do not say whether a fence that
-/// reaches to the end is closed: its last line is given in any case.
+/// Returns the same by a Markdown parser, which gives a last line even for an unclosed
+/// fence.
 fn markdown_fences(text: &str) -> Vec<(usize, usize)> {
     let line_of = |offset: usize| text[..offset].matches('\n').count();
     Parser::new(text)
@@ -51,7 +51,7 @@ fn markdown_fences(text: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// What every provider insists on.
+/// Checks what every provider requires.
 fn assert_valid(prompt: &Prompt) {
     let mut ids = BTreeSet::new();
     for (at, message) in prompt.messages.iter().enumerate() {
@@ -62,7 +62,7 @@ fn assert_valid(prompt: &Prompt) {
         for part in &message.parts {
             match part {
                 Part::ToolUse { id, .. } => {
-                    assert!(ids.insert(id.clone()), "{id} stands twice");
+                    assert!(ids.insert(id.clone()), "{id} appears twice");
                     open.push(id.clone());
                 }
                 Part::Text(text) => assert!(!text.trim().is_empty()),
@@ -86,26 +86,26 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_bytes_come_back(bytes: Vec<u8>) {
+    fn any_bytes_are_preserved(bytes: Vec<u8>) {
         prop_assert_eq!(printed(&bytes), bytes);
     }
 
     #[test]
-    fn any_structure_comes_back(text in soup(), tail in prop::sample::select(vec!["", "\n", "\r\n\n"])) {
+    fn any_structure_is_preserved(text in soup(), tail in prop::sample::select(vec!["", "\n", "\r\n\n"])) {
         for text in [format!("{text}{tail}"), format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
             prop_assert_eq!(printed(text.as_bytes()), text.as_bytes());
         }
     }
 
     #[test]
-    fn a_chat_says_the_same_whichever_way_its_lines_end(text in prop_oneof![soup(), chat_with_calls()]) {
+    fn line_endings_do_not_change_a_chat(text in prop_oneof![soup(), chat_with_calls()]) {
         prop_assume!(!text.contains('\r'));
         let sent = |text: &str| prompt::build(&Document::parse(&Text::from(text)), &[]);
         prop_assert_eq!(sent(&text), sent(&text.replace('\n', "\r\n")));
     }
 
     #[test]
-    fn a_diagnostic_is_about_lines_of_the_text(text in prop_oneof![soup(), chat_with_calls()]) {
+    fn a_diagnostic_is_within_the_text(text in prop_oneof![soup(), chat_with_calls()]) {
         let text = Text::from(text.as_str());
         for it in Document::parse(&text).diagnostics.iter() {
             prop_assert!(!it.lines.is_empty() && it.lines.end <= text.line_count(), "{it:?}");
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn what_follows_a_change_is_all_that_must_be_read_again(
+    fn parsing_again_from_a_change_equals_parsing_everything(
         text in prop_oneof![soup(), chat_with_calls()],
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, soup()), 1..4),
     ) {
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn fences_are_where_markdown_has_them(
+    fn fences_agree_with_markdown(
         lines in prop::collection::vec(
             prop::sample::select(vec![
                 "```", "````", "~~~", "~~~~", "```rust", "~~~ a`b", "```a`b", "``", "``` ", "text", "", "~~", "```\u{e9}",
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn who_speaks_first_and_last_is_known_without_the_whole_request(
+    fn ends_equal_those_of_the_whole_request(
         text in prop_oneof![soup(), chat_with_calls()],
     ) {
         let text = Text::from(text.as_str());
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_stands_in_a_file_can_be_sent(text in prop_oneof![soup(), chat_with_calls()]) {
+    fn any_file_can_be_sent(text in prop_oneof![soup(), chat_with_calls()]) {
         let text = Text::from(text.as_str());
         assert_valid(&prompt::build(&Document::parse(&text), &[]));
     }

@@ -1,4 +1,4 @@
-//! Statuses: no slip of the keyboard makes a call run.
+//! No typo in a status runs a call.
 
 use chat::cycle::Event;
 use chat::document::Status;
@@ -14,7 +14,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn only_the_exact_word_behind_the_key_approves(
+    fn only_the_exact_word_after_the_key_approves(
         pieces in prop::collection::vec(
             prop::sample::select(vec![
                 "status", "=", " ", "approved", "denied", "pending", "note", "\t", "\u{a0}", "Approved", "x", "\u{200b}", "\"",
@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn no_edit_of_a_line_that_does_not_say_approved_runs_a_call(
+    fn only_an_edit_that_gives_approved_runs_a_call(
         line in 0usize..15,
         written in prop_oneof![
             prop::sample::select(&LINES[..]).prop_map(str::to_owned),

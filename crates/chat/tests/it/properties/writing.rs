@@ -1,5 +1,5 @@
-//! Writing an answer: at no moment does foreign text become structure, and the
-//! provider gets back what it sent.
+//! While an answer is written, foreign text never becomes structure, and the provider gets
+//! back what it sent.
 
 use chat::answer::AnswerWriter;
 use chat::document::{Block, Document, Role};
@@ -31,8 +31,7 @@ fn answer() -> impl Strategy<Value = Vec<Piece>> {
     prop::collection::vec(piece, 1..6)
 }
 
-/// How many calls and thinking blocks stand in the answer; anything else that is
-/// not prose fails.
+/// Counts the calls and thinking blocks of the answer; any other structure fails.
 fn structure(chat: &str) -> (usize, usize) {
     let text = Text::from(chat);
     let document = Document::parse(&text);
@@ -53,7 +52,7 @@ fn structure(chat: &str) -> (usize, usize) {
     found
 }
 
-/// An answer on its way into a chat.
+/// An answer while it is written into a chat.
 struct Stream {
     writer: AnswerWriter,
     chat: String,
@@ -71,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Everything that was written can be seen, one character at a time.
+    /// Checks the text after each character.
     fn look(&mut self, whole_blocks: bool) {
         let piece = self.writer.take();
         if whole_blocks {
@@ -118,7 +117,8 @@ impl Stream {
     }
 }
 
-/// The parts that the provider gets back: neighbouring text is one, blank text none.
+/// Returns the parts that the provider gets back: adjacent text is joined, blank text
+/// dropped.
 fn expected(pieces: &[Piece]) -> Vec<Piece> {
     let mut parts: Vec<Piece> = Vec::new();
     for piece in pieces {
@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_answer_stays_what_it_is_at_every_moment(pieces in answer(), chunk in 1usize..9) {
+    fn an_answer_is_preserved_at_every_moment(pieces in answer(), chunk in 1usize..9) {
         let mut stream = Stream::new();
         for piece in &pieces {
             stream.push(piece, chunk);
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_answer_says_so_and_nothing_more(text in foreign(), reason in foreign(), chunk in 1usize..9) {
+    fn a_cut_off_answer_gets_only_its_comment(text in foreign(), reason in foreign(), chunk in 1usize..9) {
         let mut stream = Stream::new();
         stream.push(&Piece::Text(text), chunk);
         stream.writer.finish(Some(&reason));

@@ -39,7 +39,7 @@ impl Session {
             let new: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
             self.cycle
                 .changing(known, &(0..known.line_count()), &new, ChangeSource::BULK);
-            self.cycle.stands(&self.buffer.document());
+            self.cycle.note_undecided(&self.buffer.document());
         }
         self.buffer.mirror = Mirror::new(text);
         if self.cycle.has_change() {

@@ -66,7 +66,7 @@ impl Session {
     ) {
         self.announce_change(&lines, new, source);
         if self.cycle.has_change() {
-            self.cycle.stands(&self.buffer.document());
+            self.cycle.note_undecided(&self.buffer.document());
         }
         self.buffer.mirror.splice(lines, new);
         if self.cycle.has_change() {

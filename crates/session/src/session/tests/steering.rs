@@ -117,7 +117,7 @@ fn words_behind_a_message_that_was_begun_are_added_and_not_sent() {
     let stage = Stage::of("@You:\nI was th\n");
     stage
         .say("steer", "And?")
-        .wait_notice("You had begun a message");
+        .wait_notice("You had started a message");
     stage.expect_text("@You:\nI was th\n\nAnd?\n");
     stage.expect_requests(0);
 }

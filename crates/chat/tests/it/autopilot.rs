@@ -1,4 +1,4 @@
-//! When the cycle goes on by itself, when it stops, and where it leaves the cursor.
+//! When the cycle continues automatically, when it stops, and where the cursor goes.
 
 use chat::approval::CallKey;
 use chat::cycle::{AnswerEnd, CursorAfterResult, Event, step};
@@ -11,7 +11,7 @@ use crate::cycle::{BASH, QUESTION, bash_waits};
 use crate::play::Play;
 
 #[test]
-fn keys_while_an_answer_arrives_or_a_tool_runs_change_nothing() {
+fn keys_during_an_answer_or_a_call_change_nothing() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     let before = play.string();
@@ -44,21 +44,21 @@ fn cancel_ends_every_call_and_disarms_autopilot() {
     assert!(play.string().contains(
         "**Tool Result:** `b` (error)\n\n```\nCancelled by the user before it ran.\n```"
     ));
-    // The call that waited for the user has ended, too; nothing is sent until Ctrl-].
+    // The pending call has ended too, and nothing is sent until Ctrl-].
     assert!(!play.string().contains("status="), "{}", play.string());
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
 #[test]
-fn cancel_without_anything_running_says_so() {
+fn cancel_without_work_notifies() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Cancel);
     assert!(play.said().contains("Nothing is running here."));
 }
 
 #[test]
-fn autopilot_stops_after_max_turns_and_a_new_message_counts_anew() {
+fn autopilot_stops_after_max_turns_and_a_message_resets_the_count() {
     let mut play = Play::typed(QUESTION);
     play.options.max_turns = 2;
     play.event(Event::Advance);
@@ -74,7 +74,7 @@ fn autopilot_stops_after_max_turns_and_a_new_message_counts_anew() {
 }
 
 #[test]
-fn autopilot_stops_at_max_cost_and_a_key_begins_a_new_sum() {
+fn autopilot_stops_at_max_cost_and_a_key_resets_the_sum() {
     let mut play = Play::typed(QUESTION);
     play.options.max_cost = Some(0.10);
     play.event(Event::Advance);
@@ -94,7 +94,7 @@ fn autopilot_stops_at_max_cost_and_a_key_begins_a_new_sum() {
 }
 
 #[test]
-fn a_price_at_the_limit_never_stops_the_request_of_a_key() {
+fn max_cost_never_stops_a_request_by_key() {
     let mut play = Play::typed(QUESTION);
     play.options.max_cost = Some(0.10);
     play.cycle.spend(0.20);
@@ -103,7 +103,7 @@ fn a_price_at_the_limit_never_stops_the_request_of_a_key() {
 }
 
 #[test]
-fn after_an_answer_without_calls_a_prompt_stands_ready() {
+fn an_answer_without_calls_is_followed_by_a_prompt() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("Hello.", &[]);
@@ -121,7 +121,7 @@ fn after_a_cancel_there_is_no_new_prompt() {
 }
 
 #[test]
-fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
+fn calls_of_a_cut_off_answer_end_in_errors_and_the_answer_continues() {
     let mut play = Play::typed(
         "@You:\nq\n\n@Assistant:\nI will\n\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n<!-- flemma:aborted: the connection was lost -->",
     );
@@ -139,22 +139,23 @@ fn calls_of_a_cut_answer_end_in_errors_and_the_answer_is_taken_up_again() {
     assert_eq!(play.log(), ["send"]);
     assert!(
         play.string()
-            .ends_with("-->\n\n@You:\nYour answer was cut off. Go on from where it ends.")
+            .ends_with("-->\n\n@You:\nYour answer was cut off. Continue from where it ends.")
     );
 }
 
 #[test]
-fn an_empty_prompt_below_a_cut_answer_gets_the_words_to_go_on() {
+fn an_empty_prompt_below_a_cut_off_answer_gets_the_continue_message() {
     let answer = "@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->\n\n";
     let mut play = Play::typed(&format!("{answer}@You:\n"));
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
-    let expected = format!("{answer}@You:\nYour answer was cut off. Go on from where it ends.\n");
+    let expected =
+        format!("{answer}@You:\nYour answer was cut off. Continue from where it ends.\n");
     assert_eq!(play.string(), expected);
 }
 
 #[test]
-fn only_a_text_that_was_too_long_is_answered_at_once() {
+fn only_an_answer_at_its_token_limit_is_followed_by_a_prompt() {
     let call = "**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```";
     for (answer, end, prompt) in [
         ("Half.", AnswerEnd::Limited, "\n\n@You:\n"),
@@ -172,18 +173,18 @@ fn only_a_text_that_was_too_long_is_answered_at_once() {
 }
 
 #[test]
-fn a_model_that_writes_unreadable_calls_is_told_once() {
+fn an_unreadable_call_is_sent_back_once() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     let broken = |id: &'static str| (MALFORMED_CALL, id, r#"{"why":"it ends","text":"{"}"#);
     play.answer("", &[broken("a")]);
     assert_eq!(play.log(), ["send", "send"]);
     play.answer("", &[broken("b")]);
-    assert!(play.said().contains("a second time"));
+    assert!(play.said().contains("for the second time"));
     assert_eq!(play.log(), [""; 0]);
     play.event(Event::Advance);
     assert_eq!(play.log(), ["send"]);
-    // A call that can be read in between begins anew.
+    // A readable call in between resets the count.
     play.answer("", &[("slow", "c", "{}")]);
     play.finish("c", "");
     play.answer("", &[broken("d")]);
@@ -191,7 +192,7 @@ fn a_model_that_writes_unreadable_calls_is_told_once() {
 }
 
 #[test]
-fn there_must_be_something_to_send() {
+fn nothing_to_send_is_reported() {
     let mut play = Play::typed("");
     play.event(Event::Advance);
     assert!(play.said().contains("There is nothing to send."));
@@ -206,7 +207,7 @@ fn there_must_be_something_to_send() {
 }
 
 #[test]
-fn a_call_that_a_policy_approved_moves_no_cursor() {
+fn a_call_approved_by_policy_does_not_move_the_cursor() {
     for option in [
         CursorAfterResult::Result,
         CursorAfterResult::Stay,
@@ -226,7 +227,7 @@ fn a_call_that_a_policy_approved_moves_no_cursor() {
 }
 
 #[test]
-fn the_cursor_goes_where_the_option_says() {
+fn the_cursor_follows_the_option() {
     for (option, line) in [
         (CursorAfterResult::Result, Some(11)),
         (CursorAfterResult::Stay, None),
@@ -244,7 +245,7 @@ fn the_cursor_goes_where_the_option_says() {
 }
 
 #[test]
-fn each_of_several_calls_runs_with_its_own_arguments() {
+fn each_call_runs_with_its_own_arguments() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     let first = ("slow", "t_1", r#"{"n":1}"#);
@@ -276,7 +277,7 @@ fn the_cursor_waits_until_every_call_has_ended() {
 }
 
 #[test]
-fn words_typed_into_the_block_of_a_running_call_stay_below_its_result() {
+fn text_typed_into_a_running_calls_block_stays_below_its_result() {
     let mut play = Play::typed("@You:\nq");
     play.event(Event::Advance);
     play.answer(
@@ -301,7 +302,7 @@ fn words_typed_into_the_block_of_a_running_call_stay_below_its_result() {
 }
 
 #[test]
-fn what_ended_before_a_kill_is_written_where_its_placeholder_is_left() {
+fn recovered_results_replace_their_placeholders() {
     let chat = "@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`t_1`)\n\n```json\n{\"path\":\"a\"}\n```\n\n@You:\n\
                 **Tool Result:** `t_1`\n\n```flemma:tool status=approved\n```";
     let call = |id: &str, path: &str| CallKey {
@@ -328,7 +329,7 @@ fn what_ended_before_a_kill_is_written_where_its_placeholder_is_left() {
 }
 
 #[test]
-fn results_are_collected_while_some_calls_have_ended_and_others_run() {
+fn results_are_collected_while_other_calls_run() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("", &[("slow", "t_1", "{}"), ("slow", "t_2", "{}")]);
@@ -349,7 +350,7 @@ fn results_are_collected_while_some_calls_have_ended_and_others_run() {
 }
 
 #[test]
-fn a_chat_sent_as_it_is_names_the_calls_without_a_result() {
+fn sending_anyway_warns_about_calls_without_a_result() {
     let mut play = Play::typed(QUESTION);
     play.event(Event::Advance);
     play.answer("", &[("slow", "a", "{}"), BASH]);
@@ -358,5 +359,4 @@ fn a_chat_sent_as_it_is_names_the_calls_without_a_result() {
     assert_eq!(play.log.last().map(String::as_str), Some(UNANSWERED));
 }
 
-const UNANSWERED: &str =
-    "say There is no result for \"t_b\", so the model gets an error in its place.";
+const UNANSWERED: &str = "say There is no result for \"t_b\", so the model gets an error instead.";
