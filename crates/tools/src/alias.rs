@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, Tool};
 
 /// A built-in tool under another name and with other parameters.
 pub(crate) struct Alias {
@@ -73,12 +73,7 @@ impl Tool for Alias {
         (self.tool)(&Value::Null).deadline(&Value::Null, default)
     }
 
-    async fn execute(
-        &self,
-        id: &ToolUseId,
-        input: Value,
-        mut ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, id: &ToolUseId, input: Value, mut ctx: ToolContext) -> CallResult {
         let own = (self.translate)(&input, &mut ctx)?;
         (self.tool)(&input).execute(id, own, ctx).await
     }

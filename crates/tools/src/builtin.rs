@@ -1,10 +1,22 @@
-//! The row that describes a built-in tool, and [`facts!`] for its constant methods.
+//! The row that describes a built-in tool, and the trait of those with typed arguments.
 //!
 //! The file of each tool contains its row, next to its schema, description, and preview.
 //! `registry::table` lists the rows.
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::tool::ToolUseId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::context::ToolContext;
 use crate::files::FileLocks;
-use crate::tool::Tool;
+use crate::schema;
+use crate::tool::{CallResult, Tool};
 
 /// The built-in presets. Each approves its own tools and those of the presets before it.
 ///
@@ -63,39 +75,93 @@ impl BuiltIn {
     }
 }
 
-/// Implements the methods of [`Tool`] that return constants. `arguments` is the type that the
-/// schema is derived from.
-macro_rules! facts {
-    (
-        name: $name:expr,
-        label: $label:expr,
-        description: $description:expr,
-        arguments: $arguments:ty,
-        enabled: $enabled:expr $(,)?
-    ) => {
-        fn name(&self) -> &str {
-            $name
-        }
+/// A built-in tool with typed arguments. Implements [`Tool`]; each item is described there.
+pub(crate) trait TypedTool: Send + Sync {
+    /// The type that arguments are parsed into and that the schema is derived from.
+    type Arguments: DeserializeOwned + JsonSchema + Send;
 
-        fn label(&self) -> &str {
-            $label
-        }
+    const NAME: &'static str;
+    const LABEL: &'static str;
+    const DESCRIPTION: &'static str;
+    const ENABLED: bool = false;
+    const RUNS_COMMANDS: bool = false;
+    /// Added to a call's time limit before the supervisor gives it up. Not zero for a tool that
+    /// enforces the limit itself, so that it has the time to return partial results.
+    const SLACK: Duration = Duration::ZERO;
 
-        fn description(&self) -> &str {
-            $description
-        }
+    fn limit(&self, _input: &Value, default: Duration) -> Duration {
+        default
+    }
 
-        fn input_schema(&self) -> serde_json::Value {
-            crate::schema::strict::<$arguments>()
-        }
+    fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
+        None
+    }
 
-        fn strict(&self) -> bool {
-            true
-        }
+    fn reads(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
-        fn enabled(&self) -> bool {
-            $enabled
-        }
-    };
+    /// [`Tool::describe`] for arguments that could be parsed.
+    fn summary(&self, _arguments: &Self::Arguments) -> Option<String> {
+        None
+    }
+
+    /// [`Tool::execute`] with parsed arguments.
+    fn call(
+        &self,
+        arguments: Self::Arguments,
+        id: &ToolUseId,
+        ctx: ToolContext,
+    ) -> impl Future<Output = CallResult> + Send;
 }
-pub(crate) use facts;
+
+#[async_trait]
+impl<T: TypedTool> Tool for T {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn label(&self) -> &str {
+        T::LABEL
+    }
+
+    fn description(&self) -> &str {
+        T::DESCRIPTION
+    }
+
+    fn input_schema(&self) -> Value {
+        schema::strict::<T::Arguments>()
+    }
+
+    fn strict(&self) -> bool {
+        true
+    }
+
+    fn enabled(&self) -> bool {
+        T::ENABLED
+    }
+
+    fn runs_commands(&self) -> bool {
+        T::RUNS_COMMANDS
+    }
+
+    fn deadline(&self, input: &Value, default: Duration) -> Duration {
+        self.limit(input, default) + T::SLACK
+    }
+
+    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
+        TypedTool::changes(self, input, cwd)
+    }
+
+    fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        TypedTool::reads(self, input, cwd)
+    }
+
+    fn describe(&self, input: &Value) -> Option<String> {
+        self.summary(&T::Arguments::deserialize(input).ok()?)
+    }
+
+    async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
+        self.call(schema::arguments(T::NAME, input)?, id, ctx).await
+    }
+}

@@ -1,42 +1,11 @@
 //! Helpers for [`crate::Tool::describe`].
-//!
-//! Each returns `None` if an argument has the wrong type; the call is then shown in the default
-//! form.
-
-use serde_json::{Map, Value};
-
-/// The arguments of a call, as an object.
-pub(crate) type Arguments = Map<String, Value>;
-
-/// A required string argument.
-pub(crate) fn text<'a>(input: &'a Arguments, key: &str) -> Option<&'a str> {
-    input.get(key)?.as_str()
-}
-
-/// An argument that may be absent or null.
-pub(crate) fn optional<'a, T>(
-    input: &'a Arguments,
-    key: &str,
-    read: impl Fn(&'a Value) -> Option<T>,
-) -> Option<Option<T>> {
-    match input.get(key) {
-        None | Some(Value::Null) => Some(None),
-        Some(value) => read(value).map(Some),
-    }
-}
 
 /// The model's purpose for the call as a comment, or an empty string.
-pub(crate) fn label(input: &Arguments) -> Option<String> {
-    let label = optional(input, "label", Value::as_str)?.unwrap_or("");
-    Some(match label {
+pub(crate) fn label(label: &str) -> String {
+    match label {
         "" => String::new(),
         label => format!("  # {label}"),
-    })
-}
-
-/// The required argument `path`.
-pub(crate) fn path(input: &Arguments) -> Option<String> {
-    text(input, "path").map(visible_ends)
+    }
 }
 
 /// Replaces leading and trailing spaces by a visible character, because `a` and `a ` are two
@@ -51,9 +20,8 @@ pub(crate) fn visible_ends(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use chat::preview::preview;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::*;
     use crate::Registry;
 
     #[track_caller]

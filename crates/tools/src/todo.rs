@@ -12,7 +12,7 @@ use crate::builtin::BuiltIn;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::schema;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, Tool, ToolResult};
 
 /// Maximum number of tasks.
 const MOST: usize = 100;
@@ -105,12 +105,7 @@ impl Tool for Todo {
         Some(format!("{done} of {} done{now}", tasks.len()))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        _ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, _id: &ToolUseId, input: Value, _ctx: ToolContext) -> CallResult {
         let tasks = read(input)?;
         Ok(ToolResult {
             details: Some(json!({"tasks": tasks})),

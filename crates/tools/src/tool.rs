@@ -127,6 +127,9 @@ pub trait Tool: Send + Sync {
     }
 }
 
+/// The result of [`Tool::execute`].
+pub(crate) type CallResult = Result<ToolResult, ToolError>;
+
 /// The result of a successful call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolResult {

@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, STANDARD, facts};
+use crate::builtin::{BuiltIn, STANDARD, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::schema;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, Tool, ToolResult};
 
 /// Default maximum number of results; each contains a long schema.
 const MOST: usize = 10;
@@ -33,7 +33,7 @@ pub(crate) struct ExecuteTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Words {
+pub(crate) struct Words {
     /// What the tool should do, in a few words, or its name.
     query: String,
     /// Most tools to return, 10 unless given. An empty query returns all.
@@ -65,28 +65,18 @@ pub(crate) const SEARCH: BuiltIn = BuiltIn {
     ..BuiltIn::new("tool_search", |_| Box::new(ToolSearch))
 };
 
-#[async_trait]
-impl Tool for ToolSearch {
-    facts! {
-        name: "tool_search",
-        label: "Find a tool",
-        description: "Find tools that are not in your list, by their name or by what they do. Returns the best with \
-                      their arguments as JSON; run one with execute_tool.",
-        arguments: Words,
-        enabled: false,
-    }
+impl TypedTool for ToolSearch {
+    type Arguments = Words;
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let words: Words = schema::arguments(self.name(), input)?;
+    const NAME: &'static str = "tool_search";
+    const LABEL: &'static str = "Find a tool";
+    const DESCRIPTION: &'static str = "Find tools that are not in your list, by their name or by what they do. Returns the best with \
+        their arguments as JSON; run one with execute_tool.";
+
+    async fn call(&self, words: Words, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let most = words.most()?;
         let found = ctx.nested.search(&words.query);
-        let is_other =
-            |tool: &ToolDefinition| tool.name != self.name() && tool.name != EXECUTE_TOOL;
+        let is_other = |tool: &ToolDefinition| tool.name != Self::NAME && tool.name != EXECUTE_TOOL;
         let found = found.into_iter().filter(|(_, tool)| is_other(tool));
         let found: Vec<Value> = found
             .take(most)
@@ -152,12 +142,7 @@ impl Tool for ExecuteTool {
         LONGEST
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, _id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
         let Some((name, arguments)) = inside(EXECUTE_TOOL, &input) else {
             let why = "\"name\" must be the name of a tool. Nothing was run.";
             return Err(ToolError::InvalidInput(why.to_owned()));

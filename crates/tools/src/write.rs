@@ -4,7 +4,6 @@ mod write_file;
 
 use std::path::{Path, PathBuf};
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use chat::truncate::format_size;
 use schemars::JsonSchema;
@@ -13,12 +12,12 @@ use serde_json::Value;
 
 use write_file::WriteFile;
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess, facts};
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
+use crate::describe;
 use crate::error::ToolError;
 use crate::files::{FileLocks, Target, resolve};
-use crate::tool::{Tool, ToolResult};
-use crate::{describe, schema};
+use crate::tool::{CallResult, ToolResult};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {
@@ -33,10 +32,10 @@ impl Write {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What the file is for, in a few words. The user reads it before allowing the call.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The file, relative to the working directory, absolute, or starting with ~/.
     path: String,
     /// The whole new text of the file, exactly as it is to be stored.
@@ -51,35 +50,26 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("write", |locks| Box::new(Write::new(locks.clone())))
 };
 
-#[async_trait]
-impl Tool for Write {
-    facts! {
-        name: "write",
-        label: "Write",
-        description: "Create a file or replace all of its text. Missing directories are created. The file is \
-                      written whole or not at all. To change a part of an existing file, use edit.",
-        arguments: Arguments,
-        enabled: true,
-    }
+impl TypedTool for Write {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "write";
+    const LABEL: &'static str = "Write";
+    const DESCRIPTION: &'static str = "Create a file or replace all of its text. Missing directories are created. The file is \
+        written whole or not at all. To change a part of an existing file, use edit.";
+    const ENABLED: bool = true;
 
     fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
         resolve(cwd, input.get("path")?.as_str()?).ok()
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let size = format_size(describe::text(input, "content")?.len() as u64);
-        let path = describe::path(input)?;
-        Some(format!("{path}  ({size}){}", describe::label(input)?))
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let size = format_size(asked.content.len() as u64);
+        let path = describe::visible_ends(&asked.path);
+        Some(format!("{path}  ({size}){}", describe::label(&asked.label)))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let path = ctx.writable_path(&arguments.path).await?;
         let target = Target::find(path, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;

@@ -11,22 +11,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::alias::{Alias, text};
-use crate::builtin::BuiltIn;
-use crate::builtin::facts;
+use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::{BashOptions, Confinement, ToolContext};
 use crate::error::ToolError;
 use crate::files::resolve;
 use crate::process::{Command, Mark, Running, child_environment};
 use crate::sandbox::{RETRIES, Sandbox};
 use crate::shell::{self, Machine, Needs};
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, ToolResult};
 use crate::{describe, schema};
 use job::Job;
 
@@ -35,19 +33,16 @@ const TIMEOUT_RANGE: (f64, f64) = (1.0, 3600.0);
 /// Maximum length of a command in bytes: Linux's limit for one argument (MAX_ARG_STRLEN, minus
 /// the NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
-/// Added to a call's time limit before the supervisor gives it up, because ending a process
-/// tree takes time.
-const SLACK: Duration = Duration::from_secs(5);
 
 /// Runs a command in a shell.
 pub(crate) struct Bash;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What the command is for, in a few words. The user reads it before allowing the call.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The command, passed to `bash -c`. It may have several lines.
     command: String,
     /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 30.
@@ -60,41 +55,34 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("bash", |_| Box::new(Bash))
 };
 
-#[async_trait]
-impl Tool for Bash {
-    facts! {
-        name: "bash",
-        label: "Bash",
-        description: "Run a shell command in the working directory and return what it prints, standard output \
-                      and standard error together. A non-zero exit code is reported in the text. There is no \
-                      terminal and no input: commands that ask or page do not work. Background processes are \
-                      stopped when the command ends. Of long output only the end is returned (2000 lines or \
-                      50 KB), with the path of a file that has all of it.",
-        arguments: Arguments,
-        enabled: true,
+impl TypedTool for Bash {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "bash";
+    const LABEL: &'static str = "Bash";
+    const DESCRIPTION: &'static str = "Run a shell command in the working directory and return what it prints, standard output \
+        and standard error together. A non-zero exit code is reported in the text. There is no \
+        terminal and no input: commands that ask or page do not work. Background processes are \
+        stopped when the command ends. Of long output only the end is returned (2000 lines or \
+        50 KB), with the path of a file that has all of it.";
+    const ENABLED: bool = true;
+    const RUNS_COMMANDS: bool = true;
+    /// Ending a process tree takes time.
+    const SLACK: Duration = Duration::from_secs(5);
+
+    fn limit(&self, input: &Value, default: Duration) -> Duration {
+        time_limit(input["timeout"].as_f64(), default)
     }
 
-    fn runs_commands(&self) -> bool {
-        true
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        Some(format!(
+            "$ {}{}",
+            asked.command,
+            describe::label(&asked.label)
+        ))
     }
 
-    fn deadline(&self, input: &Value, default: Duration) -> Duration {
-        time_limit(input["timeout"].as_f64(), default) + SLACK
-    }
-
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let command = describe::text(input, "command")?;
-        Some(format!("$ {command}{}", describe::label(input)?))
-    }
-
-    async fn execute(
-        &self,
-        id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         check(&arguments.command)?;
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;

@@ -9,17 +9,14 @@ mod number;
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::builtin::{BuiltIn, facts};
+use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::tool::{Tool, ToolResult};
-use crate::{describe, schema};
+use crate::tool::{CallResult, ToolResult};
 
 /// The description of both tools. Precedence is that of Lua.
 const DESCRIPTION: &str = "Evaluate an arithmetic expression and return the number. Operators: \
@@ -37,7 +34,7 @@ pub(crate) struct Calculator;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// The expression, for example "2 * (3 + sqrt(16))".
     expression: String,
 }
@@ -45,28 +42,19 @@ struct Arguments {
 /// The row of `calculator`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("calculator", |_| Box::new(Calculator));
 
-#[async_trait]
-impl Tool for Calculator {
-    facts! {
-        name: "calculator",
-        label: "Calculator",
-        description: DESCRIPTION,
-        arguments: Arguments,
-        enabled: true,
+impl TypedTool for Calculator {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "calculator";
+    const LABEL: &'static str = "Calculator";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const ENABLED: bool = true;
+
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        Some(asked.expression.clone())
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        describe::text(input, "expression").map(str::to_owned)
-    }
-
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        _ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, _ctx: ToolContext) -> CallResult {
         calculate(&arguments.expression)
     }
 }
@@ -76,7 +64,7 @@ pub(crate) struct CalculatorAsync;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AsyncArguments {
+pub(crate) struct AsyncArguments {
     /// The expression, for example "2 * (3 + sqrt(16))".
     expression: String,
     /// Milliseconds to wait before the answer. Null for 1000.
@@ -87,39 +75,24 @@ struct AsyncArguments {
 pub(crate) const BUILT_IN_ASYNC: BuiltIn =
     BuiltIn::new("calculator_async", |_| Box::new(CalculatorAsync));
 
-#[async_trait]
-impl Tool for CalculatorAsync {
-    facts! {
-        name: "calculator_async",
-        label: "Calculator (delayed)",
-        description: DESCRIPTION,
-        arguments: AsyncArguments,
-        enabled: false,
+impl TypedTool for CalculatorAsync {
+    type Arguments = AsyncArguments;
+
+    const NAME: &'static str = "calculator_async";
+    const LABEL: &'static str = "Calculator (delayed)";
+    const DESCRIPTION: &'static str = DESCRIPTION;
+
+    fn summary(&self, asked: &AsyncArguments) -> Option<String> {
+        let delay = asked.delay.map(|it| format!("  # {it}ms"));
+        Some(format!("{}{}", asked.expression, delay.unwrap_or_default()))
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let expression = describe::text(input, "expression")?;
-        let delay = describe::optional(input, "delay", Value::as_f64)?;
-        let delay = delay.map_or_else(String::new, |milliseconds| format!("  # {milliseconds}ms"));
-        Some(format!("{expression}{delay}"))
-    }
-
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: AsyncArguments = schema::arguments(self.name(), input)?;
-        let delay = arguments
-            .delay
-            .unwrap_or(DEFAULT_DELAY)
-            .clamp(0.0, MAX_DELAY);
+    async fn call(&self, asked: AsyncArguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
+        let delay = asked.delay.unwrap_or(DEFAULT_DELAY).clamp(0.0, MAX_DELAY);
         tokio::select! {
             () = ctx.cancel.cancelled() => Err(ToolError::Cancelled),
             () = tokio::time::sleep(Duration::from_secs_f64(delay / 1000.0)) => {
-                calculate(&arguments.expression)
+                calculate(&asked.expression)
             }
         }
     }

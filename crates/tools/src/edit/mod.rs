@@ -9,18 +9,17 @@ mod plan;
 
 use std::path::{Path, PathBuf};
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess, facts};
+use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
+use crate::describe;
 use crate::error::ToolError;
 use crate::files::{FileLocks, FileText, Target, blocking, resolve};
-use crate::tool::{Tool, ToolResult};
-use crate::{describe, schema};
+use crate::tool::{CallResult, ToolResult};
 use plan::EditedText;
 
 /// Replaces one unique piece of text.
@@ -36,10 +35,10 @@ impl Edit {
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What the change is for, in a few words. The user reads it before allowing the call.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The file, relative to the working directory, absolute, or starting with ~/.
     path: String,
     /// The text to replace, exactly as it is in the file. It must occur once; include
@@ -56,38 +55,26 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("edit", |locks| Box::new(Edit::new(locks.clone())))
 };
 
-#[async_trait]
-impl Tool for Edit {
-    facts! {
-        name: "edit",
-        label: "Edit",
-        description: "Replace one piece of text in a file. oldText must match the file exactly, including \
-                      indentation, and must occur only once. Line endings of the file are kept. Read the file \
-                      first.",
-        arguments: Arguments,
-        enabled: true,
-    }
+impl TypedTool for Edit {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "edit";
+    const LABEL: &'static str = "Edit";
+    const DESCRIPTION: &'static str = "Replace one piece of text in a file. oldText must match the file exactly, including \
+        indentation, and must occur only once. Line endings of the file are kept. Read the file \
+        first.";
+    const ENABLED: bool = true;
 
     fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
         resolve(cwd, input.get("path")?.as_str()?).ok()
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        // Both must be strings, or the call is shown in the default form.
-        describe::text(input, "oldText")?;
-        describe::text(input, "newText")?;
-        let path = describe::path(input)?;
-        Some(format!("{path}{}", describe::label(input)?))
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let path = describe::visible_ends(&asked.path);
+        Some(format!("{path}{}", describe::label(&asked.label)))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let path = ctx.writable_path(&arguments.path).await?;
         let target = Target::find(path, ctx.buffers.clone()).await?;
         let _lock = self.locks.lock(target.path()).await;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use ignore::overrides::Override;
 use schemars::JsonSchema;
@@ -15,13 +14,13 @@ use super::{
     Deadline, SLACK, SearchRoot, counted, described_place, glob, left_out, look, named, unread,
     with_remarks,
 };
-use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, TypedTool};
 use crate::context::ToolContext;
+use crate::describe;
 use crate::error::ToolError;
 use crate::files::resolve;
 use crate::schema::count;
-use crate::tool::{Tool, ToolResult};
-use crate::{describe, schema};
+use crate::tool::CallResult;
 
 /// Default and maximum number of paths.
 const PATHS: (usize, usize) = (500, 2000);
@@ -31,10 +30,10 @@ pub(crate) struct Find;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What is looked for, in a few words.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// A glob, such as *.rs, Makefile or src/**/*_test.lua. Without a slash it is about the name.
     pattern: String,
     /// The folder to look in. Null for the working directory.
@@ -50,20 +49,14 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("find", |_| Box::new(Find))
 };
 
-#[async_trait]
-impl Tool for Find {
-    facts! {
-        name: "find",
-        label: "Find",
-        description: "Find files and folders by a glob and print their paths, sorted; folders end in a slash. \
-                      What .gitignore names is left out.",
-        arguments: Arguments,
-        enabled: false,
-    }
+impl TypedTool for Find {
+    type Arguments = Arguments;
 
-    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        default + SLACK
-    }
+    const NAME: &'static str = "find";
+    const LABEL: &'static str = "Find";
+    const DESCRIPTION: &'static str = "Find files and folders by a glob and print their paths, sorted; folders end in a slash. \
+        What .gitignore names is left out.";
+    const SLACK: Duration = SLACK;
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         let mut places = vec![named(input, cwd)];
@@ -73,20 +66,13 @@ impl Tool for Find {
         places
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let pattern = describe::text(input, "pattern")?;
-        let (place, label) = (described_place(input)?, describe::label(input)?);
-        Some(format!("{pattern}{place}{label}"))
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let place = described_place(asked.path.as_deref());
+        let label = describe::label(&asked.label);
+        Some(format!("{}{place}{label}", asked.pattern))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let asked: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, asked: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let mut place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
         let mut pattern = asked.pattern;
         // Without a path, a glob such as `../lib/*.rs` names the folder itself.

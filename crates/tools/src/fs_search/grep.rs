@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use ignore::overrides::Override;
 use rustix::fs::FileType;
@@ -22,12 +21,12 @@ use super::{
     with_remarks,
 };
 use crate::alias::{Alias, text};
-use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{MAX_SIZE, check_size, open_regular};
 use crate::schema::count;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::CallResult;
 use crate::{describe, schema};
 
 /// Default and maximum number of lines.
@@ -39,10 +38,10 @@ pub(crate) struct Grep;
 /// Also the arguments of the alias `search`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What is looked for, in a few words.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// A regular expression, as in ripgrep. (?i) at its start ignores case.
     pattern: String,
     /// A folder or a file. Null for the working directory.
@@ -61,42 +60,31 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("grep", |_| Box::new(Grep))
 };
 
-#[async_trait]
-impl Tool for Grep {
-    facts! {
-        name: "grep",
-        label: "Grep",
-        description: "Search files for lines that match a regular expression, each printed as path:line:text. \
-                      Folders are searched with all that is in them, except for binary files and what \
-                      .gitignore names.",
-        arguments: Arguments,
-        enabled: false,
-    }
+impl TypedTool for Grep {
+    type Arguments = Arguments;
 
-    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        default + SLACK
-    }
+    const NAME: &'static str = "grep";
+    const LABEL: &'static str = "Grep";
+    const DESCRIPTION: &'static str = "Search files for lines that match a regular expression, each printed as path:line:text. \
+        Folders are searched with all that is in them, except for binary files and what \
+        .gitignore names.";
+    const SLACK: Duration = SLACK;
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         vec![named(input, cwd)]
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let pattern = describe::text(input, "pattern")?;
-        let glob = describe::optional(input, "glob", Value::as_str)?;
-        let glob = glob.map_or_else(String::new, |glob| format!("  ({glob})"));
-        let (place, label) = (described_place(input)?, describe::label(input)?);
-        Some(format!("/{pattern}/{place}{glob}{label}"))
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let glob = asked.glob.as_ref().map(|glob| format!("  ({glob})"));
+        let (place, glob) = (
+            described_place(asked.path.as_deref()),
+            glob.unwrap_or_default(),
+        );
+        let label = describe::label(&asked.label);
+        Some(format!("/{}/{place}{glob}{label}", asked.pattern))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let asked: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, asked: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         if asked.pattern.is_empty() {
             let why = "The pattern is empty, which every line matches. Nothing was searched.";
             return Err(ToolError::InvalidInput(why.to_owned()));

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -19,11 +18,10 @@ use super::{
     with_remarks,
 };
 use crate::alias::Alias;
-use crate::builtin::{BuiltIn, FileAccess, STANDARD, facts};
+use crate::builtin::{BuiltIn, FileAccess, STANDARD, TypedTool};
 use crate::context::ToolContext;
-use crate::error::ToolError;
 use crate::schema::count;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::CallResult;
 use crate::{describe, schema};
 
 /// Default and maximum number of entries.
@@ -36,10 +34,10 @@ pub(crate) struct List;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What is looked for, in a few words.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The folder. Null for the working directory.
     path: Option<String>,
     /// How many levels of folders, 1 to 10. Null for 1.
@@ -86,41 +84,27 @@ fn list_files() -> Alias {
     }
 }
 
-#[async_trait]
-impl Tool for List {
-    facts! {
-        name: "ls",
-        label: "List",
-        description: "List a folder: folders first, each with a slash, then files. With max_depth the folders \
-                      inside it as well, without what .gitignore names.",
-        arguments: Arguments,
-        enabled: false,
-    }
+impl TypedTool for List {
+    type Arguments = Arguments;
 
-    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        default + SLACK
-    }
+    const NAME: &'static str = "ls";
+    const LABEL: &'static str = "List";
+    const DESCRIPTION: &'static str = "List a folder: folders first, each with a slash, then files. With max_depth the folders \
+        inside it as well, without what .gitignore names.";
+    const SLACK: Duration = SLACK;
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         vec![named(input, cwd)]
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let folder = describe::optional(input, "path", Value::as_str)?;
-        let folder = folder.map_or_else(|| ".".to_owned(), describe::visible_ends);
-        let depth = describe::optional(input, "max_depth", Value::as_f64)?;
-        let depth = depth.map_or_else(String::new, |depth| format!("  {depth} levels"));
-        Some(format!("{folder}{depth}{}", describe::label(input)?))
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let folder = describe::visible_ends(asked.path.as_deref().unwrap_or("."));
+        let depth = asked.max_depth.map(|depth| format!("  {depth} levels"));
+        let (depth, label) = (depth.unwrap_or_default(), describe::label(&asked.label));
+        Some(format!("{folder}{depth}{label}"))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let asked: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, asked: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
         let until = Deadline::new(&ctx);
         let most = count(asked.limit, ENTRIES.0, ENTRIES.1);

@@ -61,10 +61,9 @@ fn named(input: &Value, cwd: &Path) -> PathBuf {
 }
 
 /// The search root for [`crate::Tool::describe`], if the call names one.
-fn described_place(input: &describe::Arguments) -> Option<String> {
-    let path = describe::optional(input, "path", Value::as_str)?;
+fn described_place(path: Option<&str>) -> String {
     let place = path.map(|path| format!("  in {}", describe::visible_ends(path)));
-    Some(place.unwrap_or_default())
+    place.unwrap_or_default()
 }
 
 /// Runs a search on a blocking thread. A cancelled call has no result.

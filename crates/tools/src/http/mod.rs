@@ -8,35 +8,31 @@ mod page;
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::builtin::{BuiltIn, facts};
+use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::ToolContext;
+use crate::describe;
 use crate::error::ToolError;
 use crate::schema::count;
-use crate::tool::{Tool, ToolResult};
-use crate::{describe, schema};
+use crate::tool::{CallResult, ToolResult};
 
 /// Default and maximum number of bytes fetched: 1 MB and 10 MB.
 const SIZE: (usize, usize) = (1024 * 1024, 10 * 1024 * 1024);
-/// Added to the time limit before the supervisor gives the call up.
-const SLACK: Duration = Duration::from_secs(5);
 
 /// Fetches a page.
 pub(crate) struct HttpGet;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What the page is for, in a few words. The user reads it before allowing the call.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The address, with http:// or https://.
     url: String,
     /// Most bytes to fetch, up to 10485760. Null for 1048576.
@@ -46,35 +42,21 @@ struct Arguments {
 /// The row of `http_get`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn::new("http_get", |_| Box::new(HttpGet));
 
-#[async_trait]
-impl Tool for HttpGet {
-    facts! {
-        name: "http_get",
-        label: "Fetch",
-        description: "Fetch the text of a web address with GET and follow redirects. HTML comes as it is. Of long \
-                      text only the start is returned (2000 lines or 50 KB), with the path of a file that has \
-                      what was fetched. What only this machine can reach is refused.",
-        arguments: Arguments,
-        enabled: false,
+impl TypedTool for HttpGet {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "http_get";
+    const LABEL: &'static str = "Fetch";
+    const DESCRIPTION: &'static str = "Fetch the text of a web address with GET and follow redirects. HTML comes as it is. Of long \
+        text only the start is returned (2000 lines or 50 KB), with the path of a file that has \
+        what was fetched. What only this machine can reach is refused.";
+    const SLACK: Duration = Duration::from_secs(5);
+
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        Some(format!("{}{}", asked.url, describe::label(&asked.label)))
     }
 
-    fn deadline(&self, _input: &Value, default: Duration) -> Duration {
-        default + SLACK
-    }
-
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let url = describe::text(input, "url")?;
-        Some(format!("{url}{}", describe::label(input)?))
-    }
-
-    async fn execute(
-        &self,
-        id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let url = Url::parse(arguments.url.trim()).map_err(|error| {
             ToolError::InvalidInput(format!(
                 "\"{}\" is no address: {error}. Nothing was fetched.",

@@ -11,7 +11,6 @@ use std::io::{self, Cursor, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use chat::truncate::format_size;
 use schemars::JsonSchema;
@@ -20,13 +19,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::alias::{Alias, text};
-use crate::builtin::{BuiltIn, FileAccess, READONLY, facts};
+use crate::builtin::{BuiltIn, FileAccess, READONLY, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
     Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular, resolve,
 };
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, ToolResult};
 use crate::{describe, schema};
 use window::{LineRange, Window};
 
@@ -35,10 +34,10 @@ pub(crate) struct Read;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// What the file is read for, in a few words.
-    #[serde(default, rename = "label")]
-    _label: String,
+    #[serde(default)]
+    label: String,
     /// The file, relative to the working directory, absolute, or starting with ~/.
     path: String,
     /// The first line to read, counted from 1. Null to start at the top.
@@ -55,16 +54,14 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     ..BuiltIn::new("read", |_| Box::new(Read))
 };
 
-#[async_trait]
-impl Tool for Read {
-    facts! {
-        name: "read",
-        label: "Read",
-        description: "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
-                      ends with the offset to go on from. Use offset and limit to read a part of a large file.",
-        arguments: Arguments,
-        enabled: true,
-    }
+impl TypedTool for Read {
+    type Arguments = Arguments;
+
+    const NAME: &'static str = "read";
+    const LABEL: &'static str = "Read";
+    const DESCRIPTION: &'static str = "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
+        ends with the offset to go on from. Use offset and limit to read a part of a large file.";
+    const ENABLED: bool = true;
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         let path = input["path"].as_str();
@@ -73,26 +70,17 @@ impl Tool for Read {
             .collect()
     }
 
-    fn describe(&self, input: &Value) -> Option<String> {
-        let input = input.as_object()?;
-        let offset = describe::optional(input, "offset", Value::as_f64)?;
-        let limit = describe::optional(input, "limit", Value::as_f64)?;
-        let range = match (offset, limit) {
+    fn summary(&self, asked: &Arguments) -> Option<String> {
+        let range = match (asked.offset, asked.limit) {
             (None, None) => String::new(),
             (Some(offset), None) => format!("  +{offset}"),
             (offset, Some(limit)) => format!("  +{},{limit}", offset.unwrap_or(0.0)),
         };
-        let path = describe::path(input)?;
-        Some(format!("{path}{range}{}", describe::label(input)?))
+        let path = describe::visible_ends(&asked.path);
+        Some(format!("{path}{range}{}", describe::label(&asked.label)))
     }
 
-    async fn execute(
-        &self,
-        _id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = schema::arguments(self.name(), input)?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let path = ctx.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
         let unsaved = unsaved_text(&path, &ctx).await;

@@ -19,7 +19,7 @@ use super::run::Call;
 use super::{parameters, program};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, Tool};
 
 /// Added to a call's time limit before the supervisor gives it up, because ending a process
 /// tree takes time.
@@ -160,12 +160,7 @@ impl Tool for Script {
         self.manifest.timeout.unwrap_or(default) + LONGEST_WAIT + SLACK
     }
 
-    async fn execute(
-        &self,
-        id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
         let (script, default) = (self.clone(), ctx.timeout);
         let read = tokio::task::spawn_blocking(move || script.read(&input, default));
         let ready = read

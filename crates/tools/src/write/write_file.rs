@@ -12,7 +12,7 @@ use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{FileLocks, Target, resolve};
 use crate::schema;
-use crate::tool::{Tool, ToolResult};
+use crate::tool::{CallResult, Tool, ToolResult};
 
 /// Writes a file or appends to it.
 pub(super) struct WriteFile {
@@ -60,12 +60,7 @@ impl Tool for WriteFile {
         resolve(cwd, input.get("path")?.as_str()?).ok()
     }
 
-    async fn execute(
-        &self,
-        id: &ToolUseId,
-        input: Value,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
+    async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
         let (path, content) = (text("path", &input)?, text("content", &input)?);
         if input.get("append").and_then(Value::as_bool) == Some(true) {
             return self.append(&path, &content, ctx).await;
