@@ -21,7 +21,7 @@ use project::Standing;
 
 /// Names of tools that are commands of `flemma tool`.
 pub const TAKEN: [&str; 2] = ["new", "help"];
-pub use project::{agree, disagree, lines, project_of, remark, standing};
+pub use project::{lines, project_of, remark, revoke, standing, trust};
 
 /// The tool folders of one host, shared by all clones.
 #[derive(Clone)]
@@ -168,7 +168,7 @@ impl State {
         let Some(found) = self.found.get_mut(&root) else {
             return;
         };
-        if !found.folder.look() && same {
+        if !found.folder.scan() && same {
             return;
         }
         let source = source(&root);

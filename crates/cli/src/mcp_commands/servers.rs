@@ -71,7 +71,7 @@ pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
     server.accept();
     let accepted = server.status().agreed.unwrap_or_default();
     let count = accepted.len();
-    if let Err(error) = pins.agree(&server.spec, accepted) {
+    if let Err(error) = pins.accept(&server.spec, accepted) {
         return fail(Code::Error, &[not_stored(name, &error)]);
     }
     let used = format!("The {count} tools of \"{name}\" are used as it describes them now.");

@@ -18,12 +18,12 @@ pub fn trust(arguments: &Trust) -> ExitCode {
         );
     };
     if arguments.revoke {
-        return report(scripts::disagree(&root));
+        return report(scripts::revoke(&root));
     }
     if !arguments.yes && !is_confirmed(&root) {
         return Code::Denied.report("Nothing was changed.");
     }
-    report(scripts::agree(&root))
+    report(scripts::trust(&root))
 }
 
 /// Returns the folder of tools of the project that contains `folder`.

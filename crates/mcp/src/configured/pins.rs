@@ -119,7 +119,7 @@ impl Pins {
     /// # Errors
     ///
     /// The store can't be written, or an unreadable one can't be moved aside.
-    pub fn agree(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
+    pub fn accept(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = match self.read() {
             Ok(store) => store,

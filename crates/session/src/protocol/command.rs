@@ -61,11 +61,11 @@ pub enum Action {
     ListQueue,
     /// Move the queued messages to the prompt.
     TakeBackQueue,
-    /// Stop the request, or all running calls.
+    /// Stop the request, or cancel all running and pending calls.
     Cancel,
-    /// Cancel the call at the cursor.
+    /// Cancel the running call at the cursor, or the oldest one.
     CancelTool,
-    /// Cancel all running calls.
+    /// Same as `Cancel`.
     CancelTools,
     /// List the running calls and all tools.
     ListTools,

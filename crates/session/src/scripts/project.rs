@@ -57,7 +57,7 @@ fn looked_at(root: &Path) -> ScriptFolder {
         libraries: Vec::new(),
         agreed: None,
     });
-    folder.look();
+    folder.scan();
     folder
 }
 
@@ -91,7 +91,7 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
 /// # Errors
 ///
 /// The folder cannot be read, or the trust store cannot be written.
-pub fn agree(root: &Path) -> Result<String, String> {
+pub fn trust(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
         standing(root, &trust)?;
@@ -112,7 +112,7 @@ pub fn agree(root: &Path) -> Result<String, String> {
 /// # Errors
 ///
 /// The trust store cannot be written.
-pub fn disagree(root: &Path) -> Result<String, String> {
+pub fn revoke(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
     let was = trust.revoke_folder(root).map_err(kept_no_trust)?;
     let what = if was { "are no longer" } else { "were not" };

@@ -45,7 +45,7 @@ fn a_pin_survives_every_other_server() {
     for other in &others {
         assert_eq!(pins.agreed(other), Agreed::Never);
         pins.meet(other, tools("Other.")).unwrap();
-        pins.agree(other, Vec::new()).unwrap();
+        pins.accept(other, Vec::new()).unwrap();
     }
     assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Searches.")));
     for other in &others {
@@ -103,7 +103,7 @@ fn an_unreadable_store_means_review_for_every_server() {
 fn accepting_one_server_does_not_make_the_lost_ones_new() {
     let (folder, pins) = store();
     write(&folder, b"garbage");
-    pins.agree(&docs(), tools("Searches.")).unwrap();
+    pins.accept(&docs(), tools("Searches.")).unwrap();
     assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Searches.")));
     let other = spec("setup()", "other", "a");
     assert_eq!(pins.agreed(&other), Agreed::Lost);
@@ -124,6 +124,6 @@ fn a_pin_of_version_1_applies_by_name() {
     assert_eq!(pins.agreed(&other), Agreed::Never);
     pins.meet(&other, Vec::new()).unwrap();
     assert_eq!(pins.agreed(&docs()), pinned);
-    pins.agree(&docs(), tools("Else.")).unwrap();
+    pins.accept(&docs(), tools("Else.")).unwrap();
     assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Else.")));
 }

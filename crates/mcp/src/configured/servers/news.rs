@@ -69,7 +69,7 @@ impl Inner {
     /// Pins the accepted definitions.
     pub(super) fn keep(&self, server: &Arc<Server>) {
         let agreed = server.status().agreed.unwrap_or_default();
-        if let Err(error) = self.parts.pins.agree(&server.spec, agreed) {
+        if let Err(error) = self.parts.pins.accept(&server.spec, agreed) {
             self.cannot_keep(&server.spec.name, &error);
         }
     }

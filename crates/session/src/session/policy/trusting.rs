@@ -70,9 +70,9 @@ impl Session {
         let (editor, scripts) = (self.editor.clone(), self.shared.scripts.clone());
         tokio::task::spawn_blocking(move || {
             let result = if trusts {
-                scripts::agree(&root)
+                scripts::trust(&root)
             } else {
-                scripts::disagree(&root)
+                scripts::revoke(&root)
             };
             match result {
                 Ok(text) => inform(&editor, text),
