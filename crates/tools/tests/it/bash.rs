@@ -1,4 +1,4 @@
-//! What a command gets, and what is told about it.
+//! The `bash` tool: environment, output, limits, and exit status of a command.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn both_outputs_are_one_text_in_their_order() {
 }
 
 #[tokio::test]
-async fn no_newline_is_invented_and_trailing_white_space_goes() {
+async fn no_newline_is_added_and_trailing_white_space_is_removed() {
     check(r"printf 'a\nb'", "a\nb").await;
     check(r"printf '  a \n\n\n'", "  a").await;
     check("true", "(no output)").await;
@@ -58,7 +58,7 @@ async fn a_command_that_dies_by_a_signal_keeps_its_output() {
 }
 
 #[tokio::test]
-async fn a_syntax_error_is_told_with_its_line() {
+async fn a_syntax_error_is_reported_with_its_line() {
     let outcome = TestFolder::new().call("bash", command("echo a\nif")).await;
 
     let ToolOutcome::Done {
@@ -78,7 +78,7 @@ async fn there_is_no_input_and_no_terminal() {
 }
 
 #[tokio::test]
-async fn nothing_pages_asks_or_colours() {
+async fn programs_neither_page_nor_prompt_nor_color() {
     check(
         r#"echo "$PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $NO_COLOR""#,
         "cat cat 0 1",
@@ -102,7 +102,7 @@ async fn it_runs_where_and_as_the_user_configured() {
 }
 
 #[tokio::test]
-async fn commands_that_make_no_sense_are_not_run() {
+async fn invalid_commands_are_not_run() {
     let place = TestFolder::new();
     let too_long = format!("touch made #{}", "x".repeat(128 * 1024));
     for script in ["", "  \n", "touch made\0", &too_long] {
@@ -129,7 +129,7 @@ async fn a_missing_shell_or_directory_is_named() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_become_text() {
+async fn invalid_utf_8_becomes_text() {
     let place = TestFolder::new();
 
     let content = place.done("bash", command(r"printf 'a\0b\377c\303'")).await;
@@ -211,7 +211,7 @@ async fn what_is_printed_can_be_watched() {
 #[tokio::test]
 async fn a_command_over_its_time_is_stopped_and_its_output_kept() {
     let mut place = TestFolder::new();
-    // On a busy machine, half a second may not be enough for the shell to start.
+    // On a busy machine, the shell may need more than half a second to start.
     for (milliseconds, shown) in [(500, "0.5"), (10_000, "10"), (60_000, "60")] {
         place.ctx.timeout = Duration::from_millis(milliseconds);
         let problem = place
@@ -227,7 +227,7 @@ async fn a_command_over_its_time_is_stopped_and_its_output_kept() {
 }
 
 #[tokio::test]
-async fn no_time_limit_that_is_asked_for_means_none() {
+async fn every_requested_time_limit_is_bounded() {
     let place = TestFolder::new();
     let calls = [json!(0), json!(-1), json!(0.001)].map(|timeout| {
         let input = json!({ "label": "", "command": "sleep 1000", "timeout": timeout });

@@ -1,4 +1,4 @@
-//! An edit applies in one place or nowhere.
+//! The `edit` tool: an edit applies at exactly one place or not at all.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ async fn an_edit_that_does_not_apply_says_why_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_not_edited() {
+async fn binary_files_are_not_edited() {
     let place = TestFolder::new();
     let problem = place.failed("edit", input("a", "b")).await;
     assert!(problem.ends_with("does not exist."), "{problem}");
@@ -49,7 +49,7 @@ async fn what_is_no_text_is_not_edited() {
 }
 
 #[tokio::test]
-async fn text_keeps_its_encoding_and_gets_nothing_that_it_cannot_hold() {
+async fn text_keeps_its_encoding_and_unencodable_characters_are_refused() {
     let place = TestFolder::new().with("a", b"caf\xe9\n");
     place.done("edit", input("caf\u{e9}", "th\u{e9}")).await;
     assert_eq!(fs::read(place.path("a")).unwrap(), b"th\xe9\n");

@@ -1,4 +1,4 @@
-//! A folder of its own for one test, and a way to call tools in it.
+//! A temporary folder for one test, and helpers that call tools in it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use chat::tool::{ToolOutcome, ToolUseId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
-use tools::{OpenBuffers, OpenText, Registry, Replaced, Replacement, ToolContext};
+use tools::{
+    Backend, OpenBuffers, OpenText, Registry, Replaced, Replacement, ToolContext, find_out,
+};
 
-/// A temporary folder; gone at the end of the test.
+/// A temporary folder, which is removed at the end of the test.
 pub struct TestFolder {
     folder: TempDir,
     registry: Registry,
-    /// What the next calls get.
+    /// The context of the next calls.
     pub ctx: ToolContext,
 }
 
@@ -43,7 +45,7 @@ impl TestFolder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Names of everything in the folder, sorted.
+    /// The names of all entries of the folder, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> = entries
@@ -71,6 +73,25 @@ impl TestFolder {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Runs a command with `bash` and returns its result.
+pub async fn bash(place: &TestFolder, command: &str) -> String {
+    let input = json!({"label": "", "command": command, "timeout": null});
+    place.done("bash", input).await
+}
+
+/// Whether sandboxed commands can run here. If not, prints that the test is skipped.
+pub fn has_sandbox() -> bool {
+    find_out(&Backend::default())
+        .map_err(|why| skipped(&why))
+        .is_ok()
+}
+
+/// Prints that the current test is skipped.
+pub fn skipped(why: &str) {
+    let test = std::thread::current();
+    eprintln!("skipped: {}: {why}", test.name().unwrap_or_default());
 }
 
 /// An editor with one file open.
@@ -122,7 +143,7 @@ impl OpenBuffers for OneBuffer {
     }
 }
 
-/// Waits until `condition` holds. A test that waits for ever is stopped by its runner.
+/// Waits until `condition` holds. The test runner stops a test that waits forever.
 pub async fn eventually(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

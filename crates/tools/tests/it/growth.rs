@@ -1,4 +1,4 @@
-//! Large files: what tools make of them, and in `make prove` how long that takes.
+//! Large files: results of tools, and in `make prove` their time.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::fixture::TestFolder;
 /// Lines that are alike, at the end of each file.
 const ALIKE: usize = 1200;
 
-/// A text of this many megabytes whose last line is `end`.
+/// A text of this size whose last line is `end`.
 fn text(megabytes: usize) -> String {
     let size = megabytes * 1_000_000;
     let mut text = String::with_capacity(size);
@@ -68,7 +68,7 @@ async fn a_large_file_is_read_searched_and_edited_to_its_end() {
         let input = json!({"label": "", "path": "b", "content": text});
         let written = timed(&place, "write", input, &mut figures).await;
         assert!(content(written).starts_with("Wrote "));
-        // Figures are shown with --nocapture and are no claim.
+        // The figures are printed with --nocapture and not asserted.
         eprintln!("{figures}");
     }
 }

@@ -1,5 +1,5 @@
-//! What `http_get` fetches, and what it never connects to. The server is one of ours
-//! on the loopback; nothing else is reached.
+//! The `http_get` tool: what it fetches, and which addresses it refuses. The tests only connect to
+//! their own server on the loopback.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,19 +11,19 @@ use tools::HttpAllow;
 
 use crate::fixture::TestFolder;
 
-/// A server that says the same to everybody, and counts who came.
+/// A server that always sends the same response and counts connections.
 struct Server {
     port: u16,
-    asked: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Server {
-    /// `answer` is all that goes over the wire; `PORT` in it is the server's own.
+    /// Starts a server that sends `answer`, which includes the head.
     async fn start(answer: impl Into<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (answer, asked) = (answer.into(), Arc::new(AtomicUsize::new(0)));
-        let count = asked.clone();
+        let (answer, connections) = (answer.into(), Arc::new(AtomicUsize::new(0)));
+        let count = connections.clone();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::SeqCst);
@@ -33,7 +33,7 @@ impl Server {
                 let _ = stream.shutdown().await;
             }
         });
-        Self { port, asked }
+        Self { port, connections }
     }
 
     fn url(&self, host: &str) -> String {
@@ -59,7 +59,7 @@ fn place(allow: &[&str]) -> TestFolder {
 }
 
 #[tokio::test]
-async fn a_page_comes_with_what_it_is() {
+async fn a_result_starts_with_status_type_and_address() {
     let server = Server::start(response("200 OK\r\ncontent-type: text/html", "<p>Hällo\n")).await;
     let url = server.url("127.0.0.1");
     let said = place(&["127.0.0.1"]).done("http_get", get(&url)).await;
@@ -70,7 +70,7 @@ async fn a_page_comes_with_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_an_error_is_one_with_its_status_and_its_words() {
+async fn an_error_page_is_an_error_with_its_status_and_text() {
     for (status, code) in [
         ("404 Not Found", 404),
         ("500 Internal Server Error", 500),
@@ -114,7 +114,7 @@ async fn a_redirect_may_be_written_in_utf_8() {
 }
 
 #[tokio::test]
-async fn what_is_near_is_refused_by_every_name_it_has() {
+async fn local_addresses_are_refused_in_every_spelling() {
     let server = Server::start(response("200 OK", "secret")).await;
     let port = server.port;
     for host in [
@@ -129,7 +129,7 @@ async fn what_is_near_is_refused_by_every_name_it_has() {
         "localhost.",
     ] {
         let url = format!("http://{host}:{port}/");
-        // Neither without a list nor with one that only names it.
+        // With an empty list, and with one that lists other hosts.
         for allow in [&[][..], &["*.example.org", "evil.example"]] {
             let said = place(allow).failed("http_get", get(&url)).await;
             assert!(
@@ -149,7 +149,7 @@ async fn what_is_near_is_refused_by_every_name_it_has() {
             "{said}"
         );
     }
-    assert_eq!(server.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(server.connections.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn other_schemes_passwords_and_ports_are_refused() {
 }
 
 #[tokio::test]
-async fn every_hop_is_looked_at() {
+async fn every_redirect_is_checked() {
     let hidden = Server::start(response("200 OK", "secret")).await;
     for to in [
         "http://169.254.169.254/latest/meta-data".to_owned(),
@@ -193,11 +193,11 @@ async fn every_hop_is_looked_at() {
         let is_kept = said.contains("refused") || said.contains("was not followed");
         assert!(is_kept && !said.contains("secret"), "{to}: {said}");
     }
-    assert_eq!(hidden.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(hidden.connections.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_where_it_may_lead() {
+async fn a_redirect_to_an_allowed_host_is_followed() {
     let last = Server::start(response("200 OK\r\ncontent-type: text/plain", "there")).await;
     let to = last.url("127.0.0.1");
     let first = Server::start(response(&format!("301 Moved\r\nlocation: {to}"), "")).await;
@@ -213,7 +213,7 @@ async fn a_redirect_is_followed_where_it_may_lead() {
 }
 
 #[tokio::test]
-async fn a_listed_host_does_not_lead_to_one_that_is_not() {
+async fn a_listed_host_cannot_redirect_to_an_unlisted_one() {
     let first = Server::start(response(
         "302 Found\r\nlocation: http://example.com/?q=x",
         "",
@@ -269,7 +269,7 @@ async fn long_and_binary_bodies_are_cut_and_kept() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn a_request_without_a_response_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "http://127.0.0.1:{}/",
@@ -293,7 +293,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_a_header_says_cannot_break_its_line() {
+async fn a_header_stays_on_its_line() {
     let head = "200 OK\r\ncontent-type: text/plain\t@You:";
     let server = Server::start(response(head, "x")).await;
     let said = place(&["127.0.0.1"])

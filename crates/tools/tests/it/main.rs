@@ -1,5 +1,5 @@
-//! The built-in tools against a real file system and real processes, through the
-//! same `run` that the host calls. Knows nothing of the tools' insides.
+//! The built-in tools with a real file system and real processes, called through `run` like the
+//! host does. The tests use only the public interface.
 #![allow(clippy::unwrap_used)]
 
 mod bash;

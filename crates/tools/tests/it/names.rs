@@ -1,8 +1,7 @@
-//! Names that no command may make, below the folders of the work: files that run by
-//! themselves or say what may run, wherever they stand and also when they are missing.
+//! Protected names: commands can neither change nor create files that run by themselves or
+//! control what may run, at any depth.
 //!
-//! Where bubblewrap is not installed or does not hold, each test says so by name and
-//! does nothing more.
+//! Without a working bubblewrap, each test prints that it is skipped.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,14 +10,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::json;
-use tools::{Backend, Limits, Names, Sandbox, find_out};
+use tools::{Backend, Limits, Names, Sandbox};
 
-use crate::fixture::TestFolder;
+use crate::fixture::{TestFolder, bash, has_sandbox};
 
-/// A folder `work` with a repository and a file of each kind further down.
-fn work(test: &str) -> Option<TestFolder> {
-    if let Err(why) = find_out(&Backend::default()) {
-        eprintln!("skipped: {test}: {why}");
+/// A folder `work` with a repository, and protected files below it.
+fn work() -> Option<TestFolder> {
+    if !has_sandbox() {
         return None;
     }
     let mut place = TestFolder::new();
@@ -56,12 +54,7 @@ fn limits(place: &TestFolder) -> Limits {
     }
 }
 
-async fn bash(place: &TestFolder, command: &str) -> String {
-    let input = json!({"label": "", "command": command, "timeout": null});
-    place.done("bash", input).await
-}
-
-/// What each command makes and may not make; it is held afterwards.
+/// Commands, and the protected file that each one creates, which is renamed afterwards.
 const MADE: [(&str, &str); 28] = [
     ("echo x > .envrc", ".envrc"),
     ("echo x > .ENVRC", ".ENVRC"),
@@ -133,10 +126,9 @@ const MADE: [(&str, &str); 28] = [
 ];
 
 #[tokio::test]
-async fn no_command_makes_a_file_that_runs_by_itself_wherever_it_would_stand() {
-    let name = "no_command_makes_a_file_that_runs_by_itself_wherever_it_would_stand";
+async fn no_command_creates_a_protected_file_anywhere() {
     for (command, made) in MADE {
-        let Some(place) = work(name) else { return };
+        let Some(place) = work() else { return };
         let was = fs::read_link(place.path("work").join(made)).ok();
         let said = bash(&place, command).await;
         assert!(said.contains("files came into being"), "{command}: {said}");
@@ -152,7 +144,7 @@ async fn no_command_makes_a_file_that_runs_by_itself_wherever_it_would_stand() {
     }
 }
 
-/// What was there stays, and nothing is said.
+/// Commands that would change existing protected files, which fails without a note.
 const KEPT: [&str; 12] = [
     "echo x > deep/er/.envrc",
     "rm -f deep/er/.envrc",
@@ -169,9 +161,8 @@ const KEPT: [&str; 12] = [
 ];
 
 #[tokio::test]
-async fn what_is_there_stays_as_it_is_wherever_it_stands() {
-    let name = "what_is_there_stays_as_it_is_wherever_it_stands";
-    let Some(place) = work(name) else { return };
+async fn existing_protected_files_are_read_only_anywhere() {
+    let Some(place) = work() else { return };
     for command in KEPT {
         let said = bash(&place, &format!("({command}) 2>/dev/null && echo WENT")).await;
         assert!(!said.contains("WENT"), "{command}: {said}");
@@ -189,10 +180,9 @@ async fn what_is_there_stays_as_it_is_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn ordinary_work_with_git_goes_on() {
-    let name = "ordinary_work_with_git_goes_on";
+async fn ordinary_work_with_git_is_not_affected() {
     let has_git = Command::new("git").arg("--version").output().is_ok();
-    let Some(place) = work(name).filter(|_| has_git) else {
+    let Some(place) = work().filter(|_| has_git) else {
         return;
     };
     for command in [
@@ -213,9 +203,8 @@ async fn ordinary_work_with_git_goes_on() {
 }
 
 #[tokio::test]
-async fn what_a_command_made_may_be_changed_as_long_as_it_stays_harmless() {
-    let name = "what_a_command_made_may_be_changed_as_long_as_it_stays_harmless";
-    let Some(place) = work(name) else { return };
+async fn files_of_commands_may_change_while_they_are_harmless() {
+    let Some(place) = work() else { return };
     let made =
         "mkdir -p n/.git && cd n/.git && touch HEAD && printf '[core]\\nbare = false\\n' > config";
     assert_eq!(bash(&place, made).await, "(no output)");
@@ -231,9 +220,8 @@ async fn what_a_command_made_may_be_changed_as_long_as_it_stays_harmless() {
 }
 
 #[tokio::test]
-async fn what_the_user_makes_or_puts_back_between_two_commands_stays() {
-    let name = "what_the_user_makes_or_puts_back_between_two_commands_stays";
-    let Some(place) = work(name) else { return };
+async fn files_that_the_user_creates_or_restores_are_kept() {
+    let Some(place) = work() else { return };
     let held = place.path("work/sub/.envrc.flemma-held");
     bash(&place, "echo x > sub/.envrc").await;
     fs::rename(held, place.path("work/sub/.envrc")).unwrap();
@@ -246,16 +234,15 @@ async fn what_the_user_makes_or_puts_back_between_two_commands_stays() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_cancelled_or_runs_beside_another_makes_none_either() {
-    let name = "a_command_that_is_cancelled_or_runs_beside_another_makes_none_either";
-    let Some(place) = work(name) else { return };
+async fn cancelled_and_parallel_commands_create_no_protected_file() {
+    let Some(place) = work() else { return };
     let made = place.path("work/sub/.envrc");
     let cancel = place.ctx.cancel.clone();
     let waits = async {
         while !made.exists() {
             tokio::task::yield_now().await;
         }
-        // The file is there when this one begins, and is not taken for the user's.
+        // The file exists when this command starts, but doesn't count as the user's.
         let said = bash(&place, "cat sub/.envrc").await;
         assert_eq!(said, "x");
         assert!(made.exists());
@@ -271,9 +258,8 @@ async fn a_command_that_is_cancelled_or_runs_beside_another_makes_none_either() 
 }
 
 #[tokio::test]
-async fn what_a_file_tool_writes_while_a_command_runs_is_the_users() {
-    let name = "what_a_file_tool_writes_while_a_command_runs_is_the_users";
-    let Some(place) = work(name) else { return };
+async fn files_that_file_tools_write_during_a_command_are_kept() {
+    let Some(place) = work() else { return };
     let wait = "touch begun; until [ -e go ]; do sleep 0.01; done; echo x > .nvim.lua; echo x >> sub/.mcp.json";
     let writes = async {
         while !is_there(&place, "work/begun") {
@@ -288,7 +274,7 @@ async fn what_a_file_tool_writes_while_a_command_runs_is_the_users() {
     let (said, ()) = tokio::join!(bash(&place, wait), writes);
     assert_eq!(place.text("work/.envrc"), "mine\n", "{said}");
     assert_eq!(place.text("work/.vscode/tasks.json"), "mine\n");
-    // What the command made of it is the command's.
+    // A file that the command changed afterwards counts as the command's.
     assert_eq!(place.text("work/sub/.mcp.json.flemma-held"), "mine\nx\n");
     assert!(is_there(&place, "work/.nvim.lua.flemma-held"));
 }

@@ -137,7 +137,7 @@ async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
 }
 
 #[tokio::test]
-async fn a_call_whose_path_leads_elsewhere_than_when_it_was_approved_does_nothing() {
+async fn a_call_whose_path_leads_elsewhere_since_approval_does_nothing() {
     let mut place = stage();
     place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/new/f"));
     symlink("d", place.path("in/new")).unwrap();

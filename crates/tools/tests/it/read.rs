@@ -1,4 +1,4 @@
-//! What a model gets of a file.
+//! The `read` tool.
 
 use std::process::Command;
 
@@ -29,7 +29,7 @@ async fn a_small_file_is_its_text() {
 }
 
 #[tokio::test]
-async fn a_part_says_where_to_go_on() {
+async fn a_part_names_the_next_offset() {
     let place = TestFolder::new().with("a", "1\n2\n3\n4\n5\n");
 
     let middle = place.done("read", part_of("a", 2.0, 2.0)).await;
@@ -81,7 +81,7 @@ async fn a_line_that_is_too_long_comes_with_a_command() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_told() {
+async fn invalid_utf_8_is_reported() {
     let place = TestFolder::new()
         .with("binary", b"\x7fELF\0\0")
         .with("latin", b"caf\xe9\n")
@@ -105,7 +105,7 @@ async fn bytes_that_are_no_text_are_told() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_at_once() {
+async fn a_file_that_is_too_large_is_refused_at_once() {
     let place = TestFolder::new();
     let file = std::fs::File::create(place.path("large")).unwrap();
     file.set_len(64 * 1024 * 1024 + 1).unwrap();
@@ -124,7 +124,7 @@ async fn what_is_too_large_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_regular_file_is_refused_at_once() {
+async fn special_files_are_refused_at_once() {
     let place = TestFolder::new();
     std::fs::create_dir(place.path("dir")).unwrap();
     let made = Command::new("mkfifo")

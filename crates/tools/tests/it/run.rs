@@ -63,7 +63,7 @@ async fn a_panic_becomes_an_error_result() {
     let text = "The tool panics crashed and gave no result: index out of bounds";
     assert_eq!(outcome, ToolOutcome::Failed(text.to_owned()));
 
-    // The next call is none the worse for it.
+    // The next call still works.
     let ctx = TestFolder::new().ctx;
     ctx.cancel.cancel();
     let outcome = run("finishes", ctx).await;
@@ -71,7 +71,7 @@ async fn a_panic_becomes_an_error_result() {
 }
 
 #[tokio::test]
-async fn a_panic_in_one_call_ends_no_other_that_runs_or_comes_after_it() {
+async fn a_panic_affects_no_other_call() {
     let ctx = TestFolder::new().ctx;
     let other = tokio::spawn(run("finishes", ctx.clone()));
     let panicked = run("panics", TestFolder::new().ctx).await;
@@ -83,7 +83,7 @@ async fn a_panic_in_one_call_ends_no_other_that_runs_or_comes_after_it() {
         marked_failed: false,
     };
     assert_eq!(other.await.unwrap(), done);
-    // Whoever called it is whole.
+    // Another panic is handled in the same way.
     assert_eq!(run("panics", TestFolder::new().ctx).await, panicked);
 }
 
@@ -111,7 +111,7 @@ async fn a_cancelled_tool_is_cancelled_even_if_it_does_not_listen() {
 }
 
 #[tokio::test]
-async fn what_was_finished_before_it_heard_of_a_cancel_is_a_result() {
+async fn a_tool_that_finishes_despite_a_cancel_has_a_result() {
     let ctx = TestFolder::new().ctx;
     ctx.cancel.cancel();
 
@@ -152,7 +152,7 @@ async fn the_slow_calculator_waits_and_answers() {
 }
 
 #[tokio::test]
-async fn the_calculator_answers_or_says_why_not() {
+async fn the_calculator_returns_the_value_or_the_reason() {
     let place = TestFolder::new();
 
     assert_eq!(

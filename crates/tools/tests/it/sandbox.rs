@@ -1,7 +1,6 @@
-//! Commands in the real sandbox try to get out.
+//! What commands can do in the real sandbox.
 //!
-//! Where bubblewrap is not installed or does not hold, each test says so by name and
-//! does nothing more.
+//! Without a working bubblewrap, each test prints that it is skipped.
 
 mod escapes;
 mod network;
@@ -20,15 +19,14 @@ use std::time::Duration;
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
-use tools::{Backend, Confinement, Limits, Sandbox, ScriptFolder, find_out};
+use tools::{Backend, Confinement, Limits, Sandbox, ScriptFolder};
 
-use crate::fixture::{TestFolder, eventually};
+use crate::fixture::{TestFolder, bash, eventually, has_sandbox, skipped};
 
-/// A folder `inside` that can be written, one `outside` that cannot, or nothing where
-/// there is no sandbox here.
-fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
-    if let Err(why) = find_out(&Backend::default()) {
-        eprintln!("skipped: {test}: {why}");
+/// A sandbox with a writable folder `inside` and a read-only folder `outside`. `None` without a
+/// working bubblewrap.
+fn held(change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
+    if !has_sandbox() {
         return None;
     }
     let mut place = TestFolder::new();
@@ -46,14 +44,9 @@ fn held(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolde
     Some(place)
 }
 
-async fn bash(place: &TestFolder, command: &str) -> String {
-    let input = json!({"label": "", "command": command, "timeout": null});
-    place.done("bash", input).await
-}
-
 #[tokio::test]
 async fn a_command_writes_inside_and_sees_the_rest() {
-    let Some(place) = held("a_command_writes_inside_and_sees_the_rest", |_, _| {}) else {
+    let Some(place) = held(|_, _| {}) else {
         return;
     };
     let said = bash(&place, "echo new > file && cat file ../outside/old && pwd").await;
@@ -62,14 +55,14 @@ async fn a_command_writes_inside_and_sees_the_rest() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_not_written_below_what_can_be() {
+async fn kept_files_in_a_writable_folder_are_read_only() {
     let kept = |root: &Path, limits: &mut Limits| {
         fs::create_dir_all(root.join("inside/.git/hooks")).unwrap();
         fs::write(root.join("inside/.git/config"), "old").unwrap();
         let kept = ["inside/.git/hooks", "inside/.git/config"];
         limits.kept = kept.map(|it| root.join(it)).to_vec();
     };
-    let Some(place) = held("what_is_kept_is_not_written_below_what_can_be", kept) else {
+    let Some(place) = held(kept) else {
         return;
     };
     let said = bash(
@@ -83,7 +76,7 @@ async fn what_is_kept_is_not_written_below_what_can_be() {
         said.contains("Read-only") && !place.path("inside/.other").exists(),
         "{said}"
     );
-    // What the command was told is no reason that anybody knows.
+    // The note names the file, unless the output only contains the words of the error.
     let note = format!("as it is: {}", place.path("inside/.git/config").display());
     assert!(said.contains(&note), "{said}");
     let said = bash(&place, "echo 'x: Read-only file system'; exit 1").await;
@@ -98,9 +91,8 @@ async fn what_is_kept_is_not_written_below_what_can_be() {
 }
 
 #[tokio::test]
-async fn nothing_survives_the_command_not_even_in_a_session_of_its_own() {
-    let name = "nothing_survives_the_command_not_even_in_a_session_of_its_own";
-    let Some(place) = held(name, |_, _| {}) else {
+async fn no_process_outlives_the_command_even_in_its_own_session() {
+    let Some(place) = held(|_, _| {}) else {
         return;
     };
     let mark = place.path("inside").display().to_string();
@@ -116,14 +108,13 @@ async fn nothing_survives_the_command_not_even_in_a_session_of_its_own() {
         });
         lines.any(|line| line.contains(&format!(": {mark}")))
     };
-    // The kernel has killed it, and takes its time with that on a busy machine.
+    // Killed by the kernel, which can take a while on a busy machine.
     eventually(|| !is_left()).await;
 }
 
 #[tokio::test]
-async fn a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_does() {
-    let name = "a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_does";
-    let Some(place) = held(name, |_, _| {}) else {
+async fn failures_and_cancels_are_reported_as_without_a_sandbox() {
+    let Some(place) = held(|_, _| {}) else {
         return;
     };
     assert!(bash(&place, "echo out; exit 3").await.contains("3"));
@@ -141,9 +132,8 @@ async fn a_command_that_fails_or_is_cancelled_tells_it_as_one_that_runs_free_doe
 }
 
 #[tokio::test]
-async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
-    let name = "scripts_are_held_as_commands_are_and_still_speak_with_the_host";
-    let Some(place) = held(name, |_, _| {}) else {
+async fn script_tools_are_sandboxed_and_reach_the_host() {
+    let Some(place) = held(|_, _| {}) else {
         return;
     };
     let root = place.path("tools");
@@ -169,7 +159,7 @@ async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
         libraries: Vec::new(),
         agreed: None,
     });
-    folder.look();
+    folder.scan();
     let mut said = Vec::new();
     for tool in folder.tools() {
         assert!(tool.runs_commands());
@@ -185,7 +175,7 @@ async fn scripts_are_held_as_commands_are_and_still_speak_with_the_host() {
     assert!(place.path("inside/in.py").exists() && place.path("inside/in.sh").exists());
 }
 
-/// Does `change` every 20 ms on a thread of its own, until it is dropped.
+/// Calls `change` every 20 ms on another thread until it is dropped.
 struct Meanwhile(Arc<AtomicBool>, Option<JoinHandle<()>>);
 
 impl Meanwhile {
@@ -211,13 +201,12 @@ impl Drop for Meanwhile {
 }
 
 #[tokio::test]
-async fn a_file_that_is_replaced_while_it_is_mounted_costs_no_command() {
-    let name = "a_file_that_is_replaced_while_it_is_mounted_costs_no_command";
+async fn a_file_that_is_replaced_during_a_mount_fails_no_command() {
     let kept = |root: &Path, limits: &mut Limits| {
         fs::write(root.join("inside/a.chat"), "chat").unwrap();
         limits.kept = vec![root.join("inside/a.chat")];
     };
-    let Some(place) = held(name, kept) else {
+    let Some(place) = held(kept) else {
         return;
     };
     let (chat, new) = (place.path("inside/a.chat"), place.path("inside/new"));
@@ -235,9 +224,8 @@ async fn a_file_that_is_replaced_while_it_is_mounted_costs_no_command() {
 }
 
 #[tokio::test]
-async fn a_socket_that_is_gone_before_it_is_hidden_costs_no_command() {
-    let name = "a_socket_that_is_gone_before_it_is_hidden_costs_no_command";
-    let Some(mut place) = held(name, |_, _| {}) else {
+async fn a_socket_that_vanishes_before_it_is_hidden_fails_no_command() {
+    let Some(mut place) = held(|_, _| {}) else {
         return;
     };
     for is_off in [false, true] {
@@ -265,12 +253,11 @@ async fn a_socket_that_is_gone_before_it_is_hidden_costs_no_command() {
 
 #[tokio::test]
 async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
-    let name = "a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it";
     let kept = |root: &Path, limits: &mut Limits| {
         fs::write(root.join("inside/a.chat"), "before").unwrap();
         limits.kept = vec![root.join("inside/a.chat")];
     };
-    let Some(place) = held(name, kept) else {
+    let Some(place) = held(kept) else {
         return;
     };
     let command = "touch running; until [ -e saved ]; do sleep 0.01; done; echo forged >> a.chat";
@@ -288,7 +275,7 @@ async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
         "{outcome:?}"
     );
     assert_eq!(place.text("inside/a.chat"), "after, and longer");
-    // With no command running, a save replaces the file again.
+    // Without a running command, a save replaces the file again.
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
     let old = inode(&place.path("inside/a.chat"));
     tools::write_whole(&place.path("inside/a.chat"), b"later").unwrap();
@@ -296,15 +283,14 @@ async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
 }
 
 #[tokio::test]
-async fn a_command_that_lacks_a_grant_is_told_which() {
-    let name = "a_command_that_lacks_a_grant_is_told_which";
+async fn a_missing_grant_is_named_in_the_result() {
     let lacks = |_: &Path, limits: &mut Limits| {
         limits.missing = vec![tools::Missing {
             signs: vec!["no agent".to_owned()],
             note: "Grant it with an option.".to_owned(),
         }];
     };
-    let Some(place) = held(name, lacks) else {
+    let Some(place) = held(lacks) else {
         return;
     };
     let said = bash(&place, "echo error: no agent; exit 1").await;
@@ -313,8 +299,8 @@ async fn a_command_that_lacks_a_grant_is_told_which() {
 }
 
 #[tokio::test]
-async fn our_own_tools_write_where_commands_may_and_nowhere_else() {
-    // No backend is needed for this.
+async fn file_tools_write_only_where_commands_may() {
+    // Needs no bubblewrap.
     let mut place = TestFolder::new();
     fs::create_dir_all(place.path("inside")).unwrap();
     fs::create_dir_all(place.path("outside")).unwrap();

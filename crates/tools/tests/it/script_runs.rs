@@ -1,4 +1,4 @@
-//! What of a script runs, what ends it, and whom it speaks with meanwhile.
+//! Calls of script tools: the version that runs, limits, and requests to the host.
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
@@ -13,7 +13,7 @@ use tools::{ModelRequest, Models, Nested, digest};
 use crate::scripts::{HEAD, Stage, wait};
 
 #[test]
-fn what_runs_is_what_stands_there_at_the_call() {
+fn a_call_runs_the_script_as_it_is_at_that_time() {
     let stage = Stage::script("print(1)");
     let tool = stage.tool("t");
     let call = || {
@@ -42,7 +42,7 @@ fn what_runs_is_what_stands_there_at_the_call() {
 }
 
 #[test]
-fn what_changed_since_somebody_agreed_to_it_does_not_run() {
+fn a_script_that_changed_since_it_was_trusted_does_not_run() {
     let mut stage = Stage::script("print(1)");
     stage.place.agreed = Some(digest(&stage.place.root).unwrap());
     assert_eq!(stage.done("t", json!({})), "1");
@@ -57,13 +57,13 @@ fn what_changed_since_somebody_agreed_to_it_does_not_run() {
 }
 
 #[test]
-fn a_long_result_is_cut_and_a_flood_costs_one_error() {
+fn a_long_result_is_truncated_and_a_huge_one_is_an_error() {
     let long = Stage::script("import llmr.mcp as m\nm.return_string('x\\n' * 5000)");
-    let told = long.done("t", json!({}));
+    let message = long.done("t", json!({}));
     assert!(
-        told.contains("[Showing lines 1-2000 of 5000. Full output: "),
+        message.contains("[Showing lines 1-2000 of 5000. Full output: "),
         "{}",
-        told.len()
+        message.len()
     );
     let printed = Stage::script("for n in range(5000): print(n)").done("t", json!({}));
     assert!(printed.contains("[Showing lines 3001-5000 of 5000. Full output: "));
@@ -72,7 +72,7 @@ fn a_long_result_is_cut_and_a_flood_costs_one_error() {
 }
 
 #[tokio::test]
-async fn a_cancel_and_a_time_limit_end_all_that_a_script_started() {
+async fn a_cancel_and_a_time_limit_end_all_processes_of_a_script() {
     let script = "import subprocess, sys\nchild = subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
                   print(child.pid)\nsys.stdout.flush()\nopen('pid', 'w').write(str(child.pid))\nchild.wait()\n";
     let mut stage = Stage::script(script);
@@ -94,23 +94,23 @@ async fn a_cancel_and_a_time_limit_end_all_that_a_script_started() {
     stage.ctx.cancel = CancellationToken::new();
     stage.write("t/tool.toml", &format!("timeout = 2\n{HEAD}"));
     let outcome = stage.call("t", json!({})).await;
-    let ToolOutcome::Failed(told) = outcome else {
+    let ToolOutcome::Failed(message) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(
-        told.starts_with("The script was stopped after 2 seconds, its time limit."),
-        "{told}"
+        message.starts_with("The script was stopped after 2 seconds, its time limit."),
+        "{message}"
     );
     assert!(!alive(&fs::read_to_string(&pid).unwrap_or_default()));
 }
 
 #[test]
-fn keys_and_the_way_back_into_the_editor_are_not_passed_on() {
+fn keys_and_the_editors_address_are_not_passed_on() {
     let script = "import os\nprint([n for n in os.environ if n.endswith('_API_KEY') or n.startswith('NVIM')])";
     assert_eq!(Stage::script(script).done("t", json!({})), "[]");
 }
 
-/// Answers for the rest of Flemma, and keeps what it was asked.
+/// Answers requests like the host, and records them.
 #[derive(Default)]
 struct Others {
     asked: Mutex<Vec<String>>,
@@ -185,11 +185,11 @@ fn a_script_calls_other_tools_and_asks_a_model_through_the_host() {
 }
 
 #[test]
-fn a_script_that_writes_what_it_likes_over_the_wire_costs_one_error() {
+fn an_invalid_message_of_a_script_is_an_error() {
     let script = "import llmr.mcp as m\nm._ask({'bash': 'id'})";
-    let told = Stage::script(script).failed("t", json!({}));
+    let message = Stage::script(script).failed("t", json!({}));
     assert!(
-        told.contains("asked for something that is not known"),
-        "{told}"
+        message.contains("asked for something that is not known"),
+        "{message}"
     );
 }

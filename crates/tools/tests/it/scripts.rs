@@ -1,5 +1,5 @@
-//! Folders with a `tool.toml` and a script, called as the host calls them. The tools of
-//! `examples/tools` are those of document 5, word for word.
+//! Script tools, called like the host calls them. The tools in `examples/tools` are those of the
+//! specification of script tools, word for word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Stage {
         Self { dir, place, ctx }
     }
 
-    /// One whose tools are the examples.
+    /// A stage with the tools in `examples/tools`.
     pub fn examples() -> Self {
         let mut stage = Self::new();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tools");
@@ -42,7 +42,7 @@ impl Stage {
         stage
     }
 
-    /// One with a tool `t` that takes a `text` and runs this script.
+    /// A stage with a tool `t` that takes a `text` and runs this script.
     pub fn script(script: &str) -> Self {
         let stage = Self::new();
         stage.write("t/tool.toml", &format!("{HEAD}{TEXT}"));
@@ -58,7 +58,7 @@ impl Stage {
 
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
         let mut folder = ScriptFolder::new(self.place.clone());
-        folder.look();
+        folder.scan();
         let tools = folder.tools();
         let tool = tools.into_iter().find(|it| it.name() == name);
         tool.unwrap_or_else(|| panic!("no {name}: {:?}", folder.problems()))
@@ -105,7 +105,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Everything below a folder.
+/// All files below a folder, sorted.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().flatten().map(|it| it.path());
     let mut all: Vec<PathBuf> = entries
@@ -122,7 +122,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_documents_calculator_calculates_with_floats() {
+fn the_example_calculator_uses_floats() {
     let stage = Stage::examples();
     let before = files(&stage.place.root);
     let call = |operation: &str, a: i32, b: i32| {
@@ -138,7 +138,7 @@ fn the_documents_calculator_calculates_with_floats() {
 }
 
 #[test]
-fn the_documents_greeting_knows_its_defaults() {
+fn the_example_greeting_has_defaults() {
     let stage = Stage::examples();
     let all = json!({"name": "Ann", "count": 2, "uppercase": true});
     assert_eq!(
@@ -157,16 +157,19 @@ fn the_documents_greeting_knows_its_defaults() {
 }
 
 #[test]
-fn what_is_missing_is_named_and_the_script_not_run() {
+fn a_missing_argument_is_named_and_the_script_does_not_run() {
     let stage = Stage::examples();
     stage.write("my_tool/script.py", "open('ran', 'w')");
-    let told = stage.failed("my_custom_tool", json!({}));
-    assert!(told.contains("\"name\" is a required property"), "{told}");
+    let message = stage.failed("my_custom_tool", json!({}));
+    assert!(
+        message.contains("\"name\" is a required property"),
+        "{message}"
+    );
     assert!(!stage.ctx.cwd.join("ran").exists());
 }
 
 #[test]
-fn a_library_beside_the_tools_is_found_and_read_anew_each_time() {
+fn a_library_beside_the_tools_is_read_at_each_call() {
     let stage = Stage::examples();
     let shout = || stage.done("shout", json!({"text": "abc"}));
     assert_eq!(shout(), "ABC");
@@ -181,8 +184,11 @@ fn a_library_beside_the_tools_is_found_and_read_anew_each_time() {
     );
     assert_eq!(shout(), "abc", "not even one of the same length and second");
     fs::remove_file(stage.place.root.join("lib/string_utils.py")).unwrap();
-    let told = stage.failed("shout", json!({"text": "abc"}));
-    assert!(told.contains("No module named 'string_utils'"), "{told}");
+    let message = stage.failed("shout", json!({"text": "abc"}));
+    assert!(
+        message.contains("No module named 'string_utils'"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -198,7 +204,7 @@ fn a_library_can_be_elsewhere_and_a_package() {
 }
 
 #[test]
-fn the_result_is_what_was_returned_or_else_what_was_printed() {
+fn the_result_is_the_returned_text_or_else_the_output() {
     for (script, expected) in [
         ("print('a')\nprint('b')", "a\nb"),
         (
@@ -264,21 +270,21 @@ fn a_crash_is_an_error_with_its_traceback_whatever_was_returned() {
     let stage = Stage::script(
         "import llmr.mcp\nllmr.mcp.return_string('fine')\nprint('so far')\n\ndef f():\n    raise ValueError('no')\n\nf()\n",
     );
-    let told = stage.failed("t", json!({}));
+    let message = stage.failed("t", json!({}));
     let file = stage.place.root.join("t/s.py");
     assert!(
-        told.starts_with("Traceback (most recent call last):\n"),
-        "{told}"
+        message.starts_with("Traceback (most recent call last):\n"),
+        "{message}"
     );
     assert!(
-        told.contains(&format!("File \"{}\", line 8, in <module>", file.display())),
-        "{told}"
+        message.contains(&format!("File \"{}\", line 8, in <module>", file.display())),
+        "{message}"
     );
     assert!(
-        told.contains("ValueError: no\n\nIt printed:\nso far"),
-        "{told}"
+        message.contains("ValueError: no\n\nIt printed:\nso far"),
+        "{message}"
     );
-    assert!(!told.contains("<flemma>"), "{told}");
+    assert!(!message.contains("<flemma>"), "{message}");
     for (script, said) in [
         ("def", "SyntaxError"),
         ("import sys\nsys.exit(3)", "The script ended itself: 3"),
@@ -299,13 +305,13 @@ fn a_crash_is_an_error_with_its_traceback_whatever_was_returned() {
             "TypeError",
         ),
     ] {
-        let told = Stage::script(script).failed("t", json!({}));
-        assert!(told.contains(said), "{script}: {told}");
+        let message = Stage::script(script).failed("t", json!({}));
+        assert!(message.contains(said), "{script}: {message}");
     }
 }
 
 #[test]
-fn a_module_of_the_folder_a_script_runs_in_is_not_taken_for_another() {
+fn modules_in_the_working_directory_are_not_imported() {
     let stage = Stage::script("import json\nprint(json.dumps([1]))");
     for name in ["json.py", "os.py", "types.py"] {
         fs::write(stage.ctx.cwd.join(name), "open('taken', 'w')").unwrap();
@@ -315,7 +321,7 @@ fn a_module_of_the_folder_a_script_runs_in_is_not_taken_for_another() {
 }
 
 #[test]
-fn a_file_with_the_name_of_one_of_pythons_own_modules_spoils_nothing() {
+fn a_script_folder_cannot_shadow_modules_of_python() {
     let script =
         "import llmr.mcp as m\nimport json\nm.return_object({'a': json.dumps([m.get('text')])})";
     let stage = Stage::script(script);

@@ -1,5 +1,5 @@
-//! What the file tools do with secrets: a call that no user approved reads none that it
-//! names, and no search shows one.
+//! File tools and secrets: a call that the user didn't approve reads no secret, and no search shows
+//! one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -70,12 +70,13 @@ async fn a_secret_is_not_read_however_its_path_is_spelled() {
         &format!("/proc/self/root{root}/.env"),
         &format!("/proc/self/../../{root}/.env"),
     ] {
-        let told = place.failed("read", read(path)).await;
-        assert!(!told.contains("s3cret"), "{path}: {told}");
-        let is_named = told.contains("is secret: ") && told.contains("sandbox.reveal = { \"/");
+        let message = place.failed("read", read(path)).await;
+        assert!(!message.contains("s3cret"), "{path}: {message}");
+        let is_named =
+            message.contains("is secret: ") && message.contains("sandbox.reveal = { \"/");
         assert!(
-            is_named || told.contains("link of a process in /proc"),
-            "{path}: {told}"
+            is_named || message.contains("link of a process in /proc"),
+            "{path}: {message}"
         );
     }
     for path in [".env.example", "conf/app.toml", "src/main.rs"] {
@@ -84,7 +85,7 @@ async fn a_secret_is_not_read_however_its_path_is_spelled() {
 }
 
 #[tokio::test]
-async fn no_tool_that_takes_a_path_takes_that_of_a_secret() {
+async fn no_tool_accepts_the_path_of_a_secret() {
     let place = project();
     let grep =
         json!({"label": "", "pattern": "TOKEN", "path": ".env", "glob": null, "limit": null});
@@ -112,9 +113,9 @@ async fn no_tool_that_takes_a_path_takes_that_of_a_secret() {
             json!({"path": ".env", "content": "x", "append": true}),
         ),
     ] {
-        let told = place.failed(tool, input).await;
-        assert!(told.contains("is secret: "), "{tool}: {told}");
-        assert!(!told.contains("s3cret"), "{tool}: {told}");
+        let message = place.failed(tool, input).await;
+        assert!(message.contains("is secret: "), "{tool}: {message}");
+        assert!(!message.contains("s3cret"), "{tool}: {message}");
     }
     assert_eq!(place.text(".env"), "TOKEN=s3cret\n");
 }
@@ -147,7 +148,7 @@ async fn searches_skip_secrets_and_name_them() {
 }
 
 #[tokio::test]
-async fn what_was_revealed_is_read_and_found() {
+async fn revealed_secrets_are_read_and_found() {
     let mut place = project();
     reveal(&mut place, &[".env", "conf", ".ssh"]);
     for path in [".env", "link", "conf/prod.env", "docs/id_work"] {
@@ -173,7 +174,7 @@ async fn a_call_that_the_user_approved_reads_what_it_names() {
         json!({"label": "", "pattern": "s3cret", "path": "docs", "glob": null, "limit": null});
     let found = place.done("grep", grep).await;
     assert!(found.starts_with("docs/id_work:1:s3cret"), "{found}");
-    // What it does not name is skipped all the same.
+    // Secrets that the call does not name are still skipped.
     let grep = json!({"label": "", "pattern": "s3cret", "path": null, "glob": null, "limit": null});
     let found = place.done("grep", grep).await;
     assert!(found.starts_with("No matches found."), "{found}");

@@ -150,7 +150,7 @@ async fn fifty_cancelled_commands_all_end() {
         let ToolOutcome::Cancelled(text) = outcome else {
             panic!("{outcome:?}");
         };
-        // The name of its file comes before, if it was read by then.
+        // Output that was read before the cancel comes first.
         assert!(text.ends_with("Cancelled by the user."), "{text}");
     }
 }

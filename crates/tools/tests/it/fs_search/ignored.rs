@@ -22,7 +22,7 @@ async fn what_is_ignored_is_searched_when_a_call_names_it() {
 }
 
 #[tokio::test]
-async fn rules_above_a_repository_are_not_its_rules() {
+async fn ignore_rules_above_a_repository_do_not_apply() {
     let mut place = TestFolder::new().with(".gitignore", "*\n");
     fs::create_dir_all(place.path("repo/.git")).unwrap();
     fs::write(place.path("repo/f"), "x\n").unwrap();
@@ -58,7 +58,7 @@ async fn rules_above_a_repository_are_not_its_rules() {
 }
 
 #[tokio::test]
-async fn a_rule_for_one_folder_gives_way_to_one_below_it() {
+async fn a_rule_in_a_subfolder_takes_precedence() {
     let place = TestFolder::new().with(".gitignore", "*.log\n");
     fs::create_dir_all(place.path("keep")).unwrap();
     fs::write(place.path("keep/.gitignore"), "!a.log\n").unwrap();

@@ -1,4 +1,4 @@
-//! The network and the sockets of the machine.
+//! Access of commands to the network and to sockets.
 
 use std::os::unix::net::UnixListener;
 
@@ -11,8 +11,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
         fs::create_dir_all(root.join("inside/run")).unwrap();
         limits.hidden = vec![root.join("inside/run")];
     };
-    let name = "the_network_and_sockets_of_the_machine_are_out_of_reach";
-    let Some(place) = held(name, hidden) else {
+    let Some(place) = held(hidden) else {
         return;
     };
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -31,7 +30,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
     )
     .await;
     let lines: Vec<&str> = said.lines().collect();
-    // A loopback device of its own, and no processes of others.
+    // Only a loopback device, and only its own processes.
     assert_eq!(lines[0], "unset 1", "{said}");
     assert!(
         lines[1].parse::<u32>().is_ok_and(|count| count < 8),
@@ -39,7 +38,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
     );
 }
 
-/// Says whether a socket answers; `@` marks an abstract one.
+/// Prints whether sockets can be reached. `@` marks an abstract socket.
 const REACH: &str = r#"
 import socket, sys
 for name in sys.argv[1:]:
@@ -52,15 +51,14 @@ for name in sys.argv[1:]:
 "#;
 
 #[tokio::test]
-async fn a_socket_is_out_of_reach_wherever_it_is_until_it_is_granted() {
-    let name = "a_socket_is_out_of_reach_wherever_it_is_until_it_is_granted";
+async fn a_socket_anywhere_is_out_of_reach_until_it_is_granted() {
     let grant = |root: &Path, limits: &mut Limits| {
         limits.network = true;
         fs::create_dir_all(root.join("inside/deep")).unwrap();
         limits.sockets = vec![root.join("outside/granted")];
     };
     let granted = std::cell::OnceCell::new();
-    let Some(place) = with_tmp(name, |root, limits| {
+    let Some(place) = with_tmp(|root, limits| {
         grant(root, limits);
         let listener = UnixListener::bind(root.join("outside/granted")).unwrap();
         let _ = granted.set(listener);
@@ -99,12 +97,11 @@ async fn a_socket_is_out_of_reach_wherever_it_is_until_it_is_granted() {
 async fn abstract_sockets_are_out_of_reach_with_the_network_on() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::SocketAddr;
-    let name = "abstract_sockets_are_out_of_reach_with_the_network_on";
-    let Some(place) = with_tmp(name, |_, limits| limits.network = true) else {
+    let Some(place) = with_tmp(|_, limits| limits.network = true) else {
         return;
     };
     if !tools::cuts_off_abstract_sockets() {
-        eprintln!("skipped: {name}: this kernel has no Landlock that can do it");
+        skipped("the Landlock of this kernel can't block abstract sockets");
         return;
     }
     let socket = format!("flemma-test-{}", std::process::id());
@@ -116,8 +113,8 @@ async fn abstract_sockets_are_out_of_reach_with_the_network_on() {
 }
 
 #[tokio::test]
-async fn addresses_of_hosts_are_known_inside_as_outside() {
-    let Some(place) = held("addresses_of_hosts_are_known_inside_as_outside", |_, _| {}) else {
+async fn host_names_resolve_as_outside() {
+    let Some(place) = held(|_, _| {}) else {
         return;
     };
     let outside = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();

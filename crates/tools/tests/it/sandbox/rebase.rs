@@ -1,12 +1,12 @@
-//! A rebase under way runs no commands that a tool added to its todo list.
+//! A rebase in progress runs no commands that a sandboxed command added to its todo list.
 
 use std::fs;
 
 use super::{bash, held};
 
 #[tokio::test]
-async fn a_rebase_goes_on_without_the_commands_that_were_put_into_it() {
-    let Some(place) = held("a_rebase_goes_on_without_the_commands", |root, limits| {
+async fn a_rebase_continues_without_commands_that_were_added() {
+    let Some(place) = held(|root, limits| {
         limits.work = vec![root.join("inside")];
     }) else {
         return;
@@ -34,7 +34,7 @@ async fn a_rebase_goes_on_without_the_commands_that_were_put_into_it() {
             .text(&format!("{list}.flemma-held"))
             .contains("exec touch evil")
     );
-    // Into the list of a rebase that is under way as well.
+    // The same for a rebase that is already in progress.
     let said = bash(
         &place,
         &format!("printf ' x touch evil' >> {}", &list["inside/".len()..]),
@@ -55,13 +55,10 @@ async fn a_rebase_goes_on_without_the_commands_that_were_put_into_it() {
 }
 
 #[tokio::test]
-async fn commands_that_the_user_put_into_a_rebase_stay() {
-    let Some(place) = held(
-        "commands_that_the_user_put_into_a_rebase_stay",
-        |root, limits| {
-            limits.work = vec![root.join("inside")];
-        },
-    ) else {
+async fn commands_that_the_user_added_to_a_rebase_stay() {
+    let Some(place) = held(|root, limits| {
+        limits.work = vec![root.join("inside")];
+    }) else {
         return;
     };
     bash(&place, "git init -q .").await;
@@ -72,7 +69,7 @@ async fn commands_that_the_user_put_into_a_rebase_stay() {
         "pick 1\nexec make test\npick 2\nexec make test\n",
     )
     .unwrap();
-    // As `git rebase --continue` does.
+    // Removes the first line, like `git rebase --continue`.
     let said = bash(
         &place,
         "sed -i 1d .git/rebase-merge/git-rebase-todo; echo done",

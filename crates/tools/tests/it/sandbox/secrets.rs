@@ -1,4 +1,4 @@
-//! Secrets that commands do not see.
+//! Secrets are hidden from commands.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,10 +8,10 @@ use tools::{Confinement, Sandbox, Secrets};
 
 use super::{TestFolder, bash, held};
 
-/// A project with secrets at several depths, of which these are revealed; nothing where
-/// there is no sandbox here.
-fn project(test: &str, revealed: &[&str]) -> Option<TestFolder> {
-    let place = held(test, |root, limits| {
+/// A project with secrets at several depths, some of them `revealed`. `None` without a working
+/// bubblewrap.
+fn project(revealed: &[&str]) -> Option<TestFolder> {
+    let place = held(|root, limits| {
         let root = root.canonicalize().unwrap();
         let paths = revealed.iter().map(|it| root.join("inside").join(it));
         let secrets = Secrets::of_this_user(paths.collect());
@@ -40,7 +40,7 @@ const ALL: &str = "cat .env a/b/c/.env.local a/b/.ssh/id_work a/.aws/credentials
 
 #[tokio::test]
 async fn commands_see_no_secret_at_any_depth() {
-    let Some(place) = project("commands_see_no_secret_at_any_depth", &[]) else {
+    let Some(place) = project(&[]) else {
         return;
     };
     for command in [
@@ -67,8 +67,8 @@ async fn commands_see_no_secret_at_any_depth() {
 }
 
 #[tokio::test]
-async fn a_command_that_lacks_a_secret_says_what_grants_it() {
-    let Some(place) = project("a_command_that_lacks_a_secret_says_what_grants_it", &[]) else {
+async fn a_result_names_the_option_for_a_hidden_secret() {
+    let Some(place) = project(&[]) else {
         return;
     };
     let root = place.path("inside").canonicalize().unwrap();
@@ -87,12 +87,9 @@ async fn a_command_that_lacks_a_secret_says_what_grants_it() {
 }
 
 #[tokio::test]
-async fn commands_see_what_was_revealed_and_not_its_neighbors() {
+async fn commands_see_revealed_secrets_and_no_others() {
     let revealed = [".env", "a/.aws/config", "a/b/.ssh"];
-    let Some(place) = project(
-        "commands_see_what_was_revealed_and_not_its_neighbors",
-        &revealed,
-    ) else {
+    let Some(place) = project(&revealed) else {
         return;
     };
     let said = bash(&place, "cat .env a/.aws/config a/b/.ssh/id_work").await;
@@ -102,8 +99,8 @@ async fn commands_see_what_was_revealed_and_not_its_neighbors() {
 }
 
 #[tokio::test]
-async fn git_works_beside_files_whose_text_it_holds() {
-    let Some(place) = project("git_works_beside_files_whose_text_it_holds", &[]) else {
+async fn git_works_in_a_repository_with_hidden_secrets() {
+    let Some(place) = project(&[]) else {
         return;
     };
     let git = |arguments: &[&str]| {
@@ -124,17 +121,17 @@ async fn git_works_beside_files_whose_text_it_holds() {
 }
 
 #[tokio::test]
-async fn a_command_that_may_only_read_sees_no_secret_either() {
-    let Some(mut place) = project("a_command_that_may_only_read_sees_no_secret_either", &[]) else {
+async fn a_read_only_command_sees_no_secret() {
+    let Some(mut place) = project(&[]) else {
         return;
     };
     place.ctx.confinement = Confinement::ReadOnly;
-    // The check of the command's text lets everything through, so that only the sandbox is left.
+    // Makes the check of the command's text accept everything, to test the sandbox alone.
     let all = place.path("inside").canonicalize().unwrap();
     place.ctx.secrets = Arc::new(Secrets::of_this_user(vec![all]));
     let said = bash(&place, "cat .env a/b/c/.env.local .env.example").await;
     assert!(said.contains("plain") && !said.contains("s3cret"), "{said}");
-    // Turned off for the others, it holds those that only read all the same.
+    // Read-only commands are sandboxed even if the sandbox is off.
     let off = Sandbox::clone(&place.ctx.sandbox).turned_off();
     place.ctx.sandbox = Arc::new(off);
     let said = bash(&place, "cat .env .env.example").await;

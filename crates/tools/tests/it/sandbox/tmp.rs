@@ -1,12 +1,12 @@
-//! The `/tmp` that a chat has of its own.
+//! The chat's own `/tmp`.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// As [`held`], with a `/tmp` of its own and a project below the machine's.
-pub fn with_tmp(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
-    held(test, |root, limits| {
+/// Like [`held`], with a separate `/tmp` and a project below the machine's `/tmp`.
+pub fn with_tmp(change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
+    held(|root, limits| {
         limits.writable.push("/tmp".into());
         limits.shown.push(root.join("outside"));
         limits.tmp = Some(tools::Tmp {
@@ -21,8 +21,7 @@ pub fn with_tmp(test: &str, change: impl FnOnce(&Path, &mut Limits)) -> Option<T
 
 #[tokio::test]
 async fn commands_and_file_tools_share_a_tmp_of_their_own() {
-    let name = "commands_and_file_tools_share_a_tmp_of_their_own";
-    let Some(place) = with_tmp(name, |_, _| {}) else {
+    let Some(place) = with_tmp(|_, _| {}) else {
         return;
     };
     let machines = tempfile::NamedTempFile::new_in("/tmp").unwrap();
@@ -55,16 +54,15 @@ async fn commands_and_file_tools_share_a_tmp_of_their_own() {
         .await;
     assert!(none.starts_with("/tmp/none does not exist"), "{none}");
     assert!(!Path::new(&file).exists());
-    // The project below the machine's /tmp is the machine's.
+    // The project is visible although it is below the machine's /tmp.
     bash(&place, "echo kept > file").await;
     assert_eq!(place.text("inside/file"), "kept\n");
 }
 
 #[tokio::test]
-async fn a_tmp_that_is_not_among_what_can_be_written_is_read_only() {
-    let name = "a_tmp_that_is_not_among_what_can_be_written_is_read_only";
+async fn tmp_is_read_only_unless_it_is_listed_as_writable() {
     let close = |root: &Path, limits: &mut Limits| limits.writable = vec![root.join("inside")];
-    let Some(place) = with_tmp(name, close) else {
+    let Some(place) = with_tmp(close) else {
         return;
     };
     let said = bash(&place, "echo x > /tmp/new; echo y > file && cat file").await;
@@ -78,9 +76,8 @@ async fn a_tmp_that_is_not_among_what_can_be_written_is_read_only() {
 }
 
 #[tokio::test]
-async fn a_link_in_the_chats_tmp_leads_where_it_does_for_commands() {
-    let name = "a_link_in_the_chats_tmp_leads_where_it_does_for_commands";
-    let Some(place) = with_tmp(name, |_, _| {}) else {
+async fn file_tools_resolve_links_in_tmp_as_commands_do() {
+    let Some(place) = with_tmp(|_, _| {}) else {
         return;
     };
     let outside = place.path("outside");
