@@ -94,7 +94,7 @@ fn first_problem(folder: &Path) -> Option<String> {
         libraries: Vec::new(),
         agreed: None,
     });
-    tools.look();
+    tools.scan();
     let problems = tools.problems();
     let ours = problems.iter().find(|it| it.file.starts_with(folder));
     ours.map(ToString::to_string)

@@ -88,7 +88,7 @@ pub struct Catalogue {
     pub registry: Registry,
     /// The sources that are still loading.
     pub loading: BTreeSet<String>,
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
 }
 
 impl Catalogue {
@@ -97,7 +97,7 @@ impl Catalogue {
         Self {
             registry: Registry::builtin(),
             loading: BTreeSet::new(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Catalogue {
             Change::Failed(source, problem) => {
                 self.loading.remove(&source);
                 // A repeated failure is shown again.
-                self.told.remove(&problem);
+                self.reported.remove(&problem);
                 vec![problem]
             }
             Change::Gone(source) => {
@@ -131,7 +131,7 @@ impl Catalogue {
         };
         problems
             .into_iter()
-            .filter(|problem| self.told.insert(problem.clone()))
+            .filter(|problem| self.reported.insert(problem.clone()))
             .collect()
     }
 }
@@ -156,15 +156,15 @@ mod tests {
         }
         sources.ready("a", Precedence::Found, Vec::new());
         sources.gone("b");
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while let Ok(change) = changes.try_recv() {
-            told.extend(catalogue.take(change));
+            reported.extend(catalogue.take(change));
         }
         assert_eq!(catalogue.loading, BTreeSet::from(["c".to_owned()]));
-        assert_eq!(told, Vec::<String>::new());
+        assert_eq!(reported, Vec::<String>::new());
 
-        let told = catalogue.take(Change::Failed("c".to_owned(), "c is broken.".to_owned()));
-        assert_eq!(told, ["c is broken."]);
+        let reported = catalogue.take(Change::Failed("c".to_owned(), "c is broken.".to_owned()));
+        assert_eq!(reported, ["c is broken."]);
         assert!(catalogue.loading.is_empty());
     }
 

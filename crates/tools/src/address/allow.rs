@@ -9,27 +9,27 @@ use url::{Host, Url};
 
 use super::is_public;
 
-/// Ports on which something else than HTTP is spoken, below and above those that only
-/// the system may give out.
+/// The lowest unprivileged port. Below it, only 80 and 443 are HTTP by default.
 const LOWEST_FREE: u16 = 1024;
+/// Unprivileged ports of other protocols.
 const OTHER_PROTOCOLS: [u16; 14] = [
     1433, 1521, 2049, 2375, 2376, 3306, 3389, 5432, 5672, 5900, 6000, 6379, 11211, 27017,
 ];
 
-/// What the user lists.
+/// The listed hosts and networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpAllow(Vec<Entry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     who: Who,
-    /// Nothing is the usual ones, and near here all of them.
+    /// The port. `None` for 80 and 443 of a name, and for all ports of an address.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Who {
-    /// A network, by its address and how many bits of it count.
+    /// A network, by its address and prefix length.
     Network(IpAddr, u32),
     /// `localhost`.
     Here,
@@ -39,11 +39,11 @@ enum Who {
 }
 
 impl HttpAllow {
-    /// Reads the list.
+    /// Parses the list.
     ///
     /// # Errors
     ///
-    /// The first entry that is none, and what entries look like.
+    /// The first invalid entry, with the valid forms.
     pub fn read(list: &[String]) -> Result<Self, String> {
         let entries = list.iter().map(|entry| {
             Entry::read(entry.trim()).ok_or_else(|| {
@@ -78,7 +78,8 @@ impl HttpAllow {
         lists.any(|entry| entry.has_port(port, true)) || is_public(ip)
     }
 
-    /// Whether HTTP may be spoken at a port, by whatever name its host goes.
+    /// Whether a port may be used for HTTP: it is 80, 443, unprivileged and not known for another
+    /// protocol, or listed.
     pub(crate) fn speaks(&self, url: &Url, port: u16) -> bool {
         let is_web =
             matches!(port, 80 | 443) || (port >= LOWEST_FREE && !OTHER_PROTOCOLS.contains(&port));
@@ -130,7 +131,7 @@ impl Who {
             Some(name) => (true, name),
             None => (false, text),
         };
-        // Read by whom it will be compared with.
+        // Parsed by the library whose host names it is compared with.
         let Ok(Host::Domain(host)) = Host::parse(name) else {
             return None;
         };

@@ -1,18 +1,18 @@
-//! Finds what a model probably meant when its text is not in the file.
+//! Finds the lines of a file that are most similar to a text that is not in it.
 //!
-//! Pure, and bounded: a hint is worth little time.
+//! Pure. The search is bounded, because it only provides a hint.
 
 use chat::truncate::floor_char_boundary;
 
-/// Lines of the file that are looked at.
+/// Number of lines of the file that are compared.
 const LINES_SEARCHED: usize = 20_000;
-/// Bytes of a line that are compared and shown.
+/// Number of bytes of a line that are compared and shown.
 const LINE_BYTES: usize = 200;
-/// Lines of the wanted text that are compared.
+/// Number of lines of the wanted text that are compared.
 const LINES_COMPARED: usize = 5;
-/// Lines that are shown.
+/// Number of lines that are shown.
 const LINES_SHOWN: usize = 12;
-/// Least likeness of the compared lines, from 0 to 1, for a hint to be one.
+/// Minimum similarity for a hint, from 0 to 1.
 const LIKE_ENOUGH: f64 = 0.5;
 
 /// The lines of `text` that are most similar to `wanted`, with their numbers from 1.

@@ -260,7 +260,7 @@ mod tests {
             least: Some(1.0),
             most: Some(9.0),
         };
-        for (kind, typed, told) in [
+        for (kind, typed, message) in [
             (text(""), "A", "1 characters are not from 2 to 20."),
             (text("email"), "ann", "\"ann\" is no mail address."),
             (text("uri"), "ann", "\"ann\" is no address with its scheme."),
@@ -277,7 +277,7 @@ mod tests {
         ] {
             assert_eq!(
                 field(kind, true).read(typed),
-                Err(told.to_owned()),
+                Err(message.to_owned()),
                 "{typed}"
             );
         }

@@ -1,12 +1,14 @@
 //! Writes a file whole or not at all.
 //!
-//! A new file is written beside the old one, where the system can without a name,
-//! synced, and renamed over it. Owner, mode, access control list and extended attributes
-//! are kept; a hard link is broken, so that no other name changes. Where a new file
-//! cannot be made like the old one (nothing may be made in its folder, or it belongs to
-//! another user), or while a sandbox protects it with a mount, the old one is written in
-//! place. That keeps all of these, but a power cut in the middle can leave half of it. Nothing is left behind after a failure, but for
-//! what [`sweep`] removes.
+//! A new file is written beside the old one, without a name if the system supports it, synced, and
+//! renamed over it. Owner, mode, access control list, and extended attributes are kept. A hard link
+//! is broken, so that the file under its other names does not change.
+//!
+//! The old file is written in place if no new file can be created with its attributes (the folder
+//! is read-only, or the file belongs to another user), or while a sandbox protects it with a mount.
+//! Then a power cut can leave half of the content.
+//!
+//! After a failure, nothing is left behind except files that [`sweep`] removes.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -27,7 +29,6 @@ use super::parents::Parents;
 use super::{RealPath, attributes};
 use crate::mounts::unless_mounted;
 
-/// Mode of a new file before the user's umask.
 /// Mode of a new file before the umask.
 const NEW_FILE: RawMode = 0o666;
 /// Mode of a temporary file that gets the mode of another file later. Until then only the user
@@ -234,13 +235,13 @@ impl<'f> New<'f> {
         Ok(new)
     }
 
-    /// Puts it where `name` is, which is `path` as a whole.
+    /// Renames the file to `name`. `path` is the whole path of `name`.
     ///
     /// # Errors
     ///
     /// Any error of the system; `ResourceBusy` while a command has the file mounted.
     fn rename(mut self, path: &Path, name: &OsStr) -> io::Result<()> {
-        // No file can be linked over one that is there.
+        // An unnamed file gets a temporary name first, because linkat(2) can't replace a file.
         let named = match self.name.take() {
             Some(named) => named,
             None => with_free_name(|free| give_name(&self.file, self.folder, free))?.1,

@@ -149,7 +149,7 @@ mod tests {
         shown.changes_to(state("two"), Fingerprint::of(b"three"));
         assert_eq!(shown.became(&state("three")), None);
         assert!(shown.became(&state("two")).is_some());
-        // Made of something else that nobody saw.
+        // A change of a version that the user did not see.
         shown.changes_to(state("other"), Fingerprint::of(b"four"));
         assert!(shown.became(&state("four")).is_some());
     }

@@ -1,10 +1,9 @@
-//! A process between this one and a command that no sandbox holds.
+//! The leash: a process between the host and a command that runs without a sandbox.
 //!
-//! It collects what the command leaves behind and ends it with the command; and it ends
-//! all of it when this process is gone. So what belongs to a command is what descends
-//! from its leash, whatever the command does to its environment, group or session. The
-//! leash is a program of its own, because only a process can ask for this for itself:
-//! `flemma-leash`, or `flemma` started again where that is missing.
+//! It adopts all descendants of the command, whatever they do to their environment, group, or
+//! session. It ends them when the command ends or when the host is gone. The leash is a program
+//! of its own, because a process can only make itself a subreaper: `flemma-leash`, or `flemma
+//! --leash` if that is missing.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,29 +20,29 @@ use super::{orphans, watched};
 
 /// The first argument of a leash.
 pub const LEASH: &str = "--leash";
-/// How long what a command left behind may take to end by itself after SIGTERM.
+/// How long the remaining processes of a command may take to end after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(1);
-/// How long SIGKILL is repeated; more appear only while something forks.
+/// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
 const KILL_FOR: Duration = Duration::from_millis(1500);
-/// Between two looks at the processes.
+/// Interval between searches for processes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Between two looks at the host. It is looked at because a signal of its death could not
-/// be handled without unsafe code.
+/// Interval between checks whether the host is alive. A signal on its death would need unsafe
+/// code to handle.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Starts commands that no sandbox holds on a leash from now on. `own` is this program: it
-/// calls [`hold_leash`] with what follows when its first argument is [`LEASH`]. So does the
-/// small program beside it, which starts in a third of the time.
+/// Enables leashes for commands without a sandbox. `own` is the path of this program, which calls
+/// [`hold_leash`] with the other arguments if the first one is [`LEASH`]. The small program beside
+/// it does the same and starts in a third of the time.
 pub fn leash_with(own: PathBuf) {
     let small = leash_beside(&own);
     let program = if small.is_file() { small } else { own };
-    // Only the first one counts: commands that run were started with it.
+    // A later call changes nothing, because running commands use the first program.
     let _ = PROGRAM.set(program);
 }
 
-/// Where the program for leashes belongs when `own` is this program. It need not be there.
+/// The path of the small program beside this program, `own`. It may not exist.
 pub fn leash_beside(own: &Path) -> PathBuf {
     own.with_file_name("flemma-leash")
 }
@@ -51,25 +50,25 @@ pub fn leash_beside(own: &Path) -> PathBuf {
 /// The leash of one command, seen from the host.
 #[derive(Debug)]
 pub(super) struct Leash {
-    /// Where it says how the command ended, when its exit code cannot.
+    /// The file for how the command ended, if the exit code of the leash can't express it.
     report: TempPath,
 }
 
-/// How a command ended, by its leash.
+/// How a command ended, according to its leash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Released {
-    /// Of the command itself.
+    /// The exit status of the command itself.
     pub status: ExitStatus,
-    /// Processes that it had left behind.
+    /// The number of processes that it left running.
     pub left: usize,
 }
 
 impl Leash {
-    /// A leash and the words that start it, before the program's file; none where commands
-    /// are not leashed.
+    /// Creates a leash. Returns it with the words that start it, which precede the command's
+    /// program, or `None` if leashes are not enabled.
     pub(super) fn new() -> Option<(Self, [OsString; 4])> {
         let program = PROGRAM.get()?.as_path();
-        // An update removes the file that this process was started from.
+        // An update may have removed the program.
         let own = Path::new("/proc/self/exe");
         let program = if program.exists() { program } else { own };
         let report = tempfile::Builder::new().prefix("flemma-").tempfile();
@@ -84,7 +83,7 @@ impl Leash {
         Some((Self { report }, words))
     }
 
-    /// How the command ended, now that the leash has ended with `status`.
+    /// How the command ended, after the leash ended with `status`.
     pub(super) fn released(&self, status: ExitStatus) -> io::Result<Released> {
         let report = std::fs::read_to_string(&self.report)?;
         let numbers = report.split_whitespace().map(str::parse::<i32>);
@@ -99,8 +98,8 @@ impl Leash {
     }
 }
 
-/// What a leash does: runs a command to its end and everything that it started. `words`
-/// follow [`LEASH`].
+/// Runs as a leash: runs a command, then ends everything that it started. `words` are the
+/// arguments after [`LEASH`].
 pub fn hold_leash(words: &[OsString]) -> ExitCode {
     let [host, report, name, file, arguments @ ..] = words else {
         return ExitCode::FAILURE;
@@ -113,7 +112,7 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            say(
+            write_report(
                 report.as_ref(),
                 &error.raw_os_error().unwrap_or_default().to_string(),
             );
@@ -123,13 +122,13 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     let status = wait_for(child.id());
     let left = end_rest();
     if left > 0 || status.code().is_none() {
-        say(report.as_ref(), &format!("{} {left}", status.into_raw()));
+        write_report(report.as_ref(), &format!("{} {left}", status.into_raw()));
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Ends everything once the host is gone.
+/// Starts a thread that ends everything once the host is gone.
 fn watch(host: u32) {
     std::thread::spawn(move || {
         while parent_id() == host {
@@ -142,11 +141,11 @@ fn watch(host: u32) {
 
 fn adopt() {
     #[cfg(target_os = "linux")]
-    // Where it cannot be done, what leaves the command's tree is the host's to find.
+    // If this fails, the host finds processes that leave the command's tree by their mark.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Waits for the process `id`, and for orphans on the way.
+/// Waits for the process `id`, and reaps orphans that end before it.
 fn wait_for(id: u32) -> ExitStatus {
     use rustix::process::{WaitOptions, wait};
     loop {
@@ -155,13 +154,13 @@ fn wait_for(id: u32) -> ExitStatus {
                 return ExitStatus::from_raw(status.as_raw());
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // No other thread waits for it, so this does not happen.
+            // Unreachable, because no other thread waits for it.
             Err(_) => return ExitStatus::from_raw(0),
         }
     }
 }
 
-/// Ends what the command left behind; returns how many processes that were.
+/// Ends the processes that the command left running, and returns their number.
 fn end_rest() -> usize {
     use rustix::process::Signal;
     let mut asked = HashSet::new();
@@ -170,9 +169,9 @@ fn end_rest() -> usize {
         if begun.elapsed() >= TERM_GRACE {
             orphans::signal(&orphans::descendants(), &[Signal::KILL]);
         } else {
-            // A look at the processes misses one that is forked meanwhile by a parent that
-            // ends. It shows up as our child. Other new processes are left alone: they are
-            // how an older one ends itself.
+            // A search misses a process whose parent forks it and ends at that moment; it then
+            // becomes our child. Other new processes get no SIGTERM: an older process started
+            // them to clean up.
             let mut new = match asked.is_empty() {
                 true => orphans::descendants(),
                 false => watched::children(std::process::id()).unwrap_or_default(),
@@ -185,7 +184,7 @@ fn end_rest() -> usize {
     asked.len()
 }
 
-fn say(report: &Path, text: &str) {
-    // Without it the host goes by the exit code.
+fn write_report(report: &Path, text: &str) {
+    // If this fails, the host uses the exit code.
     let _ = std::fs::write(report, text);
 }

@@ -1,21 +1,19 @@
-//! Ends everything that this process started, for one that is about to end itself.
+//! Ends everything that this process started, before it ends itself.
 //!
-//! Its descendants, and what carries the mark of its calls: a daemon's parent is the
-//! process that collects orphans.
+//! Besides descendants, these are processes with the mark of a call: a daemon is no longer a
+//! descendant, because its parent is the process that adopts orphans.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, kill_process, wait};
 
-/// How long SIGKILL is repeated; more appear only while something forks.
+/// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
 const KILL_FOR: Duration = Duration::from_millis(1500);
-/// Between two looks at the processes.
+/// Interval between searches for processes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Kills all that this process started and collects what is its own to collect. For
-/// the last moments of a process: it blocks, for at most a second and a half.
-///
-/// Where there is no `/proc` it does nothing.
+/// Kills everything that this process started, and reaps its children. Blocks for at most 1.5
+/// seconds, so it is only for a process that is about to end. Does nothing without `/proc`.
 pub fn end_descendants() {
     let deadline = Instant::now() + KILL_FOR;
     loop {
@@ -29,7 +27,7 @@ pub fn end_descendants() {
     }
 }
 
-/// Sends `signals` to these processes. One that is gone needs none.
+/// Sends `signals` to these processes. Those that have ended are skipped.
 pub(super) fn signal(ids: &[u32], signals: &[Signal]) {
     for pid in ids.iter().filter_map(|&id| super::tree::pid(id)) {
         for signal in signals {
@@ -38,7 +36,7 @@ pub(super) fn signal(ids: &[u32], signals: &[Signal]) {
     }
 }
 
-/// Collects the children that have ended; returns true while there are others.
+/// Reaps the children that have ended. Returns true if there are others.
 pub(super) fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -49,13 +47,13 @@ pub(super) fn has_children() -> bool {
     }
 }
 
-/// The ids of all living processes that this process started, and those that they did.
+/// The ids of all running processes that this process started, directly or not.
 #[cfg(target_os = "linux")]
 pub(super) fn descendants() -> Vec<u32> {
     super::tree::started_by_us()
 }
 
-/// The ids of all living processes that this process started, which are not known here.
+/// Empty, because there is no way to find them without `/proc`.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn descendants() -> Vec<u32> {
     Vec::new()

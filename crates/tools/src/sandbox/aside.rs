@@ -1,4 +1,4 @@
-//! Renames files that a command made but may not make. Nothing is deleted.
+//! Renames protected files that a command created. Nothing is deleted.
 //!
 //! Other commands may run at the same time, so no link is followed.
 
@@ -10,16 +10,16 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 
-/// Added to a name that is taken out of the way.
+/// The suffix of renamed files.
 const ENDING: &str = ".flemma-held";
-/// Most names that are tried for one.
+/// Maximum number of new names that are tried.
 const MOST: usize = 100;
 
 /// Renames `path`, which is below `root`, and returns its new path.
 ///
 /// # Errors
 ///
-/// It is gone, a link is on the way, or its folder does not let it.
+/// It doesn't exist, a component of the path is a link, or its folder is not writable.
 pub(super) fn set_aside(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let (folder, name) = (path.parent(), path.file_name());
     let (folder, name) = folder.zip(name).ok_or(Errno::INVAL)?;
@@ -45,7 +45,7 @@ fn held_name(name: &OsStr, number: usize) -> OsString {
     new
 }
 
-/// Opens a folder below `root` step by step.
+/// Opens a folder below `root` component by component, so that no link is followed.
 pub(super) fn open(root: &Path, folder: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let below = folder.strip_prefix(root).map_err(|_| Errno::INVAL)?;

@@ -1,36 +1,36 @@
-//! Which grant a command lacked, going by its text and by what it printed.
+//! Detects which grants a command needed, from its text and its output.
 
 use serde_json::Value;
 
 use crate::variables::withheld;
 
-/// Shortest name of a variable that is looked for in what a program printed: shorter ones
-/// are words.
+/// Minimum length of a variable name that is searched for in output. Shorter names are also
+/// ordinary words.
 const SHORTEST: usize = 5;
 
-/// Something that the sandbox withholds and the user can grant.
+/// A permission that the sandbox withholds and the user can grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// What a program prints that needed it; one of them is enough.
+    /// Texts that a program prints if it needs the permission. One of them is enough.
     pub signs: Vec<String>,
-    /// What is withheld and which option grants it: a sentence or two.
+    /// One or two sentences: what is withheld, and which option grants it.
     pub note: String,
 }
 
-/// The notes of what a call that printed `said` may have lacked.
+/// Returns the notes about permissions that a call with this `output` may have needed.
 pub(crate) fn notes<'a>(
     missing: &'a [Missing],
-    said: &'a str,
+    output: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     let lacked = missing.iter().filter(move |missing| {
         let mut signs = missing.signs.iter();
-        signs.any(|sign| said.contains(sign.as_str()))
+        signs.any(|sign| output.contains(sign.as_str()))
     });
     lacked.map(|missing| format!("[{}]", missing.note))
 }
 
-/// Whether a call with these arguments would set a setuid or setgid bit, as far as that can
-/// be seen: `chmod u+s`, `chmod 2755` and `install -m4755`.
+/// Whether the arguments of a call contain a mode with a setuid or setgid bit, as in
+/// `chmod u+s`, `chmod 2755`, or `install -m4755`.
 pub(crate) fn sets_bits(input: &Value) -> bool {
     let texts = input.as_object().into_iter().flatten();
     let mut texts = texts.filter_map(|(_, value)| value.as_str());
@@ -51,21 +51,21 @@ fn is_mode_with_bits(word: &str) -> bool {
     all_in(who, "ugoa") && all_in(what, "rwxXst") && what.contains('s')
 }
 
-/// What a call says that tried to set such a bit and failed at it.
+/// Part of the output of a call that failed to set such a bit.
 pub(crate) const BITS_REFUSED: &str = "Operation not permitted";
-/// The note for it.
+/// The note for such a call.
 pub(crate) const BITS_NOTE: &str = "[The sandbox lets no command set a setuid or setgid bit. The user can set it outside \
                                     of the sandbox.]";
 
-/// Variables that the user has and a command does not get.
+/// Variables of the user that are not passed to commands.
 pub(crate) struct Variables {
-    /// Those that the command names.
+    /// Those that the command refers to.
     named: Vec<String>,
     others: Vec<String>,
 }
 
 impl Variables {
-    /// Those of a call with these arguments.
+    /// The variables, divided by whether these arguments refer to them.
     pub(crate) fn of(input: &Value) -> Self {
         Self::among(withheld(), input)
     }
@@ -83,14 +83,15 @@ impl Variables {
         Self { named, others }
     }
 
-    /// A note about those that the call may have lacked; `said` is what a call that failed
-    /// printed.
-    pub(crate) fn note(&self, said: Option<&str>) -> Option<String> {
-        let said = said.unwrap_or_default();
+    /// A note about the variables that the call may have needed. `output` is the output of a
+    /// call that failed.
+    pub(crate) fn note(&self, output: Option<&str>) -> Option<String> {
+        let output = output.unwrap_or_default();
+        // Programs that read a variable themselves name it in their error.
         let complained = self
             .others
             .iter()
-            .filter(|name| name.len() >= SHORTEST && has_word(said, name));
+            .filter(|name| name.len() >= SHORTEST && has_word(output, name));
         let names: Vec<&str> = self
             .named
             .iter()
@@ -110,7 +111,7 @@ impl Variables {
     }
 }
 
-/// Whether `word` is in `text` and no part of a longer name there.
+/// Whether `text` contains `word`, and not only as a part of longer names.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -127,10 +128,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_variable_that_a_command_lacks_is_named_with_its_option() {
-        let note = |command: &str, said: Option<&str>| {
+    fn a_note_names_a_missing_variable_and_its_option() {
+        let note = |command: &str, output: Option<&str>| {
             let withheld = ["GITHUB_TOKEN", "AWS_PROFILE"].map(str::to_owned).to_vec();
-            Variables::among(withheld, &json!({"command": command})).note(said)
+            Variables::among(withheld, &json!({"command": command})).note(output)
         };
         let one = note("curl -H \"Bearer ${GITHUB_TOKEN:-}\" x", None).unwrap_or_default();
         assert!(
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_with_bits_that_lend_rights_are_seen() {
+    fn setuid_and_setgid_modes_are_detected() {
         for command in [
             "chmod u+s x",
             "chmod 'ug+rws' x",
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_names_the_grant() {
+    fn output_with_a_sign_gets_the_note() {
         let missing = [Missing {
             signs: vec!["no agent".to_owned()],
             note: "Grant it.".to_owned(),

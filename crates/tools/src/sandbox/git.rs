@@ -1,7 +1,8 @@
-//! Which of Git's own files say what runs, and when one that a command made is
-//! harmless all the same: a fresh clone should stay a clone.
+//! Decides which files of a Git directory are protected because they control what runs, and which
+//! of them are harmless, so that commands can clone repositories.
 //!
-//! What is not surely harmless is not. Sources: gitrepository-layout(5), git-config(1).
+//! Only files that are known to be harmless count as such. Sources: gitrepository-layout(5),
+//! git-config(1).
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,16 +10,16 @@ use std::path::Path;
 
 use super::tree::{State, Tree};
 
-/// Git's own folder, or a file that says where it is.
+/// The name of a Git directory, or of a file that contains its path.
 pub(super) const FOLDER: &str = ".git";
-/// In such a folder: what runs, or says what runs, or where that is written.
+/// Protected entries of a Git directory: hooks, settings, and paths of settings.
 pub(super) const KEPT: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
-/// In such a folder: where those of submodules and further worktrees are.
+/// Entries that contain the Git directories of submodules and worktrees.
 pub(super) const HOLDERS: [&str; 2] = ["modules", "worktrees"];
-/// Longest file that is judged, in bytes.
+/// Maximum size of a file that can be harmless, in bytes.
 const MOST: u64 = 64 * 1024;
-/// Settings that run nothing and lead to nothing that does, as sections and keys in
-/// lower case: what `git init`, `clone`, `submodule` and `worktree` write.
+/// Settings that run nothing and name no file that does, as sections and keys in lower case. They
+/// include everything that `git init`, `clone`, `submodule`, and `worktree` write.
 const HARMLESS: [(&str, &[&str]); 11] = [
     (
         "core",
@@ -74,7 +75,7 @@ pub(super) fn is_gits(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// Whether something that came into being at `path` runs nothing.
+/// Whether a new file at `path` is harmless.
 pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     let Some((name, folder)) = name.zip(path.parent()) else {
@@ -95,7 +96,7 @@ pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
     }
 }
 
-/// Whether a file leads to a folder of Git's own that is looked into as well.
+/// Whether a file contains, after `before`, the path of a Git directory that is scanned as well.
 fn points(path: &Path, before: &str, folder: &Path, tree: &Tree) -> bool {
     let text = text(path).unwrap_or_default();
     let place = text.trim_end_matches('\n').strip_prefix(before);
@@ -103,8 +104,7 @@ fn points(path: &Path, before: &str, folder: &Path, tree: &Tree) -> bool {
     place.is_some_and(|place| tree.is_gits(&place))
 }
 
-/// Whether a submodule's folder of files is in the folder of its repository: Git writes
-/// there.
+/// Whether the worktree `place` of a submodule is in its repository. Git writes files there.
 fn is_inside(folder: &Path, place: &str) -> bool {
     let above = folder.ancestors().find(|it| it.ends_with(FOLDER));
     let top = above.and_then(Path::parent);
@@ -131,9 +131,9 @@ fn text(path: &Path) -> Option<String> {
     is_readable.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// Whether each line is blank, a comment, a section's header or a harmless setting.
-/// Whatever Git would read otherwise, such as a line that goes on, is none of these.
-/// `is_inside` says whether files may be written at a place.
+/// Whether each line is blank, a comment, a section header, or a harmless setting. Lines with
+/// other syntax, such as a continuation, are not harmless. `is_inside` checks the path of a
+/// worktree.
 fn settings_are_harmless(text: &str, is_inside: impl Fn(&str) -> bool) -> bool {
     let (mut keys, mut is_core): (&[&str], bool) = (&[], false);
     text.lines().map(str::trim).all(|line| {
@@ -153,12 +153,12 @@ fn settings_are_harmless(text: &str, is_inside: impl Fn(&str) -> bool) -> bool {
         if is_core && key == "worktree" {
             return is_inside(value.trim());
         }
-        // `helper::address` runs a helper.
+        // An address `helper::address` runs a program.
         keys.contains(&key.as_str()) && !value.contains("::") && !value.contains('\\')
     })
 }
 
-/// The harmless keys of a section; `name "part"`.
+/// The harmless keys of the section with this header, such as `remote "origin"`.
 fn section(header: &str) -> Option<&'static [&'static str]> {
     let (name, _) = header.split_once([' ', '\t']).unwrap_or((header, ""));
     let name = name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Which hidden secrets a command lacked, going by its text and by what it printed.
+//! Detects which hidden secrets a command needed, from its text and its output.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::files::leads_to;
 use crate::secrets::Concealed;
 
-/// What programs print that needed a secret and did not name it, by the end of its path.
+/// Errors of programs that needed a secret and don't name its file, by the end of its path.
 const COMPLAINTS: [(&str, &str); 9] = [
     (".aws", "Unable to locate credentials"),
     (".config/gcloud", "gcloud auth login"),
@@ -19,20 +19,20 @@ const COMPLAINTS: [(&str, &str); 9] = [
     (".ssh", "Host key verification failed"),
     (".ssh", "Permission denied (publickey"),
 ];
-/// Most secrets that a note names.
+/// Maximum number of secrets that a note names.
 const MOST_NAMED: usize = 10;
 
-/// A note about the secrets that a call was about and could not see: its arguments name
-/// them, or `said` does, which is what a call that failed printed.
+/// A note about hidden secrets that the arguments of a call name, or the `output` of a call
+/// that failed.
 pub(crate) fn note(
     concealed: &[Concealed],
     work: &[PathBuf],
     arguments: &Value,
-    said: Option<&str>,
+    output: Option<&str>,
 ) -> Option<String> {
     let texts = arguments.as_object().into_iter().flatten();
     let texts = texts.filter_map(|(_, value)| value.as_str());
-    let texts: Vec<&str> = texts.chain(said).collect();
+    let texts: Vec<&str> = texts.chain(output).collect();
     let home = std::env::home_dir();
     let is_named = |one: &&Concealed| {
         let names = spellings(&one.path, home.as_deref(), work);
@@ -40,8 +40,8 @@ pub(crate) fn note(
         texts
             .iter()
             .any(|text| names.iter().any(|it| has_path(text, it)))
-            || said.is_some_and(|said| {
-                complaints.any(|(path, words)| one.path.ends_with(path) && said.contains(words))
+            || output.is_some_and(|output| {
+                complaints.any(|(path, words)| one.path.ends_with(path) && output.contains(words))
             })
     };
     let named = concealed.iter().filter(is_named).take(MOST_NAMED);
@@ -58,8 +58,8 @@ pub(crate) fn note(
     })
 }
 
-/// How a command may name a path: from the root, the home folder, or a folder of the work;
-/// there also by its last name alone, after a `cd`.
+/// The spellings of a path in commands: absolute and with a home folder. In a working folder
+/// also the file name alone, as after a `cd`.
 fn spellings(path: &Path, home: Option<&Path>, work: &[PathBuf]) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut all = vec![text(path)];
@@ -76,13 +76,14 @@ fn spellings(path: &Path, home: Option<&Path>, work: &[PathBuf]) -> Vec<String> 
     all
 }
 
-/// Whether a text names a path, alone or as the beginning of a longer one.
+/// Whether a text contains a path, alone or as the start of a longer one.
 fn has_path(text: &str, path: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     text.match_indices(path).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let mut after = text[at + path.len()..].chars();
         let ends = match after.next() {
+            // The end of a sentence, unless an extension follows.
             Some('.') => !after.next().is_some_and(is_part),
             next => !next.is_some_and(is_part),
         };
@@ -97,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_secret_that_a_command_was_about_is_named_with_its_option() {
+    fn a_note_names_a_needed_secret_and_its_option() {
         let conceal = |path: &str, is_folder| Concealed {
             path: path.into(),
             kind: SecretKind::Key,
@@ -109,11 +110,11 @@ mod tests {
             conceal("/home/me/.ssh", true),
             conceal("/home/me/.aws", true),
         ];
-        let told = |command: &str, said: Option<&str>| {
+        let noted = |command: &str, output: Option<&str>| {
             let work = ["/p".into()];
-            note(&concealed, &work, &json!({"command": command}), said).unwrap_or_default()
+            note(&concealed, &work, &json!({"command": command}), output).unwrap_or_default()
         };
-        for (command, said, path) in [
+        for (command, output, path) in [
             ("cat conf/.env", None, "/p/conf/.env"),
             ("cd conf && . ./.env", None, "/p/conf/.env"),
             (
@@ -139,11 +140,11 @@ mod tests {
             ),
         ] {
             let grant = format!("sandbox.reveal = {{ \"{path}\" }}.]");
-            let told = told(command, said);
-            assert!(told.ends_with(&grant), "{command} {said:?}: {told}");
+            let note = noted(command, output);
+            assert!(note.ends_with(&grant), "{command} {output:?}: {note}");
         }
         for command in ["cat .env.example", "cat my.env", "ls /home/me/.ssh2", "ls"] {
-            assert_eq!(told(command, None), "", "{command}");
+            assert_eq!(noted(command, None), "", "{command}");
         }
     }
 }

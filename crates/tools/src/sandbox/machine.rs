@@ -1,7 +1,7 @@
-//! What the machine offers beside the files of the limits: switches of the kernel, and
-//! sockets that programs listen at.
+//! Finds what a sandbox must block on this machine besides files: kernel settings, and sockets
+//! that programs listen on.
 //!
-//! Only looks; `bwrap` says what becomes of it.
+//! This module only searches; `bwrap` blocks what was found.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,22 +9,21 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What a sandbox has to take away on this machine.
+/// What a sandbox must block on this machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Machine {
-    /// Entries of `/proc` that the kernel can be controlled with.
+    /// Entries of `/proc` that control the kernel.
     pub kernel: Vec<PathBuf>,
-    /// The other files of `/proc` that belong to no process. The kernel lets root open
-    /// them for writing.
+    /// The other files of `/proc` that belong to no process. Root may open them for writing.
     pub readings: Vec<PathBuf>,
-    /// Sockets with a path.
+    /// Sockets that have a path.
     pub sockets: Vec<PathBuf>,
     /// Whether this process runs as root.
     pub is_root: bool,
 }
 
 impl Machine {
-    /// Looks at the machine as it is now.
+    /// Examines the machine as it is now.
     pub(super) fn look() -> Self {
         static KERNEL: OnceLock<[Vec<PathBuf>; 2]> = OnceLock::new();
         let [kernel, readings] = KERNEL.get_or_init(kernel).clone();
@@ -37,9 +36,8 @@ impl Machine {
     }
 }
 
-/// What in `/proc` belongs to no process: what is a folder or can be written, and the
-/// rest. Of folders it is not looked at what is in them: root may write files whose folder
-/// says otherwise.
+/// The entries of `/proc` that belong to no process: first folders and writable files, then the
+/// rest. A folder counts as writable whatever its mode, because it may contain writable files.
 fn kernel() -> [Vec<PathBuf>; 2] {
     let (mut switches, mut readings) = (Vec::new(), Vec::new());
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -57,8 +55,8 @@ fn kernel() -> [Vec<PathBuf>; 2] {
     [switches, readings]
 }
 
-/// The sockets that programs listen at in our network namespace, and those that the
-/// environment names, which may belong to another one.
+/// The sockets that programs listen on in our network namespace, and those that the environment
+/// names, which may belong to another namespace.
 fn sockets() -> Vec<PathBuf> {
     let listening = fs::read("/proc/net/unix").unwrap_or_default();
     let listening = String::from_utf8_lossy(&listening);
@@ -75,8 +73,8 @@ fn sockets() -> Vec<PathBuf> {
     BTreeSet::from_iter(real).into_iter().collect()
 }
 
-/// The path at the end of a line of `/proc/net/unix`; abstract sockets have none. Source:
-/// proc(5): the eighth column.
+/// The path in a line of `/proc/net/unix`: the eighth column, according to proc(5). Abstract
+/// sockets have none.
 fn bound(line: &str) -> Option<&str> {
     let path = line.split_once(" /")?.1;
     let start = line.len() - path.len() - 1;
@@ -84,11 +82,11 @@ fn bound(line: &str) -> Option<&str> {
 }
 
 /// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
-/// `/tmp/tmux-0/default,12,0`; also empty ones.
+/// `/tmp/tmux-0/default,12,0`. May contain empty strings.
 pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
     let words = value.split([',', ';', '=', ':']);
     let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
-    // "//" is what is left of "unix:///run/x".
+    // In "unix:///run/x" the path follows two more slashes.
     words.map(|word| {
         let path = word.trim_start_matches('/');
         &word[(word.len() - path.len()).saturating_sub(1)..]
@@ -102,7 +100,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn a_socket_that_a_program_listens_at_is_found() {
+    fn a_socket_with_a_listener_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("a socket");
         let _listener = UnixListener::bind(&path).unwrap();
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_in_what_variables_hold() {
+    fn paths_in_values_of_variables_are_found() {
         let found = |value: &'static str| paths_in(value).find(|path| path.len() > 1);
         assert_eq!(found("unix:path=/run/bus,guid=1"), Some("/run/bus"));
         assert_eq!(
@@ -124,7 +122,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_kernels_switches_are_found() {
+    fn kernel_settings_are_found() {
         let [switches, readings] = kernel();
         assert!(switches.contains(&PathBuf::from("/proc/sys")));
         assert!(readings.contains(&PathBuf::from("/proc/version")));

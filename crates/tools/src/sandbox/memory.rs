@@ -1,8 +1,8 @@
-//! What this process remembers from one command to the next: what was seen below
-//! folders, what commands made and could keep, and what others wrote while they ran.
+//! State that this process keeps between commands: scans of folders, files that commands created
+//! and could keep, and files that file tools wrote.
 //!
-//! Judges nothing. All of it can be forgotten: then folders are read again, and what
-//! commands made is the user's.
+//! This module decides nothing. All of it may be dropped: then folders are scanned again, and files
+//! of commands count as the user's.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::tree::{Root, Tree};
 use crate::files::{Fingerprint, RealPath};
 
-/// Most folders whose look is remembered, and most paths that commands made.
+/// Maximum number of scans, and of paths.
 const MOST: (usize, usize) = (16, 1_000);
 
 #[derive(Default)]
@@ -25,18 +25,18 @@ struct Memory {
 static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
 
 fn locked() -> MutexGuard<'static, Option<Memory>> {
-    // A panic elsewhere cannot leave it half changed.
+    // A poisoned lock is fine, because no change can be left half done.
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was seen there last time.
+/// The last scan of this root.
 pub(super) fn seen(root: &Root) -> Arc<Tree> {
     let memory = locked();
     let found = memory.as_ref().and_then(|it| it.seen.get(&root.path));
     found.cloned().unwrap_or_default()
 }
 
-/// Keeps what was seen now.
+/// Stores a scan.
 pub(super) fn remember(root: &Root, tree: Arc<Tree>) {
     if !root.is_deep {
         return;
@@ -49,7 +49,7 @@ pub(super) fn remember(root: &Root, tree: Arc<Tree>) {
     seen.insert(root.path.clone(), tree);
 }
 
-/// Keeps what commands made.
+/// Adds files that commands created.
 pub(super) fn add_made_by_commands(paths: impl Iterator<Item = PathBuf>) {
     let mut memory = locked();
     let made = &mut memory.get_or_insert_default().made;
@@ -59,7 +59,7 @@ pub(super) fn add_made_by_commands(paths: impl Iterator<Item = PathBuf>) {
     }
 }
 
-/// What commands made, of which `is_still` holds.
+/// The files that commands created, without those that no longer satisfy `is_still`.
 pub(super) fn made_by_commands(is_still: impl Fn(&Path) -> bool) -> HashSet<PathBuf> {
     let mut memory = locked();
     let made = &mut memory.get_or_insert_default().made;
@@ -67,7 +67,7 @@ pub(super) fn made_by_commands(is_still: impl Fn(&Path) -> bool) -> HashSet<Path
     made.clone()
 }
 
-/// Keeps what a file tool writes there.
+/// Records what a file tool writes to `path`.
 pub(super) fn add_written(path: &Path, text: &str) {
     let mut memory = locked();
     let written = &mut memory.get_or_insert_default().written;
@@ -86,7 +86,7 @@ pub(super) fn is_as_written(path: &Path) -> bool {
         let Ok(mut entries) = fs::read_dir(path) else {
             return false;
         };
-        // An empty folder was made by somebody else.
+        // File tools create no empty folders, so a command made it.
         let mut is_written = false;
         return entries.all(|entry| {
             is_written = entry.is_ok_and(|entry| is_as_written(&entry.path()));

@@ -37,7 +37,7 @@ pub use watch::Watch;
 
 use crate::secrets::{Concealed, Secrets};
 
-/// How often a command is started again whose sandbox could not be set up.
+/// How often a command is restarted if its sandbox could not be set up.
 pub(crate) const RETRIES: usize = 16;
 
 /// The limits of one chat's commands.
@@ -75,29 +75,29 @@ pub struct Limits {
     pub privileged: bool,
 }
 
-/// A folder that is bound at `/tmp`.
+/// A folder that is mounted as `/tmp`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tmp {
-    /// The folder, which is made when it is first needed; see [`tmp_folder`].
+    /// The folder, which is created on first use; see [`tmp_folder`].
     pub folder: PathBuf,
-    /// Whether it can be written; also where `/tmp` is among what is writable.
+    /// Whether it is writable. It also is if [`Limits::writable`] contains `/tmp`.
     pub writable: bool,
 }
 
 impl Limits {
-    /// The limits with real paths; `/tmp` itself is no longer among what is writable
-    /// where another folder is bound there.
+    /// The limits with real paths. If another folder is mounted as `/tmp`, `writable` no longer
+    /// contains `/tmp` itself.
     fn real(&self) -> Self {
         let is_tmp = |path: &Path| Path::new(view::TMP).starts_with(path);
         let tmp = self.tmp.clone().map(|tmp| Tmp {
             writable: tmp.writable || self.writable.iter().any(|path| is_tmp(path)),
             ..tmp
         });
-        let stands_in = |path: &&PathBuf| tmp.is_some() && *path == Path::new(view::TMP);
+        let is_replaced = |path: &&PathBuf| tmp.is_some() && *path == Path::new(view::TMP);
         let (below, others): (Vec<_>, Vec<_>) = paths::each_real(&self.writable)
-            .filter(|path| !stands_in(&path))
+            .filter(|path| !is_replaced(&path))
             .partition(|path| tmp.is_some() && path.starts_with(view::TMP));
-        // "/" among them does not show what is below the machine's `/tmp`.
+        // Kept apart, because a writable "/" doesn't include folders below the machine's `/tmp`.
         let mut writable = paths::outermost(others);
         writable.extend(paths::outermost(below));
         Self {
@@ -112,14 +112,13 @@ impl Limits {
         }
     }
 
-    /// The secrets that exist in the home folder, in the folders of the work, and among
-    /// `suspects`.
+    /// The secrets that exist in the home folder, in the working folders, and among `suspects`.
     fn secrets_to_hide(&self, suspects: Vec<PathBuf>) -> Vec<Concealed> {
         let secrets = self.secrets.as_ref();
         secrets.map_or_else(Vec::new, |it| it.concealed(&self.work, suspects))
     }
 
-    /// What commands see below `/tmp`, where that is not the machine's.
+    /// What commands see below `/tmp`, unless they see the machine's.
     fn view(&self) -> Option<View<'_>> {
         let shown = self.shown.iter().chain(&self.writable);
         let is_below = |path: &&Path| path.starts_with(view::TMP);
@@ -130,7 +129,7 @@ impl Limits {
     }
 }
 
-/// Names of files and folders, beside those of Git's own.
+/// Names of protected files and folders, besides those of Git.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Names that can be neither written nor created, in any folder.
@@ -158,34 +157,34 @@ fn is_same(one: &str, other: &OsStr) -> bool {
 /// How limits are enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backend {
-    /// The bubblewrap to use; looked for in `PATH` when absent.
+    /// The path of bubblewrap. `None` to search `PATH`.
     pub program: Option<PathBuf>,
-    /// Added to its arguments.
+    /// Additional arguments.
     pub extra: Vec<String>,
-    /// Whether nothing may run that it does not hold.
+    /// Whether commands must not run without a sandbox.
     pub required: bool,
 }
 
 /// The sandbox of one chat's calls.
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
-    /// As they were given; absent when the user turned it off.
+    /// The limits as given. `None` if the user turned the sandbox off.
     given: Option<Limits>,
-    /// What holds calls that may only read, where the user turned it off for the others.
+    /// The limits of read-only calls if the user turned the sandbox off for other calls.
     reserve: Option<Limits>,
-    /// The same with real paths, computed on first use.
+    /// `given` with real paths, computed on first use.
     limits: OnceLock<Limits>,
     backend: Backend,
 }
 
 impl Sandbox {
-    /// Nothing is held.
+    /// A sandbox that restricts nothing.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Holds calls to `limits`. Links in paths are followed when they are first needed;
-    /// what is not there then is left out.
+    /// A sandbox with these limits. Their paths are resolved on first use; those that don't exist
+    /// then are left out.
     pub fn new(limits: Limits, backend: Backend) -> Self {
         Self {
             given: Some(limits),
@@ -195,22 +194,21 @@ impl Sandbox {
         }
     }
 
-    /// What is allowed, in real paths; `None` when everything is.
+    /// The limits with real paths. `None` if everything is allowed.
     pub fn limits(&self) -> Option<&Limits> {
         let given = self.given.as_ref()?;
         Some(self.limits.get_or_init(|| given.real()))
     }
 
-    /// The files that a call reads only when the user approved it, also where the user
-    /// turned the sandbox off.
+    /// The files that a call reads only if the user approved it. They also apply if the user turned
+    /// the sandbox off.
     pub fn secrets(&self) -> Arc<Secrets> {
         let limits = self.given.as_ref().or(self.reserve.as_ref());
         let secrets = limits.and_then(|it| it.secrets.clone());
         secrets.unwrap_or_else(Secrets::usual)
     }
 
-    /// Below which folders files can be written, as commands name them; `None` when all
-    /// can be.
+    /// The writable folders, as paths in the sandbox. `None` if every folder is writable.
     pub fn writable(&self) -> Option<Vec<PathBuf>> {
         let limits = self.limits()?;
         let tmp = limits.tmp.as_ref().filter(|tmp| tmp.writable);
@@ -218,15 +216,15 @@ impl Sandbox {
         Some(limits.writable.iter().cloned().chain(tmp).collect())
     }
 
-    /// The folders of [`Sandbox::writable`], where they really are. The first time in a
-    /// process this waits, as [`Sandbox::prefix`] does.
+    /// The folders of [`Sandbox::writable`], as paths on the machine. The first call in a process
+    /// blocks like [`Sandbox::prefix`].
     pub fn writable_outside(&self) -> Option<Vec<PathBuf>> {
         let folders = self.writable()?.into_iter();
         Some(folders.map(|folder| self.outside(&folder)).collect())
     }
 
-    /// Returns true if a tool of ours may write to `path`, which has no links and is where
-    /// the file really is; see [`Sandbox::outside`]. Nothing need be there.
+    /// Whether a file tool may write to `path`: a path on the machine, without links, that need not
+    /// exist. See [`Sandbox::outside`].
     pub fn is_writable(&self, path: &Path) -> bool {
         let Some(limits) = self.limits() else {
             return true;
@@ -246,9 +244,9 @@ impl Sandbox {
         in_tmp || is_seen && writable.any(|folder| path.starts_with(folder))
     }
 
-    /// Where the file really is that commands of the chat see at `path`: below `/tmp` they
-    /// see a folder of their own. The first time in a process this waits, as
-    /// [`Sandbox::prefix`] does.
+    /// Translates a path in the sandbox to a path on the machine. They differ below `/tmp`, which is
+    /// the chat's own folder in the sandbox. The first call in a process blocks like
+    /// [`Sandbox::prefix`].
     pub fn outside(&self, path: &Path) -> PathBuf {
         if !self.has_own_tmp() {
             return path.to_owned();
@@ -257,7 +255,7 @@ impl Sandbox {
         view.map_or_else(|| path.to_owned(), |view| view.outside(path))
     }
 
-    /// A text about files with `/tmp` as commands name it.
+    /// Replaces paths of the chat's own `/tmp` in a text by paths in the sandbox.
     pub(crate) fn named_inside(&self, text: String) -> String {
         let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
         let folder = tmp.and_then(|tmp| tmp.folder.to_str());
@@ -267,16 +265,15 @@ impl Sandbox {
         }
     }
 
-    /// Whether commands see another folder as `/tmp`, which is made if it is not there.
-    /// Where nothing holds them they see the machine's.
+    /// Whether commands see another folder as `/tmp`. Creates that folder if it is missing. Without
+    /// a working bubblewrap, commands see the machine's.
     fn has_own_tmp(&self) -> bool {
         let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
         tmp.is_some_and(|tmp| find_out(&self.backend).is_ok() && tmp::make(&tmp.folder).is_ok())
     }
 
-    /// The words before a command that put it in the sandbox; empty without a sandbox. The command
-    /// runs in `cwd` and needs the files or folders `needed`. The first call in a process takes
-    /// some 30 ms.
+    /// The words that start a command in the sandbox; empty without a sandbox. The command runs in
+    /// `cwd` and needs the files or folders `needed`. The first call in a process takes about 30 ms.
     ///
     /// # Errors
     ///
@@ -300,9 +297,9 @@ impl Sandbox {
                 format!("Nothing was run, because the chat's /tmp could not be made: {error}.")
             })?;
         }
-        let looked = limits.concealed.clone();
-        let mut concealed = looked.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
-        // In place of what is gone by now, a mount would make a file.
+        let known = limits.concealed.clone();
+        let mut concealed = known.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
+        // A mount would create a file that has been deleted since.
         concealed.retain(|it| it.path.symlink_metadata().is_ok());
         let held = bwrap::Held {
             limits,
@@ -314,17 +311,17 @@ impl Sandbox {
         Ok(bwrap::words(&program, &self.backend.extra, &held))
     }
 
-    /// Returns true when bubblewrap ended before the command began, because a file was
-    /// replaced at the moment at which it was mounted, as a chat is whenever it is saved.
-    /// Then the command can be started again. A command that says the same of itself is
-    /// started again too, which it could do itself.
-    pub(crate) fn is_failed_start(&self, code: Option<i32>, said: &str) -> bool {
-        let is_one_line = said.trim_end().lines().count() == 1;
-        !self.is_off() && code == Some(1) && is_one_line && said.starts_with("bwrap: Can't ")
+    /// Whether bubblewrap failed before the command started, so that the command can be restarted.
+    /// This happens when a file is replaced while it is being mounted, for example a chat that is
+    /// saved. A command that prints the same error is restarted as well; that is harmless, because
+    /// a command can repeat its own work anyway.
+    pub(crate) fn is_failed_start(&self, code: Option<i32>, stderr: &str) -> bool {
+        let is_one_line = stderr.trim_end().lines().count() == 1;
+        !self.is_off() && code == Some(1) && is_one_line && stderr.starts_with("bwrap: Can't ")
     }
 
-    /// A tool of ours is about to write `text` there, which the user agreed to where the
-    /// name asks for it: a command that runs meanwhile did not make it.
+    /// Records that a file tool is about to write `text` to `path`, so that the watch of a command
+    /// that runs at the same time doesn't attribute the file to the command.
     pub(crate) fn writes(&self, path: &Path, text: &str) {
         let Some(limits) = self.limits() else { return };
         let mut parts = path.components().map(|it| it.as_os_str());
@@ -335,7 +332,7 @@ impl Sandbox {
     }
 
     /// Scans for protected files right before a command. Returns the sandbox for it, and a watch
-    /// that finds the files it made; `None` without a sandbox. Blocks as [`Sandbox::prefix`] does.
+    /// that finds the files it created; `None` without a sandbox. Blocks like [`Sandbox::prefix`].
     pub fn watch(&self) -> Option<(Self, Watch)> {
         let limits = self.limits()?;
         find_out(&self.backend).ok()?;
@@ -356,14 +353,14 @@ impl Sandbox {
         probe::known(&self.backend)?.err()
     }
 
-    /// Returns true when commands run free although they should be held. The first time
-    /// in a process this waits, as [`Sandbox::prefix`] does.
+    /// Whether commands run without a sandbox although they should have one. The first call in a
+    /// process blocks like [`Sandbox::prefix`].
     pub fn is_lacking(&self) -> bool {
         !self.is_off() && !self.backend.required && find_out(&self.backend).is_err()
     }
 
-    /// What holds a command, for the log: `none` or the backend's name. The first time in
-    /// a process this waits, as [`Sandbox::prefix`] does.
+    /// The name of the backend for the log, or `none`. The first call in a process blocks like
+    /// [`Sandbox::prefix`].
     pub fn held_by(&self) -> &'static str {
         let found = self.given.as_ref().map(|_| find_out(&self.backend));
         match found {
@@ -372,12 +369,12 @@ impl Sandbox {
         }
     }
 
-    /// Whether it is off.
+    /// Whether the sandbox is off.
     pub fn is_off(&self) -> bool {
         self.given.is_none()
     }
 
-    /// How commands are held.
+    /// How the limits are enforced.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }

@@ -1,26 +1,26 @@
-//! A filter of system calls: no file gets the setuid or setgid bit.
+//! A seccomp filter that prevents setuid and setgid bits on files.
 //!
-//! A file with one of these lends the user's rights to every user who runs it, also when the
-//! sandbox is long gone. The filter holds for a thread and for what it starts.
-//! Sources: seccomp(2), open(2), chmod(2) and the tables of system calls of Linux.
+//! A file with such a bit gives the user's permissions to every user who runs it, even after the
+//! sandbox has ended. The filter applies to a thread and its children. Sources: seccomp(2),
+//! open(2), chmod(2), and Linux's system call tables.
 
 use seccompiler::sock_filter as Instruction;
 
-/// The setuid and the setgid bit of a file's mode.
+/// The setuid and setgid bits of a mode.
 const BITS: u32 = 0o6000;
-/// The flags of `open` with which it makes a file: `O_CREAT` and that of `O_TMPFILE`.
+/// The flags with which `open` creates a file: `O_CREAT`, and the bit that is only in `O_TMPFILE`.
 const MAKES: u32 = 0o100 | 0o20_000_000;
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
-/// How a system call can set a mode; the numbers are those of its arguments.
+/// How a system call can set a mode. The numbers are positions of arguments.
 #[derive(Debug, Clone, Copy)]
 enum Call {
-    /// It sets this mode.
+    /// Always sets this mode.
     Sets { mode: u32 },
-    /// It sets this mode if its flags have it make a file.
+    /// Sets this mode if its flags create a file.
     Makes { flags: u32, mode: u32 },
-    /// What it does is not in its arguments. Programs do without it where it is missing.
+    /// Reads the mode from memory, which a filter can't. It fails as missing, which programs handle.
     Hides,
 }
 
@@ -28,13 +28,14 @@ use Call::{Hides, Makes, Sets};
 
 type Calls = &'static [(u32, Call)];
 
-/// `fchmodat2`, `openat2` and `io_uring_setup` have the same number everywhere.
+/// System calls with the same number on all architectures: `fchmodat2`, `openat2`, and
+/// `io_uring_setup`.
 const SHARED: Calls = &[(452, Sets { mode: 2 }), (437, Hides), (425, Hides)];
 
-/// Linux's number of each architecture, and its calls beside [`SHARED`]. A processor runs
-/// programs of its 32-bit predecessor as well.
+/// Linux's number of each architecture, and its system calls besides [`SHARED`]. 32-bit
+/// architectures are included because 64-bit processors run their programs as well.
 const ARCHITECTURES: [(u32, Calls); 4] = [
-    // x86-64. Those of x32 have the same numbers, with one bit more.
+    // x86-64, and x32, whose numbers have one more bit.
     (
         0xc000_003e,
         &[
@@ -88,15 +89,15 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     ),
 ];
 
-/// The bit of a number of x32.
+/// The bit that marks a system call of x32.
 const X32: u32 = 0x4000_0000;
 
-// Offsets in `struct seccomp_data`; the lower half of an argument comes first.
+// Offsets in `struct seccomp_data`. The lower half of an argument comes first.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-// Instructions of the filter's machine.
+// Instructions of BPF.
 const LOAD: u16 = 0x20;
 const AND: u16 = 0x54;
 const JUMP_IF_EQUAL: u16 = 0x15;
@@ -106,11 +107,11 @@ const RETURN: u16 = 0x06;
 const ALLOW: u32 = 0x7fff_0000;
 const FAIL: u32 = 0x0005_0000;
 
-/// Has the calling thread, and all that it starts, set no such bit.
+/// Installs the filter for the calling thread and its children.
 ///
 /// # Errors
 ///
-/// The kernel does not take filters.
+/// The kernel doesn't support filters.
 pub(super) fn restrict() -> Result<(), String> {
     seccompiler::apply_filter(&program()).map_err(|error| error.to_string())
 }
@@ -132,7 +133,7 @@ fn program() -> Vec<Instruction> {
     program
 }
 
-/// What is done about a call. Ends in any case.
+/// The instructions for a system call, which always end with a result.
 fn body(call: Call) -> Vec<Instruction> {
     let refuse_bits = |mode| {
         [
@@ -164,7 +165,7 @@ fn give(result: u32) -> Instruction {
     instruction(RETURN, 0, 0, result)
 }
 
-/// `then` and `otherwise` are how many instructions a jump skips.
+/// Makes an instruction. `then` and `otherwise` are the numbers of instructions that a jump skips.
 fn instruction(code: u16, then: u8, otherwise: u8, operand: u32) -> Instruction {
     Instruction {
         code,
@@ -174,7 +175,7 @@ fn instruction(code: u16, then: u8, otherwise: u8, operand: u32) -> Instruction 
     }
 }
 
-/// How many instructions there are; a jump over more is not possible.
+/// The number of instructions, at most the distance of a jump.
 fn length(block: &[Instruction]) -> u8 {
     u8::try_from(block.len()).unwrap_or(u8::MAX)
 }
@@ -209,7 +210,7 @@ mod tests {
         for (architecture, calls) in ARCHITECTURES {
             for (number, call) in calls.iter().chain(SHARED) {
                 for mode in [0o4755, 0o2755, 0o6000, 0o104_711] {
-                    // Both flags that make a file, among others.
+                    // Each flag that creates a file, together with others.
                     for flags in [0o101, 0o20_200_002] {
                         let mut arguments = [flags; 4];
                         if let Sets { mode: at } | Makes { mode: at, .. } = call {
@@ -236,7 +237,7 @@ mod tests {
                     run(architecture, *number, [0o101, 0o755, 0o755, 0o755]),
                     ALLOW
                 );
-                // What is opened has no mode, whatever is in its place.
+                // Without such a flag, the argument is not a mode.
                 if let Makes { flags, .. } = call {
                     let mut arguments = [0o4755; 4];
                     arguments[*flags as usize] = 0;

@@ -1,29 +1,29 @@
-//! Where paths of limits really are.
+//! Real paths of limits.
 
 use std::path::{Path, PathBuf};
 
-/// Most symbolic links that are followed, as in the kernel.
+/// Maximum number of symbolic links that are followed, as in the kernel.
 pub(super) const MAX_LINKS: usize = 40;
 
-/// The real paths of those that are there, none below another of them.
+/// The real paths of existing files and folders, without those below another one.
 pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     outermost(each_real(paths).collect())
 }
 
-/// The real paths of those that are there.
+/// The real paths of existing files and folders.
 pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let absolute = paths.iter().filter(|path| path.is_absolute());
     absolute.filter_map(|path| path.canonicalize().ok())
 }
 
-/// Those that are below no other, sorted.
+/// The paths that are not below another one, sorted.
 pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup_by(|path, above| path.starts_with(above));
     paths
 }
 
-/// The components of a path, the first one last.
+/// The components of a path in reverse order.
 pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev();
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_and_what_is_below_another_is_left_out() {
+    fn missing_and_nested_paths_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("a/b")).unwrap();

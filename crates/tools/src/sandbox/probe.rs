@@ -227,15 +227,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
-        let told = "#!/bin/sh\necho \"$@\" > \"$0.words\"; exit 1\n";
-        assert!(find_out(&stand_in(folder.path(), told)).is_err());
+        let records = "#!/bin/sh\necho \"$@\" > \"$0.words\"; exit 1\n";
+        assert!(find_out(&stand_in(folder.path(), records)).is_err());
         let words = fs::read_to_string(folder.path().join("bwrap.words")).unwrap();
         assert!(words.contains("/inside/open"), "{words}");
         assert!(!words.contains(socket.to_str().unwrap()), "{words}");
     }
 
     #[test]
-    fn a_program_that_fails_or_is_not_there_is_told_in_its_own_words() {
+    fn a_failing_or_missing_program_is_reported_with_its_error() {
         let folder = tempfile::tempdir().unwrap();
         let fails = "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2; exit 1\n";
         let said = find_out(&stand_in(folder.path(), fails)).unwrap_err();

@@ -1,11 +1,11 @@
-//! The sandbox of a call that may only read.
+//! The sandbox of read-only calls.
 
 use std::sync::OnceLock;
 
 use super::{Backend, Limits, Sandbox, find_out};
 
 impl Sandbox {
-    /// The same, turned off for all calls but those that may only read.
+    /// The sandbox, turned off except for read-only calls.
     pub fn turned_off(self) -> Self {
         Self {
             reserve: self.given,
@@ -15,30 +15,28 @@ impl Sandbox {
         }
     }
 
-    /// Whether calls that may only read can be held. The first time in a process, this
-    /// waits some 30 ms.
+    /// Whether read-only calls can be sandboxed. The first call in a process blocks for about 30 ms.
     pub fn can_hold_reading(&self) -> bool {
         let limits = self.given.as_ref().or(self.reserve.as_ref());
         limits.is_some() && find_out(&self.backend).is_ok()
     }
 
-    /// The sandbox for a call that may only read, with the network or without. It holds
-    /// also where the user turned the sandbox off; where it cannot, the call runs as the
-    /// others do.
+    /// The sandbox of a read-only call, with or without network. It also applies if the user turned
+    /// the sandbox off. Without a working bubblewrap, the call runs like all others.
     pub fn reading(&self, network: bool) -> Self {
         let Some(limits) = self.given.as_ref().or(self.reserve.as_ref()) else {
             return self.clone();
         };
         let backend = Backend {
-            // Turned off, it was not required either.
+            // A sandbox that is turned off is not required.
             required: self.backend.required && self.given.is_some(),
             ..self.backend.clone()
         };
         let mut limits = limits.reading(network);
-        // Those that were found when files were looked through for the command.
+        // Reuses the secrets that the scan before the command found.
         limits.concealed = self.limits.get().and_then(|it| it.concealed.clone());
         if self.is_off() {
-            // Where the sandbox is off, all others see the machine's `/tmp`.
+            // Other commands see the machine's `/tmp` then.
             limits.tmp = None;
         }
         Self::new(limits, backend)
@@ -46,7 +44,7 @@ impl Sandbox {
 }
 
 impl Limits {
-    /// These limits with nothing to write, and no privileges.
+    /// These limits without writable folders and privileges.
     fn reading(&self, network: bool) -> Self {
         Self {
             writable: Vec::new(),
@@ -62,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_only_read_writes_nothing_and_has_the_network_only_if_it_needs_it() {
+    fn a_read_only_call_cannot_write_and_has_a_network_only_on_request() {
         let limits = Limits {
             writable: vec!["/w".into()],
             kept: vec!["/w/k".into()],

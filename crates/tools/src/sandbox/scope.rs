@@ -1,9 +1,10 @@
-//! A thread whose children do less than bubblewrap lets them.
+//! A thread that starts sandboxed commands under two restrictions that bubblewrap lacks.
 //!
-//! Abstract sockets have no path that could be hidden: Landlock (Linux 6.12) cuts them off.
-//! Setuid and setgid bits outlive the sandbox: a filter of system calls keeps commands
-//! from setting them. Both hold for a thread and for what it starts, so no helper program
-//! is needed.
+//! - Abstract sockets have no path that a mount could hide. Landlock (Linux 6.12) blocks them.
+//! - Setuid and setgid bits outlive the sandbox. A seccomp filter keeps commands from setting
+//!   them.
+//!
+//! A thread's children inherit both, so no helper program is needed.
 
 use std::io;
 use std::sync::OnceLock;
@@ -12,9 +13,9 @@ use std::sync::mpsc::{Sender, channel};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread, started on first use; `None` where nothing restricts it.
+/// The thread, started on first use. `None` if the system supports neither restriction.
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
-/// Set when bubblewrap turned out not to start from such a thread.
+/// Set if bubblewrap does not start from such a thread.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 struct Thread {
@@ -22,20 +23,19 @@ struct Thread {
     restrictions: Restrictions,
 }
 
-/// What holds on the thread.
+/// The restrictions that are active on the thread.
 #[derive(Debug, Clone, Copy)]
 struct Restrictions {
     abstract_sockets: bool,
     modes: bool,
 }
 
-/// Returns true when commands in the sandbox are cut off from abstract sockets whether or
-/// not they have the network.
+/// Returns true if sandboxed commands can't reach abstract sockets, even with network access.
 pub fn cuts_off_abstract_sockets() -> bool {
     available().is_some_and(|thread| thread.restrictions.abstract_sockets)
 }
 
-/// Returns true when commands in the sandbox can set no setuid or setgid bit.
+/// Returns true if sandboxed commands can't set setuid and setgid bits.
 pub fn keeps_from_setuid() -> bool {
     available().is_some_and(|thread| thread.restrictions.modes)
 }
@@ -49,15 +49,15 @@ fn available() -> Option<&'static Thread> {
     thread().filter(|_| !REFUSED.load(Ordering::Relaxed))
 }
 
-/// Makes [`run`] run everything on the calling thread from now on.
+/// Stops using the thread: from now on, [`run`] runs everything on the calling thread.
 pub(super) fn give_up() {
     REFUSED.store(true, Ordering::Relaxed);
 }
 
-/// Runs `work` on the thread, or on the calling one where there is no such thread.
+/// Runs `work` on the thread, or on the calling thread if there is none.
 ///
-/// The thread lives as long as the process: bubblewrap ends with the thread
-/// that started it.
+/// The thread lives as long as the process, because bubblewrap ends with the thread that
+/// started it.
 ///
 /// # Errors
 ///
@@ -83,9 +83,9 @@ fn start() -> Option<Thread> {
     let (jobs, queue) = channel::<Job>();
     let (ready, is_ready) = channel();
     let serve = move || {
-        let works = |result: Result<(), String>, missing| {
+        let works = |result: Result<(), String>, effect| {
             if let Err(why) = &result {
-                tracing::info!(why, missing, "the sandbox lacks something");
+                tracing::info!(why, effect, "the sandbox lacks a restriction");
             }
             result.is_ok()
         };
@@ -93,7 +93,7 @@ fn start() -> Option<Thread> {
             abstract_sockets: works(restrict_sockets(), "abstract sockets stay reachable"),
             modes: works(restrict_modes(), "commands can set setuid bits"),
         };
-        // The one who waits for it is there.
+        // The receiver waits in `start`, so this cannot fail.
         let _ = ready.send(restrictions);
         for job in queue {
             // A panic in one job must not end the thread for all others.

@@ -1,7 +1,7 @@
-//! The folders that are bound at `/tmp`, one per chat.
+//! The folders that are mounted as `/tmp`, one per chat.
 //!
-//! They are in a folder that only the user can enter, and survive the host: a chat that
-//! is opened again finds its files. Those not used for ten days are removed.
+//! They are in a folder that only the user can enter, and outlive the host, so that a reopened
+//! chat finds its files. Folders that were not used for ten days are removed.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Metadata};
@@ -13,13 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, getuid, test_kill_process};
 
-/// As long as systemd keeps what is in `/tmp`.
+/// How long an unused folder is kept. systemd keeps files in `/tmp` as long.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
-/// Starts the name of a folder whose chat has no file; the id of the process follows.
+/// Prefix of the name of a folder for chats without a file. The process id follows.
 const OF_PROCESS: &str = "process-";
 
-/// The folder that is bound at `/tmp` in the chat that `key` names. It is not made
-/// here. Without a key it belongs to this process and ends with it.
+/// The folder that is mounted as `/tmp` in the chat with this key. Without a key, the folder
+/// belongs to this process and is removed after it ends. Does not create the folder.
 pub fn tmp_folder(key: Option<&str>) -> PathBuf {
     let name = match key {
         Some(key) => key.to_owned(),
@@ -28,18 +28,18 @@ pub fn tmp_folder(key: Option<&str>) -> PathBuf {
     base().join(name)
 }
 
-/// The folder that holds all of them.
+/// The folder that contains the folders of all chats.
 pub(super) fn base() -> PathBuf {
     let temporary = std::env::temp_dir();
     let temporary = temporary.canonicalize().unwrap_or(temporary);
     temporary.join(format!("flemma-{}", getuid().as_raw()))
 }
 
-/// Makes a folder of [`tmp_folder`], and removes those that no process uses any more.
+/// Creates a folder of [`tmp_folder`]. The first call in a process also removes unused folders.
 ///
 /// # Errors
 ///
-/// It cannot be made, or its parent belongs to another user or can be entered by one.
+/// It can't be created, or other users own or can access its parent.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
     static SWEPT: Once = Once::new();
     let parent = folder.parent().unwrap_or(folder);
@@ -60,7 +60,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     match (made, found) {
         (_, Ok(found)) if is_ours(&found) => Ok(()),
         (Err(error), Err(_)) => Err(error),
-        // Another user could have put it there to read along.
+        // Another user may have created it to read the files.
         _ => Err(io::Error::other(format!(
             "{} belongs to another user or is open to others",
             folder.display()
@@ -97,7 +97,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_folder_of_others_or_a_link_is_refused() {
+    fn a_folder_open_to_others_and_a_link_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("base");
         make(&base.join("chat")).unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_processes_that_ended_are_removed() {
+    fn folders_of_ended_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (ours, chat) = (tmp_folder(None), "0123abcd");
         let dead = format!("{OF_PROCESS}{}", i32::MAX);

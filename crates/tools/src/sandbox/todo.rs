@@ -1,7 +1,7 @@
-//! Lists of what Git has yet to do, in which a line can be a command: `git rebase
-//! --continue` runs it, and that may be the user's.
+//! Removes commands from Git's todo lists that a sandboxed command added.
 //!
-//! A rebase of the command itself goes on, so the list stays, without such lines. Source:
+//! `exec` lines of a todo list run when the user continues the rebase, outside the sandbox. The
+//! rest of the list is kept, so that the command's own rebase can continue. Source:
 //! git-rebase(1) and Git's `sequencer.c`.
 
 use std::collections::HashSet;
@@ -14,16 +14,16 @@ use rustix::fs::{Mode, OFlags, openat};
 use super::aside::{open, set_aside};
 use super::memory;
 
-/// In a folder of Git's own: folders that are there while something is under way, and
-/// their lists.
+/// Folders in a Git directory that exist during a rebase, cherry-pick, or revert, and the names
+/// of their lists.
 const LISTS: [(&str, &str); 2] = [("rebase-merge", "git-rebase-todo"), ("sequencer", "todo")];
-/// Longest list that is read, in bytes.
+/// Maximum size of a list that is read, in bytes.
 const MOST: u64 = 16 * 1024 * 1024;
 
-/// Lines that run commands, without what is around their words.
+/// Lines that run commands, trimmed.
 pub(super) type Commands = HashSet<Vec<u8>>;
 
-/// The commands in the lists of a folder of Git's own.
+/// The commands in the lists of a Git directory.
 pub(super) fn commands(git: &Path) -> Commands {
     let lists = LISTS
         .iter()
@@ -38,13 +38,13 @@ pub(super) fn commands(git: &Path) -> Commands {
     lines.collect()
 }
 
-/// Takes what a command put into the lists of `git`, which is below `root`, out of the way;
-/// `before` are the commands that were in them before. A sentence about each list.
+/// Removes commands from the lists of `git`, a Git directory below `root`, unless they are in
+/// `before`. Returns a sentence about each changed list.
 pub(super) fn take(root: &Path, git: &Path, before: &Commands) -> Vec<String> {
     let lists = LISTS.iter().filter_map(|(folder, name)| {
         let folder = git.join(folder);
         let path = folder.join(name);
-        // Git itself makes no links here.
+        // Git itself creates no links here.
         for link in [&folder, &path] {
             if link.is_symlink() {
                 return Some(super::watch::taken(root, link));
@@ -83,8 +83,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     is_readable.then(|| fs::read(path).ok()).flatten()
 }
 
-/// The lines of a list but for commands that were not among those of `before`; nothing
-/// where there are none.
+/// The list without commands that are not in `before`, or `None` if it has no such commands.
 fn without_new_commands(text: &[u8], before: &Commands) -> Option<Vec<u8>> {
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let is_new = |line: &&[u8]| is_command(line) && !before.contains(line.trim_ascii());
@@ -93,14 +92,14 @@ fn without_new_commands(text: &[u8], before: &Commands) -> Option<Vec<u8>> {
     (rest.len() < text.len()).then_some(rest)
 }
 
-/// Whether Git runs a line.
+/// Whether a line runs a command.
 fn is_command(line: &[u8]) -> bool {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0);
     let mut words = line.split(is_blank).filter(|word| !word.is_empty());
     matches!(words.next(), Some(b"exec" | b"x"))
 }
 
-/// Renames a list, writes the rest of it in its place, and returns its new name.
+/// Renames a list, writes `rest` as the new list, and returns the name of the old one.
 fn replace(root: &Path, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let new = set_aside(root, path)?;
     let (folder, name) = path
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_run_are_told_from_others_as_git_does() {
+    fn commands_are_recognized_as_git_does() {
         for line in ["exec make", "x make", " \tx\tmake\r", "exec", "x"] {
             assert!(is_command(line.as_bytes()), "{line}");
         }
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_there_stays() {
+    fn a_command_from_before_is_kept() {
         let before = Commands::from([b"exec make test".to_vec()]);
         let text = b"pick 1\nexec make test\nexec evil\npick 2\n\tx evil";
         let rest = without_new_commands(text, &before).unwrap();
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_kept_as_it_was_beside_the_one_that_is_left() {
+    fn the_original_list_is_kept_beside_the_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let git = root.join(".git");
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_taken_away_whatever_it_leads_to() {
+    fn a_link_is_renamed_whatever_its_target() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let git = root.join(".git");

@@ -1,34 +1,34 @@
-//! The file system as a command of the chat sees it, below `/tmp`.
+//! Translates paths below `/tmp` between sandboxed commands and the machine.
 //!
-//! Commands have a `/tmp` of their own; file tools run outside the sandbox and reach the
-//! same files through the paths worked out here.
+//! Commands have a `/tmp` of their own. File tools run outside the sandbox and use these
+//! translated paths to access the same files.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::paths::{MAX_LINKS, parts};
 
-/// The folder that each chat has one of its own of.
+/// The folder that differs between commands and the machine.
 pub(super) const TMP: &str = "/tmp";
 
-/// What is bound at `/tmp`.
+/// What commands see at `/tmp`.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     /// The folder that commands see as `/tmp`.
     pub tmp: &'a Path,
-    /// Folders and files below the machine's `/tmp` that commands see all the same.
+    /// Folders and files below the machine's `/tmp` that commands see nevertheless.
     pub shown: Vec<&'a Path>,
 }
 
 impl View<'_> {
-    /// Returns true when commands see the machine's own file at `path`.
+    /// Whether commands see the machine's own file at `path`.
     pub(super) fn is_seen(&self, path: &Path) -> bool {
         !path.starts_with(TMP) || self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
-    /// Where the file really is that commands see at `path`. Symbolic links are followed
-    /// as they are for commands; a path that never leads through the chat's `/tmp` is
-    /// returned as it is.
+    /// Translates a path in the sandbox to a path on the machine. Symbolic links are resolved as
+    /// in the sandbox. A path that doesn't lead through the chat's `/tmp` is returned unchanged.
     pub(super) fn outside(&self, path: &Path) -> PathBuf {
+        // Already translated.
         if path.starts_with(self.tmp) {
             return path.to_owned();
         }
@@ -59,7 +59,7 @@ impl View<'_> {
         }
     }
 
-    /// How commands name a file that is really at `path`.
+    /// Translates a path on the machine to a path in the sandbox.
     pub(super) fn inside(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(self.tmp) {
             Ok(rest) if rest.as_os_str().is_empty() => TMP.into(),

@@ -14,31 +14,32 @@ use super::{Limits, git, memory, paths};
 use crate::mounts::Mounts;
 use crate::secrets::Concealed;
 
-/// Most files below the folders of the work that are kept from being written: each
-/// costs a command some half a millisecond.
+/// Maximum number of files in working folders that are mounted read-only. Each mount adds about
+/// half a millisecond to the start of a command.
 const MOST_KEPT: usize = 32;
-/// What programs say of a file that the sandbox keeps as it is.
+/// Errors of programs that tried to change a read-only file.
 const REFUSED: [&str; 2] = ["Device or resource busy", "Read-only file system"];
-/// Most paths that a note names.
+/// Maximum number of paths that a note names.
 const MOST_NAMED: usize = 10;
 
-/// What was there before a command.
+/// The protected files that existed before a command.
 pub struct Watch {
     limits: Limits,
     trees: Vec<(Root, Arc<Tree>)>,
-    /// What commands made and could keep: they may change it, as long as it is harmless.
+    /// Files that earlier commands created and could keep. Commands may change them as long as
+    /// they remain harmless.
     theirs: HashSet<PathBuf>,
-    /// The commands in Git's lists of what is to do.
+    /// The commands in Git's todo lists, by Git directory.
     commands: HashMap<PathBuf, Commands>,
-    /// Single places elsewhere, and which of them were there.
+    /// Protected paths outside the working folders, with their state if they existed.
     places: Vec<(PathBuf, Option<State>)>,
-    /// Registered until the command is over.
+    /// The mounts of the command, registered until it ends.
     mounts: Option<Mounts>,
 }
 
 impl Watch {
-    /// Looks. `limits` has real paths. Takes a millisecond or two, and the first time
-    /// as long as reading up to 1,000 folders does.
+    /// Scans for protected files. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
+    /// up to 1,000 folders.
     pub(super) fn begin(limits: &Limits) -> Self {
         let look = |root: Root| {
             let tree = Tree::look(&root, &limits.names, memory::seen(&root));
@@ -49,7 +50,7 @@ impl Watch {
         let theirs = memory::made_by_commands(|path| {
             let states = trees.iter().map(|(_, tree)| (tree, tree.state(path)));
             let mut there = states.filter_map(|(tree, state)| Some((tree, state?)));
-            // It is the user's once the user made something of it.
+            // A file that is no longer harmless was changed by the user, so it is protected.
             there.all(|(tree, state)| git::is_harmless(path, state, tree))
         });
         let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
@@ -75,17 +76,17 @@ impl Watch {
         watch
     }
 
-    /// What of the user's secrets a command cannot see.
+    /// The secrets that are hidden from the command.
     pub(crate) fn concealed(&self) -> &[Concealed] {
         self.limits.concealed.as_deref().unwrap_or_default()
     }
 
-    /// The folders that the user works in.
+    /// The working folders.
     pub(crate) fn work(&self) -> &[PathBuf] {
         &self.limits.work
     }
 
-    /// The limits for the command that is to start: what was found stays as it is.
+    /// The limits for the command: the files that were found are read-only.
     pub(super) fn limits(&self) -> Limits {
         let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
         let found = found.map(|(path, _)| path);
@@ -103,11 +104,10 @@ impl Watch {
         }
     }
 
-    /// What a command may have failed at without knowing it, going by what it said: a note
-    /// about the files that it names and that stay as they are, or nothing. Looks at the
-    /// file system, so it waits.
-    pub fn explain(&self, said: &str) -> Option<String> {
-        if !REFUSED.iter().any(|words| said.contains(words)) {
+    /// A note about the read-only files that a command's `output` names, if the output has one of
+    /// the errors in [`REFUSED`]. Blocks, because it reads the file system.
+    pub fn explain(&self, output: &str) -> Option<String> {
+        if !REFUSED.iter().any(|words| output.contains(words)) {
             return None;
         }
         let is_named = |path: &&PathBuf| {
@@ -115,7 +115,7 @@ impl Watch {
             let below = folders.filter_map(|root| path.strip_prefix(root).ok());
             below.chain([path.as_path()]).any(|it| {
                 it.to_str()
-                    .is_some_and(|it| !it.is_empty() && said.contains(it))
+                    .is_some_and(|it| !it.is_empty() && output.contains(it))
             })
         };
         let kept = self.limits().kept;
@@ -129,15 +129,14 @@ impl Watch {
         })
     }
 
-    /// Takes what has come into being out of the way. A note about it for the model and
-    /// the user, or nothing.
+    /// Renames new protected files, and returns a note about them for the model and the user.
     pub fn end(self) -> Option<String> {
         let mut notes = Vec::new();
         let mut is_cut = false;
         for (root, before) in &self.trees {
             let changed = before.again(root, &self.limits.names);
             is_cut |= changed.as_ref().is_some_and(|it| it.is_cut);
-            // What is theirs can be written without a change of its folder.
+            // A file in `theirs` can change although its folder did not.
             let after = changed.map_or_else(|| before.clone(), Arc::new);
             let made = after.kept().filter(|(path, now)| {
                 before.state(path) != Some(now) || self.theirs.contains(path)
@@ -165,8 +164,9 @@ impl Watch {
     }
 }
 
-/// The folders of the work that can be written, and the top of whatever else can be
-/// down to there: Git and others look for their files in the folders above as well.
+/// The folders to scan: writable working folders with their subfolders, and the top level of
+/// writable folders above and elsewhere, because Git and other programs also search parent
+/// folders.
 fn roots(limits: &Limits) -> Vec<Root> {
     let work = paths::real(&limits.work);
     let writable = &limits.writable;
@@ -192,7 +192,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string().escape_debug().to_string()
 }
 
-/// Takes one path out of the way; says where it is now.
+/// Renames a protected file that a command created, and returns a sentence about it.
 pub(super) fn taken(root: &Path, path: &Path) -> String {
     match set_aside(root, path) {
         Ok(new) => format!("{} was renamed to {}.", shown(path), shown(&new)),

@@ -1,5 +1,5 @@
-//! How long a script may still run. What it waits for others, a model or another tool,
-//! is not its own time: each of these has a limit of its own.
+//! The time limit of a script. Time that it waits for a model or another tool doesn't count,
+//! because those have limits of their own.
 
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How long all the waiting of one call may take.
+/// Maximum total time that one call may wait for others.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
-/// Counts the time of a call.
+/// Measures the time of a call.
 pub(super) struct Clock {
     limit: Duration,
     begun: Instant,
@@ -19,14 +19,14 @@ pub(super) struct Clock {
 
 #[derive(Default)]
 struct Waiting {
-    /// What is over.
+    /// The total of the waits that have ended.
     total: Duration,
-    /// Since when it waits now.
+    /// The start of the current wait.
     since: Option<Instant>,
 }
 
 impl Clock {
-    /// Starts to count.
+    /// Starts the clock.
     pub(super) fn new(limit: Duration) -> Self {
         Self {
             limit,
@@ -35,24 +35,24 @@ impl Clock {
         }
     }
 
-    /// The limit.
+    /// The time limit.
     pub(super) fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// Waits until the time is up.
+    /// Waits until the limit is reached.
     pub(super) async fn up(&self) {
         loop {
             let left = self.left();
             if left.is_zero() {
                 return;
             }
-            // It may have waited meanwhile; then there is more left.
+            // Checked again afterwards, because a wait in the meantime extends the time.
             sleep(left).await;
         }
     }
 
-    /// Does something that is not the script's own time.
+    /// Does work during which the script waits.
     pub(super) async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
         self.waiting().since = Some(Instant::now());
         let done = work.await;
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_for_others_is_no_time_of_the_script() {
+    async fn waiting_does_not_count_against_the_limit() {
         let begun = Instant::now();
         let clock = Clock::new(Duration::from_secs(10));
         let work = async {

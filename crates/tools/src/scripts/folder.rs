@@ -1,7 +1,7 @@
-//! The tools in a folder of folders, found anew whenever something has changed.
+//! The script tools in a root folder, scanned again when something has changed.
 //!
-//! Looking is cheap: a list of names and one look at each `tool.toml`. Only what looks
-//! different is read.
+//! A scan is cheap: it lists the folders and gets the metadata of each `tool.toml`. Only changed
+//! files are read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,19 +15,19 @@ use super::manifest::{self, Manifest};
 use super::tool::{Script, ScriptRoot};
 use crate::tool::Tool;
 
-/// The file that makes a folder a tool.
+/// The name of the file that describes a tool.
 const FILE: &str = "tool.toml";
-/// Largest such file (256 KB).
+/// Maximum size of the file: 256 KB.
 const LARGEST: u64 = 256 * 1024;
 
-/// What is wrong with a tool, and where.
+/// A problem with a script tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptProblem {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what to do, without its full stop.
+    /// What is wrong and what to do, without a final full stop.
     pub what: String,
 }
 
@@ -38,20 +38,20 @@ impl fmt::Display for ScriptProblem {
     }
 }
 
-/// A folder of tools, and what was found in it.
+/// A root folder and the tools that were found in it.
 #[derive(Debug)]
 pub struct ScriptFolder {
     place: Arc<ScriptRoot>,
     seen: BTreeMap<String, Seen>,
-    /// Why it could not be read.
+    /// Why the root could not be read.
     unreadable: Option<String>,
 }
 
-/// A tool's folder as it was when it was read.
+/// A tool's folder at the last scan.
 #[derive(Debug)]
 struct Seen {
     stamp: Option<Stamp>,
-    /// Whether its script was there.
+    /// Whether its script existed.
     has_script: bool,
     found: Result<Script, ScriptProblem>,
 }
@@ -82,7 +82,7 @@ impl Seen {
         script.is_ok_and(|file| file.is_file())
     }
 
-    /// What is to be said of it, if it cannot be used.
+    /// Why the tool cannot be used.
     fn problem(&self) -> Option<ScriptProblem> {
         match &self.found {
             Err(problem) => Some(problem.clone()),
@@ -93,7 +93,7 @@ impl Seen {
 }
 
 impl ScriptFolder {
-    /// Nothing is looked at yet.
+    /// An empty list of tools, until the first scan.
     pub fn new(place: ScriptRoot) -> Self {
         Self {
             place: Arc::new(place),
@@ -102,14 +102,14 @@ impl ScriptFolder {
         }
     }
 
-    /// What the tools of this folder have in common.
+    /// The settings of all tools in this folder.
     pub fn place(&self) -> &ScriptRoot {
         &self.place
     }
 
-    /// Looks whether anything has changed, and reads what has. A folder that does not
-    /// exist is empty.
-    pub fn look(&mut self) -> bool {
+    /// Scans the folder and reads changed tools. Returns true if anything changed. A missing folder
+    /// counts as empty.
+    pub fn scan(&mut self) -> bool {
         let (names, unreadable) = match folders(&self.place.root) {
             Ok(names) => (names, None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
@@ -121,18 +121,19 @@ impl ScriptFolder {
         self.seen.retain(|name, _| names.contains(name));
         changed |= self.seen.len() != count;
         for name in names {
-            changed |= self.look_at(name);
+            changed |= self.scan_tool(name);
         }
         changed
     }
 
-    fn look_at(&mut self, name: String) -> bool {
+    fn scan_tool(&mut self, name: String) -> bool {
         let folder = self.place.root.join(&name);
         let stamp = fs::metadata(folder.join(FILE)).ok();
         let stamp = stamp.map(|file| Stamp::of(&file));
         if let Some(seen) = self.seen.get_mut(&name)
             && seen.stamp == stamp
         {
+            // The script can come and go without a change of the manifest.
             let has_script = seen.has_script();
             return std::mem::replace(&mut seen.has_script, has_script) != has_script;
         }
@@ -154,7 +155,7 @@ impl ScriptFolder {
         true
     }
 
-    /// The tools that can be used, by the names of their folders.
+    /// The usable tools, in the order of their folders.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let scripts = self.named().into_values();
         scripts
@@ -162,7 +163,7 @@ impl ScriptFolder {
             .collect()
     }
 
-    /// What is wrong with the others.
+    /// The problems of the other tools.
     pub fn problems(&self) -> Vec<ScriptProblem> {
         let unreadable = self.unreadable.iter().map(|why| ScriptProblem {
             file: self.place.root.clone(),
@@ -218,12 +219,12 @@ impl Script {
     }
 }
 
-/// The names of the folders in a folder, hidden ones left out.
+/// The names of the subfolders that are not hidden, sorted.
 fn folders(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root)? {
         let entry = entry?;
-        // The type of a link's target needs a further call.
+        // A link counts as a folder, because a look at its target costs another system call.
         let kind = entry.file_type()?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if (kind.is_dir() || kind.is_symlink()) && !name.starts_with('.') {
@@ -238,7 +239,7 @@ fn folders(root: &Path) -> io::Result<Vec<String>> {
 ///
 /// # Errors
 ///
-/// It cannot be read, or something in it is wrong.
+/// It can't be read, or it is invalid.
 pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, ScriptProblem> {
     let file = folder.join(FILE);
     let problem = |line, what| ScriptProblem {

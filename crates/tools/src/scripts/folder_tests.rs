@@ -1,4 +1,4 @@
-//! A folder of tools as somebody works in it.
+//! Scans of a folder of tools while it changes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,9 +32,9 @@ impl Stage {
         self.write(&format!("{folder}/s.py"), "");
     }
 
-    /// Looks, and gives whether anything changed and the names there are.
-    fn look(&mut self) -> (bool, Vec<String>) {
-        let changed = self.folder.look();
+    /// Scans the folder. Returns whether anything changed, and the names of the tools.
+    fn scan(&mut self) -> (bool, Vec<String>) {
+        let changed = self.folder.scan();
         let tools = self.folder.tools();
         (
             changed,
@@ -57,35 +57,35 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn whatever_changes_is_seen_at_the_next_look_and_nothing_else() {
+fn a_scan_finds_all_changes_and_nothing_else() {
     let mut stage = Stage::new();
-    assert_eq!(stage.look(), (false, vec![]));
+    assert_eq!(stage.scan(), (false, vec![]));
     stage.tool("a", "");
     stage.tool("b", "");
-    assert_eq!(stage.look(), (true, names(&["a", "b"])));
-    assert_eq!(stage.look(), (false, names(&["a", "b"])));
+    assert_eq!(stage.scan(), (true, names(&["a", "b"])));
+    assert_eq!(stage.scan(), (false, names(&["a", "b"])));
     stage.tool("b", "name = \"renamed\"\n");
-    assert_eq!(stage.look(), (true, names(&["a", "renamed"])));
+    assert_eq!(stage.scan(), (true, names(&["a", "renamed"])));
     fs::rename(
         stage.folder.place.root.join("a"),
         stage.folder.place.root.join("c"),
     )
     .unwrap();
-    assert_eq!(stage.look(), (true, names(&["c", "renamed"])));
+    assert_eq!(stage.scan(), (true, names(&["c", "renamed"])));
     fs::remove_dir_all(&stage.folder.place.root).unwrap();
-    assert_eq!(stage.look(), (true, vec![]));
+    assert_eq!(stage.scan(), (true, vec![]));
     assert_eq!(stage.problems(), Vec::<String>::new());
 }
 
 #[test]
-fn a_broken_tool_is_named_and_takes_no_other_along() {
+fn a_broken_tool_is_reported_and_affects_no_other() {
     let mut stage = Stage::new();
     stage.tool("good", "");
     stage.write("bad/tool.toml", "description = \"d\"\nscript = 5\n");
     stage.write("lost/tool.toml", "description = \"d\"\nscript = \"s.py\"\n");
     stage.write("notes/readme.txt", "no tool");
     stage.write(".hidden/tool.toml", "no TOML");
-    assert_eq!(stage.look().1, ["good"]);
+    assert_eq!(stage.scan().1, ["good"]);
     let lost = "There is no file lost/s.py, which \"script\" names. Write it, or name another";
     assert_eq!(
         stage.problems(),
@@ -96,16 +96,16 @@ fn a_broken_tool_is_named_and_takes_no_other_along() {
     );
     stage.write("lost/s.py", "");
     stage.tool("bad", "");
-    assert_eq!(stage.look(), (true, names(&["bad", "good", "lost"])));
+    assert_eq!(stage.scan(), (true, names(&["bad", "good", "lost"])));
     assert_eq!(stage.problems(), Vec::<String>::new());
 }
 
 #[test]
-fn the_second_tool_of_a_name_is_left_out() {
+fn the_second_tool_with_a_name_is_left_out() {
     let mut stage = Stage::new();
     stage.tool("a", "name = \"same\"\n");
     stage.tool("b", "name = \"same\"\n");
-    assert_eq!(stage.look().1, ["same"]);
+    assert_eq!(stage.scan().1, ["same"]);
     assert_eq!(
         stage.problems(),
         [
@@ -115,12 +115,12 @@ fn the_second_tool_of_a_name_is_left_out() {
 }
 
 #[test]
-fn what_is_no_file_is_never_waited_for() {
+fn a_manifest_that_is_no_small_file_is_reported() {
     let mut stage = Stage::new();
     fs::create_dir_all(stage.folder.place.root.join("x/tool.toml")).unwrap();
     let large = "#".repeat(300 * 1024);
     stage.write("y/tool.toml", &large);
-    stage.look();
+    stage.scan();
     let problems = stage.problems();
     assert_eq!(problems.len(), 2);
     assert!(

@@ -1,23 +1,22 @@
-//! What a `tool.toml` says: the tool's name, its words and its script.
+//! Parses a `tool.toml`: the name, description, parameters, and script of a tool.
 //!
-//! Pure. The names of its fields are document 5's, "tool.toml Configuration"; `timeout`
-//! is ours. Fields of other programs are left alone; one that is nearly one of ours is
-//! a slip.
+//! Pure. `timeout` extends the specification of script tools. Unknown fields are ignored, because
+//! they may belong to other programs, unless they look like a misspelled field of ours.
 
 use std::time::Duration;
 
 use super::parameters::{self, Parameter};
 use super::reader::{Table, Wrong};
 
-/// Longest description, in bytes: it is sent with every request.
+/// Maximum length of a description in bytes. It is part of every request.
 const LONGEST: usize = 8 * 1024;
-/// Most keywords.
+/// Maximum number of keywords.
 const MOST_KEYWORDS: usize = 100;
-/// Longest name: OpenAI takes no longer one.
+/// Maximum length of a name: the limit of OpenAI.
 const LONGEST_NAME: usize = 64;
-/// Shortest and longest time limit, in seconds.
+/// Minimum and maximum time limit, in seconds.
 const TIMEOUT_RANGE: (f64, f64) = (0.1, 86_400.0);
-/// The fields.
+/// The known fields.
 const FIELDS: [&str; 7] = [
     "name",
     "description",
@@ -28,30 +27,30 @@ const FIELDS: [&str; 7] = [
     "visibility",
 ];
 
-/// A `tool.toml` that can be used.
+/// A valid `tool.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Manifest {
     /// The name that the model uses.
     pub name: String,
-    /// What it does.
+    /// The description for the model.
     pub description: String,
     /// Further words by which the tool can be found.
     pub keywords: Vec<String>,
     /// The script's path below the tool's folder.
     pub script: String,
-    /// What it takes, in the file's order.
+    /// The parameters, in the order of the file.
     pub parameters: Vec<Parameter>,
-    /// How long a call may take, when it says so.
+    /// The time limit of a call, if the file has one.
     pub timeout: Option<Duration>,
-    /// Whether requests carry it; otherwise `tool_search` finds it.
+    /// Whether it is part of requests. If not, `tool_search` finds it.
     pub offered: bool,
 }
 
-/// Reads a `tool.toml` from the folder of this name.
+/// Parses the `tool.toml` of the folder with this name.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong: its line, what it is and what to do.
+/// The first problem: its line, what is wrong, and what to do.
 pub(crate) fn parse(text: &str, folder: &str) -> Result<Manifest, Wrong> {
     let file = Table::parse(text)?;
     file.no_slips(&FIELDS)?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::scripts::parameters::{fit, schema};
 
-/// From document 5, "tool.toml Configuration".
+/// An example of the specification of script tools.
 const GREETING: &str = r#"name = "my_custom_tool"
 description = "A clear description of what this tool does"
 keywords = ["keyword1", "keyword2", "keyword3"]
@@ -193,7 +193,7 @@ fn what_is_wrong_is_named_with_its_line_and_a_way_out() {
         (
             below("[parameters.\"a\\u202e\"]\ntype = \"string\"\n"),
             3,
-            "The parameter's name has a character",
+            "The parameter's name has an invisible",
         ),
     ] {
         let wrong = parse(&text, "t").unwrap_err();
@@ -218,7 +218,7 @@ fn a_text_that_people_cannot_see_is_refused() {
     for hidden in ["\u{e0041}", "\u{202e}", "\\u001b[31m", "\u{200b}"] {
         let text = format!("description = \"d{hidden}\"\nscript = \"s\"\n");
         let wrong = parse(&text, "t").unwrap_err();
-        assert!(wrong.what.contains("nobody sees"), "{wrong:?}");
+        assert!(wrong.what.contains("an invisible character"), "{wrong:?}");
     }
     let long = format!("description = \"{}\"\nscript = \"s\"\n", "x".repeat(9000));
     assert!(parse(&long, "t").unwrap_err().what.contains("longer than"));

@@ -1,22 +1,22 @@
-//! A value in the format of Python's `marshal`, which every interpreter reads without
-//! loading a module; that of JSON takes some milliseconds to load.
+//! Encodes JSON values in the format of Python's `marshal` module.
 //!
-//! Only what JSON has: <https://docs.python.org/3/library/marshal.html>, the types of its
-//! first version, which later ones still read. Texts stand behind their length, so nothing
-//! in one is taken for anything else.
+//! The module is part of the interpreter, while `json` takes some milliseconds to import. Only
+//! types of version 1 of the format are used, which later versions still read. Strings are
+//! preceded by their length, so their content needs no escaping. Source:
+//! <https://docs.python.org/3/library/marshal.html>.
 
 use std::io;
 
 use serde_json::{Number, Value};
 
-/// Largest digit of a long number, in bits.
+/// Number of bits in a digit of a long integer.
 const DIGIT: u32 = 15;
 
-/// The bytes for `value`.
+/// Encodes `value`.
 ///
 /// # Errors
 ///
-/// A text or a list is longer than the format can say: 2 GB.
+/// A string or list is longer than the format allows (2³¹ − 1).
 pub(super) fn marshal(value: &Value) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     put(value, &mut bytes)?;
@@ -80,7 +80,7 @@ fn put_number(number: &Number, bytes: &mut Vec<u8>) {
         digits.push((rest & ((1 << DIGIT) - 1)) as u16);
         rest >>= DIGIT;
     }
-    // As many as five; the sign of their number is that of the whole.
+    // At most five digits. The sign of the count is the sign of the number.
     let count = digits.len() as i32 * whole.signum() as i32;
     bytes.push(b'l');
     bytes.extend(count.to_le_bytes());
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// What a Python makes of it.
+    /// Decodes standard input and prints it as JSON.
     const READ: &str = "import marshal, json, sys\n\
         value = marshal.loads(sys.stdin.buffer.read())\n\
         print(json.dumps(value, ensure_ascii=True))";

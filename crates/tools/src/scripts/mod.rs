@@ -4,7 +4,6 @@
 //! script for other tools or a model go through [`crate::ToolContext`].
 
 mod clock;
-mod desk;
 mod digest;
 mod folder;
 mod job;
@@ -13,6 +12,7 @@ mod marshal;
 mod parameters;
 mod program;
 mod reader;
+mod requests;
 mod run;
 mod tool;
 mod wire;

@@ -1,18 +1,17 @@
-//! What a script takes: its parameters as JSON Schema, and a call's arguments as the
-//! script is to see them.
+//! Parameters of a script: their JSON Schema, and the conversion of arguments.
 //!
-//! Pure. Types and properties are document 5's, "Parameter Types"; `integer`,
-//! `object`, `default`, `enum` and `items` are ours.
+//! Pure. `integer`, `object`, `default`, `enum`, and `items` extend the specification of script
+//! tools.
 
 use serde_json::{Map, Value, json};
 
 use super::reader::{Table, Wrong};
 
-/// Most parameters.
+/// Maximum number of parameters.
 const MOST: usize = 100;
-/// Longest description, in bytes.
+/// Maximum length of a description, in bytes.
 const LONGEST: usize = 4 * 1024;
-/// The properties of a parameter.
+/// The known properties of a parameter.
 const PROPERTIES: [&str; 6] = [
     "type",
     "description",
@@ -22,10 +21,10 @@ const PROPERTIES: [&str; 6] = [
     "items",
 ];
 
-/// One thing that a script takes.
+/// A parameter of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parameter {
-    /// Its name.
+    /// The name.
     pub name: String,
     kind: Kind,
     description: String,
@@ -74,11 +73,11 @@ impl Kind {
     }
 }
 
-/// Reads the table `parameters` of a tool.
+/// Parses the table `parameters` of a manifest.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong.
+/// The first invalid entry.
 pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
     let tables = file.tables("parameters")?;
     if tables.len() > MOST {
@@ -104,7 +103,7 @@ pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
     Ok(parameters)
 }
 
-/// The variable of the environment that a script finds an argument in.
+/// The environment variable that passes an argument to a script.
 pub(crate) fn variable(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -173,8 +172,8 @@ impl Parameter {
         schema
     }
 
-    /// A value as the script sees it: a number is a float and an integer is none,
-    /// however the model wrote it.
+    /// Converts a value for the script. A `number` becomes a float and an `integer` an integer,
+    /// whether or not the model wrote a decimal point.
     fn typed(&self, value: &Value) -> Value {
         match (self.kind, self.items, value) {
             (Kind::Array, Some(kind), Value::Array(items)) => {
@@ -194,7 +193,7 @@ fn number(kind: Kind, value: &Value) -> Value {
     }
 }
 
-/// Whether a number stays the same as a float; a larger integer stays one.
+/// Whether a number is exact as a float. If not, it stays an integer.
 fn is_exact(value: &Value, float: f64) -> bool {
     let whole = value.as_i64().map(i128::from);
     let whole = whole.or_else(|| value.as_u64().map(i128::from));
@@ -210,11 +209,11 @@ pub(crate) fn schema(parameters: &[Parameter]) -> Value {
     crate::schema::object(Value::Object(properties.collect()), &required)
 }
 
-/// The arguments of a call as the script gets them, with defaults filled in.
+/// Validates the arguments of a call, converts them, and adds defaults.
 ///
 /// # Errors
 ///
-/// What is missing or does not fit, for the model.
+/// The first argument that is missing or invalid, for the model.
 pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String, Value>, String> {
     let input = chat::schema::fit(&schema(parameters), input.clone())?;
     let given = |it: &Parameter| match input.get(&it.name) {
@@ -227,11 +226,11 @@ pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String,
     Ok(fitted.collect())
 }
 
-/// Whether people see all of a text that a model reads.
+/// Checks that a text for the model is short and has no invisible characters.
 ///
 /// # Errors
 ///
-/// What is wrong with it, to follow "the description".
+/// The problem, as a predicate that follows "The description".
 pub(crate) fn check_text(text: &str, longest: usize) -> Result<(), String> {
     if text.len() > longest {
         return Err(format!("is longer than {longest} bytes. Make it shorter"));
@@ -239,13 +238,13 @@ pub(crate) fn check_text(text: &str, longest: usize) -> Result<(), String> {
     match text.chars().find(|c| is_hidden(*c)) {
         None => Ok(()),
         Some(c) => Err(format!(
-            "has a character that nobody sees (U+{:04X}). Take it out",
+            "has an invisible character (U+{:04X}). Remove it",
             c as u32
         )),
     }
 }
 
-/// Control characters, and those that hide text or turn it round.
+/// Whether a character is invisible or changes how the text around it is displayed.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}')

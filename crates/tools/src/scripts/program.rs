@@ -1,26 +1,26 @@
-//! Which program runs a script: the one that its first line names, or Python.
+//! Selects the program that runs a script: the one in its `#!` line, or Python.
 //!
 //! Pure; the caller reads the line.
 
-/// Longest first line that is looked at, in bytes; the kernel looks at 256.
+/// Maximum length of the first line in bytes. The kernel's limit is 256.
 pub(crate) const LONGEST_LINE: usize = 1024;
 
-/// What runs a script.
+/// The program that runs a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
     /// The program's name or path.
     pub name: String,
     /// Its arguments before the script.
     pub arguments: Vec<String>,
-    /// Whether it is a Python, which gets the modules `llmr`.
+    /// Whether it is Python, which gets the modules `llmr`.
     pub is_python: bool,
 }
 
-/// The program for the script of this name that begins with `start`.
+/// Selects the program for a script with this name whose first bytes are `start`.
 ///
 /// # Errors
 ///
-/// Nothing says what runs it; what to do.
+/// No program is known. The text says what to do.
 pub(crate) fn find(script: &str, start: &[u8]) -> Result<Program, String> {
     let line = start
         .split(|&byte| byte == b'\n')
@@ -58,7 +58,7 @@ fn from_line(named: &str) -> Option<Program> {
     rest.retain(|word| word != "-S");
     let by_env = |word: &String| word.starts_with('-') || word.contains('=');
     match rest.split_first()? {
-        // Settings and options of env itself.
+        // Skips variables and options of env itself.
         (word, _) if by_env(word) => Some(program(&first, rest)),
         (name, arguments) => Some(program(name, arguments.to_vec())),
     }

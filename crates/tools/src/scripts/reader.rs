@@ -1,34 +1,34 @@
-//! TOML with the line of everything in it, so that what is wrong can be found.
+//! Reads TOML files whose errors name a line.
 //!
-//! The one place that names the `toml` crate. Knows no field.
+//! Only this module refers to the `toml` crate. It knows no particular fields.
 
 use serde_json::{Number, Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a file: a sentence without its full stop, and where.
+/// A problem in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what to do about it.
+    /// What is wrong and what to do, a sentence without its full stop.
     pub what: String,
 }
 
 /// A table of a file.
 pub(crate) struct Table<'a> {
     text: &'a str,
-    /// Where it begins, for what it lacks.
+    /// Its first byte, for problems with missing fields.
     at: usize,
     entries: DeTable<'a>,
 }
 
 impl<'a> Table<'a> {
-    /// The whole file.
+    /// Parses a whole file.
     ///
     /// # Errors
     ///
-    /// It is no TOML.
+    /// It is not TOML.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Wrong> {
         let parsed = DeTable::parse(text).map_err(|error| Wrong {
             line: line(text, error.span().map_or(0, |span| span.start)),
@@ -41,7 +41,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// What is wrong with a field, at its line, or at the table's when it is missing.
+    /// A problem with a field, at its line, or at the line of the table if the field is missing.
     pub(crate) fn wrong(&self, field: &str, what: String) -> Wrong {
         let key = self.entries.keys().find(|key| key.get_ref() == field);
         let at = key.map_or(self.at, |key| key.span().start);
@@ -55,7 +55,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     ///
-    /// Which field was meant.
+    /// The first misspelled field, with the correct name.
     pub(crate) fn no_slips(&self, known: &[&str]) -> Result<(), Wrong> {
         for key in self.entries.keys().map(Spanned::get_ref) {
             let meant = chat::suggest(key, known.iter().copied());
@@ -75,11 +75,11 @@ impl<'a> Table<'a> {
         self.wrong(field, format!("\"{field}\" must be {kind}"))
     }
 
-    /// A field that is text.
+    /// Reads an optional string.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// It has another type.
     pub(crate) fn text(&self, field: &str) -> Result<Option<String>, Wrong> {
         match self.get(field) {
             None => Ok(None),
@@ -88,11 +88,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Text that must be there.
+    /// Reads a required string.
     ///
     /// # Errors
     ///
-    /// It is not, and what to do; or it is something else.
+    /// It is missing, with `advice`, or it has another type.
     pub(crate) fn required(&self, field: &str, advice: &str) -> Result<String, Wrong> {
         let missing = || self.wrong(field, format!("\"{field}\" is missing: {advice}"));
         match self.text(field)? {
@@ -101,11 +101,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A list of text; empty when the field is missing.
+    /// Reads a list of strings, which is empty if the field is missing.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// It has another type.
     pub(crate) fn texts(&self, field: &str) -> Result<Vec<String>, Wrong> {
         let wrong = || self.not(field, "a list of text, as [\"one\", \"two\"]");
         let Some(value) = self.get(field) else {
@@ -121,11 +121,11 @@ impl<'a> Table<'a> {
         items.iter().map(text).collect()
     }
 
-    /// A field that is true or false; false when it is missing.
+    /// Reads a boolean, which is false if the field is missing.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// It has another type.
     pub(crate) fn flag(&self, field: &str) -> Result<bool, Wrong> {
         match self.get(field) {
             None => Ok(false),
@@ -134,11 +134,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A field that is a number.
+    /// Reads an optional number.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// It has another type.
     pub(crate) fn number(&self, field: &str) -> Result<Option<f64>, Wrong> {
         match self.value(field)? {
             None => Ok(None),
@@ -149,7 +149,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whatever a field holds.
+    /// Reads an optional value of any type.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     ///
-    /// It, or something in it, is no table.
+    /// The field, or an entry of it, is not a table.
     pub(crate) fn tables(&self, field: &str) -> Result<Vec<(String, Table<'a>)>, Wrong> {
         let Some(value) = self.get(field) else {
             return Ok(Vec::new());
@@ -174,7 +174,7 @@ impl<'a> Table<'a> {
             return Err(self.not(field, &format!("a table, as [{field}.name]")));
         };
         let mut all: Vec<_> = inner.iter().collect();
-        // The map sorts by name.
+        // Sorted by position, because the map is sorted by name.
         all.sort_by_key(|(key, _)| key.span().start);
         let table = |(key, value): (&Spanned<_>, &Spanned<DeValue<'a>>)| {
             let name: &std::borrow::Cow<'_, str> = key.get_ref();
@@ -226,7 +226,7 @@ fn as_json(value: &DeValue<'_>) -> Option<Value> {
     })
 }
 
-/// The number of the line, from 1, that holds the byte at `at`.
+/// The number of the line that contains the byte at `at`, from 1.
 fn line(text: &str, at: usize) -> usize {
     let before = text.as_bytes().iter().take(at);
     before.filter(|&&byte| byte == b'\n').count() + 1

@@ -1,8 +1,8 @@
-//! The wire to a running script: what it starts from, then lines of JSON, over a socket
-//! that is its standard input until its own code starts. What the script prints goes
-//! elsewhere.
+//! The connection to a running Python script: a start message, then JSON lines.
 //!
-//! The other end is not trusted: a line is bounded, and what is no message ends the call.
+//! It is a socket, which is the script's standard input until the script's own code starts. Output
+//! of the script is not part of it. The script is not trusted: the length of a line is limited, and
+//! an invalid message ends the call.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,45 +15,45 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::clock::Clock;
-use super::desk::{self, Question};
 use super::marshal::marshal;
+use super::requests::{self, Request};
 use crate::context::ToolContext;
 
-/// Longest message of a script, in bytes (64 MB).
+/// Maximum size of a message of a script: 64 MB.
 const LONGEST: usize = 64 * 1024 * 1024;
-/// Most questions of one call, so that none asks without end.
-const MOST_QUESTIONS: usize = 1000;
+/// Maximum number of requests of one call, so that a loop ends.
+const MOST_REQUESTS: usize = 1000;
 
 /// How a script's own code ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ScriptMessage {
-    /// It returned this, or nothing.
+    /// It returned this text, or nothing.
     Done(Option<String>),
-    /// It failed, with this message.
+    /// It failed with this message.
     Failed(String),
-    /// It did not say.
+    /// It ended without a message.
     Nothing,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Message {
-    Ask(Question),
+    Ask(Request),
     Done(Option<String>),
     Failed(String),
 }
 
-/// Our end.
+/// Our end of the connection.
 pub(super) struct Wire {
     stream: BufReader<UnixStream>,
 }
 
 impl Wire {
-    /// A wire, and the other end of it.
+    /// Creates a connection. Returns our end, and the script's standard input.
     ///
     /// # Errors
     ///
-    /// There are no sockets left.
+    /// The limit of open files is reached.
     pub(super) fn new() -> io::Result<(Self, Stdio)> {
         let (ours, theirs) = Pair::pair()?;
         ours.set_nonblocking(true)?;
@@ -61,7 +61,7 @@ impl Wire {
         Ok((Self { stream }, Stdio::from(OwnedFd::from(theirs))))
     }
 
-    /// Starts the script and answers it until its code has ended.
+    /// Sends the start message and answers requests until the script's code ends.
     pub(super) async fn serve(
         mut self,
         start: &Value,
@@ -71,10 +71,10 @@ impl Wire {
         if self.begin(start).await.is_err() {
             return ScriptMessage::Nothing;
         }
-        let mut left = MOST_QUESTIONS;
+        let mut left = MOST_REQUESTS;
         loop {
-            let question = match self.next().await {
-                Ok(Some(Message::Ask(question))) => question,
+            let request = match self.next().await {
+                Ok(Some(Message::Ask(request))) => request,
                 Ok(Some(Message::Done(result))) => return ScriptMessage::Done(result),
                 Ok(Some(Message::Failed(why))) => return ScriptMessage::Failed(why),
                 Ok(None) => return ScriptMessage::Nothing,
@@ -82,23 +82,21 @@ impl Wire {
             };
             left = left.saturating_sub(1);
             let answer = if left == 0 {
-                Err(format!(
-                    "The script asked more than {MOST_QUESTIONS} times."
-                ))
+                Err(format!("The script asked more than {MOST_REQUESTS} times."))
             } else {
-                clock.pause(desk::answer(question, ctx)).await
+                clock.pause(requests::answer(request, ctx)).await
             };
             let answer = match answer {
                 Ok(text) => json!({"ok": text}),
                 Err(why) => json!({"error": why}),
             };
-            if self.say(&answer).await.is_err() {
+            if self.send(&answer).await.is_err() {
                 return ScriptMessage::Nothing;
             }
         }
     }
 
-    /// The first message is the only one that is no line of JSON.
+    /// Sends the start message, the only one that is not a line of JSON.
     async fn begin(&mut self, start: &Value) -> io::Result<()> {
         let start = marshal(start)?;
         let mut message = format!("{}\n", start.len()).into_bytes();
@@ -106,12 +104,12 @@ impl Wire {
         self.stream.get_mut().write_all(&message).await
     }
 
-    async fn say(&mut self, message: &Value) -> io::Result<()> {
+    async fn send(&mut self, message: &Value) -> io::Result<()> {
         let line = format!("{message}\n");
         self.stream.get_mut().write_all(line.as_bytes()).await
     }
 
-    /// The next message; nothing when the other end is gone.
+    /// Returns the next message, or `None` if the script closed the connection.
     async fn next(&mut self) -> Result<Option<Message>, String> {
         let mut line = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Files by device and inode: another name of a secret file is a secret, too.
+//! Recognizes hard links to secret files by device and inode.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::SecretKind;
 
-/// Secret files by device and inode, read when a file with several names is met.
+/// Secret files by device and inode, read when the first file with several names is checked.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inodes(Arc<OnceLock<HashMap<(u64, u64), SecretKind>>>);
 
@@ -22,7 +22,7 @@ impl Inodes {
     where
         I: Iterator<Item = (Metadata, SecretKind)>,
     {
-        // Most files have one name, and nothing is read for these.
+        // Most files have a single name, so nothing needs to be read.
         if !metadata.is_file() || metadata.nlink() < 2 {
             return None;
         }
@@ -37,7 +37,7 @@ impl Inodes {
     }
 }
 
-/// A cache says nothing about what is secret.
+/// Always equal, because a cache doesn't affect which files are secret.
 impl PartialEq for Inodes {
     fn eq(&self, _: &Self) -> bool {
         true

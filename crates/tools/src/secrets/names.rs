@@ -1,4 +1,4 @@
-//! Names of secret files, as programs use them by default.
+//! Names of secret files, which are the defaults of the programs that use them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use crate::names::folded;
 
 use SecretKind::{Credentials, Environment, History, Key, KeyStore, Process, Profile};
 
-/// Folders and files that are secret with all that is below them, by their last names.
-/// Those that begin with a dot are so wherever they are, because a home folder may be
-/// mounted or copied elsewhere; the others only directly in a home folder.
+/// Secret files, and folders whose whole content is secret, by the end of their paths. Entries
+/// that start with a dot match anywhere, because a home folder may be mounted or copied
+/// elsewhere. The others only match directly in a home folder.
 const NAMED: &[(&str, SecretKind)] = &[
     (".ssh", Key),
     (".gnupg", Key),
@@ -159,8 +159,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".local/state/nvim/undo", History),
 ];
 
-/// Names of files that are no secret although they are below one that is: what is public
-/// in `~/.ssh` and `~/.gnupg`.
+/// Names of public files in secret folders such as `~/.ssh` and `~/.gnupg`.
 const PUBLIC: &[&str] = &[
     "known_hosts",
     "known_hosts.old",
@@ -171,10 +170,10 @@ const PUBLIC: &[&str] = &[
     "gpg.conf",
 ];
 
-/// Folders in which each folder is a user's home.
+/// Folders whose subfolders are home folders.
 const HOMES: &[&str] = &["home", "users"];
 
-/// Endings of key stores and private keys.
+/// Suffixes of key stores and private keys.
 const ENDINGS: &[(&str, SecretKind)] = &[
     (".kdbx", KeyStore),
     (".kdb", KeyStore),
@@ -190,7 +189,7 @@ const ENDINGS: &[(&str, SecretKind)] = &[
     ("_ed25519", Key),
 ];
 
-/// Private keys by the beginning of their names, unless they end in `.pub`.
+/// Prefixes of private keys. Names that end in `.pub` are public.
 const KEYS: &[&str] = &[
     "id_rsa",
     "id_dsa",
@@ -201,15 +200,15 @@ const KEYS: &[&str] = &[
     "ssh_host_",
 ];
 
-/// `.env` files that hold no values, by the end of their names.
+/// Suffixes of `.env` files that contain no real values.
 const SAMPLES: &[&str] = &[
     "example", "sample", "template", "dist", "defaults", "schema",
 ];
 
-/// Secret only as a file directly in the home folder: elsewhere it is a project's.
+/// Files that are secret only directly in a home folder. Elsewhere they belong to a project.
 const DIRECTLY_IN_HOME: &[&str] = &[".npmrc", ".yarnrc.yml", ".condarc"];
 
-/// Below the root.
+/// Secret files and folders of the system.
 pub(super) const IN_SYSTEM: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -230,7 +229,7 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/run/secrets",
 ];
 
-/// Variables that name another place for what is listed, and where that is by default.
+/// Variables that move a listed path, and its default below the home folder.
 pub(super) const MOVED: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", ".cache"),
     ("XDG_CONFIG_HOME", ".config"),
@@ -255,10 +254,10 @@ pub(super) const MOVED: &[(&str, &str)] = &[
     ("XAUTHORITY", ".xauthority"),
 ];
 
-/// What a process shows of itself below `/proc/PID`.
+/// Secret entries of a process below `/proc/PID`.
 const OF_A_PROCESS: &[&str] = &["environ", "mem", "auxv", "fd", "map_files"];
 
-/// Why the names in this absolute path make it secret.
+/// The kind of secret that the names in this absolute path indicate.
 pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
     let names: Vec<String> = path.components().skip(1).map(folded).collect();
     let (last, above) = names.split_last()?;
@@ -280,13 +279,12 @@ pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
         })
 }
 
-/// Whether a file of this folded name is public wherever it is.
+/// Whether a file with this folded name is public wherever it is.
 pub(super) fn is_public(name: &str) -> bool {
     PUBLIC.contains(&name) || name.ends_with(".pub")
 }
 
-/// Whether a path that ends in this folded name can be secret although the folder that it
-/// is in is not.
+/// Whether a path that ends in this folded name can be secret in a folder that is not.
 pub(super) fn may_be_secret(name: &str) -> bool {
     static LAST: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let named = NAMED.iter().map(|(listed, _)| *listed);
@@ -336,12 +334,12 @@ fn file(name: &str) -> Option<SecretKind> {
     if is_env(name) {
         return Some(Environment);
     }
-    // `key.p12.bak` and `id_rsa~` hold the same.
+    // Backups such as `key.p12.bak` and `id_rsa~` have the same content.
     let plain = [".bak", ".old", ".orig", ".save", ".swp", "~"]
         .iter()
         .find_map(|it| name.strip_suffix(it))
         .unwrap_or(name);
-    // `id_rsa.rs` is a program's text.
+    // `id_rsa.rs` is source code.
     let extension = plain.rsplit_once('.').map(|(_, it)| it);
     let is_text = extension.is_some_and(|it| !["pem", "key", "txt", "der"].contains(&it));
     if !is_text && KEYS.iter().any(|it| plain.starts_with(it)) {
@@ -359,7 +357,7 @@ fn is_env(name: &str) -> bool {
     (is_one || name.ends_with(".env")) && !is_sample
 }
 
-/// The listed paths below a place that replaces `usual` in a home folder.
+/// The listed paths below `place`, which replaces the default path `usual`.
 pub(super) fn moved(place: &Path, usual: &str) -> Vec<PathBuf> {
     let names = NAMED.iter().map(|(name, _)| *name);
     let names = names.chain(DIRECTLY_IN_HOME.iter().copied());
@@ -368,7 +366,7 @@ pub(super) fn moved(place: &Path, usual: &str) -> Vec<PathBuf> {
         true => place.to_owned(),
         false => place.join(rest),
     });
-    // What is listed as a whole, such as `.aws`, is so with a place in it.
+    // `place` itself, because a variable may move a part of a listed folder such as `.aws`.
     inner.chain([place.to_owned()]).collect()
 }
 

@@ -1,8 +1,8 @@
-//! Files whose text Git holds: a command that reads the repository reads them there, so a
-//! sandbox that hides them hides nothing, and Git cannot compare what it cannot read.
+//! Finds files whose content is in Git's index. Hiding them would be useless, because commands can
+//! read the content from the repository, and Git could not compare the files.
 //!
-//! Goes by the text and not by the name, which a command can add to the index without
-//! being able to read the file. Source: gitformat-index(5).
+//! Compares content instead of names, because a command could add a name to the index without
+//! reading the file. Source: gitformat-index(5).
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 use sha1::{Digest, Sha1};
 
-/// Longest file that is looked for, in bytes.
+/// Maximum size of a file that is compared, in bytes.
 const MOST: u64 = 64 * 1024;
-/// Largest index that is read, in bytes.
+/// Maximum size of an index that is read, in bytes.
 const MOST_INDEX: u64 = 32 * 1024 * 1024;
-/// Longest path in a file that says where Git's folder is, in bytes.
+/// Maximum size of a `.git` file, which contains the path of the Git directory, in bytes.
 const MOST_LINK: u64 = 4096;
 
-/// The indexes of repositories, read when a file of one is met.
+/// The indexes of repositories, read on first use.
 #[derive(Default)]
 pub(super) struct Indexes(HashMap<PathBuf, Vec<u8>>);
 
 impl Indexes {
-    /// Whether the text of the file at `path` is in the index of its repository.
+    /// Whether the content of the file at `path` is in the index of its repository.
     pub(super) fn hold(&mut self, path: &Path) -> bool {
         let Some((index, text)) = path.parent().and_then(index_above).zip(read(path, MOST)) else {
             return false;
@@ -51,13 +51,13 @@ fn index_above(folder: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.join("index"));
     }
-    // Of further worktrees and of submodules it is a file.
+    // In worktrees and submodules, `.git` is a file.
     let link = String::from_utf8(read(&git, MOST_LINK)?).ok()?;
     let to = link.strip_prefix("gitdir: ")?.trim_end();
     Some(git.parent()?.join(to).join("index"))
 }
 
-/// The bytes of a regular file that has at most so many.
+/// The content of a regular file, unless it is larger than the limit.
 fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let metadata = path.metadata().ok()?;
     let is_fine = metadata.is_file() && metadata.len() <= most;

@@ -1,32 +1,32 @@
-"""What a tool is asked, what it answers, and the other tools.
+"""The arguments and the result of a script tool, and calls of other tools.
 
-`get` and the `return_` functions are those of document 5; so are the names of the rest.
+All names are those of the specification of script tools.
 """
 
 
 class ToolError(Exception):
-    """Another tool was not run, or it failed; the text says why."""
+    """A call of another tool failed or was refused for the reason in the text."""
 
 
 def get(name, default=None):
-    """The argument of this name, or `default` when the call has none."""
+    """Returns the argument with this name, or `default` if the call has none."""
     return _arguments.get(name, default)
 
 
 def return_string(text):
-    """Makes this text the tool's result; the last one counts. The script goes on."""
+    """Sets the result of the tool. The last call counts, and the script continues."""
     text = text if isinstance(text, str) else str(text)
     _result.append(text)
     return text
 
 
 def return_object(value):
-    """Makes this value the tool's result, as JSON."""
+    """Sets the result of the tool to this value as JSON."""
     return return_string(_json().dumps(value, ensure_ascii=False))
 
 
 def list_tools():
-    """The tools there are: a list of dictionaries with `name` and `description`."""
+    """Returns all tools as a list of dictionaries with `name` and `description`."""
     ok, error = _ask({"list": True})
     if error is not None:
         raise ToolError(error)
@@ -34,8 +34,8 @@ def list_tools():
 
 
 def call_tool(name, args=None):
-    """Calls another tool by the rules that a model's calls meet. JSON comes back as what
-    it stands for, anything else as text."""
+    """Calls another tool, under the same rules as a call by the model. Returns the parsed result if
+    it is JSON, and otherwise text."""
     ok, error = _ask({"call": {"name": name, "arguments": args or {}}})
     if error is not None:
         raise ToolError(error)
@@ -53,8 +53,8 @@ def execute_tool(name, args=None):
 
 
 def tool_search(query):
-    """The tools that fit a few words, the best first: dictionaries with `name`,
-    `description` and `score`."""
+    """Returns the tools that match a query, best first: dictionaries with `name`, `description`,
+    and `score`."""
     ok, error = _ask({"search": query})
     if error is not None:
         raise ToolError(error)

@@ -1,5 +1,5 @@
-# Runs one script as a tool. The wire to the host is a socket that nothing else has: what
-# the script prints, and what it starts, cannot be taken for a message.
+# Runs one script as a tool. Only this program has the socket to the host, so output of the script
+# and of its child processes is never read as a message.
 import importlib.machinery as machinery
 import _thread
 import os
@@ -17,16 +17,15 @@ def say(message):
 
 
 def json():
-    """Python's own module. It is not loaded before it is needed: that would take longer
-    than everything else here."""
+    """Imports Python's json on first use, because that takes longer than everything else here."""
     import json as module
 
     return module
 
 
-def load_what_is_hidden():
-    """Loads at once what is else loaded when it is needed, where a file of the tool's has
-    the name of a module of Python's own and would be taken for it."""
+def load_shadowed_modules():
+    """Imports needed modules now if a file of the tool has the name of a standard module, because
+    it would shadow that module later."""
     names = getattr(sys, "stdlib_module_names", ())
     try:
         folders = [os.listdir(folder) for folder in start["path"] if os.path.isdir(folder)]
@@ -39,13 +38,14 @@ def load_what_is_hidden():
 
 
 def end(word, text):
-    """The last message. Most scripts say nothing else, and need no module for it."""
+    """Sends the last message, without json: most scripts send no other."""
     quoted = "null" if text is None else '"' + text.translate(escapes) + '"'
     say('{"%s": %s}' % (word, quoted))
 
 
 def ask(question):
-    """Asks the host and waits for its answer; returns text, or raises what went wrong."""
+    """Sends a request to the host and waits for the response. Returns a text and an error, one of
+    which is None."""
     with lock:
         say(json().dumps({"ask": question}, ensure_ascii=False))
         line = reader.readline()
@@ -56,7 +56,7 @@ def ask(question):
 
 
 class Fresh(machinery.SourceFileLoader):
-    """Reads a module's text each time: an edit counts at once, and no file is left behind."""
+    """Compiles a module at each import: edits take effect, and no bytecode file is written."""
 
     def get_code(self, fullname):
         path = self.get_filename(fullname)
@@ -95,7 +95,7 @@ def modules():
     return result
 
 
-def told(error):
+def traceback_of(error):
     import traceback
 
     frames = error.__traceback__
@@ -105,7 +105,7 @@ def told(error):
 
 
 def wait_for_threads():
-    """What a thread returns counts as well; Python itself waits for them only later."""
+    """Waits for threads, which may return a result. Python itself waits only after this program."""
     threading = sys.modules.get("threading")
     for thread in threading.enumerate() if threading else ():
         if not thread.daemon and thread is not threading.current_thread():
@@ -116,7 +116,7 @@ def run(script):
     main = module("__main__", __file__=script, __builtins__=__builtins__)
     sys.argv = [script]
     sys.path_hooks.insert(0, find_fresh)
-    load_what_is_hidden()
+    load_shadowed_modules()
     sys.path[0:0] = start["path"]
     with open(script, "rb") as file:
         text = file.read()
@@ -133,12 +133,12 @@ def serve():
     except SystemExit as exit:
         problem = None if exit.code in (None, 0) else "The script ended itself: %s" % (exit.code,)
     except BaseException as error:
-        problem = told(error)
+        problem = traceback_of(error)
     wait_for_threads()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        # Closed, or whatever the script put into its place.
+        # The script closed or replaced the stream.
         except Exception:
             pass
     if problem:

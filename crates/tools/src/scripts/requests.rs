@@ -1,7 +1,7 @@
-//! What a running script asks for: other tools, and a model.
+//! Requests of a running script: calls of other tools, and completions.
 //!
-//! Whether any of it may happen is decided behind [`crate::Nested`] and
-//! [`crate::Models`]; here a script's words become such a question.
+//! This module only forwards them. [`crate::Nested`] and [`crate::Models`] decide whether they
+//! are allowed.
 
 use chat::tool::ToolOutcome;
 use serde::Deserialize;
@@ -11,34 +11,34 @@ use crate::context::ToolContext;
 use crate::models::ModelRequest;
 use crate::search::{Entry, search};
 
-/// A question of a script.
+/// A request of a script.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Question {
-    /// Which tools there are.
+pub(super) enum Request {
+    /// The list of tools.
     List(#[expect(dead_code, reason = "it is always true")] bool),
-    /// Which fit some words.
+    /// The tools that match a query.
     Search(String),
-    /// The result of one.
+    /// A call of a tool.
     Call {
-        /// Its name.
+        /// The tool's name.
         name: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Value,
     },
-    /// The words of a model.
+    /// A completion of a model.
     Completion(ModelRequest),
 }
 
-/// Answers a question with text, or with why not.
-pub(super) async fn answer(question: Question, ctx: &ToolContext) -> Result<String, String> {
-    match question {
-        Question::List(_) => {
+/// Returns the response to a request, or the reason for its failure.
+pub(super) async fn answer(request: Request, ctx: &ToolContext) -> Result<String, String> {
+    match request {
+        Request::List(_) => {
             let tools = ctx.nested.tools().into_iter();
             let tools = tools.map(|it| json!({"name": it.name, "description": it.description}));
             Ok(Value::Array(tools.collect()).to_string())
         }
-        Question::Search(query) => {
+        Request::Search(query) => {
             let tools = ctx.nested.tools();
             let hits = search(&query, tools.iter().map(Entry::from)).into_iter();
             let hits = hits.map(|hit| {
@@ -47,21 +47,17 @@ pub(super) async fn answer(question: Question, ctx: &ToolContext) -> Result<Stri
             });
             Ok(Value::Array(hits.collect()).to_string())
         }
-        Question::Call { name, arguments } => {
-            told(ctx.nested.call(&name, arguments, &ctx.cancel).await)
+        Request::Call { name, arguments } => {
+            match ctx.nested.call(&name, arguments, &ctx.cancel).await {
+                ToolOutcome::Done { content, .. } => Ok(content),
+                ToolOutcome::Failed(why) | ToolOutcome::Cancelled(why) => Err(why),
+            }
         }
-        Question::Completion(asked) => {
+        Request::Completion(asked) => {
             asked.check()?;
             ctx.models
                 .complete(asked, ctx.nested.clone(), &ctx.cancel)
                 .await
         }
-    }
-}
-
-fn told(outcome: ToolOutcome) -> Result<String, String> {
-    match outcome {
-        ToolOutcome::Done { content, .. } => Ok(content),
-        ToolOutcome::Failed(why) | ToolOutcome::Cancelled(why) => Err(why),
     }
 }
