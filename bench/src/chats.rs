@@ -1,10 +1,9 @@
-//! The chats that are measured: as long as wanted, with the mix of a real one. It
-//! writes the format by hand, as a user's file has it, and knows no parser.
+//! Generates the measured chats, of any length and with the content of real ones, without a parser.
 
-/// The last line, by which a chat is recognised on screen.
+/// The last line, which identifies a chat on the screen.
 pub const LAST: &str = "END-OF-CHAT question.";
 
-/// Lines of one exchange below: 24, of which a call and its result are 12.
+/// One exchange of 24 lines, 12 of which are a call and its result.
 fn exchange(number: usize) -> String {
     format!(
         "@You:\n\
@@ -34,7 +33,7 @@ fn exchange(number: usize) -> String {
     )
 }
 
-/// A chat of about `lines` lines that ends in an unanswered question.
+/// A chat of about this many lines that ends in an unanswered question.
 pub fn chat(lines: usize) -> String {
     let exchanges = 1..=lines / 24;
     let mut text: String = exchanges.map(exchange).collect();
@@ -42,7 +41,7 @@ pub fn chat(lines: usize) -> String {
     text
 }
 
-/// `1k`, `10k` …
+/// The name of a number of lines: `1k`, `10k` …
 pub fn name(lines: usize) -> String {
     format!("{}k", lines / 1000)
 }

@@ -1,4 +1,4 @@
-//! A key at the end of a chat: from the key to the frame that shows its letter.
+//! Latency of a key at the end of a chat: from the key to the frame that shows its letter.
 
 use std::io;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const ROUNDS: usize = 10;
 const KEYS: usize = 30;
-/// Longer than a frame and what the host does after it, so that the next key
-/// meets an editor at rest.
+/// The pause between keys: longer than a frame and the host's work after it, so that the editor is
+/// idle before each key.
 const PAUSE: Duration = Duration::from_millis(30);
 
 pub fn run(table: &mut Table) -> io::Result<()> {

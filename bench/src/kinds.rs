@@ -1,5 +1,5 @@
-//! What a call costs by the kind of its tool, beside the cheapest one that is built in;
-//! and a request that offers a thousand tools.
+//! The cost of a call for each kind of tool, compared with the cheapest built-in one, and of a request
+//! with a thousand tools.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::stage::{ask_again, await_lua, await_row, await_turn, press, rest, sin
 use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 15;
-/// Tools beside the usual ones.
+/// Number of additional tools.
 const MANY: usize = 1_000;
 const QUESTION: &str = "@You:\nGo on.";
 const MANIFEST: &str = "name = \"answer\"
@@ -20,7 +20,7 @@ description = \"Says it\"
 script = \"main.py\"
 ";
 const SCRIPT: &str = "import llmr.mcp\nllmr.mcp.return_string('script says it')\n";
-/// Registers a tool of Lua and, where it is asked to, a thousand.
+/// Registers a Lua tool, and `many` others.
 const REGISTER: &str = "local many = ...
     local tools = require('flemma.tools')
     local function tool(name, says)
@@ -59,7 +59,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     ))
 }
 
-/// What `ours` takes longer than `without` in the middle.
+/// The difference of the medians of `ours` and `without`.
 fn row(what: &str, without: &Samples, ours: &Samples, limit: f64) -> Row {
     Row {
         what: format!("{what}: added"),
@@ -70,8 +70,8 @@ fn row(what: &str, without: &Samples, ours: &Samples, limit: f64) -> Row {
     }
 }
 
-/// A search path whose `python3` is the interpreter itself: a program that looks for the
-/// right one first, as version managers put it there, takes longer than what is measured.
+/// A `$PATH` whose `python3` is the interpreter itself. The wrapper of a version manager would take
+/// longer than the measured work.
 fn path() -> String {
     let script = "import os, sys; print(os.path.dirname(sys.executable), end='')";
     let found = Command::new("python3").args(["-c", script]).output();
@@ -94,8 +94,8 @@ fn editor(provider: &Provider, many: usize) -> Editor {
     editor
 }
 
-/// From the end of an answer that calls a tool to its result on the screen; and, with a
-/// search path, an interpreter of it before each, on a machine that rested as long.
+/// Measures the time from the end of an answer that calls a tool to the result on the screen. With a
+/// `path`, also measures its Python interpreter before each call, after the same idle time.
 fn calls(
     tool: &str,
     input: Json,
@@ -118,7 +118,7 @@ fn calls(
         }
         let start = Instant::now();
         gate.open();
-        // To ask the editor again and again would take a processor from the interpreter.
+        // Reads frames only: polling the editor would take CPU time from the interpreter.
         await_row(&editor, says, |row| row.trim() == says);
         took.add(since(start));
         await_turn(&editor);
@@ -129,8 +129,8 @@ fn calls(
     Ok((by_hand, took))
 }
 
-/// The interpreter with a script that reads its arguments and says the same; neither
-/// this nor ours is in a sandbox.
+/// Measures the interpreter with a script that reads arguments and prints the same result. Both run
+/// without a sandbox.
 fn interpreter(path: &str) -> io::Result<f64> {
     const SAME: &str = "import json, sys\njson.load(sys.stdin)\nprint('script says it')";
     let start = Instant::now();

@@ -1,12 +1,11 @@
-//! What the kernel says of processes and of the machine. Linux only; where there
-//! is no `/proc`, everything is zero.
+//! Figures about processes and the machine, from Linux. Without `/proc`, all of them are zero.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Milliseconds that all threads of a process have computed.
+/// CPU time of all threads of a process, in milliseconds.
 pub fn computed(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let of = |task: fs::DirEntry| {
@@ -18,14 +17,14 @@ pub fn computed(pid: u32) -> f64 {
     tasks.into_iter().flatten().flatten().map(of).sum()
 }
 
-/// Milliseconds that this thread has computed, to the microsecond: what the kernel tells of
-/// other processes is as old as its last tick.
+/// CPU time of this thread in milliseconds, exact to the microsecond. Figures of other processes are
+/// only updated at each tick.
 pub fn computed_here() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default().as_secs_f64() * 1e3
 }
 
-/// A process and all below it.
+/// A process and its descendants.
 pub fn family(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
@@ -41,7 +40,7 @@ pub fn family(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Proportional set size of a process and all below it, in MiB.
+/// Proportional set size of a process and its descendants, in MiB.
 pub fn memory(pid: u32) -> f64 {
     let of = |pid: u32| {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
@@ -55,8 +54,7 @@ pub fn memory(pid: u32) -> f64 {
     family(pid).into_iter().map(of).sum()
 }
 
-/// How many processors others keep busy, looked at for a moment in which we do
-/// nothing.
+/// The number of processors that other programs use, measured while this program is idle.
 pub fn busy() -> f64 {
     let before = busy_time();
     let start = Instant::now();
@@ -64,7 +62,7 @@ pub fn busy() -> f64 {
     (busy_time() - before) / start.elapsed().as_secs_f64()
 }
 
-/// Seconds that the processors have worked, or were taken by other machines.
+/// Seconds of CPU time that were used, or taken by other virtual machines.
 fn busy_time() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = stat.lines().next().unwrap_or_default();
@@ -78,7 +76,7 @@ fn busy_time() -> f64 {
     (at(0) + at(1) + at(2) + at(5) + at(6) + at(7)) / 100.0
 }
 
-/// Processor and kernel, on one line.
+/// The processor and the kernel, on one line.
 pub fn describe() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let models: Vec<&str> = cpus

@@ -1,7 +1,6 @@
-//! What each thing costs, as a user has it: a real Neovim with a screen, the real
-//! host, a provider on the loopback; and the same result by hand, through bare
-//! calls on a Neovim without plugin, in the same run. The budgets are the
-//! design's. Run by `make bench`; `BENCH=keys,open make bench` runs some groups.
+//! Benches with a real Neovim that has a screen, the real host, and a provider on the loopback. For
+//! comparison, each run also measures the same result "by hand": with API calls in a Neovim without
+//! the plugin. `make bench` runs all groups, and `BENCH=keys,open make bench` some of them.
 
 mod chats;
 mod keys;
@@ -26,7 +25,7 @@ use std::io::{self, Write};
 
 use table::Table;
 
-/// So much of a processor in other hands, and figures are not to be trusted.
+/// The load by other programs, in processors, above which the figures are unreliable.
 const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;

@@ -1,4 +1,4 @@
-//! What is held while chats are open: Neovim, the host and its watcher.
+//! Memory while chats are open: of Neovim, the host, and its watcher.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Opening a chat: from `:edit` to the frame with its text, and to its colours.
+//! Opening a chat: from `:edit` to the frame with its text, and to its colors.
 
 use std::io;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::stage::{await_row, bare, press, rest, since, with_plugin};
 use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 12;
-/// A row that no file of the bench has, so that the next frame is a new one.
+/// A row that is in no chat, so that the next frame differs.
 const EMPTY: &str = "@You:\nNothing yet.\n";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
@@ -62,7 +62,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Milliseconds to the text and, if wanted, to the colour of the first marker.
+/// Milliseconds until the text is shown, or if requested, until the first marker has its color.
 fn open(editor: &Editor, file: &str, coloured: bool) -> (f64, f64) {
     let start = Instant::now();
     press(editor, &format!(":edit {file}<CR>"));

@@ -1,5 +1,5 @@
-//! A command that writes 5 MiB: until its result is in the buffer, and the longest
-//! that Neovim does not answer meanwhile.
+//! A command that writes 5 MiB: the time until its result is in the buffer, and the longest time that
+//! Neovim does not respond in between.
 
 use std::io;
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 6;
 const LINE: &str = "sixty-three characters of output that a build might have said.\n";
-/// Whether this is one of the last lines.
+/// Whether one of the last lines is this one.
 const ENDED: &str = "local last = vim.api.nvim_buf_get_lines(0, -40, -1, false)
     return vim.tbl_contains(last, ...)";
 
@@ -32,7 +32,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             std::fs::write(editor.dir().join("big.txt"), format!("{big}{last}\n"))?;
         }
         let gate = begin(&provider, &with, run);
-        // Probes take their share of the time, so every other run has none.
+        // Probes take time themselves, so only every other run has them.
         if run % 2 == 0 {
             Samples::add(&mut took, until_ended(&with, &last, || gate.open()));
         } else {
@@ -85,7 +85,7 @@ fn until_ended(editor: &Editor, last: &str, act: impl FnOnce()) -> f64 {
     since(start)
 }
 
-/// Runs the command and writes the last 50 KB of what it says.
+/// Runs the command and writes the last 50 KB of its output to the buffer.
 fn by_hand(editor: &Editor) {
     let output = Command::new("bash")
         .args(["-c", "cat big.txt"])

@@ -1,4 +1,4 @@
-//! Looks how long Neovim takes to answer while something else goes on.
+//! Measures how long Neovim takes to respond during other work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::stage::{await_row, press, since};
 use crate::table::Samples;
 
-/// Between two probes.
+/// Interval between probes.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs `work` and meanwhile asks the editor for nothing of interest. A request
-/// is answered in its turn on the main loop, as a key is.
+/// Runs `work` and sends trivial requests to the editor in the meantime. The main loop handles a
+/// request like a key.
 pub fn during(editor: &Editor, work: impl FnOnce()) -> Samples {
     watched(work, || {
         let start = Instant::now();
@@ -24,8 +24,8 @@ pub fn during(editor: &Editor, work: impl FnOnce()) -> Samples {
     })
 }
 
-/// Runs `work` and meanwhile types in the second line of the file, which is on
-/// screen; each figure is from the key to the frame that shows it.
+/// Runs `work` and types in the second line of the file in the meantime. Each figure is the time from
+/// a key to the frame that shows it.
 pub fn typing_during(editor: &Editor, work: impl FnOnce()) -> Samples {
     editor.keys("<Esc>gg0jo");
     let mut typed = String::new();
@@ -42,7 +42,7 @@ pub fn typing_during(editor: &Editor, work: impl FnOnce()) -> Samples {
     figures
 }
 
-/// Types one more letter; milliseconds until a row shows all of `typed`.
+/// Types a letter. Returns the milliseconds until a row shows all of `typed`.
 pub fn key(editor: &Editor, typed: &mut String, shows: impl Fn(&str, &str) -> bool) -> f64 {
     let letter = char::from(b'a' + (typed.len() % 26) as u8);
     typed.push(letter);

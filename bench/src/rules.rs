@@ -1,5 +1,4 @@
-//! What the rules of a chat cost: its frontmatter before a request, and one that never
-//! ends.
+//! The cost of frontmatter: evaluated before a request, and one that never ends.
 
 use std::io;
 use std::time::Instant;
@@ -13,7 +12,7 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 25;
 const QUESTION: &str = "@You:\nGo on.\n";
-/// Variables, options of every kind and a function, as the reference's examples have them.
+/// A frontmatter with variables, options of every kind, and a function, like the manual's examples.
 const TYPICAL: &str = "```lua
 name = 'bench'
 files = { 'src/a.rs', 'src/b.rs' }
@@ -28,7 +27,7 @@ end
 ```
 ";
 const ENDLESS: &str = "```lua\nwhile true do end\n```\n";
-const TOLD: &str = "return #vim.diagnostic.get(0) > 0";
+const HAS_DIAGNOSTIC: &str = "return #vim.diagnostic.get(0) > 0";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     let (hand, with) = typical();
@@ -56,7 +55,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     })
 }
 
-/// From Ctrl-] to the request, without a frontmatter and with one, in turns.
+/// Measures the time from Ctrl-] to the request, alternately with and without frontmatter.
 fn typical() -> (Samples, Samples) {
     let texts = [QUESTION.to_owned(), format!("{TYPICAL}\n{QUESTION}")];
     let [without, with] = texts.map(|text| {
@@ -86,7 +85,7 @@ fn endless() -> (Samples, Samples) {
         probes.extend(probe::during(&editor, || {
             let start = Instant::now();
             press(&editor, "<C-]>");
-            await_lua(&editor, TOLD, &json!([]));
+            await_lua(&editor, HAS_DIAGNOSTIC, &json!([]));
             took.add(since(start));
         }));
     }

@@ -1,4 +1,4 @@
-//! The scan of a whole chat, in this process: what the host does at each change.
+//! The scan of a whole chat, which the host does at each change, measured in this process.
 
 use std::hint::black_box;
 use std::io;
@@ -10,10 +10,10 @@ use crate::chats::{chat, name};
 use crate::machine;
 use crate::table::{Budget, Row, Table};
 
-/// Scans in one look.
+/// Number of scans in one measurement.
 const RUNS: usize = 20;
-/// A processor that comes from a rest, or shares its core with another machine's work, takes
-/// half as much again for some tenths of a second.
+/// Number of measurements. There are many because a processor that was idle, or that shares its core
+/// with another virtual machine, is up to 50% slower for some tenths of a second.
 const LOOKS: usize = 75;
 
 pub fn run(table: &mut Table) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! From Ctrl-] to the whole request at the provider.
+//! Sending: from Ctrl-] to the complete request at the provider.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -40,14 +40,14 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             hand: Some(hand),
             ours,
             budget,
-            // The request holds the chat, so it grows with it.
+            // The request contains the chat, so its cost may grow with it.
             lines: None,
         })?;
     }
     Ok(())
 }
 
-/// Reads the buffer and posts it as one message.
+/// Reads the buffer and sends it as one message.
 fn send_by_hand(editor: &Editor, provider: &Provider) -> io::Result<()> {
     let lines = editor.request("nvim_buf_get_lines", json!([0, 0, -1, true]));
     let lines: Vec<&str> = lines

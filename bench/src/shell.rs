@@ -1,5 +1,5 @@
-//! From starting `flemma send` to its request at the provider, and the same by hand: a
-//! shell that posts the file with the tool at hand, if there is one.
+//! From the start of `flemma send` to its request at the provider, compared with a shell that sends
+//! the file with an installed HTTP client, if there is one.
 
 use std::io;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn measure(folder: &Path) -> io::Result<(Samples, Samples)> {
     Ok((hand, ours))
 }
 
-/// Milliseconds until its request was there.
+/// Runs a program. Returns the milliseconds until its request arrived.
 fn took(command: &mut Command, folder: &Path, provider: &Provider, run: usize) -> io::Result<f64> {
     let start = Instant::now();
     let mut child = command

@@ -1,6 +1,5 @@
-//! The editors that are measured: an editor with the plugin and the release
-//! build of the host, one without, and the ways to look at them. What is done by
-//! hand is done on the second, through bare calls of Neovim's API.
+//! The measured editors: one with the plugin and the release build of the host, and one without the
+//! plugin, in which the same work is done by hand with API calls.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,24 +7,24 @@ use std::time::{Duration, Instant};
 use harness::{Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
 
-/// How long anything may take before a measurement is given up.
+/// The time limit of a measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// So long without a frame, and the editor has come to rest.
+/// The time without a frame after which the editor counts as idle.
 const REST: Duration = Duration::from_millis(60);
 
-/// The binary that is measured.
+/// The measured binary.
 pub fn host() -> PathBuf {
     harness::repository().join("target/release/flemma")
 }
 
-/// A setup of an editor with the plugin and `options` of `setup()`.
+/// The setup of an editor with the plugin and these options.
 pub fn with_plugin(provider: &Provider, mut options: Json) -> Setup {
     options["provider"] = json!("anthropic");
     let setup = Setup::new().host(host()).provider(provider);
     setup.options(options).patience(PATIENCE)
 }
 
-/// An editor with the plugin, at rest on the last line of a chat.
+/// An editor with the plugin, idle, with the cursor on the last line of a chat.
 pub fn ours(provider: &Provider, text: &str, options: Json) -> Editor {
     let editor = with_plugin(provider, options)
         .file("bench.chat", text)
@@ -38,7 +37,7 @@ pub fn ours(provider: &Provider, text: &str, options: Json) -> Editor {
     editor
 }
 
-/// An editor on the same text, without plugin.
+/// An editor with the same text and without the plugin.
 pub fn bare(text: &str) -> Editor {
     let setup = Setup::new().init("").patience(PATIENCE);
     let editor = setup.file("bench.plain", text).start();
@@ -51,7 +50,7 @@ fn go_to_end(editor: &Editor) {
     rest(editor);
 }
 
-/// Waits until nothing is drawn any more.
+/// Waits until the editor is idle.
 pub fn rest(editor: &Editor) {
     loop {
         let seen = editor.frames();
@@ -67,18 +66,18 @@ pub fn since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Gives `keys` to Neovim, without waiting for what they do.
+/// Sends `keys` to Neovim without waiting for their effect.
 pub fn press(editor: &Editor, keys: &str) {
     editor.request("nvim_input", json!([keys]));
 }
 
-/// Waits for a frame in which a row of the screen satisfies `wanted`. Looks at
-/// frames only, so that it disturbs nothing.
+/// Waits for a frame in which a row of the screen satisfies `wanted`. Sends nothing to Neovim, so it
+/// doesn't affect the measurement.
 pub fn await_row(editor: &Editor, what: &str, wanted: impl Fn(&str) -> bool) {
     editor.wait_screen(what, |rows| rows.iter().any(|row| wanted(row)));
 }
 
-/// Asks `condition`, Lua in the editor, again and again until it is true.
+/// Evaluates `condition`, Lua in the editor, until it is true.
 pub fn await_lua(editor: &Editor, condition: &str, arguments: &Json) {
     let deadline = Instant::now() + PATIENCE;
     while editor.lua(condition, arguments.clone()) != json!(true) {
@@ -91,8 +90,8 @@ pub fn await_lua(editor: &Editor, condition: &str, arguments: &Json) {
     }
 }
 
-/// Asks `condition` after each frame until it is true, so that Neovim is asked little
-/// while it works.
+/// Evaluates `condition` after each frame until it is true, so that Neovim gets few requests while it
+/// works.
 pub fn await_drawn(editor: &Editor, condition: &str, arguments: &Json) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -109,7 +108,7 @@ pub fn await_drawn(editor: &Editor, condition: &str, arguments: &Json) {
     }
 }
 
-/// Waits until it is the user's turn again, and the editor is at rest.
+/// Waits until it is the user's turn and the editor is idle.
 pub fn await_turn(editor: &Editor) {
     let code = "local last = vim.api.nvim_buf_get_lines(0, -3, -1, false)
         return vim.tbl_contains(last, '@You:') and vim.bo.modifiable";
@@ -117,7 +116,7 @@ pub fn await_turn(editor: &Editor) {
     rest(editor);
 }
 
-/// Leaves the cursor on an unanswered question at the end.
+/// Adds an unanswered question at the end and moves the cursor there.
 pub fn ask_again(editor: &Editor) {
     editor.keys("<Esc>GoOnce more.<Esc>");
     rest(editor);

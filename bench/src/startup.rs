@@ -1,4 +1,4 @@
-//! What the plugin costs before it is used, and how long the host takes to start.
+//! The cost of the plugin before it is used, and the start of the host.
 
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 25;
 
-/// Reports the processor time so far, in microseconds, and how many modules of the
-/// plugin are loaded; before anything is opened.
+/// Reports the CPU time in microseconds and the number of loaded modules of the plugin, before a file
+/// is opened.
 const REPORT: &str = "lua local used, count = vim.uv.getrusage(), 0
   for name in pairs(package.loaded) do count = count + (name:find('^flemma') and 1 or 0) end
   local function us(time) return time.sec * 1e6 + time.usec end
@@ -57,7 +57,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     })
 }
 
-/// Processor time without and with the plugin, and the modules it loads.
+/// The CPU time without and with the plugin, and the number of modules that it loads.
 fn starts(folder: &Path) -> io::Result<(Samples, Samples, f64)> {
     let repository = harness::repository();
     let with = format!(
@@ -92,7 +92,7 @@ fn start(folder: &Path, init: &Path) -> io::Result<(f64, f64)> {
     }
 }
 
-/// From starting the process to its `welcome`.
+/// The time from the start of the process to its `welcome`.
 fn host_start() -> io::Result<f64> {
     let start = Instant::now();
     let mut child = Command::new(host())

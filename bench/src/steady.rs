@@ -1,5 +1,5 @@
-//! An answer at the pace of a model, 50 deltas a second for ten seconds: what the
-//! editor computes for it, and how late each delta is on screen.
+//! An answer at the speed of a model, 50 deltas a second for ten seconds: the CPU time of the editor,
+//! and the delay until each delta is on the screen.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ fn word(index: usize) -> String {
     format!("w{index:04}{end}")
 }
 
-/// Says a word every 20 ms; the editor's processor time, and the lag of each.
+/// Streams a word every 20 ms. Returns the editor's CPU time and the delay of each word.
 fn paced(editor: &Editor, say: impl Fn(usize)) -> (f64, Samples) {
     let before = computed(editor.nvim_pid());
     let start = Instant::now();

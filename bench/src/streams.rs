@@ -1,5 +1,5 @@
-//! An answer that arrives as fast as the loopback carries it: until it is on
-//! screen, and what a user notices meanwhile.
+//! An answer at full speed of the loopback: the time until it is on the screen, and what the user
+//! notices in the meantime.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::probe;
 use crate::stage::{ask_again, await_lua, await_row, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
-/// Between two looks whether an answer has ended, where that disturbs.
+/// Interval between checks whether an answer has ended, where a check affects the measurement.
 const LOOK: Duration = Duration::from_millis(10);
-/// Words in one write by hand. As much as comes in a frame at full speed.
+/// Number of words in one write by hand: as many as arrive within a frame at full speed.
 const BATCH: usize = 400;
 
 pub fn run(table: &mut Table) -> io::Result<()> {
@@ -32,13 +32,13 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     notice(table)
 }
 
-/// Word number `index` of an answer of about twelve words a line.
+/// Word number `index` of an answer with about twelve words in a line.
 fn word(index: usize) -> String {
     let end = if index % 12 == 11 { "\n" } else { " " };
     format!("word{index:05}{end}")
 }
 
-/// The last word of an answer, which no earlier one has.
+/// The last word of an answer, which is in no earlier one.
 fn end(run: usize) -> String {
     format!("THE-END-OF-{run:03}")
 }
@@ -73,7 +73,7 @@ fn speed(lines: usize, deltas: usize, runs: usize, budget: Budget) -> Row {
     }
 }
 
-/// Sends the question and waits until the answer has reached the gate.
+/// Sends the question, and waits until the answer has reached the gate.
 fn begin(provider: &Provider, editor: &Editor, run: usize, deltas: usize) -> Gate {
     let gate = Gate::new();
     provider.then(answer(run, deltas, &gate));
@@ -87,7 +87,7 @@ fn begin(provider: &Provider, editor: &Editor, run: usize, deltas: usize) -> Gat
 const ENDS_IN: &str = "local last = vim.api.nvim_buf_get_lines(0, -6, -1, false)
     return table.concat(last, '\\n'):find(..., 1, true) ~= nil";
 
-/// Waits until the buffer ends in `text`, wherever the window is.
+/// Waits until the buffer ends in `text`, whichever part the window shows.
 fn await_end(editor: &Editor, text: &str) {
     await_lua(editor, ENDS_IN, &json!([text]));
 }
@@ -96,7 +96,7 @@ fn ends_in(editor: &Editor, text: &str) -> bool {
     editor.lua(ENDS_IN, json!([text])) == json!(true)
 }
 
-/// Milliseconds from `act` to the frame that shows the end.
+/// The milliseconds from `act` to the frame that shows the end.
 fn shown(editor: &Editor, run: usize, act: impl FnOnce()) -> f64 {
     let end = end(run);
     let start = Instant::now();
@@ -114,13 +114,13 @@ fn write_by_hand(editor: &Editor, run: usize, deltas: usize, write: fn(&Editor, 
     write(editor, &end(run));
 }
 
-/// What an insertion at the end costs in a bare call, while the cursor is elsewhere.
+/// Inserts at the end with an API call while the cursor is elsewhere.
 fn insert_by_hand(editor: &Editor, text: &str) {
     let lines: Vec<&str> = text.split('\n').collect();
     editor.request("nvim_buf_set_text", json!([0, -1, -1, -1, -1, lines]));
 }
 
-/// What an insertion at the end and a cursor that follows cost in bare calls.
+/// Inserts at the end and moves the cursor there, with API calls.
 pub fn append_by_hand(editor: &Editor, text: &str) {
     let lines: Vec<&str> = text.split('\n').collect();
     let batch = json!([
@@ -130,11 +130,11 @@ pub fn append_by_hand(editor: &Editor, text: &str) {
     editor.request("nvim_call_atomic", json!([batch]));
 }
 
-/// What a user notices while 20,000 deltas come.
+/// Measures what a user notices while 20,000 deltas arrive.
 fn notice(table: &mut Table) -> io::Result<()> {
     const DELTAS: usize = 20_000;
-    /// Some 60 figures come from each: with less than a hundred, the 99th percentile would
-    /// be the largest one.
+    /// Number of runs, each of which yields about 60 figures. With less than 100, the 99th percentile
+    /// would be the maximum.
     const RUNS: usize = 8;
     for lines in [1_000, 10_000, 50_000] {
         let provider = Provider::anthropic([""; 0]);
@@ -153,7 +153,7 @@ fn notice(table: &mut Table) -> io::Result<()> {
             let gate = begin(&provider, &with, run + 1, DELTAS);
             let figures = probe::typing_during(&with, || {
                 gate.open();
-                // Asked seldom: the key waits for Neovim as well.
+                // Checked rarely, because a typed key has to wait for the check.
                 while !ends_in(&with, &end(run + 1)) {
                     std::thread::sleep(LOOK);
                 }

@@ -1,8 +1,8 @@
-//! Rows of figures, and what is thought of them. It knows no measurement.
+//! The table of results: rows of figures, budgets, and verdicts.
 
 use std::io::{self, Write};
 
-/// Figures of one thing, in its row's unit.
+/// The figures of one measurement, sorted, in the unit of its row.
 #[derive(Clone, Default)]
 pub struct Samples(Vec<f64>);
 
@@ -19,7 +19,7 @@ impl Samples {
         self.0.sort_by(f64::total_cmp);
     }
 
-    /// The figure that `share` of all do not exceed; 0 when there is none.
+    /// The quantile `share`, or 0 without figures.
     pub fn at(&self, share: f64) -> f64 {
         let index = (self.0.len() as f64 * share).ceil() as usize;
         let last = self.0.len().saturating_sub(1);
@@ -29,7 +29,7 @@ impl Samples {
             .unwrap_or(0.0)
     }
 
-    /// The middle one, then the 99th of 100 and the largest where there are more.
+    /// The only figure, or median, 99th percentile, and maximum.
     fn describe(&self) -> String {
         match self.0.as_slice() {
             [only] => figure(*only),
@@ -39,7 +39,7 @@ impl Samples {
         }
     }
 
-    /// The middle one.
+    /// The median.
     pub fn median(&self) -> f64 {
         self.at(0.5)
     }
@@ -53,19 +53,18 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// What a row may cost, from "Budgets" in the design. A limit that is not set is
-/// infinite.
+/// The budget of a row. A missing limit is infinite.
 #[derive(Clone, Copy)]
 pub struct Budget {
     p50: f64,
     p99: f64,
     max: f64,
-    /// What the same cost by hand on the machine for which the limits were set.
+    /// The cost by hand on the machine for which the limits were set.
     by_hand: Option<f64>,
 }
 
 impl Budget {
-    /// Shown for comparison only.
+    /// No limits, for a row that is only a comparison.
     pub const NONE: Self = Self {
         p50: f64::INFINITY,
         p99: f64::INFINITY,
@@ -73,7 +72,7 @@ impl Budget {
         by_hand: None,
     };
 
-    /// At most so much in the middle.
+    /// Limits the median.
     pub const fn median(limit: f64) -> Self {
         Self {
             p50: limit,
@@ -81,17 +80,17 @@ impl Budget {
         }
     }
 
-    /// And at most so much for 99 of 100.
+    /// Limits the 99th percentile.
     pub const fn p99(self, limit: f64) -> Self {
         Self { p99: limit, ..self }
     }
 
-    /// And never more than so much.
+    /// Limits the maximum.
     pub const fn max(self, limit: f64) -> Self {
         Self { max: limit, ..self }
     }
 
-    /// What the design says that it costs by hand.
+    /// Sets the cost by hand on the reference machine.
     pub const fn by_hand(self, reference: f64) -> Self {
         Self {
             by_hand: Some(reference),
@@ -119,17 +118,17 @@ impl Budget {
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 pub struct Row {
-    /// What was measured, with its unit where that is not milliseconds.
+    /// What was measured, with its unit unless that is milliseconds.
     pub what: String,
     /// The same work by hand, in the same run.
     pub hand: Option<Samples>,
-    /// Our figures.
+    /// The figures of the plugin.
     pub ours: Samples,
-    /// What they may be.
+    /// Their budget.
     pub budget: Budget,
-    /// Lines of the chat, where the cost must not grow with them.
+    /// The number of lines of the chat, if the cost must not grow with it.
     pub lines: Option<usize>,
 }
 
@@ -187,14 +186,14 @@ impl Row {
     }
 }
 
-/// All rows so far; each is printed as it comes.
+/// All rows so far. Each is printed when it is added.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Row>,
 }
 
 impl Table {
-    /// Prints the heads of the columns.
+    /// Prints the column heads.
     ///
     /// # Errors
     ///
@@ -218,8 +217,8 @@ impl Table {
         Ok(())
     }
 
-    /// Prints how each cost grows from the shortest chat to the longest: the slope
-    /// of the logarithms, 0 when it does not grow and 1 when it is proportional.
+    /// Prints how each cost grows from the shortest chat to the longest: the exponent, which is 0 for
+    /// constant and 1 for proportional cost.
     ///
     /// # Errors
     ///
@@ -256,7 +255,7 @@ impl Table {
     }
 }
 
-/// Three digits that matter.
+/// Formats a figure with three significant digits.
 fn figure(number: f64) -> String {
     match number.abs() {
         0.0..0.995 => format!("{number:.2}"),

@@ -1,5 +1,5 @@
-//! Calls of tools, from the end of the answer that makes them until all their
-//! results, or all that waits for the user, can be seen.
+//! Tool calls: from the end of the answer that makes them until all results, or all pending calls, are
+//! visible.
 
 use std::io;
 use std::process::Command;
@@ -13,8 +13,7 @@ use crate::chats::{chat, name};
 use crate::stage::{ask_again, await_drawn, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
-/// How often `count` calls are measured. The middle of five still swings by half, and what
-/// is over in three milliseconds swings most.
+/// The number of runs with `count` calls. Short measurements vary most and are repeated most often.
 fn runs(count: usize) -> usize {
     match count {
         0..10 => 25,
@@ -22,8 +21,9 @@ fn runs(count: usize) -> usize {
         _ => 9,
     }
 }
-/// Counts lines that appear and are this one, and tells on a channel when there are as many
-/// as wanted. Asking again and again would keep the editor from what is measured.
+
+/// Counts new lines with this text and sends a notification when the wanted number is reached. Polling
+/// would slow down the measured work.
 const WATCH: &str = "local line, wanted, channel = ...
     local bench = { found = 0 }
     _G.bench = bench
@@ -38,7 +38,7 @@ const WATCH: &str = "local line, wanted, channel = ...
     end })";
 const COUNTED: &str = "all there";
 
-/// Has `count` lines that say `content` watched for.
+/// Starts to watch for `count` lines with the text `content`.
 fn watch(editor: &Editor, content: &str, count: usize) {
     editor.lua(WATCH, json!([content, count, editor.own_channel()]));
 }
@@ -82,8 +82,8 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends the question and waits until `count` calls are in the buffer and the answer is at
-/// the gate before its end.
+/// Sends the question, and waits until `count` calls are in the buffer and the answer is at the gate
+/// before its end.
 fn begin(
     provider: &Provider,
     editor: &Editor,
@@ -102,7 +102,7 @@ fn begin(
     gate
 }
 
-/// What a tool says in a run, and in no other.
+/// The output of a tool, which is different in each run.
 fn content(run: usize) -> String {
     format!("content of run {run}")
 }
@@ -137,7 +137,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
     (hand, ours)
 }
 
-/// A result block for each of `contents`, in one write.
+/// Writes a result block for each of `contents`, in one write.
 fn write_results(editor: &Editor, contents: impl Iterator<Item = String>) {
     let mut lines = vec!["@You:".to_owned()];
     for (index, content) in contents.enumerate() {
@@ -181,7 +181,7 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
     Ok((hand, ours))
 }
 
-/// Four commands at a time, as many as the plugin runs by default.
+/// Runs the commands four at a time, like the plugin by default.
 fn run_by_hand(count: usize, command: &str) -> io::Result<Vec<String>> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -202,7 +202,7 @@ fn run_by_hand(count: usize, command: &str) -> io::Result<Vec<String>> {
     })
 }
 
-/// Marks with virtual lines in the last `...` lines.
+/// Whether there are `count` marks with virtual lines in the last lines.
 const MARKS: &str = "local count, last = ...
     local from = math.max(0, vim.api.nvim_buf_line_count(0) - last)
     return #vim.api.nvim_buf_get_extmarks(0, -1, { from, 0 }, -1, { type = 'virt_lines' }) >= count";

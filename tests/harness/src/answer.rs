@@ -1,5 +1,5 @@
-//! One scripted answer: what the model says, step by step, and how the connection
-//! behaves while it says so. It knows neither wire format nor sockets.
+//! A scripted answer: the steps of the model, and how the connection behaves. Independent of wire
+//! formats and sockets.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde_json::Value as Json;
 
 use crate::Gate;
 
-/// An answer of the scripted model. Steps are played in the order of the calls.
+/// An answer of the scripted model. Its methods add steps, which are played in order.
 #[derive(Clone, Default)]
 pub struct Answer {
     pub(crate) steps: Vec<Step>,
-    /// Replaces the stop reason that follows from the steps.
+    /// The stop reason, if it differs from the one that the steps imply.
     pub(crate) stop: Option<String>,
-    /// Tokens read and written.
+    /// Input and output tokens.
     pub(crate) usage: (u64, u64),
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
 }
 
-/// A thing that the model says, or that happens to the stream there.
+/// A part of an answer, or an event of the connection.
 #[derive(Clone)]
 pub(crate) enum Step {
     Text(String),
@@ -33,42 +33,42 @@ pub(crate) enum Step {
         name: String,
         arguments: String,
     },
-    /// Bytes among the events, as they are.
+    /// Raw bytes between events.
     Bytes(Vec<u8>),
     Gate(Gate),
     Stall,
 }
 
-/// What kind of answer it is.
+/// The kind of an answer.
 #[derive(Clone, Default)]
 pub(crate) enum Kind {
-    /// 200 and a stream of events.
+    /// Status 200 and a stream of events.
     #[default]
     Stream,
-    /// Another status, or another body.
+    /// Any other status or body.
     Plain {
         status: u16,
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     },
-    /// Bytes in place of an HTTP answer.
+    /// Bytes instead of an HTTP response.
     Wire(Vec<u8>),
 }
 
-/// How the bytes of the body travel.
+/// How the body is sent.
 #[derive(Clone, Default)]
 pub(crate) struct Pace {
-    /// Bytes per write, or what belongs together when none.
+    /// Bytes per write. `None` for one event per write.
     pub(crate) piece: Option<usize>,
-    /// Body bytes after which the connection breaks.
+    /// Number of body bytes before the connection breaks.
     pub(crate) cut_after: Option<usize>,
-    /// Whether a cut resets the connection instead of closing it.
+    /// Whether the connection is reset instead of closed.
     pub(crate) reset: bool,
-    /// Body bytes after which nothing more is said.
+    /// Number of body bytes before the connection stalls.
     pub(crate) stall_after: Option<usize>,
-    /// Body bytes after which the answer ends as if it were complete.
+    /// Number of body bytes before the response ends as if it were complete.
     pub(crate) end_after: Option<usize>,
-    /// Pause before each write.
+    /// The pause before each write.
     pub(crate) every: Option<Duration>,
     pub(crate) crlf: bool,
     pub(crate) byte_order_mark: bool,
@@ -91,12 +91,12 @@ impl Answer {
         }
     }
 
-    /// An answer of one piece of text.
+    /// An answer that consists of this text.
     pub fn says(text: &str) -> Self {
         Self::new().text(text)
     }
 
-    /// An answer that is no stream: `status` and a body, as of an error.
+    /// A response with `status` and a body instead of a stream, such as an error.
     pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self {
             kind: Kind::Plain {
@@ -108,7 +108,7 @@ impl Answer {
         }
     }
 
-    /// Bytes that may be no HTTP at all, after which the connection closes.
+    /// Any bytes instead of a response. The connection closes afterwards.
     pub fn wire(bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             kind: Kind::Wire(bytes.into()),
@@ -116,7 +116,7 @@ impl Answer {
         }
     }
 
-    /// Adds a header to an answer made with [`Answer::status`].
+    /// Adds a header to a response made by [`Answer::status`].
     pub fn header(mut self, name: &str, value: &str) -> Self {
         match &mut self.kind {
             Kind::Plain { headers, .. } => headers.push((name.to_owned(), value.to_owned())),
@@ -125,12 +125,12 @@ impl Answer {
         self
     }
 
-    /// Says `text`, as one event. Several in a row are one text of several events.
+    /// Adds text as one event. Consecutive texts form one block.
     pub fn text(self, text: &str) -> Self {
         self.step(Step::Text(text.to_owned()))
     }
 
-    /// Says `text` in events of `size` characters.
+    /// Adds text in events of `size` characters.
     pub fn text_in_pieces(mut self, text: &str, size: usize) -> Self {
         let characters: Vec<char> = text.chars().collect();
         for piece in characters.chunks(size.max(1)) {
@@ -139,7 +139,7 @@ impl Answer {
         self
     }
 
-    /// A block of thinking, with the signature that comes at its end.
+    /// Adds a thinking block with a signature.
     pub fn thinking(self, text: &str, signature: Option<&str>) -> Self {
         self.step(Step::Thinking {
             text: text.to_owned(),
@@ -147,17 +147,17 @@ impl Answer {
         })
     }
 
-    /// A block of thinking that the provider has encrypted.
+    /// Adds a thinking block that the provider has encrypted.
     pub fn redacted_thinking(self, content: &str) -> Self {
         self.step(Step::RedactedThinking(content.to_owned()))
     }
 
-    /// Calls a tool.
+    /// Adds a tool call.
     pub fn tool_use(self, id: &str, name: &str, input: Json) -> Self {
         self.tool_use_raw(id, name, &input.to_string())
     }
 
-    /// Calls a tool with arguments that may be no JSON.
+    /// Adds a tool call whose arguments may be invalid JSON.
     pub fn tool_use_raw(self, id: &str, name: &str, arguments: &str) -> Self {
         self.step(Step::ToolUse {
             id: id.to_owned(),
@@ -166,89 +166,89 @@ impl Answer {
         })
     }
 
-    /// Stops here until `gate` is opened.
+    /// Waits here until `gate` is opened.
     pub fn gate(self, gate: &Gate) -> Self {
         self.step(Step::Gate(gate.clone()))
     }
 
-    /// Says nothing more from here on, and keeps the connection open.
+    /// Stalls from here on: sends nothing more and keeps the connection open.
     pub fn stall(self) -> Self {
         self.step(Step::Stall)
     }
 
-    /// Puts bytes among the events.
+    /// Adds raw bytes between events.
     pub fn bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.step(Step::Bytes(bytes.into()))
     }
 
-    /// Ends with this reason, in the words of the wire format, in place of the usual.
+    /// Sets the stop reason, as spelled in the wire format.
     pub fn stop(mut self, reason: &str) -> Self {
         self.stop = Some(reason.to_owned());
         self
     }
 
-    /// Reports these numbers of tokens.
+    /// Sets the reported numbers of tokens.
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         self.usage = (input, output);
         self
     }
 
-    /// Sends at most `bytes` at a time: with 1, every byte on its own.
+    /// Sends at most `bytes` per write.
     pub fn dribble(mut self, bytes: usize) -> Self {
         self.pace.piece = Some(bytes.max(1));
         self
     }
 
-    /// Breaks the connection after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.pace.cut_after = Some(bytes);
         self
     }
 
-    /// Like [`Answer::cut_after`], with a reset in place of a close: what was not
-    /// read yet may be lost.
+    /// Resets the connection after this many bytes of the body. Bytes that the client has not read
+    /// yet may be lost.
     pub fn reset_after(mut self, bytes: usize) -> Self {
         self.pace.reset = true;
         self.cut_after(bytes)
     }
 
-    /// Says nothing more after so many bytes of the body, and keeps the connection.
+    /// Stalls after this many bytes of the body.
     pub fn stall_after(mut self, bytes: usize) -> Self {
         self.pace.stall_after = Some(bytes);
         self
     }
 
-    /// Sends the body compressed, all of it at once.
+    /// Sends the body compressed and in one write.
     pub fn gzip(mut self) -> Self {
         self.pace.gzip = true;
         self
     }
 
-    /// Ends the body properly after so many bytes, whatever is missing.
+    /// Ends the body properly after this many bytes, although the rest is missing.
     pub fn end_after(mut self, bytes: usize) -> Self {
         self.pace.end_after = Some(bytes);
         self
     }
 
-    /// Pauses before every write. For benches: a test uses a [`Gate`].
+    /// Pauses before each write. For benches only; tests use a [`Gate`].
     pub fn every(mut self, pause: Duration) -> Self {
         self.pace.every = Some(pause);
         self
     }
 
-    /// Ends the lines of the stream with CRLF.
+    /// Sends the stream with CRLF line endings.
     pub fn crlf(mut self) -> Self {
         self.pace.crlf = true;
         self
     }
 
-    /// Begins the stream with a byte order mark.
+    /// Sends a byte order mark before the stream.
     pub fn byte_order_mark(mut self) -> Self {
         self.pace.byte_order_mark = true;
         self
     }
 
-    /// Puts a comment line before every event.
+    /// Sends a comment line before each event.
     pub fn comments(mut self) -> Self {
         self.pace.comments = true;
         self
@@ -259,7 +259,7 @@ impl Answer {
         self
     }
 
-    /// Whether the model calls a tool, which decides its usual stop reason.
+    /// Whether the answer calls a tool, which implies its stop reason.
     pub(crate) fn calls_a_tool(&self) -> bool {
         let is_call = |step: &Step| matches!(step, Step::ToolUse { .. });
         self.steps.iter().any(is_call)

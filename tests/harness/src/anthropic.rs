@@ -1,17 +1,16 @@
-//! A scripted answer in the event grammar of Anthropic's Messages API, from its
-//! documentation ("Streaming messages"): `message_start`, for each block
-//! `content_block_start`, deltas and `content_block_stop`, then `message_delta`
-//! and `message_stop`.
+//! Encodes a scripted answer as events of Anthropic's Messages API, according to its documentation
+//! ("Streaming messages"): `message_start`; `content_block_start`, deltas, and `content_block_stop`
+//! for each block; `message_delta` and `message_stop`.
 
 use serde_json::{Value as Json, json};
 
 use crate::answer::{Answer, Step};
 use crate::delivery::Piece;
 
-/// Characters of arguments in one `input_json_delta`.
+/// Number of characters of arguments in one `input_json_delta`.
 const FRAGMENT: usize = 12;
 
-/// The whole stream of `answer`.
+/// The whole stream of an answer.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut stream = Stream::default();
     stream.event(json!({
@@ -45,7 +44,7 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
 #[derive(Default)]
 struct Stream {
     pieces: Vec<Piece>,
-    /// Index of the next block, or of the open one.
+    /// Index of the open block, or of the next one.
     index: usize,
     text_is_open: bool,
 }
@@ -132,7 +131,7 @@ impl Stream {
     }
 }
 
-/// `text` in pieces of a few characters, as arguments arrive.
+/// Splits arguments into pieces of a few characters.
 pub(crate) fn fragments(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let pieces = characters.chunks(FRAGMENT);

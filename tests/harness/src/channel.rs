@@ -1,5 +1,5 @@
-//! A msgpack-RPC client over the two pipes of an embedded Neovim: requests with
-//! answers, and notifications as they come. It knows no method and no event.
+//! A msgpack-RPC client over the two pipes of an embedded Neovim: requests and notifications.
+//! Knows no particular method or event.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
@@ -10,10 +10,10 @@ use std::thread;
 
 use rmpv::Value;
 
-/// What Neovim answered: the result, or its error value.
+/// Neovim's response: the result, or an error value.
 pub(crate) type Reply = Result<Value, Value>;
 
-/// The requests without an answer yet, by id. None once the pipe is closed.
+/// The pending requests by id. `None` once the pipe is closed.
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
 
 /// One end of a msgpack-RPC connection.
@@ -27,14 +27,14 @@ struct Outgoing {
     next_id: u64,
 }
 
-/// Locks, also after a panic elsewhere: what is guarded here stays whole.
+/// Locks a mutex, even if it is poisoned: all guarded values here stay consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Channel {
-    /// Reads `stdout` on a thread of its own until it closes. `notified` is called
-    /// there with the name and the parameters of each notification.
+    /// Reads `stdout` on another thread until it closes. That thread calls `notified` with the name
+    /// and parameters of each notification.
     pub(crate) fn open(
         stdin: ChildStdin,
         stdout: ChildStdout,
@@ -51,13 +51,13 @@ impl Channel {
             while let Ok(message) = rmpv::decode::read_value(&mut stdout) {
                 reader.route(message, &mut notified);
             }
-            // Dropping the senders ends all waiting for answers.
+            // Dropping the senders wakes all threads that wait for a response.
             lock(&reader.waiting).take();
         });
         Self { outgoing, waiting }
     }
 
-    /// Sends a request. The receiver is disconnected when the other side is gone.
+    /// Sends a request. The receiver is disconnected if Neovim is gone.
     pub(crate) fn request(&self, method: &str, parameters: Vec<Value>) -> Receiver<Reply> {
         let (sender, receiver) = channel();
         let mut outgoing = lock(&self.outgoing);
@@ -77,7 +77,7 @@ impl Channel {
 }
 
 impl Outgoing {
-    /// A failed write needs no report: the reader sees the end of the same process.
+    /// Ignores write errors, because the reader sees the end of the process.
     fn write(&mut self, message: &Value) {
         let mut frame = Vec::new();
         if rmpv::encode::write_value(&mut frame, message).is_ok() {
@@ -87,7 +87,7 @@ impl Outgoing {
     }
 }
 
-/// What the reading thread holds.
+/// The state of the reading thread.
 struct Reader {
     outgoing: Arc<Mutex<Outgoing>>,
     waiting: Waiting,
@@ -111,7 +111,7 @@ impl Reader {
                 };
                 let sender = lock(&self.waiting).as_mut().and_then(|map| map.remove(&id));
                 if let Some(sender) = sender {
-                    // The receiver may be gone: see `Editor::keys`.
+                    // The receiver may be gone; see `Editor::keys`.
                     let _ = sender.send(reply);
                 }
             }
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// Answers a request with an error: a screen has no methods.
+    /// Responds to a request with an error, because this client has no methods.
     fn refuse(&self, parts: &[Value]) {
         let id = parts.get(1).cloned().unwrap_or(Value::Nil);
         let error = Value::from("the test screen answers no requests");

@@ -1,7 +1,6 @@
-//! A scripted answer in the chunks of the Chat Completions API, from its
-//! documentation: `chat.completion.chunk` objects whose deltas carry content,
-//! `reasoning_content` (as llama.cpp and others send it) and fragments of tool
-//! calls, then the finish reason, the usage, and `[DONE]`.
+//! Encodes a scripted answer as chunks of the Chat Completions API, according to its documentation:
+//! `chat.completion.chunk` objects whose deltas contain content, `reasoning_content` (as sent by
+//! llama.cpp and others), and fragments of tool calls; then the finish reason, usage, and `[DONE]`.
 
 use serde_json::{Value as Json, json};
 
@@ -9,7 +8,7 @@ use crate::answer::{Answer, Step};
 use crate::anthropic::fragments;
 use crate::delivery::Piece;
 
-/// The whole stream of `answer`.
+/// The whole stream of an answer.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut pieces = vec![delta(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
@@ -65,7 +64,7 @@ fn delta(delta: Json) -> Piece {
     )
 }
 
-/// The first fragment names the call, the others carry its arguments.
+/// The fragments of a call: the first has its name, the others have its arguments.
 fn tool_call(index: usize, id: &str, name: &str, arguments: &str) -> Vec<Piece> {
     let first = json!({
         "index": index, "id": id, "type": "function",

@@ -1,28 +1,28 @@
-//! From a scripted answer to the writes of a connection: the pieces of a body in
-//! order, cut and delayed as the script says. It knows no wire format.
+//! Writes the pieces of a scripted answer to a connection, cut and delayed as scripted. Independent
+//! of wire formats.
 
 use std::time::Duration;
 
 use crate::Gate;
 use crate::answer::{Pace, Step};
 
-/// How often a stalled stream looks whether its client has left.
+/// Interval at which a stalled stream checks whether its client has disconnected.
 const STALL: Duration = Duration::from_millis(10);
 
-/// A thing that a stream does next.
+/// A step of a stream.
 pub(crate) enum Piece {
-    /// One event in the wire format's spelling, with LF line ends.
+    /// An encoded event, with LF line endings.
     Event(String),
-    /// Bytes that are sent as they are.
+    /// Raw bytes.
     Bytes(Vec<u8>),
-    /// Wait until it opens.
+    /// Wait until the gate opens.
     Gate(Gate),
-    /// Wait until the client leaves.
+    /// Wait until the client disconnects.
     Stall,
 }
 
 impl Piece {
-    /// The steps that are the same in every wire format.
+    /// Converts a step that is the same in every wire format.
     pub(crate) fn of(step: &Step) -> Option<Self> {
         match step {
             Step::Bytes(bytes) => Some(Self::Bytes(bytes.clone())),
@@ -33,22 +33,22 @@ impl Piece {
     }
 }
 
-/// What a body is delivered to.
+/// The destination of a body.
 pub(crate) trait Outlet {
-    /// Writes one chunk. False once the client has left.
+    /// Writes one chunk. Returns false if the client has disconnected.
     fn write(&mut self, bytes: &[u8]) -> bool;
-    /// Whether the client has left.
+    /// Whether the client has disconnected.
     fn is_gone(&mut self) -> bool;
 }
 
 /// How a delivery ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Everything was sent, or as much as the script wants.
+    /// Everything was sent, as far as the script says.
     Complete,
     /// The script breaks the connection here.
     Cut,
-    /// The client left before the end.
+    /// The client disconnected before the end.
     HungUp,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn deliver(pieces: Vec<Piece>, pace: &Pace, outlet: &mut impl Outlet)
     }
 }
 
-/// Says nothing until the client leaves.
+/// Stalls until the client disconnects.
 fn stall(outlet: &mut impl Outlet) -> End {
     while !outlet.is_gone() {
         std::thread::sleep(STALL);
@@ -103,7 +103,7 @@ fn spell(event: &str, pace: &Pace) -> Vec<u8> {
     };
     let mut text = format!("{comment}{event}");
     if pace.crlf {
-        // JSON holds no bare line end, so these are the ends of the stream's lines.
+        // JSON contains no bare newline, so these are the line endings of the stream.
         text = text.replace('\n', "\r\n");
     }
     text.into_bytes()

@@ -1,5 +1,5 @@
-//! A Neovim with a user in front of it: keys go in, text and screen come out.
-//! It knows Neovim's API and nothing of the plugin but how to find its process.
+//! A Neovim that is used like a user does: keys are input, text and screen are output. Knows nothing
+//! of the plugin except how to find its process.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -15,33 +15,32 @@ use crate::Setup;
 use crate::channel::{Channel, Reply, lock};
 use crate::screen::Screen;
 
-/// How long anything that a test waits for may take. Far above what is expected,
-/// so that a loaded machine fails no test; what is slow is found by the benches.
+/// How long a test waits for a condition. Much longer than expected, so that no test fails on a busy
+/// machine; the benches measure speed.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running Neovim with a screen attached. Killed when dropped, and the host
-/// that it started must be gone shortly after.
+/// A running Neovim with a screen attached. Dropping it kills Neovim, after which its host must end.
 pub struct Editor {
     pub(crate) channel: Channel,
     pub(crate) screen: Arc<Screen>,
-    /// Names of notifications from Lua, see [`Editor::wait_notified`].
+    /// Names of notifications from Lua; see [`Editor::wait_notified`].
     notifications: Mutex<Receiver<String>>,
     child: Child,
     home: TempDir,
     patience: Duration,
 }
 
-/// Neovim's mode, as of `nvim_get_mode()`.
+/// Neovim's mode, from `nvim_get_mode()`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
     /// The short name, such as `n`, `i`, `no` or `r`.
     pub name: String,
-    /// Whether Neovim waits for a key and does nothing else until one comes.
+    /// Whether Neovim is blocked until a key is pressed.
     pub blocking: bool,
 }
 
 impl Editor {
-    /// Starts Neovim as `setup` says. The same as [`Setup::start`].
+    /// Starts Neovim; the same as [`Setup::start`].
     #[track_caller]
     pub fn start(setup: Setup) -> Self {
         let (columns, rows) = setup.screen_size();
@@ -69,7 +68,7 @@ impl Editor {
             home,
             patience,
         };
-        // Neovim reads no file before a screen is attached.
+        // Neovim reads files only after a screen is attached.
         let options = json!({"ext_linegrid": true, "ext_hlstate": true, "rgb": true});
         editor.request("nvim_ui_attach", json!([columns, rows, options]));
         editor.wait_for("Neovim has started", |editor| {
@@ -78,8 +77,8 @@ impl Editor {
         editor
     }
 
-    /// Types `keys` (`i`, `<Esc>`, `<C-]>`, `<lt>` …) and returns when Neovim has
-    /// taken them all, or waits for more (as after `"` or at a hit-enter prompt).
+    /// Types `keys` (`i`, `<Esc>`, `<C-]>`, `<lt>` …). Returns when Neovim has handled them, or waits
+    /// for another key, as after `"` or at a hit-enter prompt.
     #[track_caller]
     pub fn keys(&self, keys: &str) {
         let mut rest = keys;
@@ -99,15 +98,15 @@ impl Editor {
         self.keys(&format!("i{keys}<Esc>"));
     }
 
-    /// Inserts `text` as a terminal's paste does.
+    /// Inserts `text` like a paste in a terminal.
     #[track_caller]
     pub fn paste(&self, text: &str) {
         self.request("nvim_paste", json!([text, true, -1]));
         self.settle();
     }
 
-    /// Waits until the typed keys are used up: Neovim takes up a request only then.
-    /// When it waits for another key it takes up none, and the answer is not awaited.
+    /// Waits until Neovim has handled all typed keys, because it handles a request only then. If it is
+    /// blocked waiting for a key, it handles none, so this doesn't wait for the response.
     #[track_caller]
     fn settle(&self) {
         let done = self.channel.request("nvim_eval", vec!["0".into()]);
@@ -122,20 +121,20 @@ impl Editor {
         }
     }
 
-    /// Runs `code` in Neovim with `arguments` (an array) as `...` and returns its value.
+    /// Runs Lua in Neovim with `arguments` (an array) as `...`, and returns its value.
     #[track_caller]
     pub fn lua(&self, code: &str, arguments: Json) -> Json {
         self.request("nvim_exec_lua", json!([code, arguments]))
     }
 
-    /// Runs an Ex command, with or without its colon. Its error fails the test.
+    /// Runs an Ex command, with or without its colon. An error fails the test.
     #[track_caller]
     pub fn command(&self, command: &str) {
         let command = command.strip_prefix(':').unwrap_or(command);
         self.request("nvim_command", json!([command]));
     }
 
-    /// Calls a function of Neovim's API. Its error fails the test.
+    /// Calls a function of Neovim's API. An error fails the test.
     #[track_caller]
     pub fn request(&self, method: &str, parameters: Json) -> Json {
         match self.try_request(method, parameters, self.patience) {
@@ -145,7 +144,7 @@ impl Editor {
         }
     }
 
-    /// None when there was no answer in time, or Neovim is gone.
+    /// Calls a function. Returns `None` if there is no response in time or Neovim is gone.
     pub(crate) fn try_request(
         &self,
         method: &str,
@@ -160,7 +159,7 @@ impl Editor {
         answer.recv_timeout(patience).ok()
     }
 
-    /// The mode, also when Neovim is blocked.
+    /// The mode. Works even if Neovim is blocked.
     #[track_caller]
     pub fn mode(&self) -> Mode {
         let mode = self.request("nvim_get_mode", json!([]));
@@ -170,8 +169,8 @@ impl Editor {
         }
     }
 
-    /// Waits until `condition` holds: looks again whenever the screen has changed,
-    /// and every 10 ms. Fails, when its patience is over, with all that can be seen.
+    /// Waits until `condition` holds. It is checked after each change of the screen and every 10 ms.
+    /// After a timeout, fails with the visible state.
     #[track_caller]
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + self.patience;
@@ -193,9 +192,8 @@ impl Editor {
         self.request("nvim_get_api_info", json!([]))[0].clone()
     }
 
-    /// Waits until Lua sends the notification `name` with `vim.rpcnotify()` to
-    /// [`Editor::own_channel`]. Earlier ones count. Sends nothing to Neovim, so this disturbs
-    /// no measurement.
+    /// Waits until Lua has sent the notification `name` with `vim.rpcnotify()` to
+    /// [`Editor::own_channel`]. Sends nothing to Neovim, so it doesn't affect measurements.
     #[track_caller]
     pub fn wait_notified(&self, name: &str) {
         let deadline = Instant::now() + self.patience;
@@ -218,19 +216,19 @@ impl Editor {
         });
     }
 
-    /// Waits until the rows of the screen satisfy `condition`. Looks at frames only
-    /// and asks Neovim nothing, so it disturbs no measurement.
+    /// Waits until the rows of the screen satisfy `condition`. Sends nothing to Neovim, so it doesn't
+    /// affect measurements.
     #[track_caller]
     pub fn wait_screen(&self, what: &str, mut condition: impl FnMut(&[String]) -> bool) {
         self.wait_for(what, |editor| condition(&editor.screen()));
     }
 
-    /// The working directory of this editor, in which its files are.
+    /// The working directory of this editor, which contains its files.
     pub fn dir(&self) -> PathBuf {
         self.home.path().join("work")
     }
 
-    /// Where Neovim keeps its state; the logs are here.
+    /// The folder of Neovim's state, which contains the logs.
     pub(crate) fn state(&self) -> PathBuf {
         self.home.path().join("state")
     }
@@ -240,7 +238,7 @@ impl Editor {
         self.child.id()
     }
 
-    /// The host's process, while one runs. Loads no module that is not loaded.
+    /// The process id of the host, if one is running. Loads no Lua module.
     #[track_caller]
     pub fn host_pid(&self) -> Option<u32> {
         let code = r#"
@@ -253,7 +251,7 @@ impl Editor {
         pid.as_u64().and_then(|pid| u32::try_from(pid).ok())
     }
 
-    /// Fails the test with all that can be seen.
+    /// Fails the test with the visible state.
     #[track_caller]
     pub(crate) fn fail(&self, what: &str) -> ! {
         panic!("timed out waiting for: {what}\n{}", self.report());
@@ -266,7 +264,7 @@ impl Drop for Editor {
         let _ = self.child.kill();
         let _ = self.child.wait();
         let deadline = Instant::now() + PATIENCE;
-        // The host sees the end of its input and leaves.
+        // The host ends when its input is closed.
         let left = |pid: &&u32| is_running(**pid);
         while children.iter().any(|pid| left(&pid)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
@@ -281,8 +279,8 @@ impl Drop for Editor {
     }
 }
 
-/// Where to end what is typed at once. Neovim's input buffer of 16 KiB never
-/// recovers from being full (0.11), so it gets less, with no `<Key>` torn apart.
+/// The length of the keys that are sent at once. Neovim 0.11 never recovers from a full input
+/// buffer (16 KiB), so they are shorter, and don't end within a `<Key>`.
 fn portion_end(keys: &str) -> usize {
     const PORTION: usize = 4096;
     if keys.len() <= PORTION {
@@ -299,7 +297,7 @@ fn portion_end(keys: &str) -> usize {
     }
 }
 
-/// The direct children of a process; empty where there is no `/proc`.
+/// The direct children of a process. Empty without `/proc`.
 fn children(pid: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let list = list.unwrap_or_default();
@@ -308,7 +306,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process is there and not merely waiting to be reaped.
+/// Whether a process exists and is not a zombie.
 fn is_running(pid: u32) -> bool {
     let status = Path::new("/proc").join(pid.to_string()).join("stat");
     let status = std::fs::read_to_string(status).unwrap_or_default();

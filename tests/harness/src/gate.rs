@@ -1,5 +1,5 @@
-//! A gate in a scripted answer: the provider stops there until the test opens it,
-//! so that "while it streams" is a place and not a time.
+//! A gate in a scripted answer: the provider waits there until the test opens it, so that a test can
+//! act at an exact point of a stream.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::PATIENCE;
 use crate::channel::lock;
 
-/// Closed at first; opened once, and open for good. Clones are the same gate.
+/// A gate, closed until it is opened once. Clones are the same gate.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<Shared>);
 
@@ -24,23 +24,23 @@ struct State {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets the answer that waits here, and all later ones, pass.
+    /// Opens the gate for the waiting answer and all later ones.
     pub fn open(&self) {
         lock(&self.0.state).open = true;
         self.0.changed.notify_all();
     }
 
-    /// Whether it was opened.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         lock(&self.0.state).open
     }
 
-    /// Waits until an answer has reached the gate: everything before it has been sent.
+    /// Waits until an answer has reached the gate and everything before it was sent.
     #[track_caller]
     pub fn wait_reached(&self) {
         let deadline = Instant::now() + PATIENCE;
@@ -51,7 +51,7 @@ impl Gate {
         }
     }
 
-    /// Waits at the gate. False when `gone` became true before it was opened.
+    /// Waits at the gate. Returns false if `gone` became true before it was opened.
     pub(crate) fn pass(&self, mut gone: impl FnMut() -> bool) -> bool {
         let mut state = lock(&self.0.state);
         state.reached = true;

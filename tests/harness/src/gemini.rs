@@ -1,13 +1,13 @@
-//! A scripted answer in the chunks of Gemini's `streamGenerateContent?alt=sse`, from
-//! its documentation: candidates whose parts are texts, thoughts and whole calls, the
-//! finish reason in the last chunk, and the usage in each.
+//! Encodes a scripted answer as chunks of Gemini's `streamGenerateContent?alt=sse`, according to its
+//! documentation: candidates whose parts are texts, thoughts, and whole calls; usage in each chunk,
+//! and the finish reason in the last one.
 
 use serde_json::{Value as Json, json};
 
 use crate::answer::{Answer, Step};
 use crate::delivery::Piece;
 
-/// The whole stream of `answer`. A signature of thinking is the next part's.
+/// The whole stream of an answer. A signature of thinking is part of the next part.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut next: Option<&str> = None;

@@ -1,7 +1,6 @@
-//! The gzip format of RFC 1952 without compressing: enough to see that a client
-//! undoes it.
+//! Encodes bytes as gzip (RFC 1952) without compressing them, to test that clients decode it.
 
-/// `bytes` in stored blocks.
+/// Encodes `bytes` as stored blocks.
 pub(crate) fn stored(bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     let blocks: Vec<&[u8]> = bytes.chunks(usize::from(u16::MAX)).collect();

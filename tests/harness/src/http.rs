@@ -1,5 +1,5 @@
-//! As much HTTP/1.1 as a loopback provider needs: reading a request, writing an
-//! answer in one piece or in chunks. It knows no script.
+//! The part of HTTP/1.1 that the scripted provider needs: reads requests, and writes responses in one
+//! piece or in chunks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,32 +9,32 @@ use serde_json::Value as Json;
 
 use crate::delivery::Outlet;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// `GET`, `POST` …
+    /// The method, such as `POST`.
     pub method: String,
-    /// Path and query.
+    /// The path and query.
     pub path: String,
-    /// Names in lower case, in the order of the wire.
+    /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as JSON, or null when it is none.
+    /// The body as JSON, or null if it is not JSON.
     pub body: Json,
-    /// The body, byte for byte.
+    /// The bytes of the body.
     pub raw: Vec<u8>,
-    /// When the last byte of it was read.
+    /// The time at which its last byte was read.
     pub arrived: Instant,
 }
 
 impl Recorded {
-    /// The value of a header, whose name is given in lower case.
+    /// The value of the header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|header| header.0 == name);
         found.map(|header| header.1.as_str())
     }
 }
 
-/// Reads the next request; none when the client has closed, or speaks no HTTP.
+/// Reads the next request. Returns `None` if the connection is closed or the request is not HTTP.
 pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Recorded> {
     let first = read_line(reader)?;
     let mut words = first.split(' ');
@@ -64,7 +64,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Recorded> {
     })
 }
 
-/// Without its line end.
+/// Reads a line without its ending.
 fn read_line(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
@@ -72,7 +72,7 @@ fn read_line(reader: &mut BufReader<TcpStream>) -> Option<String> {
     Some(line)
 }
 
-/// Writes an answer whose length is known.
+/// Writes a response with a known length.
 pub(crate) fn write_plain(
     stream: &mut TcpStream,
     status: u16,
@@ -93,13 +93,13 @@ pub(crate) fn write_plain(
     stream.write_all(&[head.as_bytes(), body].concat())
 }
 
-/// A chunked body of events.
+/// A response with a chunked body.
 pub(crate) struct EventBody<'a> {
     stream: &'a mut TcpStream,
 }
 
 impl<'a> EventBody<'a> {
-    /// Writes the head of the answer; `more` are headers, each with its line end.
+    /// Writes the head. `more` are further headers, each with its line ending.
     pub(crate) fn begin(stream: &'a mut TcpStream, more: &str) -> std::io::Result<Self> {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                     cache-control: no-cache\r\ntransfer-encoding: chunked\r\n";
@@ -107,13 +107,13 @@ impl<'a> EventBody<'a> {
         Ok(Self { stream })
     }
 
-    /// Resets the connection, which a client sees as an error.
+    /// Resets the connection.
     pub(crate) fn reset(&self) {
         let at_once = Some(std::time::Duration::ZERO);
         let _ = rustix::net::sockopt::set_socket_linger(&*self.stream, at_once);
     }
 
-    /// Ends the body properly. A body that is dropped without this is a cut one.
+    /// Ends the body properly. Without this, the body is incomplete.
     pub(crate) fn end(self) -> std::io::Result<()> {
         self.stream.write_all(b"0\r\n\r\n")
     }
@@ -140,7 +140,7 @@ pub(crate) fn will_reset(stream: &TcpStream) -> bool {
     rustix::net::sockopt::socket_linger(stream).is_ok_and(|it| it.is_some())
 }
 
-/// Whether the client has closed its end. Answers at once.
+/// Whether the client has closed its end. Never blocks.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let seen = stream.peek(&mut [0]);

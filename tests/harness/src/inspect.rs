@@ -1,5 +1,4 @@
-//! What a test looks at: text, cursor, messages, what is drawn beside the text,
-//! and, after a failed wait, all of it at once.
+//! Inspects an editor: text, cursor, messages, and virtual text; all of them after a failed wait.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,17 +9,17 @@ use serde_json::{Value as Json, json};
 
 use crate::Editor;
 
-/// Something drawn that is not in the buffer.
+/// Virtual text or a virtual line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drawn {
-    /// The buffer line that it belongs to, zero-based.
+    /// The line of its extmark, zero-based.
     pub line: usize,
-    /// Its text, without highlights.
+    /// The text without highlights.
     pub text: String,
 }
 
-/// All extmarks of the current buffer as `{line, text}`: virtual lines when the
-/// argument is true, else virtual text in a line.
+/// Returns the extmarks of the current buffer as `{line, text}`: virtual lines if the argument is
+/// true, and otherwise virtual text.
 const DRAWN: &str = r#"
     local want_lines = ...
     local drawn = {}
@@ -51,13 +50,13 @@ impl Editor {
         strings(&self.request("nvim_buf_get_lines", json!([0, 0, -1, true])))
     }
 
-    /// The text of the current buffer: every line with its line end.
+    /// The text of the current buffer, each line with its newline.
     #[track_caller]
     pub fn text(&self) -> String {
         self.lines().join("\n") + "\n"
     }
 
-    /// Line and column of the cursor: zero-based, the column in bytes.
+    /// The line and byte column of the cursor, zero-based.
     #[track_caller]
     pub fn cursor(&self) -> (usize, usize) {
         let at = self.request("nvim_win_get_cursor", json!([0]));
@@ -65,48 +64,46 @@ impl Editor {
         (part(0).saturating_sub(1), part(1))
     }
 
-    /// What `:messages` shows.
+    /// The output of `:messages`.
     #[track_caller]
     pub fn messages(&self) -> String {
         let output = self.request("nvim_exec2", json!(["messages", {"output": true}]));
         output["output"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The virtual lines in the current buffer, top to bottom.
+    /// The virtual lines of the current buffer, from top to bottom.
     #[track_caller]
     pub fn virtual_lines(&self) -> Vec<Drawn> {
         drawn(&self.lua(DRAWN, json!([true])))
     }
 
-    /// The virtual text within or after the lines of the current buffer.
+    /// The virtual text in the current buffer.
     #[track_caller]
     pub fn virtual_text(&self) -> Vec<Drawn> {
         drawn(&self.lua(DRAWN, json!([false])))
     }
 
-    /// The rows of the screen, as last drawn.
+    /// The rows of the screen in the last frame.
     pub fn screen(&self) -> Vec<String> {
         self.screen.rows()
     }
 
-    /// The highlight groups of a cell of the screen, topmost last. Row and column
-    /// are zero-based.
+    /// The highlight groups of a cell of the screen, topmost last. Row and column are zero-based.
     pub fn highlight_at(&self, row: usize, column: usize) -> Vec<String> {
         self.screen.groups_at(row, column)
     }
 
-    /// How many frames Neovim has drawn.
+    /// The number of frames that Neovim has drawn.
     pub fn frames(&self) -> u64 {
         self.screen.frames()
     }
 
-    /// Returns when another frame than number `seen` is drawn, or after `patience`.
+    /// Waits until the number of frames differs from `seen`, for at most `patience`.
     pub fn wait_frame(&self, seen: u64, patience: Duration) {
         self.screen.wait_frame(seen, patience);
     }
 
-    /// Everything a reader of a failed test would ask for. Must not fail itself,
-    /// and not hang: Neovim may be blocked or gone.
+    /// The state to print after a failure. Neither fails nor hangs if Neovim is blocked or gone.
     pub(crate) fn report(&self) -> String {
         let mut report = String::new();
         let mut section = |title: &str, text: &str| {
@@ -153,7 +150,7 @@ fn drawn(list: &Json) -> Vec<Drawn> {
         .collect()
 }
 
-/// Name and last 60 lines of each log below `folder`.
+/// The name and last 60 lines of each log below `folder`.
 fn logs(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

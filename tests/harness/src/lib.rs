@@ -1,11 +1,9 @@
-//! Harness of the end-to-end tests and the benches: a real Neovim with keys
-//! and a screen ([`Editor`]), and a provider on the loopback that plays a script
-//! in a real wire format ([`Provider`]).
+//! Harness of the end-to-end tests and benches: a real Neovim with keys and a screen ([`Editor`]),
+//! and a provider on the loopback that plays a script in a real wire format ([`Provider`]).
 //!
-//! Plain threads, no async runtime, so that a test reads from top to bottom. It
-//! knows no rule of the product: the wire formats here are written from the
-//! providers' documentation and share no code with `crates/provider`, so that a
-//! mistake there cannot hide here. Panics are how a test library fails.
+//! It uses threads instead of an async runtime, so that a test reads from top to bottom. It shares no
+//! code with `crates/provider`: the wire formats follow the providers' documentation, so that a
+//! mistake in that crate is found. Errors panic, as usual in test libraries.
 //!
 //! ```no_run
 //! use harness::{Answer, Provider, Setup};

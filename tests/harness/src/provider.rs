@@ -1,5 +1,5 @@
-//! A model provider on the loopback that plays a script: every POST gets the next
-//! answer, and "Done." when the script is over. Requests are kept for the test.
+//! A provider on the loopback that plays a script: each POST gets the next answer, and "Done." after
+//! the last one. Requests are recorded.
 
 use std::collections::VecDeque;
 use std::io::{BufReader, Write};
@@ -14,7 +14,7 @@ use crate::delivery::{End, Outlet, Piece, deliver};
 use crate::http::{self, EventBody, Recorded};
 use crate::{PATIENCE, anthropic, chat_completions, gemini, gzip, responses};
 
-/// A scripted provider. Its threads end when it is dropped.
+/// A scripted provider. Dropping it ends its threads.
 pub struct Provider {
     address: SocketAddr,
     format: Format,
@@ -44,7 +44,7 @@ struct State {
 }
 
 impl Provider {
-    /// One that speaks the Messages API.
+    /// A provider with Anthropic's Messages API.
     pub fn anthropic<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self::start(
             Format::Anthropic,
@@ -52,12 +52,12 @@ impl Provider {
         )
     }
 
-    /// One that speaks Gemini's API.
+    /// A provider with Gemini's API.
     pub fn gemini<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self::start(Format::Gemini, script.into_iter().map(Into::into).collect())
     }
 
-    /// One that speaks the Chat Completions API.
+    /// A provider with the Chat Completions API.
     pub fn chat_completions<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self::start(
             Format::ChatCompletions,
@@ -65,7 +65,7 @@ impl Provider {
         )
     }
 
-    /// One that speaks OpenAI's Responses API.
+    /// A provider with OpenAI's Responses API.
     pub fn responses<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self::start(
             Format::Responses,
@@ -98,12 +98,12 @@ impl Provider {
         }
     }
 
-    /// Where it listens.
+    /// The URL of its root.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL as its users spell it: with `/v1` for all but Anthropic.
+    /// The base URL as users write it: with `/v1`, except for Anthropic.
     pub fn url(&self) -> String {
         match self.format {
             Format::Anthropic => format!("http://{}", self.address),
@@ -112,7 +112,7 @@ impl Provider {
         }
     }
 
-    /// Flemma's name of the provider that is played.
+    /// Flemma's name of the provider.
     pub fn name(&self) -> &'static str {
         match self.format {
             Format::Anthropic => "anthropic",
@@ -122,7 +122,7 @@ impl Provider {
         }
     }
 
-    /// The environment that points a user's program here, with the key `test-key`.
+    /// Environment variables that direct a program to this provider, with the key `test-key`.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let (url, key) = match self.format {
             Format::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
@@ -133,7 +133,7 @@ impl Provider {
         vec![(url, self.url()), (key, "test-key".to_owned())]
     }
 
-    /// Adds an answer at the end of the script.
+    /// Appends an answer to the script.
     pub fn then(&self, answer: impl Into<Answer>) {
         lock(&self.shared.state).script.push_back(answer.into());
     }
@@ -143,7 +143,7 @@ impl Provider {
         lock(&self.shared.state).requests.clone()
     }
 
-    /// Waits until there have been `count` POST requests, and returns all so far.
+    /// Waits for `count` POST requests, and returns all so far.
     #[track_caller]
     pub fn wait_requests(&self, count: usize) -> Vec<Recorded> {
         self.wait(&format!("{count} requests"), |state| {
@@ -152,7 +152,7 @@ impl Provider {
         self.requests()
     }
 
-    /// Waits until a client has left before the end of its answer, `count` times.
+    /// Waits until clients have disconnected `count` times before the end of an answer.
     #[track_caller]
     pub fn wait_hang_ups(&self, count: usize) {
         self.wait(&format!("{count} hang-ups"), |state| {
@@ -188,7 +188,7 @@ impl Drop for Provider {
     }
 }
 
-/// One connection of one client.
+/// A connection.
 struct Connection {
     format: Format,
     shared: Arc<Shared>,
@@ -218,13 +218,13 @@ impl Connection {
                 break;
             }
         }
-        // A farewell would come before the reset.
+        // A proper end would arrive before the reset.
         if !http::will_reset(&stream) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Waits for a request on a connection that may be idle for long.
+    /// Waits for the next request. The connection may be idle for a long time.
     fn wait_readable(&self, reader: &BufReader<TcpStream>) -> bool {
         if !reader.buffer().is_empty() {
             return true;
@@ -312,7 +312,7 @@ impl Connection {
     }
 }
 
-/// A body that is kept until it is whole.
+/// Collects a body until it is complete.
 struct Compressed(Vec<u8>);
 
 impl Outlet for Compressed {
@@ -326,7 +326,7 @@ impl Outlet for Compressed {
     }
 }
 
-/// A body that ends also when the provider is dropped.
+/// A body that also ends when the provider is dropped.
 struct Open<'a> {
     body: EventBody<'a>,
     shared: &'a Shared,

@@ -1,6 +1,6 @@
-//! A scripted answer in the events of OpenAI's Responses API, from its
-//! documentation: `response.created`, for each item `output_item.added`, deltas and
-//! `output_item.done`, then `response.completed`.
+//! Encodes a scripted answer as events of OpenAI's Responses API, according to its documentation:
+//! `response.created`; `output_item.added`, deltas, and `output_item.done` for each item;
+//! `response.completed`.
 
 use serde_json::{Value as Json, json};
 
@@ -8,8 +8,8 @@ use crate::answer::{Answer, Step};
 use crate::anthropic::fragments;
 use crate::delivery::Piece;
 
-/// The whole stream of `answer`. Thinking is a reasoning item whose encrypted
-/// content is the signature; a stop reason of the script is why it is incomplete.
+/// The whole stream of an answer. Thinking becomes a reasoning item whose encrypted content is the
+/// signature. A scripted stop reason becomes the reason for an incomplete response.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut stream = Stream::default();
     let begun =
@@ -41,7 +41,7 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
 #[derive(Default)]
 struct Stream {
     pieces: Vec<Piece>,
-    /// Index of the next item, or of the open one.
+    /// Index of the open item, or of the next one.
     index: usize,
     /// The text of the open message.
     text: Option<String>,

@@ -1,6 +1,5 @@
-//! The screen as the user sees it: the grid that Neovim draws through its
-//! `ext_linegrid` events, with the highlight groups of each cell.
-//! It knows no window and no buffer.
+//! The screen that the user sees: the grid of Neovim's `ext_linegrid` events, with the highlight
+//! groups of each cell. Knows neither windows nor buffers.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,7 +9,7 @@ use rmpv::Value;
 
 use crate::channel::lock;
 
-/// A grid that one thread draws and others read.
+/// A grid that one thread updates and others read.
 #[derive(Default)]
 pub(crate) struct Screen {
     grid: Mutex<Grid>,
@@ -20,15 +19,15 @@ pub(crate) struct Screen {
 #[derive(Default)]
 struct Grid {
     rows: Vec<Vec<Cell>>,
-    /// Highlight groups, topmost last, by the id that cells carry.
+    /// Highlight groups by the id in cells, topmost last.
     groups: HashMap<u64, Vec<String>>,
-    /// Whether all of a frame has arrived.
+    /// Whether a frame is complete.
     whole: bool,
-    /// Frames drawn so far.
+    /// The number of frames so far.
     frames: u64,
 }
 
-/// One column of one row. The right half of a wide character is empty.
+/// A cell. The right half of a wide character is empty.
 #[derive(Clone, Default)]
 struct Cell {
     text: String,
@@ -53,7 +52,7 @@ impl Screen {
         }
     }
 
-    /// The rows of the last whole frame, without the blanks at their ends.
+    /// The rows of the last complete frame, without trailing blanks.
     pub(crate) fn rows(&self) -> Vec<String> {
         let mut grid = lock(&self.grid);
         let deadline = Instant::now() + Duration::from_secs(1);
@@ -63,7 +62,7 @@ impl Screen {
         grid.rows.iter().map(|row| text_of(row)).collect()
     }
 
-    /// The highlight groups of one cell, topmost last.
+    /// The highlight groups of a cell, topmost last.
     pub(crate) fn groups_at(&self, row: usize, column: usize) -> Vec<String> {
         let grid = lock(&self.grid);
         let cell = grid.rows.get(row).and_then(|row| row.get(column));
@@ -72,12 +71,12 @@ impl Screen {
             .unwrap_or_default()
     }
 
-    /// How many frames have been drawn.
+    /// The number of frames so far.
     pub(crate) fn frames(&self) -> u64 {
         lock(&self.grid).frames
     }
 
-    /// Returns when another frame than number `seen` is there, or after `patience`.
+    /// Waits until the number of frames differs from `seen`, for at most `patience`.
     pub(crate) fn wait_frame(&self, seen: u64, patience: Duration) {
         let grid = lock(&self.grid);
         if grid.frames == seen {
@@ -127,7 +126,7 @@ impl Grid {
         }
     }
 
-    /// `grid, row, column, cells`, each cell `text, highlight?, repeat?`.
+    /// Applies `grid, row, column, cells`; a cell is `text, highlight?, repeat?`.
     fn line(&mut self, arguments: &[Value]) {
         let Some(row) = self.rows.get_mut(number(arguments, 1)) else {
             return;
@@ -137,7 +136,7 @@ impl Grid {
         let cells = arguments.get(3).and_then(Value::as_array);
         for cell in cells.into_iter().flatten().filter_map(Value::as_array) {
             let text = cell.first().and_then(Value::as_str).unwrap_or_default();
-            // Left out means: as the cell before.
+            // If absent, it is that of the previous cell.
             highlight = cell.get(1).and_then(Value::as_u64).unwrap_or(highlight);
             let repeat = cell.get(2).and_then(Value::as_u64).unwrap_or(1);
             for _ in 0..repeat {
@@ -151,8 +150,8 @@ impl Grid {
         }
     }
 
-    /// `grid, top, bottom, left, right, rows`: the region moves up by `rows`, or
-    /// down when that is negative. What it uncovers is drawn by later events.
+    /// Applies `grid, top, bottom, left, right, rows`: moves the region up by `rows`, or down if that
+    /// is negative. Later events draw the uncovered rows.
     fn scroll(&mut self, arguments: &[Value]) {
         let (top, bottom) = (number(arguments, 1), number(arguments, 2));
         let (left, right) = (number(arguments, 3), number(arguments, 4));
@@ -174,7 +173,7 @@ impl Grid {
         }
     }
 
-    /// `id, rgb, cterm, info`: with `ext_hlstate`, info lists the groups.
+    /// Applies `id, rgb, cterm, info`. With `ext_hlstate`, `info` lists the groups.
     fn define(&mut self, arguments: &[Value]) {
         let groups = arguments.get(3).and_then(Value::as_array);
         let names = groups.into_iter().flatten().filter_map(|group| {

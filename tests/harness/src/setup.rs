@@ -1,6 +1,5 @@
-//! What an editor is started with: files, options, environment, size. A test's
-//! Neovim sees nothing of the machine it runs on but `$PATH`: home, configuration,
-//! state and temporary files are in a folder of its own that goes with it.
+//! How an editor is started: files, options, environment, and size. Of the machine, Neovim only sees
+//! `$PATH`: home, configuration, state, and temporary files are in a folder that is removed with it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,14 +12,13 @@ use tempfile::TempDir;
 
 use crate::{Editor, PATIENCE, Provider};
 
-/// The folder that holds the workspace, and the plugin.
+/// The root of the repository, which is also the plugin.
 pub fn repository() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
-/// The Neovim to test with: the one that `make test` installs, else the one on
-/// the path.
+/// The tested Neovim: the one that `make test` installs, or else the one in `$PATH`.
 pub fn neovim() -> PathBuf {
     let installed = repository().join(".tools/bin/nvim");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -31,8 +29,8 @@ pub fn neovim() -> PathBuf {
         .unwrap_or_else(|| panic!("There is no Neovim to test with. Run `make test`."))
 }
 
-/// How to start an [`Editor`]. Without a call it is an empty Neovim of 100 by 30
-/// cells with the plugin set up at its defaults.
+/// How to start an [`Editor`]. By default, an empty Neovim of 100 by 30 cells with the plugin's
+/// default options.
 #[derive(Default)]
 pub struct Setup {
     files: Vec<(String, Vec<u8>)>,
@@ -46,39 +44,39 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A Neovim with the plugin and nothing else.
+    /// A Neovim with the plugin and no files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes `name` into the editor's folder and opens it.
+    /// Writes a file to the editor's folder and opens it.
     pub fn file(mut self, name: &str, text: &str) -> Self {
         self.opened = Some(name.to_owned());
         self.with(name, text)
     }
 
-    /// Writes `name` into the editor's folder, which is its working directory.
+    /// Writes a file to the editor's folder, which is its working directory.
     pub fn with(mut self, name: &str, content: impl AsRef<[u8]>) -> Self {
         let content = content.as_ref().to_vec();
         self.files.push((name.to_owned(), content));
         self
     }
 
-    /// The table given to `require("flemma").setup()`, which takes no functions. The
-    /// sandbox is off unless they speak of it.
+    /// The options of `require("flemma").setup()`, without functions. The sandbox is off unless they
+    /// configure it.
     pub fn options(mut self, options: Json) -> Self {
         self.options = Some(options);
         self
     }
 
-    /// Lua that runs instead of the call of `setup()`: for options that hold
-    /// functions, and (empty) for a Neovim in which the plugin is not set up.
+    /// Lua that runs instead of `setup()`: for options that contain functions, or empty for a Neovim
+    /// in which the plugin is not set up.
     pub fn init(mut self, lua: &str) -> Self {
         self.init = Some(lua.to_owned());
         self
     }
 
-    /// An environment variable for Neovim and everything it starts.
+    /// An environment variable of Neovim and everything it starts.
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
         self
@@ -89,7 +87,7 @@ impl Setup {
         self.env("FLEMMA_HOST", binary.as_ref())
     }
 
-    /// Points the provider's environment variables at `provider`.
+    /// Sets the environment variables that direct programs to `provider`.
     pub fn provider(mut self, provider: &Provider) -> Self {
         for (name, value) in provider.environment() {
             self = self.env(name, value);
@@ -97,7 +95,7 @@ impl Setup {
         self
     }
 
-    /// Columns and rows of the screen.
+    /// The columns and rows of the screen.
     pub fn size(mut self, columns: u64, rows: u64) -> Self {
         self.size = Some((columns, rows));
         self
@@ -109,13 +107,13 @@ impl Setup {
         self
     }
 
-    /// How long anything may take that is waited for; [`PATIENCE`] by default.
+    /// How long waits may take; [`PATIENCE`] by default.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// Starts Neovim, attaches the screen and waits until it has started.
+    /// Starts Neovim, attaches a screen, and waits until it has started.
     #[track_caller]
     pub fn start(self) -> Editor {
         Editor::start(self)
@@ -129,7 +127,7 @@ impl Setup {
         self.patience.unwrap_or(PATIENCE)
     }
 
-    /// Starts the process in a fresh folder. It waits for its screen.
+    /// Starts the process in a new folder. It waits for a screen.
     pub(crate) fn spawn(self) -> (Child, TempDir) {
         let home = tempfile::Builder::new()
             .prefix("flemma-test-")
@@ -182,7 +180,7 @@ impl Setup {
         }
         if self.init.is_none() {
             let mut options = self.options.clone().unwrap_or_else(|| json!({}));
-            // A test is the same where there is no sandbox.
+            // So that a test does the same on a machine without a sandbox.
             if options.get("sandbox").is_none() {
                 options["sandbox"] = json!({"enabled": false});
             }

@@ -1,4 +1,4 @@
-//! The editor of the tests does what a user in front of it would see.
+//! The harness's editor shows what a user would see.
 
 use std::time::Duration;
 

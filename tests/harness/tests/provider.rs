@@ -1,4 +1,4 @@
-//! The scripted provider sends what its script says, as a plain TCP client sees it.
+//! The scripted provider sends the script's answers, as seen by a plain TCP client.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use harness::{Answer, Gate, Provider};
 use serde_json::{Value, json};
 
-/// Sends a POST whose answer is still to be read.
+/// Sends a POST without reading its response.
 fn post(provider: &Provider, body: &Value) -> TcpStream {
     let mut stream = TcpStream::connect(provider.address()).expect("connect");
     let body = body.to_string();
@@ -19,10 +19,10 @@ fn post(provider: &Provider, body: &Value) -> TcpStream {
     stream
 }
 
-/// The answer to a POST: its head, and its body without the chunk framing.
+/// Sends a POST. Returns the head of the response, and the body without chunk framing.
 fn answer(provider: &Provider) -> (String, String) {
     let mut wire = Vec::new();
-    // A cut connection may end in an error after what was read.
+    // A cut connection may end in an error after the bytes that were read.
     let _ = post(provider, &json!({"model": "m"})).read_to_end(&mut wire);
     split(&wire)
 }
@@ -44,7 +44,7 @@ fn split(wire: &[u8]) -> (String, String) {
     (head, String::from_utf8_lossy(&body).into_owned())
 }
 
-/// The JSON of each event of a stream.
+/// Parses the events of a stream.
 fn events(body: &str) -> Vec<Value> {
     body.lines()
         .filter_map(|line| line.strip_prefix("data: "))
