@@ -256,7 +256,8 @@ impl<'a> Run<'a> {
             Ended::Failed(Problem::new(what, fix))
         } else if says_last == Some(PromptRole::User) {
             // The cycle stops here rather than send the same error forever.
-            let what = "The model wrote unreadable calls twice in a row, so it was not asked again.";
+            let what =
+                "The model wrote unreadable calls twice in a row, so it was not asked again.";
             Ended::Failed(Problem::new(what, "Prompt it again."))
         } else {
             Ended::Done
