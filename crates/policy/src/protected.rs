@@ -11,7 +11,6 @@ mod real;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use tools::{folded, leads_to};
 
 use names::Kind;
@@ -161,48 +160,23 @@ pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
         .is_some()
 }
 
-/// Why a call waits for the user whatever the policy says, or nothing: a sentence
-/// for the user who reviews it. `cwd` is the folder that the call's paths start from, `real` is
-/// where its path leads if that was resolved already, `tools` are the folders whose
-/// scripts run as tools.
-pub fn needs_review(
-    tool: &str,
-    input: &Value,
-    cwd: &Path,
-    real: Option<&Path>,
-    tools: Vec<PathBuf>,
-) -> Option<String> {
+/// Why a call that changes files waits for the user whatever the policy says, or nothing: a
+/// sentence for the user who reviews it. `files` are absolute paths as the call names them, each
+/// with where it leads. `tools` are the folders whose scripts run as tools.
+pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option<String> {
+    if files.is_empty() {
+        return None;
+    }
     let places = Places {
         tools,
         ..Places::of_this_user()
     };
-    review(tool, input, cwd, real, &places)
+    let mut files = files.iter();
+    files.find_map(|(path, real)| review(path, real, &places))
 }
 
-fn writes(tool: &str) -> bool {
-    matches!(tool, "write" | "edit" | "write_file" | "edit_file")
-}
-
-fn review(
-    tool: &str,
-    input: &Value,
-    cwd: &Path,
-    real: Option<&Path>,
-    places: &Places,
-) -> Option<String> {
-    if !writes(tool) {
-        return None;
-    }
-    // A call without a path that can be read is refused by the tool itself.
-    let text = input.get("path")?.as_str()?;
-    let path = match (text.strip_prefix("~/"), &places.home) {
-        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
-        _ => cwd.join(text),
-    };
-    let kind = match real {
-        Some(real) => places.kind(&path, real),
-        None => places.kind(&path, &leads_to(&path)),
-    }?;
+fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
+    let kind = places.kind(path, real)?;
     Some(format!(
         "{} is {}, so this waits for you whatever the policy says.",
         path.display().to_string().escape_debug(),

@@ -136,7 +136,7 @@ impl CallEnvironment {
         let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
-        context.approved_path = approved.path;
+        context.approved_paths = approved.paths;
         context.confinement = approved.confinement;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());

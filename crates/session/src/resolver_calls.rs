@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use chat::cycle::{Level, Notice};
 use serde_json::json;
-use tools::{Secret, leads_to};
+use tools::{ApprovedPath, Secret, leads_to};
 
 use crate::editor::Editor;
 use crate::protected::needs_review;
@@ -50,9 +50,9 @@ pub struct GuardAnswers {
     pub messages: Vec<String>,
     /// The last secret that a call named.
     pub secret: Option<Secret>,
-    /// The real path of each call when it was decided. The call runs only while its path
-    /// still leads there.
-    pub paths: Vec<(CallKey, PathBuf)>,
+    /// The paths of each call that changes files. The call runs only while all of them lead
+    /// where they did.
+    pub paths: Vec<(CallKey, Vec<ApprovedPath>)>,
 }
 
 /// Returns true if a call runs a shell command.
@@ -102,22 +102,29 @@ impl CallGuard {
         decision
     }
 
-    /// Has a call wait that would write a protected file or read a secret. The path of a
-    /// call that writes is resolved once, for this and for the call; that of a call that
-    /// reads is resolved again when it runs.
+    /// Has a call wait that would write a protected file or read a secret. The paths of a
+    /// call that writes are resolved once, for this and for the call; those of a call that
+    /// reads are resolved again when it runs.
     fn files(&self, question: &Question, found: &mut GuardAnswers) -> Option<Decision> {
         let Question { call, input, .. } = question;
         let tool = self.shared.registry.get(&call.name);
-        let path = tool
-            .as_ref()
-            .and_then(|tool| tool.changes(input, &self.folder));
-        let real = path.map(|path| leads_to(&self.inspection.sandbox.outside(&path)));
-        let scripts = self.shared.scripts.folders();
-        let protected = needs_review(&call.name, input, &self.folder, real.as_deref(), scripts);
+        let files = tool.as_ref().map(|it| it.changes(input, &self.folder));
+        let (files, paths) = files
+            .unwrap_or_default()
+            .into_iter()
+            .map(|file| {
+                let named = self.inspection.sandbox.outside(&file);
+                let real = leads_to(&named);
+                ((file, real.clone()), ApprovedPath { named, real })
+            })
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let protected = needs_review(&files, self.shared.scripts.folders());
         let secret = tool.and_then(|tool| self.inspection.secret(tool.as_ref(), input));
         let reason = protected.or_else(|| secret.as_ref().map(asks_about));
         found.secret = secret.or(found.secret.take());
-        found.paths.extend(real.map(|real| (call.clone(), real)));
+        if !paths.is_empty() {
+            found.paths.push((call.clone(), paths));
+        }
         reason.map(|reason| {
             let message = format!("The call \"{}\" waits: {reason}", call.id);
             found.messages.push(message);

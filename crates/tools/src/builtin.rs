@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::files::FileLocks;
 use crate::schema;
-use crate::tool::{CallResult, Tool};
+use crate::tool::{CallResult, ProposalResult, Tool};
 
 /// The built-in presets. Each approves its own tools and those of the presets before it.
 ///
@@ -93,8 +93,8 @@ pub(crate) trait TypedTool: Send + Sync {
         default
     }
 
-    fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
-        None
+    fn changes(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     fn reads(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
@@ -104,6 +104,15 @@ pub(crate) trait TypedTool: Send + Sync {
     /// [`Tool::describe`] for arguments that could be parsed.
     fn summary(&self, _arguments: &Self::Arguments) -> Option<String> {
         None
+    }
+
+    /// [`Tool::propose`] with parsed arguments.
+    fn plan(
+        &self,
+        _arguments: Self::Arguments,
+        _ctx: &ToolContext,
+    ) -> impl Future<Output = ProposalResult> + Send {
+        async { Ok(None) }
     }
 
     /// [`Tool::execute`] with parsed arguments.
@@ -149,7 +158,7 @@ impl<T: TypedTool> Tool for T {
         self.limit(input, default) + T::SLACK
     }
 
-    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
+    fn changes(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
         TypedTool::changes(self, input, cwd)
     }
 
@@ -159,6 +168,11 @@ impl<T: TypedTool> Tool for T {
 
     fn describe(&self, input: &Value) -> Option<String> {
         self.summary(&T::Arguments::deserialize(input).ok()?)
+    }
+
+    async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {
+        self.plan(schema::arguments(T::NAME, input.clone())?, ctx)
+            .await
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {

@@ -12,10 +12,12 @@ use crate::buffers::{NoBuffers, OpenBuffers};
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::error::ToolError;
 use crate::files::{
-    FileState, FileText, Fingerprint, RealPath, ShownFile, Stored, Target, blocking, resolve,
+    ApprovedPath, FileState, FileText, Fingerprint, RealPath, ShownFiles, Stored, Target, blocking,
+    resolve,
 };
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
+use crate::proposal::Proposal;
 use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::shell::ShellLists;
@@ -37,12 +39,15 @@ pub struct ToolContext {
     pub progress: Progress,
     /// The files open in the editor.
     pub buffers: Arc<dyn OpenBuffers>,
-    /// The file of [`Tool::changes`](crate::Tool::changes) as the user saw it. `None` if no
+    /// The files of [`Tool::changes`](crate::Tool::changes) as the user saw them. `None` if no
     /// user reviewed the call.
-    pub shown: Option<ShownFile>,
-    /// The real path of the call's file when a policy approved the call. The call fails if its
-    /// path leads elsewhere by now.
-    pub approved_path: Option<PathBuf>,
+    pub shown: Option<ShownFiles>,
+    /// What the user made of the call's [`Proposal`](crate::Proposal) in a review. It is stored
+    /// instead of what the tool proposes.
+    pub reviewed: Option<Arc<Proposal>>,
+    /// The paths of the call and where they led when a policy approved the call. The call fails
+    /// if one leads elsewhere by now, or is not among them. Empty if no policy approved it.
+    pub approved_paths: Vec<ApprovedPath>,
     /// Runs other tools.
     pub nested: Arc<dyn Nested>,
     /// Asks the user questions.
@@ -78,7 +83,8 @@ impl ToolContext {
             progress: Progress::default(),
             buffers: Arc::new(NoBuffers),
             shown: None,
-            approved_path: None,
+            reviewed: None,
+            approved_paths: Vec::new(),
             nested: Arc::new(NoOthers),
             elicitation: Arc::new(NoElicitation),
             models: Arc::new(NoModels),
@@ -102,7 +108,7 @@ impl ToolContext {
     /// secret that the user wasn't asked about.
     pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
         let path = resolve(&self.cwd, text)?;
-        let (approved, sandbox) = (self.approved_path.clone(), self.sandbox.clone());
+        let (approved, sandbox) = (self.approved_paths.clone(), self.sandbox.clone());
         let secrets = (!self.reads_secrets).then(|| self.secrets.clone());
         blocking(move || {
             let path = sandbox.outside(&path);
@@ -119,15 +125,9 @@ impl ToolContext {
                     secret.grant()
                 )));
             }
-            match approved {
-                Some(approved) if approved != real.as_path() => Err(ToolError::Failed(format!(
-                    "{} leads to {} now, and led to {} when the call was approved. Nothing was \
-                     done. Call again if that is intended.",
-                    path.display(),
-                    real.as_path().display(),
-                    approved.display()
-                ))),
-                _ => Ok(real),
+            match ApprovedPath::problem(&approved, &path, real.as_path()) {
+                Some(problem) => Err(ToolError::Failed(problem)),
+                None => Ok(real),
             }
         })
         .await
@@ -153,6 +153,16 @@ impl ToolContext {
         )))
     }
 
+    /// Finds the file at a path that the call changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolContext::writable_path`] and [`Target::find`].
+    pub(crate) async fn target(&self, text: &str) -> Result<Target, ToolError> {
+        let path = self.writable_path(text).await?;
+        Target::find(path, self.buffers.clone()).await
+    }
+
     /// Stores the new text of a file; see [`Target::store`]. The caller holds the file's lock.
     /// If the user approved the call by hand, the file must be as the user saw it.
     ///
@@ -173,9 +183,8 @@ impl ToolContext {
         let now = target.state().await;
         if let Some(became) = shown.became(&now) {
             return Err(ToolError::Failed(format!(
-                "{} {became}, so it is not as the user saw it when they approved this call. \
-                 Nothing was written. Read it again.",
-                shown.state.path.display()
+                "{became}, so it is not as the user saw it when they approved this call. \
+                 Nothing was written. Read it again."
             )));
         }
         // Recorded before the write because another call may check the file during it.

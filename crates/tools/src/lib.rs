@@ -23,7 +23,9 @@ mod mounts;
 mod names;
 mod nested;
 mod output;
+mod planned;
 mod process;
+mod proposal;
 mod read;
 mod registry;
 mod run;
@@ -51,8 +53,8 @@ pub use elicitation::{
 };
 pub use error::ToolError;
 pub use files::{
-    Changes, FileState, Fingerprint, RealPath, ShownFile, leads_to, resolve, sweep_unfinished,
-    write_whole,
+    ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
+    resolve, sweep_unfinished, write_whole,
 };
 pub use models::{Message, ModelRequest, Models};
 pub use names::{fold, folded};
@@ -62,6 +64,7 @@ pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
     leash_with, run_argv, watched_by,
 };
+pub use proposal::{Proposal, ProposedFile};
 pub use registry::{
     BUILTIN, Clash, Precedence, Registry, aliases, default_tools, preset, with_access,
 };

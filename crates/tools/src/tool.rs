@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::proposal::Proposal;
 
 /// A tool that a model can call.
 #[async_trait]
@@ -72,11 +73,22 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// The file that a call with this `input` would modify. If the user approves the call by
-    /// hand, it runs only while the file is unchanged since the preview. Relative paths start
-    /// at `cwd`.
-    fn changes(&self, _input: &Value, _cwd: &Path) -> Option<PathBuf> {
-        None
+    /// The files that a call with this `input` would create, modify, move, or delete. If the
+    /// user approves the call by hand, it runs only while all of them are unchanged since the
+    /// preview. Relative paths start at `cwd`.
+    fn changes(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Computes what a call with this `input` would do to files, without doing it: on the text
+    /// of the editor for an open file, otherwise on that of the disk. [`Tool::execute`] plans
+    /// with the same code. Returns `None` if the tool changes no files that it names.
+    ///
+    /// # Errors
+    ///
+    /// The error with which the call would fail now.
+    async fn propose(&self, _input: &Value, _ctx: &ToolContext) -> ProposalResult {
+        Ok(None)
     }
 
     /// The files and folders that a call with this `input` names and reads. Relative paths
@@ -129,6 +141,8 @@ pub trait Tool: Send + Sync {
 
 /// The result of [`Tool::execute`].
 pub(crate) type CallResult = Result<ToolResult, ToolError>;
+/// What [`Tool::propose`] returns.
+pub(crate) type ProposalResult = Result<Option<Proposal>, ToolError>;
 
 /// The result of a successful call.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -16,8 +16,9 @@ use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
-use crate::files::{FileLocks, Target, resolve};
-use crate::tool::{CallResult, ToolResult};
+use crate::files::{FileLocks, Target, named_path};
+use crate::planned::PlannedFile;
+use crate::tool::{CallResult, ProposalResult, ToolResult};
 
 /// Creates or overwrites a file.
 pub(crate) struct Write {
@@ -59,8 +60,8 @@ impl TypedTool for Write {
         written whole or not at all. To change a part of an existing file, use edit.";
     const ENABLED: bool = true;
 
-    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
-        resolve(cwd, input.get("path")?.as_str()?).ok()
+    fn changes(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        named_path(input, cwd)
     }
 
     fn summary(&self, asked: &Arguments) -> Option<String> {
@@ -69,19 +70,29 @@ impl TypedTool for Write {
         Some(format!("{path}  ({size}){}", describe::label(&asked.label)))
     }
 
-    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let path = ctx.writable_path(&arguments.path).await?;
-        let target = Target::find(path, ctx.buffers.clone()).await?;
-        let _lock = self.locks.lock(target.path()).await;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        let stored = ctx.store(&target, None, arguments.content).await?;
-        Ok(ToolResult::text(format!(
-            "Wrote {} to {}.{}",
-            stored.size(),
-            arguments.path,
-            stored.remark()
-        )))
+    async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
+        let target = ctx.target(&arguments.path).await?;
+        Ok(Some(plan_write(target, arguments).await?.proposal()))
     }
+
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
+        let target = ctx.target(&arguments.path).await?;
+        let _lock = self.locks.lock(target.path()).await;
+        let planned = plan_write(target, arguments).await?;
+        let name = planned.name.clone();
+        let stored = planned.store(&ctx).await?;
+        let (size, remark) = (stored.size(), stored.remark());
+        Ok(ToolResult::text(format!("Wrote {size} to {name}.{remark}")))
+    }
+}
+
+async fn plan_write(target: Target, arguments: Arguments) -> Result<PlannedFile, ToolError> {
+    Ok(PlannedFile {
+        before: target.before().await?,
+        target,
+        name: arguments.path,
+        after: arguments.content,
+        keeps: false,
+        remarks: Vec::new(),
+    })
 }

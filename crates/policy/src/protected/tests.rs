@@ -4,8 +4,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use serde_json::json;
-
 use super::*;
 
 /// A home, a project in it, and what is in both; removed with the test.
@@ -45,8 +43,11 @@ impl World {
 
     /// Why `write` to this path waits, from the folder `p`.
     fn reason(&self, path: &str) -> Option<String> {
-        let input = json!({"path": path, "content": ""});
-        review("write", &input, &self.home().join("p"), None, &self.places)
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => self.home().join(rest.trim_start_matches('/')),
+            None => self.home().join("p").join(path),
+        };
+        review(&path, &leads_to(&path), &self.places)
     }
 
     #[track_caller]
@@ -217,53 +218,24 @@ fn links_in_a_circle_end() {
 }
 
 #[test]
-fn only_tools_that_write_are_asked_about_and_the_reason_can_be_shown() {
+fn the_reason_can_be_shown() {
     let world = World::new();
-    let cwd = world.home();
-    let input = json!({"path": ".bashrc"});
-    let review = |tool: &str| review(tool, &input, &cwd, None, &world.places);
-    assert_eq!(review("read"), None);
-    assert_eq!(review("edit"), review("write"));
-    assert!(
-        review("edit")
-            .unwrap()
-            .contains("when a shell or a session starts")
-    );
+    let reason = world.reason("~/.bashrc").unwrap();
+    assert!(reason.contains("when a shell or a session starts"));
 
     let reason = world.reason("x\n\u{1b}]0;\u{7}/.envrc").unwrap();
     assert!(!reason.contains(char::is_control), "{reason:?}");
 }
 
 #[test]
-fn a_call_without_a_path_is_left_to_the_tool() {
-    let world = World::new();
-    for input in [
-        json!({}),
-        json!({"path": 3}),
-        json!({"path": null}),
-        json!([]),
-    ] {
-        assert_eq!(
-            review("write", &input, &world.home(), None, &world.places),
-            None
-        );
-    }
-}
-
-#[test]
 fn the_places_of_this_process_are_known() {
     let own_state = tools::state_dir::path().join("trust.json");
     assert!(is_protected(&own_state, Path::new("/")));
-    let input = json!({"path": "policy.lua"});
-    assert!(
-        needs_review(
-            "write",
-            &input,
-            own_state.parent().unwrap(),
-            None,
-            Vec::new()
-        )
-        .is_some()
-    );
+    let named = |path: PathBuf| (path.clone(), path);
+    let other = named(PathBuf::from("/p/src/main.rs"));
+    let policy = named(own_state.with_file_name("policy.lua"));
+    assert!(needs_review(&[other.clone(), policy], Vec::new()).is_some());
+    assert_eq!(needs_review(&[other], Vec::new()), None);
+    assert_eq!(needs_review(&[], Vec::new()), None);
     assert!(!is_protected(Path::new("src/main.rs"), Path::new("/p")));
 }

@@ -1,11 +1,9 @@
 //! Decides about calls that are in no document, and writes the decisions into the audit log.
 
-use std::path::PathBuf;
-
 use chat::approval::{self, Answers, CallKey, Decision, FunctionId, GUARD, Question, Verdict};
 use chat::cycle::{Decided, Ruling, verdict};
 use serde_json::Value;
-use tools::{Confinement, Secret};
+use tools::{ApprovedPath, Confinement, Secret};
 
 use super::{CallEnvironment, confinement};
 use crate::audit::Start;
@@ -17,8 +15,8 @@ struct RuleDecision {
     decision: Decision,
     /// The rule that decided.
     by: String,
-    /// The real path of the call's file.
-    path: Option<PathBuf>,
+    /// The paths of the call's files.
+    paths: Vec<ApprovedPath>,
     /// The secret that the call names.
     secret: Option<Secret>,
 }
@@ -28,7 +26,7 @@ impl Default for RuleDecision {
         Self {
             decision: Decision::RequireApproval,
             by: String::new(),
-            path: None,
+            paths: Vec::new(),
             secret: None,
         }
     }
@@ -55,8 +53,8 @@ impl RuleDecision {
 
 /// How an approved call runs.
 pub(super) struct Approved {
-    /// The real path of the call's file.
-    pub(super) path: Option<PathBuf>,
+    /// The paths of the call's files.
+    pub(super) paths: Vec<ApprovedPath>,
     pub(super) confinement: Confinement,
 }
 
@@ -89,7 +87,7 @@ impl CallEnvironment {
         }
         recorded?;
         Ok(Approved {
-            path: decided.path,
+            paths: decided.paths,
             confinement,
         })
     }
@@ -98,14 +96,14 @@ impl CallEnvironment {
     async fn decide(&self, call: &CallKey, input: &Value) -> RuleDecision {
         let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
-        let (mut path, mut secret) = (None, None);
+        let (mut paths, mut secret) = (Vec::new(), None);
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
                 Verdict::Decided(decision, by) => {
                     return RuleDecision {
                         decision,
                         by,
-                        path,
+                        paths,
                         secret,
                     };
                 }
@@ -122,8 +120,7 @@ impl CallEnvironment {
                 return RuleDecision::default();
             }
             secret = found.secret.or(secret);
-            let real = found.paths.into_iter().next();
-            path = real.map(|(_, path)| path).or(path);
+            paths.extend(found.paths.into_iter().flat_map(|(_, paths)| paths));
             answers.extend(found.answers);
         }
     }

@@ -18,9 +18,9 @@ use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
-use crate::files::{FileLocks, FileText, Target, blocking, resolve};
-use crate::tool::{CallResult, ToolResult};
-use plan::EditedText;
+use crate::files::{Before, FileLocks, Target, blocking, named_path};
+use crate::planned::PlannedFile;
+use crate::tool::{CallResult, ProposalResult, ToolResult};
 
 /// Replaces one unique piece of text.
 pub(crate) struct Edit {
@@ -65,8 +65,8 @@ impl TypedTool for Edit {
         first.";
     const ENABLED: bool = true;
 
-    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
-        resolve(cwd, input.get("path")?.as_str()?).ok()
+    fn changes(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        named_path(input, cwd)
     }
 
     fn summary(&self, asked: &Arguments) -> Option<String> {
@@ -74,37 +74,45 @@ impl TypedTool for Edit {
         Some(format!("{path}{}", describe::label(&asked.label)))
     }
 
+    async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
+        let target = ctx.target(&arguments.path).await?;
+        let (planned, _) = plan_edit(target, arguments).await?;
+        Ok(Some(planned.proposal()))
+    }
+
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let path = ctx.writable_path(&arguments.path).await?;
-        let target = Target::find(path, ctx.buffers.clone()).await?;
-        let _lock = self.locks.lock(target.path()).await;
-        let text = target.text().await?;
-        let (text, change) = find_place(text, &arguments).await?;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        let stored = ctx.store(&target, Some(text), change.text).await?;
-        let mut result = ToolResult::text(format!(
-            "Edited {} at line {}.{}",
-            arguments.path,
-            change.line,
-            stored.remark()
-        ));
-        result.details = Some(json!({ "path": target.path(), "line": change.line }));
+        let target = ctx.target(&arguments.path).await?;
+        let path = target.path().to_owned();
+        let _lock = self.locks.lock(&path).await;
+        let (planned, line) = plan_edit(target, arguments).await?;
+        let name = planned.name.clone();
+        let stored = planned.store(&ctx).await?;
+        let mut result =
+            ToolResult::text(format!("Edited {name} at line {line}.{}", stored.remark()));
+        result.details = Some(json!({ "path": path, "line": line }));
         Ok(result)
     }
 }
 
-/// Plans the edit on a blocking thread, because the search for similar text takes time.
-async fn find_place(
-    text: FileText,
-    arguments: &Arguments,
-) -> Result<(FileText, EditedText), ToolError> {
-    let arguments = arguments.clone();
+/// Plans the edit. Also returns the line at which it begins. Runs on a blocking thread, because
+/// the search for similar text takes time.
+async fn plan_edit(
+    target: Target,
+    arguments: Arguments,
+) -> Result<(PlannedFile, usize), ToolError> {
+    let text = target.text().await?;
     blocking(move || {
-        plan::plan(&text.text, &arguments.old_text, &arguments.new_text)
-            .map(|change| (text, change))
-            .map_err(|problem| problem.into_error(&arguments.path))
+        let change = plan::plan(&text.text, &arguments.old_text, &arguments.new_text)
+            .map_err(|problem| problem.into_error(&arguments.path))?;
+        let planned = PlannedFile {
+            target,
+            name: arguments.path,
+            before: Before::Text(text),
+            after: change.text,
+            keeps: true,
+            remarks: Vec::new(),
+        };
+        Ok((planned, change.line))
     })
     .await
 }

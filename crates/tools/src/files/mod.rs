@@ -1,6 +1,7 @@
 //! File access for tools: path resolution, text that may be open in the editor, and atomic
 //! writes.
 
+mod approved;
 mod atomic;
 mod attributes;
 mod encoding;
@@ -13,16 +14,19 @@ mod real;
 mod shown;
 mod target;
 
+pub use approved::ApprovedPath;
 pub use atomic::{sweep as sweep_unfinished, write as write_whole};
 pub(crate) use encoding::Encoding;
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::FileLocks;
 pub(crate) use open::{Opened, open_regular, open_regular_in};
+pub(crate) use path::named_path;
 pub use path::resolve;
 pub(crate) use real::open_below;
 pub use real::{RealPath, leads_to};
-pub use shown::{Changes, FileState, ShownFile};
-pub(crate) use target::{FileText, Stored, Target};
+pub use shown::{Changes, FileState, ShownFiles};
+pub use target::Unshown;
+pub(crate) use target::{Before, FileText, Stored, Target};
 
 use std::io;
 use std::path::Path;

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::error::ToolError;
 
 /// Resolves `text` against `cwd` without accessing the disk.
@@ -13,6 +15,14 @@ use crate::error::ToolError;
 /// no home directory.
 pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
     resolve_from(cwd, std::env::home_dir(), text)
+}
+
+/// The path in the argument `path` of a call; empty if it has none that is valid.
+pub(crate) fn named_path(input: &Value, cwd: &Path) -> Vec<PathBuf> {
+    let text = input.get("path").and_then(Value::as_str);
+    text.and_then(|it| resolve(cwd, it).ok())
+        .into_iter()
+        .collect()
 }
 
 fn resolve_from(cwd: &Path, home: Option<PathBuf>, text: &str) -> Result<PathBuf, ToolError> {

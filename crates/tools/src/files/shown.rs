@@ -45,8 +45,7 @@ impl FileState {
         if self == now {
             None
         } else if self.path != now.path {
-            let to = now.path.display().to_string();
-            Some(format!("leads to {} now", to.escape_debug()))
+            Some(format!("leads to {} now", visible(&now.path)))
         } else if is_absent(now) {
             Some("is gone, and would be made anew".to_owned())
         } else if is_absent(self) {
@@ -57,20 +56,42 @@ impl FileState {
     }
 }
 
-/// What the user saw of a file, and the later changes by approved calls.
+/// What the user saw of a call's files, and the later changes by approved calls.
 #[derive(Debug, Clone)]
-pub struct ShownFile {
-    /// The file as the user saw it.
-    pub state: FileState,
+pub struct ShownFiles {
+    /// The files as the user saw them.
+    pub states: Vec<FileState>,
     /// The changes by calls in the same chat.
     pub changes: Changes,
 }
 
-impl ShownFile {
-    /// Describes a difference like [`FileState::became`], ignoring changes by approved calls.
+impl ShownFiles {
+    /// Says in which way a file is not as the user saw it, as a sentence without its end.
+    /// Changes by approved calls don't count.
     pub fn became(&self, now: &FileState) -> Option<String> {
-        let became = self.state.became(now)?;
-        (!self.changes.lead(&self.state, now)).then_some(became)
+        let state = match &self.states[..] {
+            // The path of the only file can lead elsewhere by now.
+            [only] => only,
+            states => match states.iter().find(|it| it.path == now.path) {
+                Some(state) => state,
+                None => return Some(format!("{} was not shown", visible(&now.path))),
+            },
+        };
+        let became = state.became(now)?;
+        let is_expected = self.changes.lead(state, now);
+        (!is_expected).then(|| format!("{} {became}", visible(&state.path)))
+    }
+
+    /// Says which of the files is not as the user saw it, given all of them in the same order.
+    pub fn first_changed(&self, now: &[FileState]) -> Option<String> {
+        let mut pairs = self.states.iter().zip(now);
+        pairs.find_map(|(shown, now)| {
+            let only = Self {
+                states: vec![shown.clone()],
+                changes: self.changes.clone(),
+            };
+            only.became(now)
+        })
     }
 
     /// Records that an approved call changes the file to `after`.
@@ -78,6 +99,11 @@ impl ShownFile {
         let after = Some(after);
         self.changes.add(RecordedChange { before, after });
     }
+}
+
+/// A path in a message, without control characters.
+fn visible(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
 }
 
 #[derive(Debug)]
@@ -139,12 +165,13 @@ mod tests {
     #[test]
     fn what_approved_calls_made_of_a_file_is_no_surprise_and_anything_else_is() {
         let changes = Changes::default();
-        let shown = ShownFile {
-            state: state("one"),
+        let shown = ShownFiles {
+            states: vec![state("one")],
             changes: changes.clone(),
         };
         assert_eq!(shown.became(&state("one")), None);
-        assert_eq!(shown.became(&state("two")).as_deref(), Some("has changed"));
+        let became = shown.became(&state("two"));
+        assert_eq!(became.as_deref(), Some("/p/f has changed"));
         shown.changes_to(state("one"), Fingerprint::of(b"two"));
         shown.changes_to(state("two"), Fingerprint::of(b"three"));
         assert_eq!(shown.became(&state("three")), None);
@@ -152,6 +179,28 @@ mod tests {
         // A change of a version that the user did not see.
         shown.changes_to(state("other"), Fingerprint::of(b"four"));
         assert!(shown.became(&state("four")).is_some());
+    }
+
+    #[test]
+    fn each_file_of_a_call_must_be_as_it_was_shown() {
+        let other = |text: &str| FileState {
+            path: PathBuf::from("/p/other"),
+            ..state(text)
+        };
+        let shown = ShownFiles {
+            states: vec![state("one"), other("x")],
+            changes: Changes::default(),
+        };
+        assert_eq!(shown.became(&other("x")), None);
+        let became = shown.became(&other("y"));
+        assert_eq!(became.as_deref(), Some("/p/other has changed"));
+        let first = shown.first_changed(&[state("one"), other("y")]);
+        assert_eq!(first, became);
+        let elsewhere = FileState {
+            path: PathBuf::from("/q"),
+            ..state("one")
+        };
+        assert!(shown.became(&elsewhere).is_some());
     }
 
     #[test]

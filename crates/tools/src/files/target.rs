@@ -35,6 +35,38 @@ pub(crate) struct FileText {
     encoding: Encoding,
 }
 
+/// The content of a file before a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// The file does not exist.
+    Absent,
+    /// Its text.
+    Text(FileText),
+    /// It exists, but has no text that could be shown.
+    Other(Unshown),
+}
+
+impl Before {
+    /// The text, if there is one.
+    pub(crate) fn text(&self) -> Option<&FileText> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Absent | Self::Other(_) => None,
+        }
+    }
+}
+
+/// Why an existing file has no text that could be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unshown {
+    /// It is binary.
+    Binary,
+    /// It is larger than a tool reads.
+    TooLarge,
+    /// It cannot be read.
+    Unreadable,
+}
+
 /// The result of storing a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -96,7 +128,28 @@ impl Target {
             });
         }
         let path = self.path.clone();
-        blocking(move || read_text(&path)).await
+        blocking(move || read_text(&path).map_err(|(_, error)| error)).await
+    }
+
+    /// The current content, for a tool that can replace any.
+    ///
+    /// # Errors
+    ///
+    /// The file became something else than a regular file.
+    pub(crate) async fn before(&self) -> Result<Before, ToolError> {
+        if let Some(open) = self.buffers.text(self.path()).await {
+            return Ok(Before::Text(FileText {
+                text: open.text,
+                encoding: Encoding::default(),
+            }));
+        }
+        let path = self.path.clone();
+        blocking(move || match read_text(&path) {
+            Ok(text) => Ok(Before::Text(text)),
+            Err((_, ToolError::NotFound(_))) => Ok(Before::Absent),
+            Err((why, _)) => Ok(Before::Other(why)),
+        })
+        .await
     }
 
     /// Replaces the text of the file. `expected` is the text that it must still have, or `None`
@@ -209,19 +262,22 @@ impl Stored {
     }
 }
 
-fn read_text(path: &RealPath) -> Result<FileText, ToolError> {
-    let opened = open_regular(path)?;
+fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError)> {
+    let unreadable = |error| (Unshown::Unreadable, error);
+    let too_large = |error| (Unshown::TooLarge, error);
+    let opened = open_regular(path).map_err(unreadable)?;
     let path = path.as_path();
-    check_size(path, opened.metadata.len())?;
+    check_size(path, opened.metadata.len()).map_err(too_large)?;
     let mut bytes = Vec::new();
     let read = opened.file.take(MAX_SIZE + 1).read_to_end(&mut bytes);
-    read.map_err(|error| file_error("read", path, &error))?;
-    check_size(path, bytes.len() as u64)?;
+    read.map_err(|error| unreadable(file_error("read", path, &error)))?;
+    check_size(path, bytes.len() as u64).map_err(too_large)?;
     let (text, encoding) = Encoding::decode(bytes).ok_or_else(|| {
-        ToolError::Failed(format!(
+        let problem = format!(
             "{} is a binary file, so an edit could damage it. Use bash.",
             path.display()
-        ))
+        );
+        (Unshown::Binary, ToolError::Failed(problem))
     })?;
     Ok(FileText { text, encoding })
 }

@@ -79,6 +79,21 @@ mod tests {
     }
 
     #[test]
+    fn only_tools_that_change_files_name_files_to_change() {
+        let (locks, cwd) = (FileLocks::default(), std::path::Path::new("/p"));
+        for row in BUILT_INS {
+            let tool = (row.make)(&locks);
+            let named = tool.changes(&serde_json::json!({"path": "~/a"}), cwd);
+            let expected = usize::from(row.files == FileAccess::Changes);
+            assert_eq!(named.len(), expected, "{}", row.name);
+            for input in ["{}", r#"{"path": 3}"#, r#"{"path": null}"#, "[]"] {
+                let input = serde_json::from_str(input).unwrap();
+                assert!(tool.changes(&input, cwd).is_empty(), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
     fn what_reads_or_changes_files_is_known_under_both_names() {
         let of = |access| with_access(access).into_iter().collect::<Vec<_>>();
         assert_eq!(of(FileAccess::Changes), ["edit", "write", "write_file"]);

@@ -10,9 +10,10 @@ use super::Write;
 use crate::alias::text;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{FileLocks, Target, resolve};
+use crate::files::{Before, FileLocks, Target, named_path};
+use crate::planned::PlannedFile;
 use crate::schema;
-use crate::tool::{CallResult, Tool, ToolResult};
+use crate::tool::{CallResult, ProposalResult, Tool, ToolResult};
 
 /// Writes a file or appends to it.
 pub(super) struct WriteFile {
@@ -56,42 +57,28 @@ impl Tool for WriteFile {
         false
     }
 
-    fn changes(&self, input: &Value, cwd: &Path) -> Option<PathBuf> {
-        resolve(cwd, input.get("path")?.as_str()?).ok()
+    fn changes(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        named_path(input, cwd)
+    }
+
+    async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {
+        let (path, content, appends) = arguments(input)?;
+        if !appends {
+            return self.write.propose(&own(&path, &content), ctx).await;
+        }
+        let target = ctx.target(&path).await?;
+        Ok(Some(plan_append(target, path, &content).await?.proposal()))
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
-        let (path, content) = (text("path", &input)?, text("content", &input)?);
-        if input.get("append").and_then(Value::as_bool) == Some(true) {
-            return self.append(&path, &content, ctx).await;
+        let (path, content, appends) = arguments(&input)?;
+        if !appends {
+            return self.write.execute(id, own(&path, &content), ctx).await;
         }
-        let own = json!({"label": "", "path": path, "content": content});
-        self.write.execute(id, own, ctx).await
-    }
-}
-
-impl WriteFile {
-    /// Appends to the file, which is created if it is missing.
-    async fn append(
-        &self,
-        path: &str,
-        content: &str,
-        ctx: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let resolved = ctx.writable_path(path).await?;
-        let target = Target::find(resolved, ctx.buffers.clone()).await?;
+        let target = ctx.target(&path).await?;
         let _lock = self.locks.lock(target.path()).await;
-        if ctx.cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        let stored = match target.text().await {
-            Ok(old) => {
-                let new = format!("{}{content}", old.text);
-                ctx.store(&target, Some(old), new).await?
-            }
-            Err(ToolError::NotFound(_)) => ctx.store(&target, None, content.to_owned()).await?,
-            Err(error) => return Err(error),
-        };
+        let planned = plan_append(target, path.clone(), &content).await?;
+        let stored = planned.store(&ctx).await?;
         let bytes = content.len();
         let unit = if bytes == 1 { "byte" } else { "bytes" };
         Ok(ToolResult::text(format!(
@@ -99,6 +86,41 @@ impl WriteFile {
             stored.remark()
         )))
     }
+}
+
+/// The path, the text, and whether to append it.
+fn arguments(input: &Value) -> Result<(String, String, bool), ToolError> {
+    let appends = input.get("append").and_then(Value::as_bool) == Some(true);
+    Ok((text("path", input)?, text("content", input)?, appends))
+}
+
+/// The arguments of `write`.
+fn own(path: &str, content: &str) -> Value {
+    json!({"label": "", "path": path, "content": content})
+}
+
+/// Plans to append to the file, which is created if it is missing.
+async fn plan_append(
+    target: Target,
+    name: String,
+    content: &str,
+) -> Result<PlannedFile, ToolError> {
+    let (before, after) = match target.text().await {
+        Ok(old) => {
+            let after = format!("{}{content}", old.text);
+            (Before::Text(old), after)
+        }
+        Err(ToolError::NotFound(_)) => (Before::Absent, content.to_owned()),
+        Err(error) => return Err(error),
+    };
+    Ok(PlannedFile {
+        target,
+        name,
+        before,
+        after,
+        keeps: true,
+        remarks: Vec::new(),
+    })
 }
 
 #[cfg(test)]

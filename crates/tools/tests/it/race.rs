@@ -10,7 +10,7 @@ use std::thread;
 use chat::tool::ToolOutcome;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use tools::{Backend, Limits, Sandbox};
+use tools::{ApprovedPath, Backend, Limits, Sandbox};
 
 use crate::fixture::TestFolder;
 
@@ -81,6 +81,15 @@ fn stage() -> TestFolder {
     place
 }
 
+/// A path below `in`, approved as a file that is really there.
+fn approved(place: &TestFolder, path: &str) -> Vec<ApprovedPath> {
+    let path = place.ctx.cwd.join(path);
+    vec![ApprovedPath {
+        named: path.clone(),
+        real: path,
+    }]
+}
+
 fn swapped(place: &TestFolder) -> Swapper {
     Swapper::start(&place.path("in/d"), &place.path("in/l"))
 }
@@ -114,7 +123,7 @@ async fn no_write_follows_a_link_that_replaces_a_folder() {
 #[tokio::test]
 async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
     let mut place = stage();
-    place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/d/f"));
+    place.ctx.approved_paths = approved(&place, "d/f");
     let swapper = swapped(&place);
     let (mut done, mut number) = (0, 0);
     while number < calls() || done == 0 || !swapper.has_swapped() {
@@ -139,7 +148,7 @@ async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
 #[tokio::test]
 async fn a_call_whose_path_leads_elsewhere_since_approval_does_nothing() {
     let mut place = stage();
-    place.ctx.approved_path = Some(place.path("").canonicalize().unwrap().join("in/new/f"));
+    place.ctx.approved_paths = approved(&place, "new/f");
     symlink("d", place.path("in/new")).unwrap();
     let input = json!({"label": "", "path": "new/f", "content": "x"});
     let problem = place.failed("write", input).await;

@@ -1,8 +1,9 @@
-//! What a pending call would do to its file: create it, overwrite it, or follow a link.
+//! What a pending call would do to its files: create, overwrite, or follow a link.
 
 use std::path::{Path, PathBuf};
 
 use chat::approval::{self, CallKey};
+use chat::preview::one_line;
 use tools::{FileState, Fingerprint};
 
 use crate::session::Session;
@@ -11,16 +12,25 @@ use crate::session::Session;
 const EDIT: &str = "edit";
 
 impl Session {
-    /// Returns the line below the preview of a call that changes a file.
+    /// Returns the lines below the preview of a call that changes files, one for each file that
+    /// has something to say.
     pub(crate) fn destination(&self, call: &CallKey, width: usize) -> Option<String> {
-        let state = self.state_of(call)?;
-        let asked = self.changed_file(call, None)?;
+        let states = self.states_of(call)?;
+        let asked = self.changed_files(call, None);
         let folder = self.disk.folder();
-        let folder = folder.canonicalize().unwrap_or(folder);
+        let real_folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         let input = serde_json::from_str(&call.input).ok()?;
         let (meant, _) = approval::meant(call, &input);
-        let words = words(&meant.name, &asked, &self.disk.folder(), &folder, &state)?;
-        Some(chat::preview::one_line(&words, width))
+        let lines = asked.iter().zip(&states).filter_map(|(asked, state)| {
+            let words = words(&meant.name, asked, &folder, &real_folder, state)?;
+            let name = asked.strip_prefix(&folder).unwrap_or(asked).display();
+            Some(match states.len() {
+                1 => one_line(&words, width),
+                _ => one_line(&format!("{name} {words}"), width),
+            })
+        });
+        let lines: Vec<String> = lines.collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
 

@@ -13,7 +13,7 @@ use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
 use chat::cycle::{Event, Level, Notice};
 use chat::marks::Mark;
 use serde_json::Value;
-use tools::{Changes, FileState, OpenBuffers, ShownFile};
+use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
 
 use crate::buffers::EditorBuffers;
 use crate::frontend::SessionEvent;
@@ -34,29 +34,29 @@ pub(super) struct FileSnapshots {
     changes: Changes,
     /// Number of reads in progress.
     pending: Cell<usize>,
-    /// The real paths of calls that a policy approved.
-    approved: HashMap<CallKey, PathBuf>,
+    /// The paths of calls that a policy approved.
+    approved: HashMap<CallKey, Vec<ApprovedPath>>,
 }
 
-/// The file of one call.
+/// The files of one call.
 #[derive(Debug)]
 enum Snapshot {
     /// The call changes no file.
     None,
-    /// The file is being read.
+    /// The files are being read.
     Pending,
-    /// The file when the call was shown. If the call was shown again because the file had
+    /// The files when the call was shown. If the call was shown again because one had
     /// changed, the number of that repetition.
-    Taken(FileState, Option<u64>),
+    Taken(Vec<FileState>, Option<u64>),
 }
 
 /// Files that were read.
 #[derive(Debug)]
 pub enum SnapshotsTaken {
-    /// The file of a call that is about to be shown.
-    First(CallKey, FileState),
+    /// The files of a call that is about to be shown.
+    First(CallKey, Vec<FileState>),
     /// The files of calls that the user approved.
-    Again(Vec<(CallKey, Option<FileState>)>),
+    Again(Vec<(CallKey, Vec<FileState>)>),
 }
 
 impl FileSnapshots {
@@ -79,13 +79,13 @@ impl FileSnapshots {
         self.pending.set(self.pending.get().saturating_sub(1));
     }
 
-    /// Replaces the snapshot of a call. Returns how the file changed since the call was
-    /// shown, if it did.
-    fn replace(&mut self, call: &CallKey, now: FileState) -> Option<String> {
+    /// Replaces the snapshot of a call. Returns which file changed in which way since the call
+    /// was shown, if one did.
+    fn replace(&mut self, call: &CallKey, now: Vec<FileState>) -> Option<String> {
         let changes = self.changes.clone();
         let known = self.known.get_mut();
         let became = match known.remove(call) {
-            Some(Snapshot::Taken(state, _)) => ShownFile { state, changes }.became(&now),
+            Some(Snapshot::Taken(states, _)) => ShownFiles { states, changes }.first_changed(&now),
             _ => None,
         };
         self.again += u64::from(became.is_some());
@@ -96,39 +96,45 @@ impl FileSnapshots {
 }
 
 impl Session {
-    /// Returns true if the file of a pending call is known, so that the call can be shown.
+    /// Returns true if the files of a pending call are known, so that the call can be shown.
     /// Otherwise starts a snapshot.
     pub(crate) fn is_in_sight(&self, call: &CallKey) -> bool {
         let snapshots = &self.calls.snapshots;
         if let Some(known) = snapshots.known.borrow().get(call) {
             return !matches!(known, Snapshot::Pending);
         }
-        let file = self.changed_file(call, None);
-        let first = file.as_ref().map_or(Snapshot::None, |_| Snapshot::Pending);
+        let files = self.changed_files(call, None);
+        let first = match files.is_empty() {
+            true => Snapshot::None,
+            false => Snapshot::Pending,
+        };
         snapshots.known.borrow_mut().insert(call.clone(), first);
-        let (Some(path), Some(inbox)) = (file, self.inbox.upgrade()) else {
+        let Some(inbox) = self.inbox.upgrade().filter(|_| !files.is_empty()) else {
             return true;
         };
         snapshots.read_started();
         let (call, buffers) = (call.clone(), self.open_buffers());
         tokio::spawn(async move {
-            let state = FileState::of(&path, buffers).await;
-            let taken = SnapshotsTaken::First(call, state);
+            let taken = SnapshotsTaken::First(call, states(files, &buffers).await);
             drop(inbox.send(Input::Snapshots(taken)));
         });
         false
     }
 
-    /// The file of a call, as it was when the call was shown.
-    pub(super) fn state_of(&self, call: &CallKey) -> Option<FileState> {
+    /// The files of a call, as they were when the call was shown.
+    pub(super) fn states_of(&self, call: &CallKey) -> Option<Vec<FileState>> {
         match self.calls.snapshots.known.borrow().get(call) {
-            Some(Snapshot::Taken(state, _)) => Some(state.clone()),
+            Some(Snapshot::Taken(states, _)) => Some(states.clone()),
             _ => None,
         }
     }
 
-    /// The file that a call would change, if its tool is one whose changes are shown.
-    pub(super) fn changed_file(&self, call: &CallKey, input: Option<&Value>) -> Option<PathBuf> {
+    /// The files that a call would change, if its tool is one whose changes are shown.
+    pub(super) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
+        self.named_files(call, input).unwrap_or_default()
+    }
+
+    fn named_files(&self, call: &CallKey, input: Option<&Value>) -> Option<Vec<PathBuf>> {
         let guarded = &self.policy.rules().options.guarded;
         if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
             return None;
@@ -140,8 +146,9 @@ impl Session {
         let (meant, input) = approval::meant(call, &input);
         let tool = self.shared.registry.get(&meant.name)?;
         let guarded = guarded.contains(&meant.name);
-        let path = guarded.then(|| tool.changes(&input, &self.disk.folder()));
-        Some(self.sandbox().outside(&path.flatten()?))
+        let files = guarded.then(|| tool.changes(&input, &self.disk.folder()))?;
+        let sandbox = self.sandbox();
+        Some(files.iter().map(|it| sandbox.outside(it)).collect())
     }
 
     fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
@@ -170,19 +177,15 @@ impl Session {
         };
         self.calls.snapshots.read_started();
         let files = questions.into_iter().map(|it| {
-            let path = self.changed_file(&it.call, Some(&it.input));
-            (it.call, path)
+            let files = self.changed_files(&it.call, Some(&it.input));
+            (it.call, files)
         });
         let files: Vec<_> = files.collect();
         let buffers = self.open_buffers();
         tokio::spawn(async move {
             let mut taken = Vec::new();
-            for (call, path) in files {
-                let state = match path {
-                    Some(path) => Some(FileState::of(&path, buffers.clone()).await),
-                    None => None,
-                };
-                taken.push((call, state));
+            for (call, files) in files {
+                taken.push((call, states(files, &buffers).await));
             }
             let taken = SnapshotsTaken::Again(taken);
             drop(inbox.send(Input::Snapshots(taken)));
@@ -193,11 +196,11 @@ impl Session {
     pub(crate) fn snapshots_taken(&mut self, taken: SnapshotsTaken) {
         self.calls.snapshots.read_ended();
         match taken {
-            SnapshotsTaken::First(call, state) => {
+            SnapshotsTaken::First(call, states) => {
                 // A call that is no longer shown is read again when it is.
                 let known = self.calls.snapshots.known.get_mut();
                 if let Some(snapshot) = known.get_mut(&call) {
-                    *snapshot = Snapshot::Taken(state, None);
+                    *snapshot = Snapshot::Taken(states, None);
                 }
                 self.view.redraw();
             }
@@ -205,7 +208,7 @@ impl Session {
                 let answers: Answers = taken
                     .into_iter()
                     .map(|(call, now)| {
-                        let decision = now.and_then(|now| self.compare(&call, now));
+                        let decision = self.compare(&call, now);
                         ((call, FunctionId::Sight), decision)
                     })
                     .collect();
@@ -214,9 +217,11 @@ impl Session {
         }
     }
 
-    /// Has an approved call wait again if its file is not as it was shown.
-    fn compare(&mut self, call: &CallKey, now: FileState) -> Option<Decision> {
-        let path = now.path.display().to_string();
+    /// Has an approved call wait again if one of its files is not as it was shown.
+    fn compare(&mut self, call: &CallKey, now: Vec<FileState>) -> Option<Decision> {
+        if now.is_empty() {
+            return None;
+        }
         let became = self.calls.snapshots.replace(call, now)?;
         // Keys that wait were pressed before the user could see this.
         self.queue.retain(|event| !decides(event));
@@ -224,33 +229,33 @@ impl Session {
         self.editor.notify(&Notice {
             level: Level::Warning,
             text: format!(
-                "The call \"{}\" was not run, because since it was shown {} {became}. Look again, then approve it again \
+                "The call \"{}\" was not run, because since it was shown {became}. Look again, then approve it again \
                  to run it.",
-                call.id,
-                path.escape_debug()
+                call.id
             ),
         });
         self.editor.emit(SessionEvent::CallShownAgain(call.clone()));
         Some(Decision::RequireApproval)
     }
 
-    /// What the user saw of a call's file before approving the call by hand.
-    pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFile> {
-        Some(ShownFile {
-            state: self.state_of(call)?,
+    /// What the user saw of a call's files before approving the call by hand.
+    pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFiles> {
+        Some(ShownFiles {
+            states: self.states_of(call)?,
             changes: self.calls.snapshots.changes.clone(),
         })
     }
 
-    /// Remembers the real paths of calls that a policy approves.
-    pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, PathBuf)>) {
+    /// Remembers the paths of calls that a policy approves.
+    pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, Vec<ApprovedPath>)>) {
         self.calls.snapshots.approved.extend(paths);
     }
 
-    /// Takes the real path of a call when a policy approved it.
-    pub(super) fn approved_path(&mut self, call: &CallKey, input: &Value) -> Option<PathBuf> {
+    /// Takes the paths of a call when a policy approved it.
+    pub(super) fn approved_paths(&mut self, call: &CallKey, input: &Value) -> Vec<ApprovedPath> {
         let (meant, _) = approval::meant(call, input);
-        self.calls.snapshots.approved.remove(&meant)
+        let paths = self.calls.snapshots.approved.remove(&meant);
+        paths.unwrap_or_default()
     }
 
     /// The label of a call that was shown again because its file had changed.
@@ -284,6 +289,14 @@ impl Session {
             shown.is_some_and(|it| it.for_ms >= LEAST_READ_MS)
         })
     }
+}
+
+async fn states(files: Vec<PathBuf>, buffers: &Arc<dyn OpenBuffers>) -> Vec<FileState> {
+    let mut states = Vec::new();
+    for path in files {
+        states.push(FileState::of(&path, buffers.clone()).await);
+    }
+    states
 }
 
 /// Returns true if an event may approve pending calls.

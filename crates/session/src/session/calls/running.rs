@@ -159,14 +159,14 @@ impl Session {
     }
 
     fn call_context(&mut self, call: &CallKey, input: &Value, by: &str) -> ToolContext {
-        let approved_path = self.approved_path(call, input);
+        let approved_paths = self.approved_paths(call, input);
         let mut context = self.call_environment(call).context(&call.id, by);
         context.progress = self.progress(call);
-        // The user approves the file that was shown; a policy approves the path.
+        // The user approves the files that were shown; a policy approves the paths.
         if is_by_hand(by) {
             context.shown = self.shown(call);
         } else {
-            context.approved_path = approved_path;
+            context.approved_paths = approved_paths;
         }
         context
     }

@@ -1,0 +1,49 @@
+//! What a call would do to files, computed without doing it.
+//!
+//! A tool that changes files plans first. [`Tool::propose`](crate::Tool::propose) returns the
+//! plan, and [`Tool::execute`](crate::Tool::execute) stores it, so that a preview and the
+//! execution cannot differ.
+
+use std::path::PathBuf;
+
+use crate::files::Unshown;
+
+/// What a call would do to files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// The files, in the order of the call.
+    pub files: Vec<ProposedFile>,
+}
+
+/// What a call would do to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedFile {
+    /// The file as the call names it.
+    pub name: String,
+    /// The real path of the file.
+    pub path: PathBuf,
+    /// The text that the file has now: in the editor if it is open, otherwise on disk. `None` if
+    /// it does not exist, or for the reason in `unshown`.
+    pub before: Option<String>,
+    /// Why `before` is `None` although the file exists.
+    pub unshown: Option<Unshown>,
+    /// The text that the file would have. `None` if the call deletes it.
+    pub after: Option<String>,
+    /// The real path that the file is moved to.
+    pub moved_to: Option<PathBuf>,
+    /// Remarks on how the change was found, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+impl ProposedFile {
+    /// Whether the call creates the file.
+    pub fn is_new(&self) -> bool {
+        self.before.is_none() && self.unshown.is_none()
+    }
+}
+
+impl From<ProposedFile> for Proposal {
+    fn from(file: ProposedFile) -> Self {
+        Self { files: vec![file] }
+    }
+}
