@@ -43,7 +43,7 @@ end
 
 --- Asks for a reason, and rejects the call at the cursor with it.
 function M.reject()
-  vim.ui.input({ prompt = "Reject, because (Enter alone: no reason): " }, function(words)
+  vim.ui.input({ prompt = "Reason for rejecting (optional): " }, function(words)
     if words then
       require("flemma.buffer").command("reject", words ~= "" and { text = words } or nil)
     end
@@ -60,9 +60,9 @@ M.COMMANDS = {
     help = "Reject the call at the cursor, or the only pending call, for this reason.",
     text = true,
   },
-  ["send"] = { help = "Send the conversation as it is." },
+  ["send"] = { help = "Send the chat now." },
   ["steer"] = {
-    help = "Send a message while the model works: calls that have not started are skipped.",
+    help = "Interrupt the model with a message. Calls that have not started are skipped.",
     run = function(_, text)
       steer(text)
     end,
@@ -70,24 +70,24 @@ M.COMMANDS = {
   ["queue"] = { help = "Send this when the model is done; without words, list queued messages.", text = true },
   ["queue!"] = { help = "Move the queued messages into the prompt." },
   ["cancel"] = { help = "Stop the request, or cancel all running and pending calls." },
-  ["fix"] = { help = "Apply the fix of the diagnostic on this line." },
+  ["fix"] = { help = "Apply the fix for the diagnostic on this line." },
   ["allow-file"] = { help = "Let this chat send the secret or outside file that this line names." },
   ["trust"] = {
     help = "Trust this chat's frontmatter; with `tools`, the project's tools.",
     words = { "tools" },
   },
   ["trust!"] = { help = "Revoke that trust, and the grants of allow-file.", words = { "tools" } },
-  ["status"] = { help = "Show provider, model and tools of this chat; with `verbose` every option." },
+  ["status"] = { help = "Show provider, model, and tools of this chat. `verbose`: show all options." },
   ["switch"] = {
-    help = "Send this chat to another provider, model or preset; without words, pick one.",
+    help = "Use another provider, model, or preset for this chat. Without arguments: pick one.",
     complete = complete_switch,
   },
-  ["switch!"] = { help = "The same for every chat.", anywhere = true, complete = complete_switch },
+  ["switch!"] = { help = "Use another provider, model, or preset for all chats.", anywhere = true, complete = complete_switch },
   ["usage"] = { help = "Show tokens and cost of this chat and of all chats." },
   ["log"] = { help = "Show the latest decisions and calls." },
   ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },
   ["tool:cancel-all"] = { help = "Same as cancel." },
-  ["tool:list"] = { help = "List the running calls, and all tools." },
+  ["tool:list"] = { help = "List running calls and all tools." },
   ["autopilot:enable"] = { help = "Continue without a key after approved calls." },
   ["autopilot:disable"] = { help = "Wait for a key after each step." },
   ["autopilot:status"] = { help = "Show whether autopilot is on." },
@@ -96,7 +96,7 @@ M.COMMANDS = {
   ["sandbox:status"] = { help = "Show the sandbox that commands run in, or why there is none." },
   ["mcp"] = { help = "List the MCP servers, or the tools of one.", anywhere = true },
   ["mcp:accept"] = { help = "Accept the tools of a server as it describes them now.", anywhere = true },
-  ["mcp:restart"] = { help = "Restart a server.", anywhere = true },
+  ["mcp:restart"] = { help = "Restart an MCP server.", anywhere = true },
   ["mcp:trust"] = { help = "Trust the servers that the project's .mcp.json names.", anywhere = true },
   ["tutor"] = { help = "Open an offline tutorial chat.", anywhere = true },
   ["run"] = {

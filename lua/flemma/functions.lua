@@ -14,7 +14,7 @@ local SCALARS = { "boolean", "string", "number" }
 local function run(id, arguments)
   local callback = callbacks.get(id)
   if not callback then
-    return { ok = false, value = vim.NIL, kind = "gone", message = "The function is gone." }
+    return { ok = false, value = vim.NIL, kind = "gone", message = "The function no longer exists." }
   end
   local ok, value = pcall(callback, unpack(arguments, 1, #arguments))
   if not ok then

@@ -46,7 +46,7 @@ local function check_host()
     vim.health.info("Not running. It starts with the first chat.")
   end
   vim.health.info(("Restarts since Neovim started: %d."):format(state.restarts))
-  vim.health.info("What holds commands, or why nothing does: `:Flemma sandbox:status`.")
+  vim.health.info("Sandbox: see `:Flemma sandbox:status`.")
   vim.health.info("Log: " .. require("flemma.config").get().host.log)
 end
 

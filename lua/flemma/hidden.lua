@@ -23,14 +23,14 @@ local function news(buffer, data)
   name = name ~= "" and name or "a chat without a name"
   local waiting = data.waiting or {}
   if #waiting > 0 then
-    local verb = #waiting == 1 and "call waits" or "calls wait"
+    local verb = #waiting == 1 and "call needs" or "calls need"
     local more = #waiting > NAMED and ", …" or ""
     local tools = table.concat(vim.list_slice(waiting, 1, NAMED), ", ") .. more
-    return ("%s: %d %s for you (%s)."):format(name, #waiting, verb, tools)
+    return ("%s: %d %s your approval (%s)."):format(name, #waiting, verb, tools)
   elseif data.limit then
     return ("%s: autopilot stopped at its limit."):format(name)
   elseif data.stuck then
-    return ("%s: autopilot stopped, as the model repeats a failing call."):format(name)
+    return ("%s: autopilot stopped because the model repeats a failing call."):format(name)
   elseif ended[buffer] == "success" then
     return ("%s: the answer is complete."):format(name)
   elseif ended[buffer] == "error" then

@@ -269,7 +269,7 @@ local function deliver(receive, method, payload)
     return result
   end
   M.log(("%s: %s"):format(method, result))
-  local message = "A message of the host (%s) could not be carried out. See the log: %s"
+  local message = "The plugin could not handle a message from the host (%s). See the log: %s"
   tell("error", message:format(method, config.get().host.log))
 end
 

@@ -15,7 +15,7 @@ function M.prompt(message)
   local function answer(text, item)
     local payload = { ask = message.ask, text = text, item = item and item - 1 }
     if not host.answer(asker, "prompted", payload) and (text or item) then
-      local why = "The host that asked this has stopped, so your answer was not used."
+      local why = "The host stopped before you answered, so your answer was not used."
       notices.notify({ level = "info", message = why })
     end
   end

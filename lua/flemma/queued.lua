@@ -88,8 +88,8 @@ function M.forget(buffer)
   local texts, named = M.texts(buffer), shown[buffer] and shown[buffer].named
   shown[buffer] = nil
   if #texts > 0 then
-    local after = named and "They will be in its prompt when it is opened again" or "They are"
-    local message = "The chat was closed with words that were not sent. %s: %s"
+    local after = named and "They will be in its prompt when you open it again" or "They are"
+    local message = "The chat was closed with unsent messages. %s: %s"
     notices.notify({ level = "warn", message = message:format(after, table.concat(texts, " … ")) })
   end
 end

@@ -127,7 +127,7 @@ local function state_text(placed)
   local label = notices.escape(item.label or "")
   if item.state ~= "running" then
     local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
-    label = label == "" and item.state == "pending" and "waits for you" or label
+    label = label == "" and item.state == "pending" and "needs approval" or label
     local chunks = { { vim.trim(outcome[1] .. " " .. label), outcome[2] } }
     if item.detail then
       chunks[2] = { "  " .. notices.escape(item.detail), "FlemmaToolPreview" }

@@ -215,7 +215,7 @@
 ---@field tool_execute? string|false Run the call at the cursor.
 ---@field approve_all? string|false Run every pending call.
 ---@field reject? string|false Reject the call at the cursor, or the only pending one, and ask you for a reason.
----@field cancel? string|false Stop the request, or all running calls.
+---@field cancel? string|false Stop the answer, or all running and pending calls.
 
 ---@class flemma.Options.keymaps.insert
 ---@field send? string|false Review, run, or send.

@@ -56,7 +56,7 @@ fn the_call_at_the_cursor_is_rejected() {
     editor.command("Flemma reject");
     wait_message(
         &editor,
-        "2 calls wait. Put the cursor on the one to reject.",
+        "2 calls are pending. Put the cursor on the one to reject.",
     );
     editor.keys("/Tool Result:.. `t_1`<CR>");
     editor.command("Flemma reject not this one");

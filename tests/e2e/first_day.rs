@@ -67,7 +67,7 @@ fn a_hidden_chat_notifies_once_that_it_needs_you() {
     let calls = |answer: Answer| answer.tool_use("t_1", "bash", command("true"));
     let rows: [(&dyn Fn(Answer) -> Answer, &str); 2] = [
         (&says, "question.chat: the answer is complete."),
-        (&calls, "question.chat: 1 call waits for you (bash)."),
+        (&calls, "question.chat: 1 call needs your approval (bash)."),
     ];
     for (rest, message) in rows {
         let gate = Gate::new();
@@ -176,7 +176,9 @@ fn a_policy_function_that_fails_is_reported_and_the_call_waits() {
     assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
     wait_message(&editor, "The function tools.auto_approve failed: ");
     assert!(
-        editor.messages().contains("no such rule; the call waits."),
+        editor
+            .messages()
+            .contains("no such rule; the call needs your approval."),
         "{}",
         editor.messages()
     );

@@ -174,7 +174,7 @@ fn no_key_decides_about_a_folded_call() {
         editor.keys(&format!("gg{approve}{place}zM"));
         wait_folds(&editor, "### ####### ......");
         editor.keys(keys);
-        wait_message(&editor, "a call that waits for you was folded away");
+        wait_message(&editor, "a pending call was folded");
         wait_folds(&editor, "### 1111111 ......");
         at_rest(&editor);
         assert!(!editor.dir().join("ran").exists(), "{keys}");

@@ -272,7 +272,7 @@ pub fn play(seed: u64) {
     let log = std::fs::read_to_string(editor.dir().join("state/nvim/flemma.log"));
     let log = log.unwrap_or_default();
     let faults = [
-        "could not be carried out",
+        "could not handle a message",
         "traceback",
         "refused a change",
         "panicked",

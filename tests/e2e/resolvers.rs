@@ -182,12 +182,15 @@ fn a_misspelled_option_is_reported_at_the_first_chat_and_approves_nothing() {
     let editor = ask_for_command(&provider, options, "");
     let messages = wait_message(&editor, "Did you mean \"auto_approve\"?");
     assert!(messages.contains("init:1: setup()"), "{messages}");
-    assert!(messages.contains("every call waits for you"), "{messages}");
+    assert!(
+        messages.contains("every call needs your approval"),
+        "{messages}"
+    );
     wait_result(&editor, "t_b", PENDING);
     // Once: a later message would hide what is wrong.
     let messages = editor.messages();
     assert_eq!(
-        messages.matches("every call waits for you").count(),
+        messages.matches("every call needs your approval").count(),
         1,
         "{messages}"
     );

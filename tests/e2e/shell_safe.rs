@@ -32,7 +32,7 @@ fn reading_commands_run_and_the_rest_waits() {
     );
     editor.command("Flemma status");
     editor.wait_screen("what becomes of commands", |rows| {
-        let row = "waits for you; what only reads runs";
+        let row = "needs approval; commands that only read run";
         rows.iter()
             .any(|it| it.starts_with("bash") && it.contains(row))
     });
@@ -163,7 +163,7 @@ fn the_command_lines_options_add_and_forbid_commands() {
     assert!(ran.out.contains("\"curl\" is not allowed"), "{ran:?}");
     let ran = shell.run(&["tools"]);
     assert!(
-        ran.out.ends_with("bash: what only reads runs.\n"),
+        ran.out.ends_with("bash: commands that only read run.\n"),
         "{}",
         ran.out
     );

@@ -224,7 +224,7 @@ fn a_failed_command_ends_only_its_tool() {
     editor.wait_text("@Assistant:\nWell.");
     assert_eq!(
         result(&editor, "t_1"),
-        failed("out\nerr\nThe command \"sh\" ended with code 3.")
+        failed("out\nerr\nThe command \"sh\" exited with code 3.")
     );
     assert!(result(&editor, "t_2").contains("fine"));
     assert!(!editor.dir().join("second").exists());

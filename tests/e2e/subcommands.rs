@@ -73,7 +73,7 @@ fn status_shows_provider_model_key_and_policy_and_never_the_key() {
         line.unwrap_or_default().to_owned()
     };
     assert!(of("read").contains("runs"), "{report}");
-    assert!(of("bash").contains("waits for you"), "{report}");
+    assert!(of("bash").contains("needs approval"), "{report}");
     assert!(!report.contains("test-key"));
 
     // `q` closes the report, and the chat is as it was.
@@ -105,9 +105,9 @@ flemma.opt.temperature = 0.3";
     for line in [
         "frontmatter applies, but for this until :Flemma trust:",
         "line 4: would run bash without asking",
-        "bash waits for you",
-        "read runs, and waits where the file is secret (urn:flemma:approval:frontmatter)",
-        "write waits for you",
+        "bash needs approval",
+        "read runs; asks if the file is secret (urn:flemma:approval:frontmatter)",
+        "write needs approval",
     ] {
         assert!(untrusted.contains(line), "{line} in {untrusted}");
     }
@@ -118,7 +118,7 @@ flemma.opt.temperature = 0.3";
     for line in [
         "frontmatter applies",
         "bash runs (urn:flemma:approval:frontmatter)",
-        "write waits for you",
+        "write needs approval",
         "parameters.temperature 0.3 frontmatter",
         "tools { \"read\", \"bash\", \"write\" } frontmatter",
         "tools.auto_approve { names = { \"$default\", \"bash\" }, without = { \"write\" } } frontmatter",

@@ -218,7 +218,10 @@ fn files_that_decide_what_runs_are_written_only_with_approval() {
         assert!(!content.contains("touch ran"), "{path}");
     }
     assert_eq!(outcomes(&editor, ["t_free"]), ["ran"]);
-    wait_message(&editor, "so this waits for you whatever the policy says.");
+    wait_message(
+        &editor,
+        "so this needs your approval, whatever the policy says.",
+    );
 }
 
 #[test]

@@ -105,11 +105,12 @@ pub fn read_word(word: &str) -> StatusReading {
             problem: None,
             suggestion: None,
         },
-        None if word.is_empty() => {
-            unreadable("The status is missing, so the call waits.".to_owned(), None)
-        }
+        None if word.is_empty() => unreadable(
+            "The status is missing, so the call is pending.".to_owned(),
+            None,
+        ),
         None => unreadable(
-            format!("\"{word}\" is not a status, so the call waits."),
+            format!("\"{word}\" is not a status, so the call is pending."),
             Status::nearest(word),
         ),
     }
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(reading.suggestion, Some(Status::Approved));
         assert_eq!(
             reading.problem.as_deref(),
-            Some("\"aproved\" is not a status, so the call waits.")
+            Some("\"aproved\" is not a status, so the call is pending.")
         );
     }
 

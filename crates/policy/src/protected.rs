@@ -178,7 +178,7 @@ pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option
 fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
     let kind = places.kind(path, real)?;
     Some(format!(
-        "{} is {}, so this waits for you whatever the policy says.",
+        "{} is {}, so this needs your approval, whatever the policy says.",
         path.display().to_string().escape_debug(),
         kind.what()
     ))

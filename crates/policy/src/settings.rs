@@ -236,7 +236,7 @@ impl Problems {
     /// Returns a sentence that says what follows from the problems.
     pub fn consequence(&self) -> &'static str {
         if self.breaks_rules() {
-            "Until the tools options are right, every call waits for you."
+            "Until the tools options are valid, every call needs your approval."
         } else {
             "These options keep their defaults."
         }

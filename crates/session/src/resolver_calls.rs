@@ -36,7 +36,7 @@ pub const RUNS_FREE: &str = "no sandbox holds commands here (:Flemma sandbox:sta
 /// Why a call that names a secret waits, in one or two sentences.
 fn asks_about(secret: &Secret) -> String {
     format!(
-        "{secret}, so this waits for you whatever the policy says. To let it be read without being asked, set {}.",
+        "{secret}, so this needs your approval, whatever the policy says. To let it be read without being asked, set {}.",
         secret.grant()
     )
 }
@@ -90,7 +90,7 @@ impl CallGuard {
     /// Has a command wait that no sandbox confines.
     fn requires_sandbox(&self, call: &CallKey, found: &mut GuardAnswers) -> Option<Decision> {
         self.inspection.runs_free(call).then(|| {
-            let message = format!("The call \"{}\" waits: {RUNS_FREE}", call.id);
+            let message = format!("The call \"{}\" needs your approval: {RUNS_FREE}", call.id);
             found.messages.push(message);
             Decision::RequireApproval
         })
@@ -126,7 +126,7 @@ impl CallGuard {
             found.paths.push((call.clone(), paths));
         }
         reason.map(|reason| {
-            let message = format!("The call \"{}\" waits: {reason}", call.id);
+            let message = format!("The call \"{}\" needs your approval: {reason}", call.id);
             found.messages.push(message);
             Decision::RequireApproval
         })

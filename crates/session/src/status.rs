@@ -247,13 +247,13 @@ fn policy_of(rules: &Rules, name: &str) -> String {
         Verdict::Decided(decision, by) => {
             let word = match decision {
                 Decision::Approve if rules.options.guarded.contains(name) => {
-                    "runs, and waits where the file is protected or secret"
+                    "runs; asks if the file is protected or secret"
                 }
                 Decision::Approve if rules.options.reading.contains(name) => {
-                    "runs, and waits where the file is secret"
+                    "runs; asks if the file is secret"
                 }
                 Decision::Approve => "runs",
-                Decision::RequireApproval => "waits for you",
+                Decision::RequireApproval => "needs approval",
                 Decision::Deny => "is denied",
             };
             let exceptions = (name == "bash").then(|| exceptions(&rules.options.chain));

@@ -78,7 +78,7 @@ local function resolve_by(path)
   return function(...)
     local ok, module = pcall(require, path)
     if not ok then
-      require("flemma.host").log(("tools.auto_approve: %s cannot be loaded, so calls wait: %s"):format(path, module))
+      require("flemma.host").log(("tools.auto_approve: %s cannot be loaded, so calls need your approval: %s"):format(path, module))
       return "require_approval"
     end
     local resolve = type(module) == "table" and module.resolve
@@ -109,7 +109,7 @@ local function follow_options()
     modules[path] = {
       name = path,
       priority = CONFIG_PRIORITY,
-      description = "The module that tools.auto_approve names",
+      description = "The module in tools.auto_approve",
       resolve = resolve,
       id = callbacks.add(resolve),
     }
@@ -276,7 +276,7 @@ function M.problems()
   end, (configured()))
   return vim.tbl_map(function(path)
     local message = "setup(): tools.auto_approve names the module \"%s\", which is not in 'runtimepath', "
-      .. "so every call waits for you. Install it or correct the name."
+      .. "so every call needs your approval. Install it or correct the name."
     return message:format(path)
   end, missing)
 end

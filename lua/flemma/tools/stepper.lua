@@ -278,8 +278,8 @@ local function run_command(call, index, step)
     elseif ended.code == 0 then
       return on_success(call, index, argv, ended.stdout, table.concat(ended.stdout, "\n"))
     end
-    local code = ended.code and ("code %d"):format(ended.code) or "a signal"
-    local last = ("The command %s ended with %s."):format(vim.inspect(argv[1]), code)
+    local how = ended.code and ("exited with code %d"):format(ended.code) or "was ended by a signal"
+    local last = ("The command %s %s."):format(vim.inspect(argv[1]), how)
     local all = vim.iter({ ended.stdout, ended.stderr, last }):flatten():join("\n")
     on_error(call, argv, ended.stderr, ended.stdout, all)
   end)

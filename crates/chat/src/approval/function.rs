@@ -142,13 +142,16 @@ impl Function {
             // The rules of a removed function are unknown, so `on_error` must not let the
             // call pass.
             Returned::Gone => {
-                let problem = "no longer exists, so the call waits".to_owned();
+                let problem = "no longer exists, so the call needs your approval".to_owned();
                 return (Some(Decision::RequireApproval), Some(problem));
             }
         };
         let (decision, consequence) = match self.on_error {
             OnError::Pass => (None, "the next resolver is asked"),
-            OnError::RequireApproval => (Some(Decision::RequireApproval), "the call waits"),
+            OnError::RequireApproval => (
+                Some(Decision::RequireApproval),
+                "the call needs your approval",
+            ),
             OnError::Deny => (Some(Decision::Deny), "the call is denied"),
         };
         (decision, Some(format!("{what}; {consequence}")))
@@ -277,12 +280,12 @@ mod tests {
             ),
             (
                 failed(OnError::RequireApproval),
-                "failed: boom; the call waits",
+                "failed: boom; the call needs your approval",
             ),
             (failed(OnError::Deny), "failed: boom; the call is denied"),
             (
                 said(OnError::Pass, Returned::Gone),
-                "no longer exists, so the call waits",
+                "no longer exists, so the call needs your approval",
             ),
         ] {
             assert_eq!(said, format!("An approval resolver {expected}"));

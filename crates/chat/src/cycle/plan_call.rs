@@ -184,11 +184,11 @@ impl Cycle {
         let id = &key.id;
         Effect::warn(if self.provenance.is_spent(key) {
             format!(
-                "The approval of \"{id}\" was already used, so the call waits. Press Alt-Enter on it to run it again."
+                "The approval of \"{id}\" was already used. Press Alt-Enter on it to run it again."
             )
         } else {
             format!(
-                "The approval of \"{id}\" was not given in this session for these arguments, so the call waits. Approve it again \
+                "The approval of \"{id}\" was not given in this session for these arguments. Approve it again \
                  to run it."
             )
         })

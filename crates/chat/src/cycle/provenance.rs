@@ -55,11 +55,11 @@ impl Unrecognized {
     pub(super) fn notice(self, id: &ToolUseId) -> String {
         match self {
             Self::Foreign => format!(
-                "The call \"{id}\" was neither made by a model in this session nor typed here, so it waits for your \
-                 review."
+                "The call \"{id}\" was neither made by a model in this session nor typed here, so it needs your \
+                 approval."
             ),
             Self::Altered => format!(
-                "The call \"{id}\" was changed after the model made it, so it waits for your review."
+                "The call \"{id}\" was changed after the model made it, so it needs your approval."
             ),
         }
     }

@@ -160,7 +160,7 @@ fn a_pasted_call_is_pending_despite_the_policy() {
         play.replace(Text::from(BARE), source);
         play.event(Event::Advance);
         play.expect_no_run();
-        assert!(play.said().contains("waits for your review"), "{source:?}");
+        assert!(play.said().contains("needs your approval"), "{source:?}");
     }
 }
 

@@ -124,8 +124,10 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
         }
     };
     match (decided("ls")?, decided("./unlisted")?) {
-        (Decision::Approve, Decision::RequireApproval) => Some("what only reads runs"),
-        (Decision::Approve, Decision::Deny) => Some("what only reads runs, the rest is denied"),
+        (Decision::Approve, Decision::RequireApproval) => Some("commands that only read run"),
+        (Decision::Approve, Decision::Deny) => {
+            Some("commands that only read run, all others are denied")
+        }
         (Decision::RequireApproval, Decision::Deny) => Some("what does more than read is denied"),
         _ => None,
     }
@@ -271,7 +273,7 @@ impl Inspection {
             ),
             Unlisted::Ask => (
                 Decision::RequireApproval,
-                format!("The call \"{}\" waits. {problem}", call.id),
+                format!("The call \"{}\" needs your approval. {problem}", call.id),
             ),
         })
     }

@@ -22,7 +22,7 @@ impl Session {
             Ok(line) => self.queue.push(Event::Resolve { line }),
             Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
-                "{count} calls wait. Put the cursor on one of them, or use :Flemma approve all."
+                "{count} calls are pending. Put the cursor on one of them, or use :Flemma approve all."
             )),
         }
     }
@@ -33,7 +33,7 @@ impl Session {
             Ok(line) => self.queue.push(Event::Reject { line, reason }),
             Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
-                "{count} calls wait. Put the cursor on the one to reject."
+                "{count} calls are pending. Put the cursor on the one to reject."
             )),
         }
     }

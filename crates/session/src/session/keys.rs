@@ -45,7 +45,7 @@ impl Session {
         }
         if self.unfold_hidden(command) {
             return Some(
-                "Nothing was done: a call that waits for you was folded away. Look at it, then press the key again.",
+                "Nothing was done, because a pending call was folded. Look at it, then press the key again.",
             );
         }
         self.is_too_soon(command).then_some(

@@ -254,7 +254,7 @@ fn a_call_that_is_folded_away_is_shown_before_a_key_decides_about_it() {
         drawn_ms: Default::default(),
     }));
     stage.wait("rest", |it| it.rests() > before);
-    stage.expect_notice("a call that waits for you was folded away");
+    stage.expect_notice("a pending call was folded");
     let unfolds = |it: &crate::protocol::Display| matches!(it, crate::protocol::Display::Unfold(_));
     assert!(stage.record().shown.iter().any(unfolds));
 }
