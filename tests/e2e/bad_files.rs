@@ -15,7 +15,7 @@ use crate::traces::settle;
 #[path = "../../crates/chat/tests/it/case.rs"]
 mod case;
 
-/// Every input of the cases of the crate `chat`, with its file's name.
+/// The inputs of all cases of `crates/chat`, with the names of their files.
 fn inputs() -> Vec<(String, Vec<u8>)> {
     let folder = harness::repository().join("crates/chat/tests/cases");
     let groups = fs::read_dir(folder).unwrap().flatten();
@@ -27,7 +27,7 @@ fn inputs() -> Vec<(String, Vec<u8>)> {
         let case = case::Case::read(&fs::read_to_string(&path).unwrap()).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let mut input = case.given("input")?;
-        // With or without us, Neovim loses a character that is cut at the very end.
+        // Neovim itself loses an incomplete character at the end of a file.
         if std::str::from_utf8(&input).is_err_and(|it| it.error_len().is_none()) {
             input.push(b'\n');
         }
@@ -36,7 +36,7 @@ fn inputs() -> Vec<(String, Vec<u8>)> {
     files.filter_map(read).collect()
 }
 
-/// Opens a file, waits until the host has read it, saves it, and compares.
+/// Opens a file, waits until the host has read it, saves it, and compares the bytes.
 #[track_caller]
 fn check_kept(editor: &Editor, path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
@@ -50,7 +50,7 @@ fn check_kept(editor: &Editor, path: &Path, bytes: &[u8]) {
     assert!(kept == bytes, "{}: {}", path.display(), kept.escape_ascii());
 }
 
-/// An editor that adds no line end to a file that has none at its end.
+/// An editor that adds no final newline to files without one.
 #[track_caller]
 fn exact_editor(provider: &Provider) -> Editor {
     let editor = open(provider, QUESTION);
@@ -137,7 +137,7 @@ fn an_invalid_byte_is_sent_as_a_replacement_and_stays_in_the_file() {
 
 #[test]
 fn line_endings_are_kept_and_not_sent() {
-    // All of them CRLF, of which Neovim knows; and all but one, of which it does not.
+    // All lines with CRLF, which Neovim detects; and all lines but one, which it does not detect.
     for (last, format) in [("\r\n", "dos"), ("\n", "unix")] {
         let call = json!({"label": "sum", "expression": "6*7"});
         let provider = Provider::anthropic([

@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use crate::processes::{self, signal};
 use crate::stage::{QUESTION, setup, wait_end, wait_message};
 
-/// Takes what comes until Neovim closes, and keeps its own output open.
+/// Reads its input until Neovim closes it, and keeps its output open.
 const READ: &str = "while read -r line; do :; done";
 
-/// A folder with a program that is a host or not.
+/// A folder with a program that replaces the host.
 fn program(script: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("host");
@@ -30,7 +30,7 @@ fn open_with(host: &Path) -> Editor {
     Setup::new().host(host).file("a.chat", QUESTION).start()
 }
 
-/// All that needs no host: typing, undo, saving, and no fault of ours on the way.
+/// Checks what needs no host: typing, undo, and saving work without an error of the plugin.
 #[track_caller]
 fn assert_usable(editor: &Editor) {
     editor.keys("Gotyped<Esc>yypu");
@@ -43,7 +43,7 @@ fn assert_usable(editor: &Editor) {
     assert!(!editor.mode().blocking);
 }
 
-/// The frame with which a host of another protocol answers.
+/// The first frame of a host with another version of the protocol.
 fn welcome(protocol: u64) -> Vec<u8> {
     let payload = Value::Map(vec![
         ("protocol".into(), protocol.into()),
@@ -69,7 +69,7 @@ fn a_host_that_dies_at_once_is_started_four_times() {
     assert!(messages.contains(":Flemma restart"), "{messages}");
     assert_usable(&editor);
 
-    // A key says it again, and starts nothing.
+    // A key repeats the message and starts nothing.
     editor.command("messages clear");
     editor.keys("<C-]>");
     wait_message(&editor, ":Flemma restart");

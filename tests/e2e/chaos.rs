@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 use crate::wire::*;
 
-/// Answers are longer than this, in either format, behind their calls.
+/// Minimum length of the text after the calls of an answer, in any format.
 const LONG: usize = 3000;
 
-/// A number that follows from a seed (splitmix64).
+/// Pseudorandom numbers from a seed (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -24,8 +24,7 @@ impl Dice {
     }
 }
 
-/// What is said when nothing goes wrong: text, calls, and more text than any fault
-/// lets through.
+/// The complete answer: text, calls, and more text than arrives with any fault.
 fn whole(dice: &mut Dice, seed: u64, fault: impl Fn(Answer) -> Answer) -> Answer {
     let ran = command(&format!("touch ran_{seed}"));
     let mut answer = Answer::new();
@@ -39,7 +38,7 @@ fn whole(dice: &mut Dice, seed: u64, fault: impl Fn(Answer) -> Answer) -> Answer
     fault(answer).text_in_pieces(&"And so on. ".repeat(LONG / 11 + 1), 60)
 }
 
-/// The scenario of a seed, and whether its turn is surely incomplete.
+/// The answer of a seed, and whether its turn is certainly incomplete.
 fn scenario(seed: u64) -> (Answer, bool) {
     let mut dice = Dice(seed);
     let kind = dice.below(10);
@@ -75,12 +74,12 @@ fn scenario(seed: u64) -> (Answer, bool) {
     }
 }
 
-/// Whether the chat shows that its answer broke off, or that there was none.
+/// Whether the chat shows that its answer is incomplete or missing.
 fn broke_off(text: &str) -> bool {
     text == QUESTION || text.contains("\n<!-- flemma:aborted: ")
 }
 
-/// Waits until `requests` were made, none is open and no call runs.
+/// Waits until this many requests have ended, and no request or call is running.
 #[track_caller]
 fn wait_rest(editor: &Editor, requests: usize) {
     editor.wait_for("a chat at rest", |editor| {
@@ -95,7 +94,7 @@ fn wait_rest(editor: &Editor, requests: usize) {
     at_rest(editor);
 }
 
-/// Sends a question that gets a broken answer, and then goes on.
+/// Sends a question that gets a broken answer, and continues after it.
 #[track_caller]
 fn play(editor: &Editor, provider: &Provider, seed: u64) {
     editor.lua("seen = {}", json!([]));
@@ -120,7 +119,7 @@ fn play(editor: &Editor, provider: &Provider, seed: u64) {
     editor.command("write");
 }
 
-/// Plays these seeds one after another, and checks every request on its way.
+/// Plays these seeds one after another, and checks that each request is valid.
 fn play_all(provider: &Provider, valid: fn(&Json), seeds: std::ops::Range<u64>) {
     let options = json!({
         "tools": {"require_approval": false},
@@ -140,7 +139,7 @@ fn play_all(provider: &Provider, valid: fn(&Json), seeds: std::ops::Range<u64>) 
     }
 }
 
-/// A provider without a script: "Done." to whatever comes.
+/// No script: the provider answers every request with "Done.".
 const NONE: [Answer; 0] = [];
 
 /// Plays these seeds in each of the four formats.

@@ -8,8 +8,7 @@ use crate::processes::{commands_in, wait_commands};
 use crate::stage::{ask_with, command, result, wait_end};
 use crate::traces::{press_cancel, unasked, wait_gate, wait_unlocked};
 
-/// Runs one command in a chat where nothing asks, to the answer after it; returns
-/// the editor and the result's text.
+/// Runs an approved command and waits for the next answer. Returns the editor and the result's text.
 #[track_caller]
 fn run(script: &str) -> (Editor, String) {
     let answer = Answer::new().tool_use("toolu_1", "bash", command(script));
@@ -24,8 +23,8 @@ fn run(script: &str) -> (Editor, String) {
     (editor, output)
 }
 
-/// Runs one command until it has made the file `ready`, presses Ctrl-C, and
-/// returns the result block.
+/// Runs a command until it has created the file `ready`, and presses Ctrl-C. Returns the editor and
+/// the result block.
 #[track_caller]
 fn cancel(script: &str) -> (Editor, String) {
     let script = format!("{script}; touch ready; sleep 3000; true");
@@ -38,7 +37,7 @@ fn cancel(script: &str) -> (Editor, String) {
         editor.text().contains("Tool Result:** `toolu_1` (error)")
     });
     wait_unlocked(&editor);
-    // The result appears only once all processes are dead.
+    // The result appears only after all processes have ended.
     assert_eq!(commands_in(&editor.dir()), Vec::<u32>::new());
     assert_eq!(provider.requests().len(), 1);
     let block = result(&editor, "toolu_1");
@@ -114,7 +113,7 @@ fn a_cancel_ends_endless_output() {
 fn random_bytes_become_valid_text() {
     let (editor, output) = run("head -c 20000 /dev/urandom; echo; echo end");
     assert!(!output.contains('\0') && output.contains("end"));
-    // What the buffer holds is what the file holds.
+    // The buffer and the file are equal.
     let text = editor.text();
     editor.command("write");
     let file = fs::read_to_string(editor.dir().join("question.chat")).unwrap();
@@ -123,7 +122,7 @@ fn random_bytes_become_valid_text() {
 
 #[test]
 fn reads_and_limits_never_split_a_character() {
-    // In pieces of one byte, and over the limit of 50 KB within one line.
+    // In reads of one byte, and at the limit of 50 KB within a line.
     let (_editor, output) =
         run("for byte in '\\xe2' '\\x82' '\\xac'; do printf \"$byte\"; sleep 0.01; done");
     assert_eq!(output, "€");
@@ -151,7 +150,7 @@ fn one_key_cancels_fifty_commands() {
     press_cancel(&editor, "fifty results", |editor| {
         editor.text().matches("(error)").count() == 50
     });
-    // A machine that is busy may take longer to end them than a call is waited for.
+    // On a busy machine, they may end later than the supervisor waits for a call.
     wait_commands(&editor, 0);
     assert_eq!(
         editor.text().to_lowercase().matches("cancelled").count(),

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::stage::*;
 use crate::traces::press_cancel;
 
-/// A folder of programs: names and what they do in `sh`.
+/// A folder of programs: their names and shell scripts.
 fn programs(scripts: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, script) in scripts {
@@ -23,7 +23,7 @@ fn programs(scripts: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// An editor that reaches `provider` and has no key, with these programs.
+/// An editor with these programs that is directed to `provider` and has no key in its environment.
 #[track_caller]
 fn keyless(provider: &Provider, programs: &TempDir, anthropic: Json) -> Editor {
     let path = std::env::var_os("PATH").unwrap_or_default();

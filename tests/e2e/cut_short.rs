@@ -27,7 +27,7 @@ fn streaming(provider: &Provider, first: &str) -> Editor {
     editor
 }
 
-/// That the half answer is marked, and that Ctrl-] goes on from it.
+/// Checks that the partial answer is marked and that Ctrl-] continues from it.
 #[track_caller]
 fn goes_on_from_the_mark(editor: &Editor, provider: &Provider, half: &str) {
     editor.wait_text(&format!("{half}{MARK}"));
@@ -162,7 +162,7 @@ fn an_undo_followed_by_a_change_ends_and_marks_the_answer() {
     editor.keys("2GA typed<Esc>");
     second.open();
     editor.wait_text("three");
-    // In one go: Neovim looks at nothing else in between.
+    // In one call, so that Neovim handles nothing in between.
     editor.lua("vim.cmd('normal! uGGAx')", json!([]));
     third.open();
     wait_request_over(&editor);
@@ -243,7 +243,7 @@ fn the_queue_waits_while_a_command_line_window_is_open() {
         ) == json!(true)
     });
     let looks = || editor.lua("return looked", json!([])).as_u64().unwrap();
-    // Each request is a turn of the loop, and each turn may have one look.
+    // Each request is one iteration of the main loop, which may check the queue once.
     let before = looks();
     for _ in 0..20 {
         editor.lua("return 1", json!([]));
@@ -254,7 +254,7 @@ fn the_queue_waits_while_a_command_line_window_is_open() {
     wait_end(&editor, "One, two, three.\n\n@You:\n\n");
 }
 
-/// Kills Neovim, and opens the chat again from its swap file in another.
+/// Kills Neovim, and recovers the chat from its swap file in another one.
 #[track_caller]
 fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
     let host = crate::processes::host(editor);
@@ -279,7 +279,7 @@ fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
     next
 }
 
-/// An editor whose swap files are kept.
+/// An editor with swap files that outlive it.
 #[track_caller]
 fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
     let editor = with_options(provider, options)
@@ -296,7 +296,7 @@ fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
     editor
 }
 
-/// Waits until the swap file holds a text.
+/// Waits until the swap file contains a text.
 #[track_caller]
 fn wait_swap(editor: &Editor, text: &str) {
     let name = editor.lua("return vim.fn.swapname('%')", json!([]));
@@ -344,7 +344,7 @@ fn a_recovered_chat_has_the_results_from_before_the_kill() {
     let answer = Answer::new().tool_use("t_1", "bash", call);
     let provider = Provider::anthropic([answer, Answer::new().stall()]);
     let editor = with_swap(&provider, unasked());
-    // Nothing behind the decision reaches the swap file.
+    // Nothing after the decision reaches the swap file.
     editor.lua(
         "local swap = require('flemma.swap')
          swap.changed = function() end",

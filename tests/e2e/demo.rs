@@ -11,7 +11,7 @@ vim.o.swapfile = false
 require("flemma").setup({ provider = "tutor" })
 "#;
 
-/// Runs the script in `folder` as `scripts/demo.sh` does, on the first chat.
+/// Runs the demo script in `folder` like `scripts/demo.sh` does, with the first chat.
 fn play(folder: &Path) -> Output {
     let repository = harness::repository();
     for example in fs::read_dir(repository.join("examples")).unwrap() {

@@ -8,8 +8,7 @@ use crate::stage::{QUESTION, open, wait_end};
 
 const ANSWER: &str = "@You:\nGo.\n\n@Assistant:\nOne, two,\nthree,\nfour.\n\n@You:\n\n";
 
-/// An editor into which the beginning of [`ANSWER`] has streamed, and the gates of
-/// its two other pieces.
+/// An editor with the beginning of [`ANSWER`], and the gates of its two other pieces.
 #[track_caller]
 fn streaming() -> (Editor, Provider, Gate, Gate) {
     let (second, third) = (Gate::new(), Gate::new());
@@ -24,10 +23,8 @@ fn streaming() -> (Editor, Provider, Gate, Gate) {
     (editor, provider, second, third)
 }
 
-/// Does `busy`, lets the answer come to its end, does `free`, and compares the chat
-/// with `after`. Where Neovim takes messages in while it is busy, the queue is asked
-/// whether some are held, or the test would show nothing; where it takes none in
-/// they cannot be seen either.
+/// Types `busy`, lets the answer end, types `free`, and compares the chat with `after`. In between,
+/// waits until Neovim is blocked or the queue holds messages; otherwise the test would prove nothing.
 #[track_caller]
 fn check(busy: &str, free: &str, after: &str) {
     let (editor, _provider, second, third) = streaming();
@@ -43,7 +40,7 @@ fn check(busy: &str, free: &str, after: &str) {
     assert!(!editor.messages().contains("E5"), "{}", editor.messages());
 }
 
-/// Whether messages of the host are held back.
+/// Whether messages of the host are in the queue.
 const HELD: &str = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
 
 #[test]
@@ -104,7 +101,7 @@ fn at_a_press_enter_prompt() {
 #[test]
 fn under_a_textlock() {
     let (editor, _provider, second, third) = streaming();
-    // An expression mapping that takes its time: nothing may be written meanwhile.
+    // Nothing may be written during a slow expression mapping.
     let code = "vim.keymap.set('n', '<F2>', function()
         vim.wait(10000, function() return vim.g.go_on ~= nil end, 5)
         return ''

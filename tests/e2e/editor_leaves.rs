@@ -9,8 +9,7 @@ use crate::processes::{commands_in, host, is_running, signal, wait_commands};
 use crate::stage::{ask_with, command};
 use crate::traces::unasked;
 
-/// What a command leaves running: a child, one in the background, and one in a
-/// session of its own.
+/// A command that starts a child, a background process, and a process in its own session.
 const TREE: &str = "setsid -f sleep 3000; (sleep 3001; true) & sleep 3002; true";
 
 /// An editor in which three such commands run, of five processes each.
@@ -31,7 +30,7 @@ fn three_calls() -> Provider {
     Provider::anthropic([answer])
 }
 
-/// Waits, without an editor, until neither a command nor the host is left.
+/// Waits until neither a command nor the host is running. The editor is gone.
 #[track_caller]
 fn wait_gone(folder: &std::path::Path, host: &[u32]) {
     let deadline = std::time::Instant::now() + harness::PATIENCE;
@@ -61,7 +60,7 @@ fn quitting_ends_the_commands_and_shows_no_error() {
     let provider = three_calls();
     let editor = with_three_commands(&provider);
     let host = host(&editor);
-    // The last words of an error would be seen here.
+    // An error at exit would be printed here.
     editor.command(
         "autocmd VimLeave * call writefile(split(execute('messages'), \"\\n\"), 'last words')",
     );

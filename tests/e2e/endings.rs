@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::shell::{Ran, Shell};
 use crate::stage::{QUESTION, command};
 
-/// A provider of each protocol, its word for a token limit, and one for a failure.
+/// A provider, and its stop reasons for a token limit and a failure.
 type Protocol = (fn(Vec<Answer>) -> Provider, &'static str, &'static str);
 
 const PROTOCOLS: [Protocol; 4] = [
@@ -20,7 +20,7 @@ const PROTOCOLS: [Protocol; 4] = [
     (Provider::responses, "max_output_tokens", "abort"),
 ];
 
-/// Sends a question to a provider that gives these answers.
+/// Sends a question to a provider with these answers.
 fn send(
     provider: fn(Vec<Answer>) -> Provider,
     answers: Vec<Answer>,

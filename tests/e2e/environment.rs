@@ -8,12 +8,11 @@ use harness::{Answer, Provider};
 use crate::shell::{Shell, end, worker};
 use crate::stage::{QUESTION, command, setup, wait_end, watch};
 
-/// A variable of the user's that no list names.
+/// A variable of the user that is in no list.
 const TOKEN: (&str, &str) = ("MY_OWN_TOKEN", "the-users-token");
 const KEY: &str = "test-key";
 
-/// The environment block of a process as other programs see it; empty where the system
-/// does not show it.
+/// The environment block of a process, as other programs see it. Empty if the system doesn't show it.
 fn block(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -55,7 +54,7 @@ fn the_host_of_neovim_has_no_key_in_its_environment_block() {
 
 #[test]
 fn a_command_finds_no_key_in_the_processes_that_started_it() {
-    // Up to the program that the shell started; the rest is not Flemma's.
+    // Up to the first process that is not Flemma's.
     let script = "p=$PPID; while readlink /proc/$p/exe | grep -qxE \"$FLEMMA(-leash)?\"; do \
                   echo \"$p $(tr '\\0' ' ' < /proc/$p/environ)\"; \
                   p=$(awk '/^PPid/ { print $2 }' /proc/$p/status); done > blocks; env > own";

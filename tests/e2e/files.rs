@@ -16,8 +16,7 @@ fn write(path: &str, content: &str) -> Json {
     json!({"label": "testing", "path": path, "content": content})
 }
 
-/// Runs one call, approved, in a chat beside `f.txt`, after the user did `before`
-/// in the chat's window and is back there.
+/// Types `before` in the window of a chat beside `f.txt`, and runs an approved call.
 #[track_caller]
 fn run(tool: &str, input: Json, before: &str) -> Editor {
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", tool, input)]);
@@ -30,7 +29,7 @@ fn run(tool: &str, input: Json, before: &str) -> Editor {
     editor
 }
 
-/// The text of the one result.
+/// The text of the only result.
 #[track_caller]
 fn output(editor: &Editor) -> String {
     let block = result(editor, "t_1");
@@ -43,7 +42,7 @@ fn on_disk(editor: &Editor, name: &str) -> String {
     fs::read_to_string(editor.dir().join(name)).unwrap()
 }
 
-/// Opens `f.txt` and types a line that stays unsaved.
+/// Opens `f.txt` and types a line without saving it.
 const UNSAVED: &str = ":edit f.txt<CR>Gomine<Esc>:buffer 1<CR>";
 
 #[test]
@@ -68,8 +67,7 @@ fn an_open_file_is_edited_in_its_buffer_and_saved() {
     );
 }
 
-/// Runs the calls one after another, each as an answer of its own, with `f.txt` open in
-/// Neovim as `open` says.
+/// Runs the calls one after another, each in its own answer, after the keys `open`.
 #[track_caller]
 fn run_all(calls: &[(&str, Json)], open: &str) -> Editor {
     let answer = |(number, (tool, input)): (usize, &(&str, Json))| {
@@ -112,7 +110,7 @@ fn an_unsaved_buffer_is_not_saved_over_what_a_command_wrote() {
     let said = result(&editor, "t_2");
     assert!(said.contains("not on disk yet"), "{said}");
     assert!(said.contains("another program changed it"), "{said}");
-    // Entering the buffer would make Neovim ask which of the two to keep (W12).
+    // Doesn't enter the buffer: Neovim would ask which text to keep.
     let code = "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('f.txt'), 0, -1, false)";
     let lines = editor.lua(code, json!([]));
     assert_eq!(lines, json!(["one", "2", "three", "mine"]));
@@ -315,7 +313,7 @@ fn the_next_command_runs_in_the_new_working_directory() {
     let options = json!({"tools": {"require_approval": false, "bash": {"cwd": "$CWD"}}});
     let setup = with_options(&provider, options).with("sub/f.txt", "");
     let editor = setup.file("question.chat", QUESTION).start();
-    // The host knows the chat, and with it the directory of that moment.
+    // The host knows the chat and its present directory.
     settle(&editor);
     editor.command("cd sub");
     editor.keys("<C-]>");

@@ -46,7 +46,7 @@ fn a_command_line_argument_runs_before_neovim_has_started() {
     wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
 }
 
-/// Keeps what a notifier of the user's own gets.
+/// Records what the user's own notifier gets.
 const NOTIFIER: &str = "notified = {}
     vim.notify = function(text) table.insert(notified, text) end
     sent = {}
@@ -128,7 +128,7 @@ fn a_diagnostic_shows_its_text_below_its_line() {
             && at("! \"@you:\" is not a role marker") == line.map(|it| it + 1)
             && at("Write \"@You:\"").is_some()
     });
-    // The user's own display replaces ours.
+    // The user's own display of diagnostics replaces the plugin's.
     editor.lua("vim.diagnostic.config({ virtual_text = true })", json!([]));
     editor.wait_for("no second text", |editor| editor.virtual_lines().is_empty());
 }

@@ -39,18 +39,18 @@ It holds two lines.
 @You:
 "#;
 
-/// An editor on a chat in which thinking alone is closed when it is complete.
+/// An editor on a chat in which only complete thinking blocks are closed.
 #[track_caller]
 fn open(provider: &Provider, text: &str) -> Editor {
     let options = json!({"folds": {"closed": ["thinking"]}});
-    // All of a short chat is on the screen, so its folds come in one message.
+    // The screen shows the whole chat, so its folds arrive in one message.
     let setup = with_options(provider, options).size(80, 60);
     let editor = setup.file("question.chat", text).start();
     watch(&editor);
     editor
 }
 
-/// How deep each line is folded, from `.` over `1` to `2`, and `#` where it is closed.
+/// The fold level of each line, with `.` for 0 and `#` for closed folds.
 fn folds(editor: &Editor) -> String {
     let code = "local levels = {}
       for line = 1, vim.fn.line('$') do
@@ -76,7 +76,7 @@ fn wait_folds(editor: &Editor, expected: &str) {
     });
 }
 
-/// Those of [`CHAT`], as it is opened.
+/// The folds of [`CHAT`] when it is opened.
 const OPENED: &str = "111 . 111 1#####1222221 12222221 111 .";
 
 /// An editor on [`CHAT`] with its folds.
@@ -145,7 +145,7 @@ fn folds_stay_as_the_user_set_them() {
     wait_folds(&editor, "111 . ### 122222122222 1 12222221 111 111 111 ..");
 }
 
-/// A call in the last but one message that waits, and the user's words below it.
+/// A pending call in the second to last message, and text of the user below it.
 const WAITS: &str = r#"@You:
 Go.
 
@@ -227,11 +227,11 @@ fn each_window_has_its_own_folds_and_a_split_copies_them() {
     wait_folds(&editor, &format!("{one} ."));
     editor.command("split");
     wait_folds(&editor, &format!("{one} ."));
-    // A key that comes before anything could be made of the new window.
+    // A key before the host knows the new window.
     editor.command("close | split | normal! zM");
     editor.keys("GoMore.<Esc><C-]>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
-    // The question that was sent is a message now, and so is the answer.
+    // The question and the answer are complete messages now.
     let other = one.replace(char::is_numeric, "#").replace(' ', "");
     wait_folds(&editor, &format!("{other} 111 111 .."));
     editor.command("wincmd p");
@@ -247,7 +247,7 @@ fn folds_return_when_a_window_shows_the_chat_again() {
     editor.command("set hidden | enew | redraw");
     editor.command("buffer question.chat");
     wait_folds(&editor, &mine);
-    // The text changed while no window showed it.
+    // The text changes while no window shows it.
     editor.command("enew | redraw");
     editor.lua(
         "vim.api.nvim_buf_set_lines(vim.fn.bufnr('question.chat'), 3, 3, false, { '', '' })",
@@ -300,7 +300,7 @@ fn options_decide_which_folds_close_and_errors_never_do() {
         let editor = setup.file("notes.txt", "one\n").start();
         editor.command("edit +$ question.chat");
         wait_folds(&editor, expected);
-        // Options that are given later count as well.
+        // Options can be changed later.
         editor.lua(
             "require('flemma').setup({ folds = { closed = {} }, sandbox = { enabled = false } })",
             json!([]),
@@ -334,7 +334,7 @@ fn a_long_chat_is_folded_in_pieces_and_keys_send_no_messages() {
         .with("question.chat", &text)
         .file("notes.txt", "")
         .start();
-    // Counts messages and the folds in each.
+    // Records the number of folds in each message.
     let count = "sent = {}
       local folds = require('flemma.folds')
       local receive = folds.folds
@@ -365,7 +365,7 @@ fn a_long_chat_is_folded_in_pieces_and_keys_send_no_messages() {
     editor.keys("G<C-]>");
     wait_end(&editor, "\n\n@You:\n\n");
     at_rest(&editor);
-    // The question and the answer are messages now.
+    // The question and the answer are complete messages now.
     assert!(sent().len() <= opening.len() + 4, "{:?}", sent());
 }
 

@@ -9,11 +9,11 @@ use crate::stage::{
 };
 use crate::traces::{gate, open_gate, wait_gate};
 
-/// The last words of the run.
+/// The last line of the last answer.
 const END: &str = "The end of the run.";
 
-/// Answers with `calls` calls of `read` in all, one an answer or all in one, and a last
-/// answer longer than a screen.
+/// A run with this many calls of `read`, in one answer each or in one `together`, and a last answer
+/// that is longer than the screen.
 fn run_of(calls: usize, together: bool) -> Provider {
     let call = |answer: Answer, number: usize| {
         answer.tool_use(&format!("t_{number}"), "read", file("long.txt"))
@@ -40,8 +40,8 @@ fn start(provider: &Provider, tools: Json) -> Editor {
     editor
 }
 
-/// Each window of the chat: its mode of being at the end, as last line on screen and
-/// line of the cursor, counted from the last line of the text.
+/// For each window of the chat, the distances from the last visible line and from the cursor to the
+/// end of the text.
 fn below(editor: &Editor) -> Vec<(u64, u64)> {
     let code = "
         local count = vim.api.nvim_buf_line_count(0)
@@ -58,7 +58,7 @@ fn below(editor: &Editor) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Plays a run from the end of the chat and looks at its end.
+/// Plays a run with the cursor at the end of the chat, and checks that the windows follow.
 #[track_caller]
 fn follows(calls: usize, together: bool, insert: bool, windows: usize) {
     let provider = run_of(calls, together);
@@ -123,7 +123,7 @@ fn the_end_of_a_line_longer_than_the_window_is_on_screen() {
     editor.wait_screen("the end of the line", |rows| rows.concat().contains(END));
 }
 
-/// Cursor and first line of the current window.
+/// The cursor and the first line of the current window.
 fn view(editor: &Editor) -> Json {
     editor.lua(
         "return { vim.api.nvim_win_get_cursor(0), vim.fn.line('w0') }",
@@ -152,7 +152,7 @@ fn a_window_that_is_scrolled_away_stays_there() {
     at_rest(&editor);
     assert_eq!(view(&editor), before);
     assert_eq!(editor.mode().name, "n");
-    // The key asks for it.
+    // The key moves the cursor.
     editor.keys("<C-]>");
     wait_cursor(&editor, "**Tool Result:** `t_3`");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 use crate::wire::*;
 
-/// What one of them says: on its first turn calls and then words, later words.
+/// The answers of one provider: calls, then text in its first turn, and text in its second.
 fn script(name: &str) -> [Answer; 3] {
     let calls = Answer::new()
         .thinking(&format!("Thought of {name}.\n@You: no"), Some("c2lnbmVk"))
@@ -30,7 +30,7 @@ fn ask(editor: &Editor, provider: &Provider, question: &str, answer: &str) {
     wait_end(editor, &format!("@Assistant:\n{answer}\n\n@You:\n\n"));
 }
 
-/// One that thinks.
+/// A model with thinking.
 fn model(provider: &Provider) -> &'static str {
     match provider.name() {
         "anthropic" => "claude-sonnet-4-5",
@@ -93,8 +93,7 @@ fn one_conversation_works_in_all_four_protocols() {
                 "{other} at {name}: {last}"
             );
             let thought = last.contains(&format!("Thought of {other}."));
-            // Chat Completions has no place for what was thought, and Gemini wants its
-            // signature alone.
+            // Chat Completions has no field for earlier thinking, and Gemini only its signature.
             let own = other == name && ["anthropic", "openai"].contains(&name);
             assert_eq!(thought, own, "what {other} thought at {name}: {last}");
         }

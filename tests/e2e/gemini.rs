@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// Looks at two files at the same time; each call has a signature of its own.
+/// Two parallel calls, each with its own signature.
 fn two_reads() -> Answer {
     Answer::new()
         .thinking("I look at both.", Some("S1"))

@@ -19,7 +19,7 @@ fn kill_host(editor: &Editor, host: &Host) {
     next_host(editor, host);
 }
 
-/// Where a kill can hit: the process that works, or the one that watches.
+/// The processes that a kill can end: the worker and the watcher.
 const VICTIMS: [fn(&Host) -> u32; 2] = [|host| host.worker, |host| host.watcher];
 
 #[test]
@@ -28,7 +28,7 @@ fn before_the_request_the_chat_stays_as_it_was_and_one_key_sends_once() {
     let text = "@You:\nOne?\n\n@Assistant:\nYes.\n\n@You:\nTwo and two?\n";
     let editor = open(&provider, text);
     let first = host(&editor);
-    // Stopped, it takes the key and does nothing with it.
+    // A stopped worker does not handle the key.
     stop(first.worker);
     editor.keys("<C-]>");
     kill_host(&editor, &first);
@@ -81,7 +81,7 @@ fn in_the_middle_of_text_what_was_shown_stays_and_is_marked() {
         wait_end(&editor, "@Assistant:\nThree.\n\n@You:\n\n");
         let requests = provider.requests();
         assert_eq!(requests.len(), 2);
-        // The mark is for the user; the model does not see it.
+        // The model does not get the mark.
         assert!(!String::from_utf8_lossy(&requests[1].raw).contains("aborted"));
     }
 }
@@ -180,7 +180,7 @@ fn a_stopped_host_blocks_no_key_and_continues_afterwards() {
     stop(host.worker);
     stop(host.watcher);
     gate.open();
-    // All that a user does still works.
+    // Editing still works.
     editor.keys("ggOtyped<Esc>jddu<C-]>Gzt");
     editor.command("write");
     let seen = "typed\n@You:\nCount.\n\n@Assistant:\nOne,";
@@ -192,7 +192,7 @@ fn a_stopped_host_blocks_no_key_and_continues_afterwards() {
     assert_eq!(provider.requests().len(), 1);
 }
 
-/// The system gives the host no more memory, which ends it wherever it is.
+/// A failed allocation ends the host at any point.
 #[test]
 fn out_of_memory_the_host_ends_and_the_text_is_kept_and_marked() {
     let gate = Gate::new();
@@ -204,7 +204,7 @@ fn out_of_memory_the_host_ends_and_the_text_is_kept_and_marked() {
     editor.keys("<C-]>");
     editor.wait_text("two");
     gate.wait_reached();
-    // What it has it keeps; more it does not get.
+    // Limits the host to the memory that it has.
     let pid = rustix::process::Pid::from_raw(i32::try_from(first.worker).unwrap());
     let none = rustix::process::Rlimit {
         current: Some(1),

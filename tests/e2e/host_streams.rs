@@ -10,12 +10,12 @@ use rmpv::Value;
 
 fn start(input: impl Into<Stdio>, output: impl Into<Stdio>) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flemma"));
-    // Nothing of these hosts is to be kept.
+    // These hosts store no state.
     command.arg("host").env("XDG_STATE_HOME", "/dev/null");
     command.stdin(input).stdout(output).spawn().unwrap()
 }
 
-/// Says hello and gives what comes back, a frame.
+/// Sends `hello` and returns the response, one frame.
 fn greet(to: &mut impl Write, from: &mut impl Read) -> Value {
     let hello = Value::Map(vec![
         ("protocol".into(), 2.into()),
@@ -33,7 +33,7 @@ fn assert_welcomes(frame: &Value) {
     assert_eq!(message[0].as_str(), Some("welcome"), "{frame}");
 }
 
-/// Neovim is gone: the host ends by itself.
+/// Checks that the host ends by itself, since Neovim is gone.
 #[track_caller]
 fn assert_ends(mut host: Child) {
     let status = host.wait().unwrap();
@@ -63,7 +63,7 @@ fn a_host_answers_over_sockets_and_ends_when_they_close() {
     assert_ends(host);
 }
 
-/// One socket for both ways, as with `socat`.
+/// One socket for both directions, as with `socat`.
 #[test]
 fn a_host_answers_over_one_socket() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();

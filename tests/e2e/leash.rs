@@ -9,7 +9,7 @@ use crate::processes::{is_running, signal, stop};
 use crate::shell::{Shell, end, wait, worker};
 use crate::stage::{QUESTION, command};
 
-/// A shell with a chat in which the model runs these commands.
+/// A shell with a chat whose model runs these commands.
 fn shell(commands: &[&str]) -> (Shell, Provider) {
     let calls = commands.iter().enumerate();
     let answer = calls.fold(Answer::new(), |answer, (number, line)| {

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use crate::stage::*;
 
-/// Notes its arguments and its id, says that it is loading until `slow` is gone,
-/// and answers "From PORT.".
+/// A server that records its arguments and process id, responds that it is loading while the file
+/// `slow` exists, and then answers "From PORT.".
 const SERVER: &str = r#"#!/usr/bin/env python3
 import http.server, json, os, sys
 here = os.path.dirname(os.path.abspath(__file__))
@@ -68,7 +68,7 @@ fn start(machine: &Path) -> Editor {
     editor
 }
 
-/// What each server that was started said of itself.
+/// The records of the servers that were started.
 fn started(machine: &Path) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(machine.join("started")).unwrap_or_default();
     let lines = text
@@ -79,7 +79,7 @@ fn started(machine: &Path) -> Vec<serde_json::Value> {
 
 fn lives(server: &serde_json::Value) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", server["pid"])).unwrap_or_default();
-    // A zombie is dead, too.
+    // A zombie has ended, too.
     !stat.is_empty() && !stat.contains(") Z ")
 }
 

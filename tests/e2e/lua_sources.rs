@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::lua_tools::{ask, calls, done, ended, failed, tool};
 use crate::stage::*;
 
-/// A chat in which a call of `t` waits, whose preview is made by `body`.
+/// A chat with a pending call of `t`, whose preview is made by `body`.
 #[track_caller]
 fn waits_with_preview(provider: &Provider, body: &str) -> Editor {
     let init = format!(
@@ -186,7 +186,7 @@ fn the_manuals_asynchronous_tool_works() {
     assert!(said.contains("(error)") && said.contains("curl"), "{said}");
 }
 
-/// What the request offers, sorted.
+/// The tools that the request offers.
 fn offered(body: &serde_json::Value) -> Vec<String> {
     let tools = body["tools"].as_array().into_iter().flatten();
     tools
@@ -194,7 +194,7 @@ fn offered(body: &serde_json::Value) -> Vec<String> {
         .collect()
 }
 
-/// Keeps the groups that are drawn.
+/// Records the highlight groups that are drawn.
 const GROUPS: &str = "
     groups = {}
     local spans = require('flemma.spans')
@@ -222,7 +222,7 @@ fn a_tool_that_is_mentioned_is_offered_from_then_on() {
     editor.keys("<C-]>");
     editor.wait_text("Yes.\n\n@You:\n");
     editor.lua(GROUPS, json!([]));
-    // It is offered only if it is mentioned, and an unknown name is text.
+    // The tool is offered only if it is mentioned. An unknown name is text.
     editor.keys("Go@calculator_async what is 100*50? @nobody<Esc>");
     editor.wait_for("the name to stand out", |editor| {
         editor.lua("return groups.FlemmaToolName", json!([])) == json!(true)
@@ -246,7 +246,7 @@ fn a_tool_that_is_mentioned_is_offered_from_then_on() {
     );
 }
 
-/// An editor whose user registered `zebra_one`; no key was pressed.
+/// An editor with the Lua tool `zebra_one`, before any key.
 #[track_caller]
 fn with_a_zebra(provider: &Provider) -> Editor {
     let init = format!(

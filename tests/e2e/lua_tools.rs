@@ -6,8 +6,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// An editor on a question after `init` ran, in which every call is approved; the
-/// key was pressed.
+/// Sends a question after `init` ran. Every call is approved.
 #[track_caller]
 pub fn ask(provider: &Provider, init: &str) -> Editor {
     let name = provider.name();
@@ -23,7 +22,7 @@ pub fn ask(provider: &Provider, init: &str) -> Editor {
     editor
 }
 
-/// A tool of that name and body; the body is that of `execute(input, ctx, callback)`.
+/// Registers a tool whose function `execute(input, ctx, callback)` has this body.
 pub fn tool(name: &str, body: &str) -> String {
     format!(
         "tools.register('{name}', {{
@@ -34,13 +33,13 @@ pub fn tool(name: &str, body: &str) -> String {
     )
 }
 
-/// A provider that calls `name` and says "Well." to its result.
+/// A provider that calls `name` and answers "Well." to the result.
 pub fn calls(name: &str, input: serde_json::Value) -> Provider {
     let call = Answer::new().tool_use("t_1", name, input);
     Provider::anthropic([call, Answer::says("Well.")])
 }
 
-/// The block of the call once there is one that is no placeholder.
+/// Waits for the result of the call, and returns its block.
 #[track_caller]
 pub fn ended(editor: &Editor) -> String {
     editor.wait_for("the end of the call", |editor| {

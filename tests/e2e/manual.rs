@@ -35,8 +35,8 @@ fn examples() -> Vec<String> {
     examples
 }
 
-/// An example of one option, in the tables that it belongs into by its tag. Nothing when
-/// it is no option but a program.
+/// The example of a single option, wrapped in the tables that its tag names. `None` if the example is
+/// a program.
 fn inside(code: &str, tag: &str) -> Option<String> {
     let (name, _) = code.split_once(" = ")?;
     let (outer, last) = tag.rsplit_once('.').unwrap_or(("", tag));

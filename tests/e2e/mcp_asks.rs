@@ -50,7 +50,7 @@ fn a_question_is_shown_at_its_call_until_it_is_answered() {
     wait_on_screen(&editor, "The MCP server \"fake\" asks: Who are you?");
     wait_on_screen(&editor, "Your name (text)");
     wait_on_screen(&editor, "? asks you");
-    // Ctrl-] leads there and answers nothing.
+    // Ctrl-] moves the cursor there without answering.
     editor.keys("gg<C-]>");
     editor.wait_for("the cursor at the block", |it| it.cursor().0 > 1);
     editor.keys("<M-CR>");
@@ -111,7 +111,7 @@ fn an_address_is_shown_and_not_opened() {
     let editor = asked(&provider);
     editor.lua("vim.ui.open = function() _G.opened = true end", json!([]));
     wait_on_screen(&editor, url);
-    // On the call itself as well as on its block.
+    // It also works on the call instead of its result block.
     editor.keys("gg/Tool Use<CR><M-CR>");
     wait_on_screen(&editor, "Say that you go there yourself");
     editor.keys("1<CR>");
@@ -167,7 +167,7 @@ fn text_of_a_server_is_shown_and_has_no_effect() {
     );
 }
 
-/// A folder whose options have the fake server, and whose model calls a tool that asks.
+/// A folder that is configured with the fake server, and a model that calls a tool that asks.
 fn shell(provider: &Provider) -> Shell {
     let shell = Shell::new(provider);
     shell.configure(&format!(

@@ -78,7 +78,7 @@ fn a_known_server_is_started_only_by_a_call() {
     editor.keys("GiAgain.<Esc><C-]>");
     wait_result(&editor, "t_e", "**Tool Result:** `t_e`\n\n```\n\"hi\"\n```");
     wait_end(&editor, "Done.\n\n@You:\n\n");
-    // The first key waited for the tools, the one after the restart did not.
+    // Only the first key waited for the tools. After the restart, they were known.
     assert_eq!(editor.lua("return waits", json!([])), 1);
 }
 

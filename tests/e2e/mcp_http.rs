@@ -86,7 +86,7 @@ fn endless_requests_block_no_other_client() {
     let held: Vec<_> = (0..300)
         .map(|number| {
             let mut stream = http.connect();
-            // Some haven't even sent their headers, and some nothing.
+            // Some are incomplete in the headers, and some have sent nothing.
             let sent = [unfinished, &unfinished[..20], ""][number % 3];
             stream.write_all(sent.as_bytes()).unwrap();
             stream

@@ -18,8 +18,8 @@ fn with_uvx() -> (TempDir, String) {
     with_program("uvx", "mcp-server-time")
 }
 
-/// A folder with a program that runs the fake server when it gets these arguments, and
-/// `$PATH` with it in front.
+/// A folder with a program that runs the fake server if it gets these arguments, and a `$PATH` that
+/// starts with that folder.
 fn with_program(name: &str, arguments: &str) -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(name);

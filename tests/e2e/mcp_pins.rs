@@ -21,8 +21,8 @@ struct Met {
     shell: Shell,
 }
 
-/// A server that was met: its environment holds a token, and its file `store` changes
-/// what it says of its tools.
+/// A server that is already pinned. Its environment contains a token, and its file `store` changes its
+/// tool descriptions.
 fn met() -> Met {
     let met = Met {
         shell: Shell::offline(),
@@ -42,7 +42,7 @@ impl Met {
         self.shell.path("store")
     }
 
-    /// Runs with this token; `said` is in what is printed, on either stream.
+    /// Runs a command with this token, and checks that its output contains `said`.
     #[track_caller]
     fn run(&self, token: &str, arguments: &[&str], said: &str) {
         let mut command = self.shell.command(arguments);

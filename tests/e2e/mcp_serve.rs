@@ -12,7 +12,7 @@ pub use self::http::{CURL, Http};
 use crate::processes::is_running;
 use crate::shell::{Shell, end, wait};
 
-/// What a request of the newer era says of itself.
+/// The metadata of a request in the newer version of the protocol.
 fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -34,7 +34,7 @@ pub fn call(id: u64, name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// A program that speaks with ours.
+/// A client of `flemma mcp serve`.
 pub struct Client {
     child: Child,
     stdin: ChildStdin,
@@ -53,7 +53,7 @@ impl Client {
         }
     }
 
-    /// One that has greeted in the older way.
+    /// A client that has initialized in the older version of the protocol.
     pub fn greeted(shell: &Shell, arguments: &[&str]) -> Self {
         let mut client = Self::start(shell, arguments);
         client.send(&initialize("2025-06-18"));
@@ -67,14 +67,14 @@ impl Client {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// The next line, which is JSON and nothing else.
+    /// Reads the next line, which must be JSON.
     pub fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Closes the input and waits for the end; what was still said.
+    /// Closes the input and waits for the end. Returns the exit code and the remaining output.
     pub fn leave(mut self) -> (Option<i32>, String) {
         drop(self.stdin);
         let mut rest = String::new();
@@ -174,7 +174,7 @@ fn a_wrong_call_and_a_failed_call_have_different_errors() {
     client.leave();
 }
 
-/// A program whose request 2 started a command that does not end, and the command.
+/// A client whose request 2 runs an endless command, and the process id of that command.
 fn with_an_endless_command(shell: &Shell) -> (Client, u32) {
     let mut client = Client::greeted(shell, &["--approve", "bash"]);
     client.send(&call(
@@ -250,7 +250,7 @@ fn a_reading_command_runs_read_only_and_the_log_names_the_sandbox() {
         let (text, started) = held(&[]);
         assert_eq!(text, "reads", "enabled = {enabled}");
         assert!(started.contains("sandbox bwrap"), "{enabled}: {started}");
-        // Approved by its name, it may do what the sandbox lets all commands do.
+        // Approved by name, it has all permissions of the sandbox.
         let (text, started) = held(&["--approve", "bash"]);
         assert_eq!(text, "writes", "enabled = {enabled}");
         let by = if enabled { "bwrap" } else { "none" };

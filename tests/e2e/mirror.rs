@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::processes::host;
 use crate::stage::{at_rest, file, open, wait_end};
 
-/// Changes between two comparisons, and comparisons.
+/// The number of changes between two comparisons, and of comparisons.
 const CHANGES: usize = 100;
 const ROUNDS: usize = 30;
 
-/// Runs so many random changes from a seed. The first line, the role's marker,
-/// stays; there is always a second one.
+/// Makes random changes from a seed. The first line, a role marker, is kept, and there is always a
+/// second line.
 const CHANGE: &str = r#"
     local seed, count = ...
     math.randomseed(seed)
@@ -83,8 +83,8 @@ const CHANGE: &str = r#"
     api.nvim_buf_set_lines(0, 1, 1, false, { "said " .. seed })
 "#;
 
-/// Sends the chat and returns the user's text as it was on the wire. The provider
-/// refuses, which leaves the chat as it is.
+/// Sends the chat and returns the user's text in the request. The provider refuses the request, so
+/// the chat does not change.
 #[track_caller]
 fn sent(editor: &Editor, provider: &Provider, count: usize) -> String {
     provider.then(Answer::status(400, "no"));
@@ -120,7 +120,7 @@ fn three_thousand_changes_of_all_kinds_reach_the_host() {
     }
 }
 
-/// Neovim tells the host the whole text right before each of its edits.
+/// Sends the whole text to the host immediately before each of its edits.
 const ANEW: &str = r#"
     local apply, mirror = require("flemma.apply"), require("flemma.mirror")
     for _, name in ipairs({ "apply", "append" }) do

@@ -15,7 +15,7 @@ use crate::stage::*;
 
 const ACL: &str = "system.posix_acl_access";
 
-/// What each file holds, and what else is special about it.
+/// The forms of files, with their content.
 const FORMS: [(&str, &[u8]); 11] = [
     ("lf", b"one\ntwo\nthree\n"),
     ("crlf", b"one\r\ntwo\r\nthree\r\n"),
@@ -34,10 +34,10 @@ const FORMS: [(&str, &[u8]); 11] = [
 ];
 const STATES: [&str; 4] = ["closed", "open", "modified", "changed"];
 const TOOLS: [&str; 3] = ["read", "edit", "write"];
-/// What `write` stores.
+/// The text that `write` stores.
 const NEW: &str = "new\ntext\u{20ac}";
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Clone, Copy)]
 struct Row {
     form: &'static str,
@@ -63,7 +63,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Replaces one word, in any of the encodings.
+/// Replaces a word in any of the encodings.
 fn with(bytes: &[u8], old: &str, new: &str) -> Vec<u8> {
     let wide = |text: &str| text.bytes().flat_map(|byte| [byte, 0]).collect::<Vec<u8>>();
     for (old, new) in [(old.into(), new.into()), (wide(old), wide(new))] {
@@ -98,13 +98,13 @@ impl Row {
                 fs::rename(&path, &target).unwrap();
                 symlink(&target, &path).unwrap();
             }
-            // Not every file system has such lists.
+            // Some file systems don't support access control lists.
             "acl" => drop(setxattr(&path, ACL, &list(), XattrFlags::empty())),
             _ => {}
         }
     }
 
-    /// What is on disk when the call starts.
+    /// The file on disk when the call starts.
     fn before(&self) -> Vec<u8> {
         match self.state {
             "changed" => with(self.bytes, "three", "third"),
@@ -112,12 +112,12 @@ impl Row {
         }
     }
 
-    /// Whether the call cannot do its work.
+    /// Whether the call must fail.
     fn fails(&self) -> bool {
         self.form == "readonly" && self.tool != "read" && self.state != "modified"
     }
 
-    /// What is on disk when it has ended.
+    /// The file on disk when the call has ended.
     fn after(&self) -> Vec<u8> {
         let newline = match self.form {
             "crlf" | "unended" => "\r\n",
@@ -196,7 +196,7 @@ impl Row {
     }
 }
 
-/// An access control list as Linux stores it: one more user may read, the group nothing.
+/// An access control list in Linux's format: another user may read, and the group has no access.
 fn list() -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in [
@@ -230,7 +230,7 @@ fn file_buffer_and_result_agree_in_every_case() {
     let provider = Provider::anthropic([answer]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).file("question.chat", QUESTION);
-    // One session runs all rows, so it takes longer than others on a busy machine.
+    // One session runs all rows, which takes long on a busy machine.
     let editor = setup.patience(Duration::from_secs(60)).start();
     editor.command("set noautoread hidden");
     for row in &rows {
@@ -241,14 +241,14 @@ fn file_buffer_and_result_agree_in_every_case() {
         let mac = if row.form == "cr" { "++ff=mac " } else { "" };
         editor.command(&format!("silent edit {mac}{}", row.name()));
         if row.state == "modified" {
-            // The flag would warn, and wait, at the first change of the user's.
+            // With 'readonly', Neovim would warn and wait at the first change.
             editor.command("set noreadonly | call append('$', 'mine')");
         }
     }
     editor.command("buffer question.chat");
     for row in rows.iter().filter(|row| row.state == "changed") {
         let path = editor.dir().join(row.name());
-        // As root, or not.
+        // Needed unless the tests run as root.
         let mode = fs::metadata(&path).unwrap().permissions();
         if row.form == "readonly" {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();

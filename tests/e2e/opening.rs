@@ -10,7 +10,7 @@ use crate::processes::{children, commands_in, host};
 use crate::stage::with_options;
 use crate::traces::settle;
 
-/// A chat that would do a great deal if reading it did anything.
+/// A chat that would have many effects if it were evaluated when opened.
 const LOADED: &str = r#"@You:
 Look at @./secret and {{ vim.fn.system('touch expression') }}.
 
@@ -116,7 +116,7 @@ fn control_characters_of_all_kinds_reach_the_terminal_as_visible_signs() {
     assert_clean(&editor);
 }
 
-/// Cells are what Neovim sends to the terminal.
+/// Checks that the screen has no control characters. Neovim sends its cells to the terminal.
 #[track_caller]
 fn assert_clean(editor: &Editor) {
     editor.command("redraw!");

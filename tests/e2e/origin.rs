@@ -9,18 +9,18 @@ use crate::stage::*;
 
 const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
 
-/// A provider whose model wants to run a command, as often as it is asked.
+/// A provider whose model calls a command in each answer.
 fn accomplice(ids: &[&str]) -> Provider {
     let call = |id: &&str| Answer::new().tool_use(id, "bash", command("echo out"));
     Provider::anthropic(ids.iter().map(call).collect::<Vec<_>>())
 }
 
-/// What becomes of a command in the chat `text` that came as a file, after these keys.
+/// The state of a command in a chat that came as a file, after these keys.
 #[track_caller]
 fn after(text: &str, keys: &str) -> (Editor, &'static str) {
     let provider = accomplice(&["t_b"]);
     let editor = open(&provider, text);
-    // A host that sees only what the user has made of the text trusts none of it.
+    // The host must have read the file before the user changes the text.
     at_rest(&editor);
     editor.keys(keys);
     editor.keys("<C-]>");
@@ -30,7 +30,7 @@ fn after(text: &str, keys: &str) -> (Editor, &'static str) {
 
 #[test]
 fn byte_order_marks_before_a_block_do_not_trust_it() {
-    // Neovim removes the first one; the second one is in the text.
+    // Neovim removes the first mark; the second one is part of the text.
     let text = format!("\u{feff}\u{feff}{}", below(LOOSE));
     assert_eq!(after(&text, "").1, "waits");
 }
@@ -94,7 +94,7 @@ fn trusting_names_the_options_and_later_typing_applies() {
     editor.command("Flemma trust");
     wait_message(&editor, "Line 2 would run bash without asking.");
     at_rest(&editor);
-    // It was read and agreed to, so a change is the user's own act, unsaved or saved.
+    // The frontmatter is trusted, so the user's own changes to it are as well, saved or not.
     editor.keys("ggjA -- mine<Esc><C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);
 }

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// The rows of the screen that start like this.
+/// The rows of the screen with this start.
 fn rows_with(editor: &Editor, start: &str) -> Vec<String> {
     let rows = editor.screen().into_iter();
     rows.filter(|row| row.starts_with(start)).collect()
 }
 
-/// A read that succeeds, a command that fails, and the words behind them.
+/// A read that succeeds, a command that fails, and the text after them.
 fn two_calls() -> Provider {
     Provider::anthropic([
         Answer::new()
@@ -43,7 +43,7 @@ fn complete_calls_are_one_line_each_and_a_failed_command_stays_open() {
     let folded = rows_with(&editor, "  ✓ read · ");
     assert!(folded[0].contains("ms f.txt  # testing ("), "{folded:?}");
 
-    // What is known of the text alone is shown when the chat is opened again.
+    // A reopened chat shows what follows from its text.
     editor.command("write | Flemma restart | edit!");
     editor.wait_screen("the outcomes without times", |rows| {
         let shows = |start: &str| rows.iter().any(|row| row.starts_with(start));
@@ -71,7 +71,7 @@ fn a_fold_that_the_user_opened_shows_how_the_call_ended_on_its_header() {
     editor.wait_screen("the header", |rows| {
         rows.iter().any(|row| row.starts_with(header))
     });
-    // It stays while the conversation goes on, and moves with the text.
+    // The outcome stays during the conversation and moves with the text.
     editor.keys("ggoabove<Esc>");
     at_rest(&editor);
     editor.wait_screen("the header further down", |rows| {

@@ -17,14 +17,14 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// A program that serves until the test ends.
+/// A server that runs until the test ends.
 struct Server {
     child: Child,
     port: u16,
 }
 
 impl Server {
-    /// Starts it with a free port behind `arguments`, and waits until it listens.
+    /// Starts it with `arguments` and a free port, and waits until it listens.
     #[track_caller]
     fn start(program: &Path, arguments: &[&str], log: &Path) -> Self {
         assert!(
@@ -55,7 +55,7 @@ impl Server {
         server
     }
 
-    /// Where each provider that speaks one of its protocols is.
+    /// The environment variables that direct each provider with one of its protocols to it.
     fn environment(&self) -> Vec<(&'static str, String)> {
         let origin = format!("http://127.0.0.1:{}", self.port);
         let at = |name, path: &str| (name, format!("{origin}{path}"));
@@ -74,7 +74,7 @@ impl Server {
         ]
     }
 
-    /// `flemma send` of a question to one of them.
+    /// Sends a question to one of them with `flemma send`.
     #[track_caller]
     fn ask(&self, shell: &Shell, provider: &str, question: &str) -> Ran {
         let name = format!("{provider}.chat");
@@ -118,8 +118,8 @@ mod peers {
         shell
     }
 
-    /// Two calls at once, of which one fails. The peer refuses a turn that does not
-    /// begin with the thinking that it signed.
+    /// Two parallel calls, one of which fails. The peer refuses a turn that does not start with the
+    /// thinking that it signed.
     #[test]
     #[ignore = "make test-peers"]
     fn calls_results_and_thinking_round_trip() {
@@ -194,7 +194,7 @@ mod model {
         root().join(".tools/model/SmolLM2-135M-Instruct.Q4_1.gguf")
     }
 
-    /// What the model said; `ran` is how it was asked.
+    /// The answer of the model in the chat after `ran`.
     #[track_caller]
     fn said(shell: &Shell, provider: &str, ran: &Ran) -> String {
         assert_eq!(ran.code, Some(0), "{provider}: {ran:?}");
@@ -224,7 +224,7 @@ mod model {
             let ran = server.ask(&shell, provider, "Say hello.");
             let answer = said(&shell, provider, &ran);
             assert_eq!(ran.out.trim_end(), answer, "{provider}");
-            // The same once more: what it said goes back to it.
+            // The next request contains the answer.
             let name = format!("{provider}.chat");
             let again = shell.read(&name).trim_end().to_owned() + "\nSay it again.\n";
             shell.write(&name, &again);

@@ -22,14 +22,14 @@ use crate::shell::{Shell, end};
 use crate::stage::QUESTION;
 use table::{PROBES, Probe, Verdict, WITHOUT_NETWORK};
 
-/// The user `nobody` of every Linux.
+/// The user id of `nobody` on Linux.
 const NOBODY: u32 = 65_534;
-/// Fewest probes that say something of a sandbox.
+/// Minimum number of probes, to notice if the table gets lost.
 const FEWEST: usize = 95;
-/// How long all probes together may take, in seconds.
+/// Time limit of all probes together, in seconds.
 const LIMIT: u32 = 300;
 
-/// Everything that a command must not reach, made for one run and gone after it.
+/// Everything that a command must not reach. It exists for one run only.
 struct World {
     shell: Shell,
     in_tmp: TempDir,
@@ -134,7 +134,7 @@ impl World {
         self._datagrams = UnixDatagram::bind(home.join("outside/d")).unwrap();
     }
 
-    /// The script with all probes; each writes its number and whether it got through.
+    /// A script with all probes. Each prints its number and whether it succeeded.
     fn script(&self, probes: &[&Probe]) -> String {
         let home = self.shell.home().display();
         let mut script = include_str!("probes/prelude.sh").to_owned();
@@ -173,7 +173,7 @@ impl World {
         script
     }
 
-    /// Runs the probes in a command of the chat; gives those that got through.
+    /// Runs the probes in a command of a chat. Returns which of them succeeded.
     fn run(&self, probes: &[&Probe]) -> Vec<bool> {
         self.shell.write("probes.sh", &self.script(probes));
         give(self.shell.home(), self.user);
@@ -186,7 +186,7 @@ impl World {
         }
         let mut child = command.spawn().unwrap();
         let mut late = None;
-        // The probes of a busy machine take longer than anything that tests wait for.
+        // On a busy machine, the probes take longer than the usual patience of tests.
         while child.try_wait().unwrap().is_none() {
             if late.is_none() && self.shell.path("listen").exists() {
                 let path = self.shell.home().join("outside/late");
@@ -239,7 +239,7 @@ impl Drop for World {
     }
 }
 
-/// A process of the machine that a command must neither see nor reach.
+/// A process that a command must neither see nor reach.
 fn sleeper() -> Child {
     let mut sleeper = Command::new("sh");
     sleeper
@@ -248,7 +248,7 @@ fn sleeper() -> Child {
     sleeper.spawn().unwrap()
 }
 
-/// Makes a file or a folder with all in it that user's.
+/// Makes a user the owner of a file, or of a folder and its content.
 fn give(path: &Path, user: u32) {
     if user != NOBODY {
         return;
@@ -261,7 +261,7 @@ fn give(path: &Path, user: u32) {
     }
 }
 
-/// Whose commands are tried: root's and an ordinary user's, as far as this process may.
+/// The users whose commands are tested: root and an ordinary user, as far as possible.
 fn users() -> Vec<u32> {
     match rustix::process::getuid().as_raw() {
         0 if is_for_all(Path::new(env!("CARGO_BIN_EXE_flemma"))) => vec![0, NOBODY],
@@ -281,7 +281,7 @@ fn is_for_all(file: &Path) -> bool {
     file.ancestors().all(is_open)
 }
 
-/// Fails with every probe that came out otherwise than the table says.
+/// Fails if the result of a probe differs from the table.
 #[track_caller]
 fn try_all(probes: &[&Probe], network: bool) {
     for user in users() {
@@ -328,10 +328,10 @@ fn a_command_without_the_network_reaches_none() {
     }
 }
 
-/// Width of the manual.
+/// The width of the manual.
 const WIDTH: usize = 78;
 
-/// A list of probes as the manual has it.
+/// Formats a list of probes like the manual.
 fn list(probes: &[Probe], text: &mut String) {
     for Probe { what, verdict, .. } in probes {
         let (word, why) = match verdict {

@@ -20,7 +20,7 @@ pub fn stop(pid: u32) {
     let state = |stat: String| stat.rsplit(") ").next()?.chars().next();
     let has_stopped = |thread: io::Result<fs::DirEntry>| {
         let stat = fs::read_to_string(thread.unwrap().path().join("stat"));
-        // A thread that ended counts as stopped.
+        // A thread that has ended counts as stopped.
         stat.ok()
             .and_then(state)
             .is_none_or(|it| "TZX".contains(it))
@@ -38,7 +38,7 @@ pub fn is_running(pid: u32) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
-/// The process that watches the host, and the one that does its work.
+/// The two processes of a host.
 pub struct Host {
     pub watcher: u32,
     pub worker: u32,
@@ -58,7 +58,7 @@ pub fn host(editor: &Editor) -> Host {
     found.unwrap()
 }
 
-/// The processes of a host that is not the one with this watcher.
+/// Waits for another host than the one with this watcher.
 #[track_caller]
 pub fn next_host(editor: &Editor, old: &Host) -> Host {
     editor.wait_for("another host", |editor| {
@@ -81,8 +81,8 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The processes of commands: all whose working directory is below `folder`, detached ones
-/// too, except the editor and its host.
+/// The processes of commands: all processes with a working directory below `folder`, even detached
+/// ones, except the editor and its host.
 pub fn commands_in(folder: &Path) -> Vec<u32> {
     let folder = folder.to_string_lossy().into_owned();
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -90,7 +90,7 @@ pub fn commands_in(folder: &Path) -> Vec<u32> {
         .filter(|pid| {
             let works = fs::read_link(format!("/proc/{pid}/cwd"));
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            // A folder that was deleted meanwhile is still named here.
+            // The link still names a deleted folder.
             works.is_ok_and(|it| it.to_string_lossy().starts_with(&folder))
                 && !["nvim\n", "flemma\n", "flemma-leash\n"].contains(&name.as_str())
                 && is_running(*pid)
@@ -98,7 +98,7 @@ pub fn commands_in(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until `count` processes of commands are there.
+/// Waits until there are `count` processes of commands.
 #[track_caller]
 pub fn wait_commands(editor: &Editor, count: usize) -> Vec<u32> {
     let folder = editor.dir();

@@ -1,22 +1,22 @@
-//! Long forms of the tests with random answers and keys, for `make prove`. The seeds
+//! Long runs of the tests with random answers and keys, for `make prove`. The seeds
 //! begin at `$FLEMMA_PROVE_SEED`; a failure prints its own.
 
 use std::ops::Range;
 
-/// The seeds of a long form.
+/// The seeds of a long run.
 pub fn seeds(count: u64) -> Range<u64> {
     let first = std::env::var("FLEMMA_PROVE_SEED").ok();
     let first = first.and_then(|it| it.parse().ok()).unwrap_or(0);
     first..first + count
 }
 
-/// Prints the summary of a long form, which `scripts/prove.sh` shows in its table.
+/// Prints the summary of a long run, which `scripts/prove.sh` shows in its table.
 #[allow(clippy::print_stdout)]
 pub fn summary(words: &str) {
     println!("prove: {words}");
 }
 
-/// Runs a test with each of its seeds, some at a time, and says how many there were.
+/// Runs a test with each of its seeds, some at a time, and prints their number.
 fn prove(what: &str, count: u64, at_once: u64, test: impl Fn(Range<u64>)) {
     let seeds = seeds(count);
     let first = seeds.start;

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 use crate::traces::{counted, runs, settle, wait_review};
 
-/// A turn with a call of `bash`, and its placeholder with that status.
+/// A turn with a call of `bash`, and a placeholder with this status.
 fn turn(id: &str, status: Option<&str>) -> String {
     let call = counted("true");
     let result = status
@@ -18,13 +18,12 @@ fn turn(id: &str, status: Option<&str>) -> String {
     )
 }
 
-/// Every call runs without a question, and nothing is sent by itself.
+/// Every call is approved, and autopilot is off.
 fn options() -> Json {
     json!({"tools": {"require_approval": false, "autopilot": {"enabled": false}}})
 }
 
-/// The ways in which text gets into a buffer at once; `...` is the text, which is in the
-/// register `a` and in `block.txt` as well.
+/// Ways to insert text in bulk. The text is `...`, and also in register `a` and in `block.txt`.
 const WAYS: [(&str, &str); 8] = [
     ("p", "vim.cmd([[normal! \"aP]])"),
     (":put", "vim.cmd('0put a')"),
@@ -68,7 +67,7 @@ fn blocks_and_calls_inserted_in_bulk_wait() {
             let id = format!("{kind}{number}");
             arrive(&editor, code, &turn(&id, status));
             if kind == "c" {
-                // A word that approves nothing is completed by hand, which is an act.
+                // The user completes an invalid status by hand, which is a decision.
                 continue_by_hand(&editor, &id);
             } else {
                 editor.keys("<C-]>");
@@ -105,7 +104,7 @@ fn a_call_that_the_user_types_runs() {
 fn persistent_undo_does_not_restore_a_used_approval() {
     let call = counted("echo result");
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", call)]);
-    // A call that is folded away would take another press of the key.
+    // With folds, the first key would only open the fold of the call.
     let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});
     let editor = ask_with(&provider, options);
     editor.command("let &undodir = getcwd() .. '/undo' | call mkdir(&undodir)");

@@ -10,11 +10,11 @@ use crate::processes::host;
 use crate::stage::{command, events, file, watch, with_options};
 use crate::traces::stop;
 
-/// Keys of one seed, and seeds of one run.
+/// The number of keys of a seed, and the seeds of a run.
 const KEYS: usize = 40;
 const SEEDS: std::ops::Range<u64> = 0..6;
 
-/// Numbers that look random and are the same for the same seed (splitmix64).
+/// Pseudorandom numbers from a seed (splitmix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -27,7 +27,7 @@ impl Random {
         usize::try_from((bits ^ (bits >> 31)) % bound as u64).unwrap()
     }
 
-    /// One of these.
+    /// One of these items.
     pub fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.below(from.len())]
     }
@@ -85,8 +85,7 @@ fn answer(random: &mut Random, number: usize) -> Answer {
     }
 }
 
-/// What a user does: keys in Normal mode, back in Normal mode afterwards. `token`
-/// is typed where anything is.
+/// Random keys, which start and end in Normal mode. Typed text contains `token`.
 fn keys(random: &mut Random, wild: bool, token: &str) -> String {
     let gentle = [
         "<C-]>",
@@ -145,8 +144,8 @@ fn keys(random: &mut Random, wild: bool, token: &str) -> String {
     random.pick(&all).replace("TOKEN", token)
 }
 
-/// The request that the host makes of the chat as it is now, without what depends on
-/// its place in the conversation. None when it refuses to.
+/// The messages of the request for the chat as it is now, without parts that depend on their position
+/// in the conversation. `None` if the host refuses to send the chat.
 #[track_caller]
 fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json>> {
     editor.lua(
@@ -157,19 +156,19 @@ fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json
         let events = events(editor);
         events.iter().filter(|it| it.starts_with(name)).count()
     };
-    // One of before may arrive late.
+    // Searched among all requests, because an earlier one may arrive late.
     let found = || {
         let requests = provider.requests().into_iter().map(|it| it.body);
         requests
             .into_iter()
             .find(|it| it.to_string().contains(question))
     };
-    // A Ctrl-C of before may come late, and takes the request with it.
+    // Repeated, because an earlier Ctrl-C may arrive late and cancel the request.
     while found().is_none() {
         let started = seen("FlemmaRequestStarted");
         editor.command("messages clear");
         editor.command("Flemma send");
-        // The answer may be there already, and a call of it run: that ends first.
+        // The answer may already have started a call, which must end first.
         editor.wait_for("a host that has handled all keys", |editor| {
             editor.command("Flemma tool:cancel");
             editor.messages().contains("No tool is running here.")
@@ -202,8 +201,8 @@ fn strip(value: &mut Json) {
     }
 }
 
-/// Whether two requests say the same, but for calls that had no result in the first: those
-/// may have one by the second.
+/// Whether two requests are equal, except that calls without a result in the first may have one in the
+/// second.
 fn agrees(first: &Json, second: &Json) -> bool {
     match (first, second) {
         (Json::Object(a), Json::Object(b)) => {
@@ -221,7 +220,7 @@ fn agrees(first: &Json, second: &Json) -> bool {
     }
 }
 
-/// Whether the second list begins as the first one, whole.
+/// Whether the second list starts with the first one.
 fn begins_with(second: &[Json], first: &[Json]) -> bool {
     second.len() >= first.len() && first.iter().zip(second).all(|(a, b)| agrees(a, b))
 }
@@ -245,7 +244,7 @@ pub fn play(seed: u64) {
         let keys = keys(&mut random, wild, &token);
         let _ = write!(story, "{keys} ");
         editor.keys(&keys);
-        // A chat in which a tool runs takes none; what is said in commands it takes.
+        // A chat with a running tool is locked for typed text, but not for commands.
         let said = keys.starts_with(":Flemma");
         if keys.contains(&token) && (said || editor.text().contains(&token)) {
             typed.push(token);
@@ -256,7 +255,7 @@ pub fn play(seed: u64) {
     let before = editor.messages();
     stop(&editor);
     if !wild {
-        // A broken block keeps what was said below the chat; and the host may be behind.
+        // With a broken block, messages stay below the chat as virtual text. The host may be late.
         editor.wait_for(&format!("every word of {typed:?}, {story}"), |editor| {
             let (text, queued) = (editor.text(), editor.virtual_lines());
             let waits = |token: &str| queued.iter().any(|line| line.text.contains(token));
@@ -287,8 +286,7 @@ pub fn play(seed: u64) {
     editor.command("Flemma restart");
     host(&editor);
     let fresh = sent(&editor, &provider, "Checked again.");
-    // The first of them may have an answer after it.
-    // What cannot be sent cannot be compared.
+    // A chat that cannot be sent cannot be compared.
     let (Some(mirror), Some(fresh)) = (mirror, fresh) else {
         return;
     };

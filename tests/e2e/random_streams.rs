@@ -9,15 +9,15 @@ use crate::random_keys::Random;
 use crate::stage::{QUESTION, with_options};
 use crate::traces::settle;
 
-/// Pieces of each answer, and words in a piece.
+/// The number of pieces of an answer, and of words in a piece.
 const PIECES: usize = 12;
 const WORDS: usize = 4;
 
 const CHATS: usize = 3;
 
-/// One answer that streams.
+/// An answer that streams.
 struct Stream {
-    /// The buffer's file, as the user last named it.
+    /// The present name of the buffer's file.
     name: String,
     gates: Vec<Gate>,
 }
@@ -26,7 +26,7 @@ fn word(chat: usize, number: usize) -> String {
     format!("c{chat}w{number}")
 }
 
-/// The words of an answer, with line ends and blanks among them.
+/// An answer of words, newlines, and blanks.
 fn stream(chat: usize, random: &mut Random) -> (Answer, Stream) {
     let gates: Vec<Gate> = (0..PIECES).map(|_| Gate::new()).collect();
     let mut answer = Answer::new();
@@ -44,7 +44,7 @@ fn stream(chat: usize, random: &mut Random) -> (Answer, Stream) {
     )
 }
 
-/// Shows the buffer of a file.
+/// Switches to the buffer of a file.
 #[track_caller]
 fn show(editor: &Editor, name: &str) {
     editor.lua(
@@ -53,17 +53,17 @@ fn show(editor: &Editor, name: &str) {
     );
 }
 
-/// Whether the answer of the current chat is still open, as a status line shows it.
+/// Whether the answer of the current chat is still streaming, according to the status line.
 fn is_streaming(editor: &Editor) -> bool {
     let code = "return require('flemma.notices').text(vim.api.nvim_get_current_buf())";
     let said = editor.lua(code, json!([]));
     said.as_str().unwrap_or_default().contains(": ")
 }
 
-/// Does something at random in the current chat.
+/// Does a random action in the current chat.
 fn act(editor: &Editor, random: &mut Random, stream: &mut Stream, step: usize) {
     let name = stream.name.clone();
-    // What is complete or marked can be undone as ever.
+    // A complete or marked answer can be undone, so undo is only used while it streams.
     let first = if is_streaming(editor) { 0 } else { 6 };
     let keys = match first + random.below(12 - first) {
         0 | 1 => format!("ggOtyped{step}<Esc>"),
@@ -83,14 +83,14 @@ fn act(editor: &Editor, random: &mut Random, stream: &mut Stream, step: usize) {
     eprintln!("{name}: {keys}");
     editor.keys(&keys);
     if keys.contains("edit") {
-        // The mark is there, and no later undo takes it away.
+        // Waits for the mark, so that no later undo removes it.
         crate::traces::wait_request_over(editor);
         settle(editor);
     }
 }
 
-/// That the words of an answer in a chat have no gap, and that its abort comment is there
-/// if the last of them are missing. Returns how many there are.
+/// Checks that the words of an answer have no gap, and that the answer is marked if its last words are
+/// missing. Returns the number of words.
 #[track_caller]
 fn check(seed: u64, chat: usize, text: &str) -> usize {
     let mark = format!("c{chat}w");
@@ -131,7 +131,7 @@ fn play(seed: u64) -> (usize, usize) {
         let stream = &mut streams[chat];
         show(&editor, &stream.name);
         act(&editor, &mut random, stream, step);
-        // One gate of one answer opens, but never the last.
+        // Opens a gate of an answer, but never the last one.
         let open = &streams[random.below(CHATS)];
         let closed = open.gates.iter().take(PIECES - 1).find(|it| !it.is_open());
         if let Some(gate) = closed {

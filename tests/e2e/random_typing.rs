@@ -10,12 +10,12 @@ use crate::proofs;
 use crate::random_keys::Random;
 use crate::stage::{command, events, watch, with_options};
 
-/// A first line for words, so that none of them breaks the marker.
+/// A chat whose first line is text, so that no word is typed into a role marker.
 const CHAT: &str = "Notes.\n\n@You:\nGo.\n";
-/// Calls in one answer.
+/// Number of calls in one answer.
 const TOGETHER: usize = 10;
 
-/// What a play typed and ran.
+/// The number of typed characters and of calls.
 #[derive(Debug, Default, Clone, Copy)]
 struct Figures {
     characters: usize,
@@ -46,11 +46,11 @@ fn ended(editor: &Editor) -> usize {
     ended.count()
 }
 
-/// Types a word somewhere, the keys one by one or at once. Read as commands, its letters
-/// would delete, yank and put.
+/// Types a word somewhere, key by key or at once. Its letters would delete, yank, and put if they were
+/// read as commands.
 fn type_word(editor: &Editor, random: &mut Random, word: &str) {
     let around = random.pick(&["ggO", "ggo", "Go", "ggA ", "ggI"]);
-    // Taken up only when the keys before are used up.
+    // Neovim handles this request only after all earlier keys.
     let insert = editor.request("nvim_eval", json!(["mode()"])) == json!("i");
     let keys = match insert {
         true => word.to_owned(),
@@ -89,9 +89,9 @@ fn play(seed: u64, runs: usize) -> Figures {
         let word = format!("ddxyyp{seed}q{}z", typed.len());
         type_word(editor, &mut random, &word);
         typed.push(word);
-        // Faster than any hand, and still no flood in which the host never has its turn.
+        // Faster than a user, but slow enough that the host can write.
         editor.wait_frame(editor.frames(), Duration::from_millis(20));
-        // What is typed behind the calls waits for the key.
+        // Text below the calls stops autopilot until the next key.
         let seen = events(editor);
         let rests = seen.last().is_some_and(|it| it == "FlemmaRested");
         if rests && ended(editor) < runs {

@@ -15,7 +15,7 @@ fn refusing() -> Provider {
     Provider::anthropic([answer(), answer(), answer()])
 }
 
-/// The remark below the text, with its line breaks taken out.
+/// The remark below the text, on one line.
 fn remark(editor: &Editor) -> String {
     let lines = editor.virtual_lines();
     let lines: Vec<&str> = lines.iter().map(|it| it.text.trim()).collect();
@@ -30,7 +30,7 @@ const REFUSAL: &str = "✗ Anthropic refused the request (400, messages.3: `tool
 fn an_error_is_readable_in_a_small_terminal_without_a_prompt() {
     let provider = refusing();
     let options = json!({"parameters": {"max_retries": 0}});
-    // More lines than the screen has: the remark is in view all the same.
+    // The chat is longer than the screen, and the remark must still be visible.
     let text = format!("@You:\n{}", "a line\n".repeat(40));
     let setup = with_options(&provider, options)
         .size(80, 24)
@@ -50,7 +50,7 @@ fn an_error_is_readable_in_a_small_terminal_without_a_prompt() {
         assert!(!editor.mode().blocking);
         assert!(editor.messages().contains("Correct what it names"));
     }
-    // A narrower window wraps it anew.
+    // It is wrapped again for a narrower window.
     editor.command("vsplit");
     editor.wait_for("narrower lines", |editor| {
         let narrow = |it: &harness::Drawn| it.text.chars().count() <= 40;

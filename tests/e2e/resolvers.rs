@@ -24,8 +24,7 @@ const DENIED: &str = "**Tool Result:** `t_b` (error)\n\n```\nThe tool was denied
 const PENDING: &str = "**Tool Result:** `t_b`\n\n```flemma:tool status=pending\n```";
 const RAN: &str = "**Tool Result:** `t_b`\n\n```\nout\n```";
 
-/// An editor on a question, after `options` (the text inside `setup({…})`) and
-/// `init`, whose first answer calls `bash` with `line`; the key was pressed.
+/// Sends a question after `setup()` with these options and `init`. The first answer calls `bash`.
 #[track_caller]
 fn ask_for_command(provider: &Provider, options: &str, init: &str) -> Editor {
     let init = format!(
@@ -187,7 +186,7 @@ fn a_misspelled_option_is_reported_at_the_first_chat_and_approves_nothing() {
         "{messages}"
     );
     wait_result(&editor, "t_b", PENDING);
-    // Once: a later message would hide what is wrong.
+    // Only once, because another message would hide the problem.
     let messages = editor.messages();
     assert_eq!(
         messages.matches("every call needs your approval").count(),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::stage::{QUESTION, open, wait_end};
 
-/// Counts the ticks of a timer of 2 ms and the longest time between two.
+/// Counts the ticks of a 2 ms timer, and measures the longest time between two of them.
 const PROBE: &str = r#"
     _G.probe = { ticks = 0, longest = 0 }
     local last

@@ -14,8 +14,7 @@ fn overloaded() -> Answer {
     Answer::status(529, r#"{"error":{"message":"Overloaded"}}"#)
 }
 
-/// Fails as `failures` say and then answers: the user sees the answer and no
-/// complaint.
+/// Checks that after these failures and an answer, the user sees the answer and no message.
 #[track_caller]
 fn passes<const N: usize>(failures: [Answer; N]) -> Provider {
     let provider = Provider::anthropic(failures);
@@ -30,7 +29,7 @@ fn passes<const N: usize>(failures: [Answer; N]) -> Provider {
     provider
 }
 
-/// Waits until the line at the end says this.
+/// Waits until the note below the chat has this text.
 #[track_caller]
 fn wait_note(editor: &Editor, note: &str) {
     editor.wait_screen(&format!("the note {note:?}"), |rows| {
@@ -183,7 +182,7 @@ fn an_unknown_host_name_is_reported() {
 
 #[test]
 fn pings_count_as_silence() {
-    // A sign of life that says nothing, for longer than the test waits.
+    // Pings without content, for longer than the test waits.
     let pings = "event: ping\ndata: {\"type\": \"ping\"}\n\n: keep-alive\n\n".repeat(2000);
     let pace = std::time::Duration::from_millis(200);
     let answer = Answer::says("Once upon")

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::shell::Shell;
 use crate::stage;
 
-/// A shell whose project has the commands of the specification's examples.
+/// A shell whose project has the example commands of the specification.
 fn shell(provider: &Provider) -> Shell {
     let shell = Shell::new(provider);
     for name in [
@@ -26,7 +26,7 @@ fn example(name: &str) -> String {
     fs::read_to_string(repository().join(format!("examples/commands/{name}.yaml"))).unwrap()
 }
 
-/// Whether a request offers what a command is offered beside a chat's tools.
+/// Whether a request offers the tools that a command has in addition to those of a chat.
 fn offers_http_get(body: &Json) -> bool {
     let tools = body["tools"].as_array().into_iter().flatten();
     tools
@@ -69,7 +69,7 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
         (&json!(0.5), &json!(2000))
     );
     assert!(offers_http_get(body), "{body}");
-    // The model gets the error for the missing file, and the loop continues.
+    // The model gets an error for the missing file, and the run continues.
     let results = &requests[1].body["messages"][2]["content"];
     assert_eq!(results[0]["is_error"], true);
     assert!(

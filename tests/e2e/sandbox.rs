@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::shell::Shell;
 use crate::stage::*;
 
-/// A sandbox that cannot be had.
+/// Options that require a missing bubblewrap.
 fn without_one(backend: &str) -> Value {
     json!({
         "tools": {"auto_approve": ["write"]},
@@ -15,7 +15,7 @@ fn without_one(backend: &str) -> Value {
     })
 }
 
-/// Whether a sandbox can be had here.
+/// Whether bubblewrap works here.
 pub fn holds(test: &str) -> bool {
     let holds = std::process::Command::new("bwrap")
         .args([
@@ -110,8 +110,7 @@ fn files_are_written_only_where_the_sandbox_allows() {
     wait_message(&editor, "Sandbox: off");
 }
 
-/// What a command that writes outside, and asks the network, comes to below a typed
-/// frontmatter.
+/// The results of a command that writes outside and uses the network, under a typed frontmatter.
 fn tried(frontmatter: &str) -> (Editor, String) {
     let provider = calls(
         "echo x > inside; (echo x > /var/tmp/flemma-escape) 2>&1; ls /sys/class/net; rm -f /var/tmp/flemma-escape",
@@ -155,7 +154,7 @@ fn a_command_cannot_write_the_chat_that_is_saved_while_it_runs() {
     let setup = with_options(&provider, options);
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
-    // By default Neovim renames no file below /tmp.
+    // By default, Neovim does not save files below /tmp by renaming.
     editor.command("set backupskip= | setglobal backupcopy=no");
     editor.keys("<C-]>");
     editor.wait_for("the command", |editor| {

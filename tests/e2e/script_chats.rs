@@ -37,7 +37,7 @@ fn tools_of(editor: &Editor) -> PathBuf {
     editor.dir().join("../config/flemma/tools")
 }
 
-/// The names of the tools in the request of this number.
+/// The names of the tools in the request with this index.
 fn offered(provider: &Provider, number: usize) -> Vec<String> {
     let body = provider.wait_requests(number + 1)[number].body.clone();
     let tools = body["tools"].as_array().unwrap();
@@ -95,7 +95,7 @@ fn changed_folders_apply_from_the_next_turn() {
         ["bash", "calculator", "edit", "read", "shout", "write"]
     );
 
-    // A library, a tool that is added, and one that is removed.
+    // Changes a library, adds a tool, and removes another.
     let root = tools_of(&editor);
     fs::write(
         root.join("lib/string_utils.py"),
@@ -132,7 +132,7 @@ fn changed_folders_apply_from_the_next_turn() {
             .contains("expression")
     );
 
-    // A name, a definition and a script.
+    // Changes a name, a definition, and a script.
     fs::write(
         root.join("added/tool.toml"),
         format!("name = \"renamed\"\n{HELLO}").replace("hello", "bye"),

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::script_tools::{copy, own};
 use crate::shell::{Ran, Shell};
 
-/// The document's script that asks a model, run against this provider.
+/// Runs the specification's script that requests a completion, with this provider.
 fn ask(provider: &Provider, approve: &str) -> Ran {
     let shell = Shell::new(provider);
     copy(&repository().join("examples/tools"), &own(&shell));

@@ -11,14 +11,14 @@ use crate::shell::Shell;
 
 pub const HELLO: &str = "description = \"Says hello\"\nscript = \"s.py\"\n";
 
-/// A shell whose user has the tools of the examples.
+/// A shell whose user has the example tools.
 pub fn with_examples() -> Shell {
     let shell = Shell::offline();
     copy(&repository().join("examples/tools"), &own(&shell));
     shell
 }
 
-/// The user's folder of tools.
+/// The folder of the user's tools.
 pub fn own(shell: &Shell) -> PathBuf {
     shell.dir().join("../config/flemma/tools")
 }
@@ -35,7 +35,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes the tool `name`, which prints what `python` prints.
+/// Writes the tool `name`, whose script is `python`.
 pub fn write_tool(root: &Path, name: &str, python: &str) {
     fs::create_dir_all(root.join(name)).unwrap();
     fs::write(root.join(name).join("tool.toml"), HELLO).unwrap();
@@ -243,7 +243,7 @@ fn a_tool_named_like_a_subcommand_runs_after_two_dashes() {
 fn the_manuals_first_script_works() {
     let manual = fs::read_to_string(repository().join("doc/flemma.txt")).unwrap();
     let section = manual.split("*flemma-script-tools*\n").nth(1).unwrap();
-    // The blocks of a language, without their indentation.
+    // The code blocks of a language, without indentation.
     let blocks = |language: &str| {
         let begins = format!(">{language}\n");
         let parts: Vec<&str> = section.split(begins.as_str()).skip(1).collect();

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::shell::{Shell, names};
 use crate::stage::{self, QUESTION, command, file};
 
-/// Reads `f.txt`, then asks for a command.
+/// Reads `f.txt`, then calls a command.
 fn script() -> [Answer; 2] {
     [
         Answer::says("I'll look.\n@You:\nstill mine")
@@ -180,7 +180,7 @@ fn a_message_begins_or_continues_a_chat() {
 fn line_endings_and_the_file_mode_are_kept() {
     let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
     let shell = Shell::new(&provider);
-    // The last line need not be ended.
+    // The last line needs no newline.
     shell.write("dos.chat", "@You:\r\nGo.");
     let mode = std::fs::Permissions::from_mode(0o640);
     std::fs::set_permissions(shell.path("dos.chat"), mode).unwrap();

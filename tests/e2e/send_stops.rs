@@ -10,7 +10,7 @@ use crate::processes::{commands_in, is_running, signal, stop};
 use crate::shell::{Shell, end, wait, worker};
 use crate::stage::{QUESTION, command};
 
-/// An answer that stops after its first words until the gate opens.
+/// An answer that waits for the gate after its first words.
 fn gated() -> (Gate, Provider) {
     let gate = Gate::new();
     let answer = Answer::new()
@@ -81,7 +81,7 @@ fn a_call_that_fails_in_the_same_way_three_times_ends_it() {
         "{ran:?}"
     );
     assert_eq!(provider.requests().len(), 3);
-    // With words that say what to do instead it goes on.
+    // With a new message, it continues.
     let ran = shell.run(&["send", "question.chat", "--yes", "-m", "Use ls."]);
     assert_eq!(provider.requests().len(), 5, "{ran:?}");
 }
@@ -175,7 +175,7 @@ fn a_file_that_changed_on_disk_is_not_overwritten() {
 fn a_chat_with_unsaved_changes_in_neovim_is_not_sent() {
     let provider = Provider::anthropic([Answer::says("Yes.")]);
     let editor = crate::stage::open(&provider, QUESTION);
-    // There is something that the file does not have.
+    // The buffer has text that the file lacks.
     editor.keys("A .<Esc>");
     let chat = editor.dir().join("question.chat");
     let state = editor.dir().parent().unwrap().join("state");
@@ -216,7 +216,7 @@ fn an_interrupt_at_a_question_leaves_the_call_waiting() {
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
     let mut started = shell.command(&["send", "question.chat"]);
-    // Somebody is there and says nothing.
+    // Standard input is open and empty.
     let mut child = started.stdin(std::process::Stdio::piped()).spawn().unwrap();
     let silent = child.stdin.take();
     shell.wait_file("question.chat", "status=pending");

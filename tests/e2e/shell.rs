@@ -1,5 +1,5 @@
-//! The command line: the real program in a private folder, without anything of the
-//! machine but `$PATH`.
+//! The command line: the real program in its own folder, which sees nothing of the machine except
+//! `$PATH`.
 
 use std::fs;
 use std::io::Write;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use harness::{PATIENCE, Provider};
 use tempfile::TempDir;
 
-/// A folder to work in, and an environment.
+/// A working folder and an environment.
 pub struct Shell {
     home: TempDir,
     environment: Vec<(&'static str, String)>,
 }
 
-/// What a command printed, and its exit code.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -25,14 +25,14 @@ pub struct Ran {
 }
 
 impl Shell {
-    /// One whose programs find `provider`.
+    /// A shell that is directed to `provider`.
     pub fn new(provider: &Provider) -> Self {
         let mut shell = Self::offline();
         shell.environment = provider.environment();
         shell
     }
 
-    /// One without a provider.
+    /// A shell without a provider.
     pub fn offline() -> Self {
         let home = tempfile::Builder::new()
             .prefix("flemma-test-")
@@ -49,7 +49,7 @@ impl Shell {
         shell
     }
 
-    /// The home directory, which holds the working directory and all else.
+    /// The home directory, which contains everything, including the working directory.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
@@ -64,15 +64,15 @@ impl Shell {
         self.dir().join(name)
     }
 
-    /// Writes a file into the working directory.
+    /// Writes a file in the working directory.
     pub fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// Writes the options of the command line. The sandbox is off unless they speak of
-    /// it: a test is the same where there is none.
+    /// Writes the configuration file. The sandbox is off unless the file configures it, so that a test
+    /// does the same on a machine without one.
     pub fn configure(&self, toml: &str) {
         let mut toml = toml.to_owned();
         if !toml.contains("sandbox") {
@@ -87,7 +87,7 @@ impl Shell {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// `flemma` with these arguments, ready to start.
+    /// A command that runs `flemma` with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_flemma"));
         let home = self.home.path();
@@ -113,7 +113,7 @@ impl Shell {
         read(self.command(arguments).output().unwrap())
     }
 
-    /// Runs `flemma` with this on its standard input.
+    /// Runs `flemma` with this standard input.
     #[track_caller]
     pub fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self
@@ -122,13 +122,13 @@ impl Shell {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A program that asks nothing reads nothing.
+        // Fails if the program ends without reading.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         read(child.wait_with_output().unwrap())
     }
 
-    /// Runs `flemma` at a terminal where these lines have been typed.
+    /// Runs `flemma` in a terminal in which these lines are typed.
     #[track_caller]
     pub fn at_terminal(&self, arguments: &[&str], lines: &[&str]) -> Ran {
         const SPAWN: &str = "import os, pty, sys\n\
@@ -156,13 +156,13 @@ impl Shell {
         read(ran)
     }
 
-    /// Starts `flemma` and leaves it running.
+    /// Starts `flemma` in the background.
     #[track_caller]
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// Waits until a file holds a text.
+    /// Waits until a file contains a text.
     #[track_caller]
     pub fn wait_file(&self, name: &str, text: &str) {
         wait(&format!("{text:?} in {name}"), || {
@@ -181,7 +181,7 @@ pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// What a program that was started printed until its end.
+/// Waits for a program to end, and returns its output.
 #[track_caller]
 pub fn end(child: Child) -> Ran {
     read(child.wait_with_output().unwrap())
@@ -195,7 +195,7 @@ fn read(output: Output) -> Ran {
     }
 }
 
-/// The one process that works for a command, which the other one watches.
+/// The worker process of a command, given its watcher.
 #[track_caller]
 pub fn worker(child: &Child) -> u32 {
     let mut found = None;
@@ -206,7 +206,7 @@ pub fn worker(child: &Child) -> u32 {
     found.unwrap()
 }
 
-/// What is in a folder, by name.
+/// The sorted names in a folder.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut names: Vec<String> = entries
@@ -216,7 +216,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Likewise of a folder that need not be there yet.
+/// The same for a folder that may not exist.
 pub fn names_in(folder: &Path) -> Vec<String> {
     if folder.is_dir() {
         names(folder)

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::shell::Shell;
 use crate::stage::*;
 
-/// One call that only reads and one that writes, as `t_r` and `t_w`.
+/// A call that only reads and one that writes, `t_r` and `t_w`.
 fn two_commands() -> Answer {
     Answer::new()
         .tool_use("t_r", "bash", command("ls | wc -l"))
@@ -58,7 +58,7 @@ fn the_user_adds_commands_and_forbids_others() {
         said.contains("The command \"wc\" is not allowed: the user's settings forbid it"),
         "{said}"
     );
-    // Not even by hand.
+    // Not even if the user approves it by hand.
     let call = Answer::new().tool_use("t_h", "bash", command("wc -l f"));
     let provider = Provider::anthropic([call]);
     let options = json!({"tools": {"auto_approve": [], "bash": {"deny": ["wc"]}}});
@@ -127,7 +127,7 @@ fn a_restricted_run_refuses_and_names_the_command() {
         let call = bash(&format!("{program} x"));
         let name = program.split(' ').next().unwrap();
         let refusal = format!("The command \"{name}\" is not allowed: it is not in the whitelist.");
-        // Neither a yes nor a list helps.
+        // Neither an answer nor a list approves it.
         for more in [
             &["--restricted"][..],
             &["--restricted", "--yes", "--approve", "bash"],
@@ -137,7 +137,7 @@ fn a_restricted_run_refuses_and_names_the_command() {
             assert_eq!(ran.code, Some(4), "{ran:?}");
             assert!(ran.out.contains(&refusal), "{ran:?}");
         }
-        // Without the flag it would ask; without a terminal it refuses with the same text.
+        // Without --restricted, it would ask. Without a terminal, the refusal is the same.
         let ran = shell.run(&["tool", "bash", &call]);
         assert_eq!(ran.code, Some(4), "{ran:?}");
         assert!(ran.out.contains(&refusal), "{ran:?}");
@@ -185,7 +185,7 @@ fn a_restricted_chat_tells_the_model_what_it_may_not_do() {
     assert!(ran.out.contains("I see."), "{ran:?}");
 }
 
-/// A repository whose configuration runs a program when Git looks at it.
+/// A repository whose configuration makes Git run a program.
 fn hostile_repository(shell: &Shell) {
     let git = std::process::Command::new("git")
         .args(["init", "-q"])
@@ -263,7 +263,7 @@ fn approved_commands_run_read_only() {
         let ran = shell.run(&[&["tool", "bash", &call][..], more].concat());
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected), "{ran:?}");
     }
-    // Approved by hand or by its name, it may do what the calls of the chat may.
+    // Approved by hand or by name, it has all permissions of the chat.
     for more in ["--yes", "--approve=bash"] {
         let ran = shell.run(&["tool", "bash", more, &bash(&format!("{asked}; touch w"))]);
         assert_eq!(
@@ -274,7 +274,7 @@ fn approved_commands_run_read_only() {
     }
 }
 
-/// Whether bubblewrap holds anything on this machine.
+/// Whether bubblewrap works on this machine.
 fn tools_hold() -> bool {
     let mut bwrap = std::process::Command::new("bwrap");
     bwrap.args([

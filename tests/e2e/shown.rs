@@ -18,12 +18,12 @@ fn write() -> Json {
     json!({"label": "testing", "path": "f.txt", "content": "new\n"})
 }
 
-/// Every call waits.
+/// No call is approved by a rule.
 fn ask_always() -> Json {
     json!({"tools": {"auto_approve": []}})
 }
 
-/// How many calls are shown with their keys.
+/// The number of calls that are shown with their keys.
 fn shown_calls(editor: &Editor) -> usize {
     let lines = editor.virtual_lines().into_iter();
     lines
@@ -31,7 +31,7 @@ fn shown_calls(editor: &Editor) -> usize {
         .count()
 }
 
-/// A chat beside `f.txt` in which these calls wait and are shown.
+/// A chat beside `f.txt` with these calls, which are pending and shown.
 #[track_caller]
 fn shown(calls: Answer) -> (Provider, Editor) {
     let provider = Provider::anthropic([calls]);
@@ -74,7 +74,8 @@ fn alt_enter_on_a_call_whose_file_changed_shows_it_again_and_the_next_one_runs_i
     assert_eq!(on_disk(&editor), "1\nsomebody else's\n");
 }
 
-/// What was shown again has to be there long enough to be read before a key counts.
+/// Presses the keys until the call is decided, because they only count once a preview was visible for
+/// some time.
 #[track_caller]
 fn press_until_done(editor: &Editor, keys: &str) {
     let refused = |editor: &Editor| editor.messages().matches("Nothing was done:").count();
@@ -210,7 +211,7 @@ fn the_command_line_asks_again_about_a_changed_file() {
     assert_eq!(shell.read("f.txt"), "1\nsomebody else's\n");
 }
 
-/// Reads on to the next question, and returns what was printed until then.
+/// Reads up to the next question, and returns the output before it.
 #[track_caller]
 fn wait_asked(stderr: &mut ChildStderr) -> String {
     let (mut printed, mut byte) = (Vec::new(), [0]);

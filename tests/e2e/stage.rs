@@ -23,7 +23,7 @@ pub fn setup(provider: &Provider) -> Setup {
 /// A setup that talks to `provider`, with further options.
 pub fn with_options(provider: &Provider, mut options: Json) -> Setup {
     options["provider"] = json!(provider.name());
-    // Tests press keys without a delay, which `first_look` is about.
+    // Tests press keys immediately. `first_look` tests the delay.
     if options["tools"]["review_delay"].is_null() {
         options["tools"]["review_delay"] = json!(0);
     }
@@ -43,7 +43,7 @@ pub fn with_lua_options(provider: &Provider, options: &str) -> Setup {
     offline().provider(provider).init(&init)
 }
 
-/// An editor on a chat that holds `text`.
+/// An editor on a chat with this text.
 #[track_caller]
 pub fn open(provider: &Provider, text: &str) -> Editor {
     let editor = setup(provider).file("question.chat", text).start();
@@ -51,7 +51,7 @@ pub fn open(provider: &Provider, text: &str) -> Editor {
     editor
 }
 
-/// An editor on a [`QUESTION`], with further options.
+/// An editor on a [`QUESTION`], with these options.
 #[track_caller]
 pub fn ask_with(provider: &Provider, options: Json) -> Editor {
     let setup = with_options(provider, options);

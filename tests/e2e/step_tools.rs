@@ -9,8 +9,7 @@ use crate::stage::*;
 /// The calculator of the specification, word for word, under `register`.
 const CALCULATOR: &str = include_str!("../cases/calculator.txt");
 
-/// An editor on a question after `init` ran, in which every call is approved that may
-/// be; the key was pressed.
+/// Sends a question after `init` ran. Every call is approved that a rule may approve.
 #[track_caller]
 fn ask(provider: &Provider, init: &str) -> Editor {
     let init = format!(
@@ -49,7 +48,7 @@ fn failed(text: &str) -> String {
     format!("**Tool Result:** `t_1` (error)\n\n```\n{text}\n```")
 }
 
-/// What the tool noted, in order.
+/// The notes of the tool, in order.
 fn order(editor: &Editor) -> Json {
     editor.lua("return order", json!([]))
 }
@@ -272,7 +271,7 @@ fn setup_may_create_the_commands_and_runs_for_each_call() {
 #[test]
 fn a_cancel_ends_the_command_and_comes_to_on_exit_once() {
     let provider = calls("t", json!({}));
-    // A sandbox has numbers of its own for its processes.
+    // In a sandbox, process ids differ.
     let init = "require('flemma').setup({ provider = 'anthropic', sandbox = { enabled = false },
         tools = { require_approval = false } })
         tools.register('t', { description = 'T', handlers = { on_exit = note('exit') },

@@ -6,11 +6,11 @@ use serde_json::{Value as Json, json};
 
 use crate::shell::Shell;
 
-/// Turns around what follows it, and colors it.
+/// Text that reverses and colors what follows it.
 const TRICK: &str = "\u{202e}txt.exe\u{1b}[31m\u{200b}\u{9b}";
 const SPELLED: &str = "<202e>txt.exe^[[31m<200b><9b>";
 
-/// Whether no character is left that a terminal would obey.
+/// Whether a text has no character that a terminal interprets.
 fn is_harmless(text: &str) -> bool {
     let special = ['\u{202e}', '\u{1b}', '\u{200b}', '\u{9b}'];
     !text.contains(special)

@@ -15,16 +15,16 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use crate::shell::{Ran, Shell, end};
 use crate::stage::QUESTION;
 
-/// A name that no resolver knows: only the proxy can lead there.
+/// A host name that no resolver knows, so that only the proxy can reach it.
 const NAME: &str = "gateway.invalid";
 
-/// What is between a user and a provider in a company.
+/// The network of a company between a user and a provider.
 struct Company {
     provider: Provider,
     shell: Shell,
     gateway: SocketAddr,
     proxy: SocketAddr,
-    /// What the proxy was asked to lead to.
+    /// The targets that the proxy was asked for.
     asked: Arc<Mutex<Vec<String>>>,
     _runtime: Runtime,
 }
@@ -57,7 +57,7 @@ impl Company {
         }
     }
 
-    /// `flemma send` with these variables.
+    /// Runs `flemma send` with these variables.
     #[track_caller]
     fn send(&self, variables: &[(&str, &str)]) -> Ran {
         let mut command = self.shell.command(&["send", "question.chat"]);
@@ -72,7 +72,7 @@ impl Company {
         self.shell.path("ca.pem").to_string_lossy().into_owned()
     }
 
-    /// A failure that sent nothing, and what it said.
+    /// Checks that `flemma send` failed without a request. Returns its error.
     #[track_caller]
     fn fails(&self, variables: &[(&str, &str)], said: &[&str]) {
         let ran = self.send(variables);
@@ -94,7 +94,7 @@ impl Company {
     }
 }
 
-/// A certificate of an unknown authority, which is written to `ca.pem`.
+/// A certificate of an unknown authority. The certificate of the authority is in `ca.pem`.
 fn acceptor(shell: &Shell) -> TlsAcceptor {
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -121,7 +121,7 @@ async fn unwrap_tls(listener: TcpListener, acceptor: TlsAcceptor, provider: Sock
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            // Who does not trust us hangs up here.
+            // A client that does not trust the certificate disconnects here.
             let Ok(mut stream) = acceptor.accept(stream).await else {
                 return;
             };
@@ -131,7 +131,7 @@ async fn unwrap_tls(listener: TcpListener, acceptor: TlsAcceptor, provider: Sock
     }
 }
 
-/// A proxy that leads every name to the gateway.
+/// A proxy that connects every host name to the gateway.
 async fn open_tunnels(listener: TcpListener, to: SocketAddr, asked: Arc<Mutex<Vec<String>>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let asked = Arc::clone(&asked);

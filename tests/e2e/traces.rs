@@ -5,7 +5,7 @@ use std::fs;
 use harness::Editor;
 use serde_json::{Value as Json, json};
 
-/// Arguments of a `bash` call that leaves a line in the file `ran`, then does `rest`.
+/// Arguments of a `bash` call that adds a line to the file `ran` and then runs `rest`.
 pub fn counted(rest: &str) -> Json {
     crate::stage::command(&format!("echo ran >> ran; {rest}"))
 }
@@ -16,7 +16,7 @@ pub fn runs(editor: &Editor) -> usize {
     ran.lines().count()
 }
 
-/// The option that lets every call run without a question.
+/// Options that approve every call.
 pub fn unasked() -> Json {
     json!({"tools": {"require_approval": false}})
 }
@@ -33,7 +33,7 @@ pub fn settle(editor: &Editor) {
     wait_unlocked(editor);
 }
 
-/// Cancels everything that runs or waits, with Ctrl-C.
+/// Cancels all running and pending calls with Ctrl-C.
 #[track_caller]
 pub fn stop(editor: &Editor) {
     editor.command("messages clear");

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// `:Flemma tutor`, up to the command that waits.
+/// Runs `:Flemma tutor` up to the pending command.
 #[track_caller]
 fn tour() -> Editor {
     let editor = offline().start();
@@ -13,7 +13,7 @@ fn tour() -> Editor {
     editor.wait_text("Hello! What can you do here?");
     editor.keys("<C-]>");
     editor.wait_text("a fixed script inside Flemma, not a language model");
-    // It reads a real file, by policy.
+    // A rule approves the call, which reads a real file.
     wait_cursor(&editor, "**Tool Result:** `tutor_2`");
     assert!(result(&editor, "tutor_1").starts_with("**Tool Result:** `tutor_1`\n\n```\n"));
     editor.wait_screen("what would run", |rows| {

@@ -12,8 +12,7 @@ use crate::shell::Shell;
 use crate::stage::{QUESTION, at_rest, open, setup, wait_end, wait_message};
 use crate::traces::settle;
 
-/// Another Neovim of the same user, on the chat of `first`, whose swap file it
-/// passes over.
+/// Another Neovim of the same user with the chat of `first`. It ignores the swap file.
 #[track_caller]
 pub fn second(provider: &Provider, first: &Editor) -> Editor {
     let home = first.dir().parent().unwrap().to_owned();
@@ -26,8 +25,7 @@ pub fn second(provider: &Provider, first: &Editor) -> Editor {
     editor
 }
 
-/// Presses the key until this many requests were sent: the other host may be about
-/// to end.
+/// Presses the key until this many requests were sent, because the other host may not have ended yet.
 #[track_caller]
 fn press_until_sent(editor: &Editor, provider: &Provider, count: usize) {
     editor.wait_for("the chat free and sent", |editor| {
@@ -113,10 +111,10 @@ fn conflicting_changes_are_kept_and_the_user_chooses() {
     wait_end(&first, "@Assistant:\nGone.\n\n@You:\n\n");
     first.command("write");
     let written = first.text();
-    // It has no time to give anything back.
+    // It cannot release its lock.
     signal(first.nvim_pid(), Signal::KILL);
 
-    // Neovim asks which text is to stay: its own, in this buffer.
+    // Neovim asks which text to keep. Keeps the buffer's.
     second.keys("<C-]>");
     second.wait_screen("the question", |rows| {
         rows.iter().any(|row| row.contains("(L)oad File"))
@@ -129,7 +127,7 @@ fn conflicting_changes_are_kept_and_the_user_chooses() {
     assert_eq!(fs::read_to_string(&chat).unwrap(), written);
 }
 
-/// `flemma send` on the chat of a Neovim, in whose state it is seen.
+/// Runs `flemma send` on the chat of a Neovim, with the same state folder.
 fn send(editor: &Editor, provider: &Provider, more: &[&str]) -> crate::shell::Ran {
     let chat = editor.dir().join("question.chat");
     let state = editor.dir().parent().unwrap().join("state");
@@ -150,7 +148,7 @@ fn a_change_by_the_command_line_is_read_before_the_next_key() {
     let ran = send(&editor, &provider, &[]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "One.\n"), "{ran:?}");
     assert_eq!(editor.text(), QUESTION);
-    // Typing begins on the text that is there now.
+    // Typing applies to the new text.
     editor.keys("i<Esc>");
     wait_end(&editor, "@Assistant:\nOne.\n\n@You:\n\n");
     editor.keys("GiAnd?<Esc>");
@@ -164,7 +162,7 @@ fn a_change_by_the_command_line_is_read_before_the_next_key() {
     crate::shell::wait("the chat to be free", || free(&editor));
     let ran = send(&editor, &provider, &[]);
     assert_eq!(ran.out, "Two.\n", "{ran:?}");
-    // So does a key: it finds nothing new to send, and not the old question.
+    // So does a key: there is nothing to send, and the old question is not sent again.
     editor.keys("<C-]>");
     wait_end(&editor, "And?\n\n@Assistant:\nTwo.\n\n@You:\n\n");
     at_rest(&editor);
@@ -173,7 +171,7 @@ fn a_change_by_the_command_line_is_read_before_the_next_key() {
     wait_end(&editor, "More\n\n@Assistant:\nThree.\n\n@You:\n\n");
 }
 
-/// Whether no program works on any chat.
+/// Whether no program has locked a chat.
 fn free(editor: &Editor) -> bool {
     let state = editor
         .dir()
@@ -201,7 +199,7 @@ fn typing_while_the_command_line_has_the_chat_warns_and_loses_nothing() {
     });
     assert!(editor.text().ends_with("Mine.\n"), "{}", editor.text());
     assert!(fs::read_to_string(&chat).unwrap().contains("One."));
-    // Neovim asks which of both texts is to stay.
+    // Neovim asks which text to keep.
     editor.keys("<C-]>");
     editor.wait_screen("the question", |rows| {
         rows.iter().any(|row| row.contains("(L)oad File"))
@@ -248,7 +246,7 @@ fn a_chat_with_another_name_is_another_chat() {
         let line = second.lua("return require('flemma').statusline()", json!([]));
         line == json!("open in another program")
     });
-    // The same file in two windows of one Neovim is one chat.
+    // Two windows of one Neovim with the same file show one chat.
     first.keys(":split %<CR><C-]>");
     wait_end(&first, "@Assistant:\nYes.\n\n@You:\n\n");
 }
@@ -267,7 +265,7 @@ fn a_key_on_a_changed_chat_waits_and_keeps_what_is_typed_after_it() {
     let lease = leases.join(&crate::shell::names_in(&leases)[0]);
     editor.command("write");
     crate::shell::wait("the chat to be free", || free(&editor));
-    // As a host of this Neovim has it that is about to end.
+    // Like the lock of this Neovim's previous host, which is about to end.
     let pid = editor.lua("return vim.fn.getpid()", json!([]));
     let record = json!({"name": "Neovim", "pid": pid, "since": 0, "chat": ""});
     fs::write(&lease, record.to_string()).unwrap();

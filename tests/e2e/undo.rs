@@ -9,10 +9,10 @@ use crate::processes::{host, next_host, signal, wait_commands};
 use crate::stage::{QUESTION, open, wait_end};
 use crate::traces::wait_request_over;
 
-/// Pieces of an answer, and what is typed between them.
+/// The pieces of an answer, and the keys between them.
 const PIECES: usize = 40;
 
-/// A number that follows from `seed`, below `limit`.
+/// A pseudorandom number from `seed`, below `limit`.
 fn random(seed: &mut u64, limit: u64) -> u64 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -20,15 +20,14 @@ fn random(seed: &mut u64, limit: u64) -> u64 {
     (*seed >> 33) % limit
 }
 
-/// The text above the answer's marker, which the user types, and the one below,
-/// which streams in.
+/// The text above the answer's marker, which the user types, and the text below it, which streams.
 fn parts(text: &str) -> (String, String) {
     let (typed, answer) = text.split_once("@Assistant:").unwrap_or((text, ""));
     (typed.trim_end().to_owned(), answer.trim_end().to_owned())
 }
 
-/// Streams an answer in pieces at random moments between random keys, typed above
-/// it. Returns the editor, and what was typed and said.
+/// Streams an answer in pieces between random keys above it. Returns the editor, the typed text, and
+/// the answer.
 #[track_caller]
 fn interleave(mut seed: u64, insert: bool) -> (Editor, Provider, String, String) {
     let gates: Vec<Gate> = (0..PIECES).map(|_| Gate::new()).collect();
@@ -60,12 +59,12 @@ fn interleave(mut seed: u64, insert: bool) -> (Editor, Provider, String, String)
     editor.keys("<Esc>");
     wait_request_over(&editor);
     editor.wait_text(&format!("said{}", PIECES - 1));
-    // The place for the next question is a change of its own.
+    // The new prompt is a separate change.
     wait_end(&editor, "@You:\n\n");
     (editor, provider, typed, said)
 }
 
-/// Walks back through all changes and forward again.
+/// Undoes and redoes all changes.
 #[track_caller]
 pub fn check(seed: u64, insert: bool) {
     let (editor, _provider, typed, said) = interleave(seed, insert);
@@ -121,7 +120,7 @@ fn an_answer_is_undone_in_few_steps_and_redone() {
     editor.keys("<C-]>");
     wait_end(&editor, "The end.\n\n@You:\n\n");
     let after = editor.text();
-    // The fresh prompt, the answer, its marker.
+    // The new prompt, the answer, and its marker.
     editor.keys("3u");
     assert_eq!(editor.text(), QUESTION);
     editor.keys("3<C-r>");
@@ -150,8 +149,8 @@ fn undoing_and_redoing_a_result_runs_nothing() {
     assert_eq!(clean, json!(true));
 }
 
-/// A result that says "interrupted" is undone: what is left says "approved", and is
-/// opened again, by another host.
+/// Undoes an "interrupted" result, which leaves an approved placeholder, and opens the chat with
+/// another host.
 #[test]
 fn an_interrupted_result_that_is_undone_waits_for_review_when_the_chat_is_opened_again() {
     let call = crate::traces::counted("sleep 3000; true");

@@ -14,13 +14,13 @@ use crate::stage::{QUESTION, open, wait_end, wait_message};
 use crate::traces::settle;
 use crate::two_editors::second;
 
-/// A provider whose first answer stops behind its first word.
+/// A provider whose first answer waits after its first word.
 fn unfinished() -> Provider {
     let answer = Answer::new().text("Well").gate(&Gate::new()).text(".");
     Provider::anthropic([answer, Answer::says("Yes.")])
 }
 
-/// An editor that has said two things while an answer streams, and has saved the chat.
+/// An editor with two queued messages during an answer, and a saved chat.
 #[track_caller]
 fn with_words(provider: &Provider) -> Editor {
     let editor = open(provider, QUESTION);
@@ -35,7 +35,7 @@ fn with_words(provider: &Provider) -> Editor {
     editor
 }
 
-/// What is kept for all chats of an editor's user.
+/// The stored messages of all chats of an editor's user.
 fn kept(editor: &Editor) -> Vec<String> {
     let folder = editor.dir().join("../state/nvim/flemma/unsaid");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -109,7 +109,7 @@ fn unsent_messages_of_a_closed_chat_are_reported_and_restored() {
     );
     editor.command("edit question.chat");
     wait_end(&editor, PROMPT);
-    // One undo takes them away, and then they are gone.
+    // One undo removes them for good.
     editor.keys("u");
     editor.wait_for("the prompt as it was", |editor| {
         !editor.text().contains("Next.")
@@ -161,7 +161,7 @@ fn an_unreadable_store_is_set_aside_and_reported() {
 fn a_chat_that_is_reopened_at_once_has_its_messages() {
     let provider = unfinished();
     let editor = with_words(&provider);
-    // Ends the session and starts the next one without a pause.
+    // Ends the session and starts the next one immediately.
     editor.command("bwipeout! | edit question.chat");
     editor.wait_for("the words in the prompt", |editor| {
         editor.text().contains("Next.")

@@ -1,10 +1,9 @@
-//! Checks of request bodies against the rules in the providers' documentation.
+//! Checks request bodies against the rules in the providers' documentation.
 
 use serde_json::Value as Json;
 
-/// Fails when Anthropic's Messages API would refuse the conversation: roles take
-/// turns, nothing is empty, and the calls of an answer have their results, each
-/// one, first in the message after it.
+/// Fails if Anthropic's Messages API would refuse the conversation: roles must alternate, nothing may
+/// be empty, and the message after an answer must start with one result for each of its calls.
 #[track_caller]
 pub fn expect_valid_messages(body: &Json) {
     let messages = list(&body["messages"]);
@@ -33,8 +32,8 @@ pub fn expect_valid_messages(body: &Json) {
     }
 }
 
-/// Fails when a Chat Completions server would refuse the conversation: the calls
-/// of an answer have their results, each one, in the messages right after it.
+/// Fails if a Chat Completions server would refuse the conversation: the messages directly after an
+/// answer must be one result for each of its calls.
 #[track_caller]
 pub fn expect_valid_completion(body: &Json) {
     let messages = list(&body["messages"]);
@@ -66,8 +65,8 @@ pub fn expect_valid_completion(body: &Json) {
     assert!(open.is_empty(), "{messages:#?}");
 }
 
-/// Fails when OpenAI's Responses API would refuse the conversation: each call has its
-/// result before the next message, and reasoning is followed by an item.
+/// Fails if OpenAI's Responses API would refuse the conversation: each call must have a result before
+/// the next message, and an item must follow reasoning.
 #[track_caller]
 pub fn expect_valid_input(body: &Json) {
     let items = list(&body["input"]);
@@ -91,8 +90,8 @@ pub fn expect_valid_input(body: &Json) {
     assert!(open.is_empty(), "{items:#?}");
 }
 
-/// Fails when Gemini's API would refuse the conversation: roles take turns, nothing is
-/// empty, and the message after calls has as many results.
+/// Fails if Gemini's API would refuse the conversation: roles must alternate, nothing may be empty, and
+/// the message after calls must have as many results.
 #[track_caller]
 pub fn expect_valid_contents(body: &Json) {
     let contents = list(&body["contents"]);

@@ -23,7 +23,7 @@ fn a_running_command_dies_with_all_its_processes_and_its_call_fails() {
         editor.keys("<C-]>");
         wait_review(&editor);
         editor.keys("<M-CR>");
-        // The shell, its subshell and three sleeps.
+        // The shell, its subshell, and three `sleep`s.
         wait_commands(&editor, 5);
         wait_running(&editor);
         signal(victim(&first), Signal::KILL);
@@ -40,7 +40,7 @@ fn a_running_command_dies_with_all_its_processes_and_its_call_fails() {
     }
 }
 
-/// A provider that asks for a command that never ends.
+/// A provider that calls a command that never ends.
 fn endless() -> Provider {
     let call = counted("sleep 3000; true");
     Provider::anthropic([
@@ -49,8 +49,7 @@ fn endless() -> Provider {
     ])
 }
 
-/// An editor in which that command runs, and Neovim does not know of it: the mark of
-/// a running call has not arrived.
+/// An editor in which that command runs before Neovim has got the mark of the running call.
 #[track_caller]
 fn runs_without_a_mark(provider: &Provider) -> Editor {
     let editor = ask_with(provider, unasked());
@@ -73,7 +72,7 @@ fn a_call_that_neovim_does_not_know_to_run_ends_as_an_error() {
     next_host(&editor, &first);
     editor.wait_text(CUT_OFF);
     wait_commands(&editor, 0);
-    // The log of decisions has its end now; another host finds nothing to say.
+    // The log contains the end of the call now, so another host reports nothing.
     let before = editor.text();
     kill_host(&editor, &host(&editor));
     settle(&editor);
@@ -162,7 +161,7 @@ fn a_call_whose_result_was_lost_does_not_run_again() {
 fn a_file_that_is_being_written_is_old_or_new_and_nothing_is_left() {
     let (old, new) = ("old\n".repeat(1000), "new\n".repeat(5000));
     let call = json!({"label": "write", "path": "target", "content": new});
-    // Killed at another moment each time.
+    // Killed at a different time in each run.
     for patience in [0, 1, 3, 6, 10] {
         let provider = Provider::anthropic([
             Answer::new().tool_use("toolu_1", "write", call.clone()),

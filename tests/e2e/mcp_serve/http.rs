@@ -4,11 +4,11 @@ use std::net::TcpStream;
 
 use super::*;
 
-/// A server at a port of its own, and what it said on standard error so far.
+/// A server on its own port, and its standard error so far.
 pub struct Http {
     child: Child,
     port: u16,
-    /// Kept open: the server says more there.
+    /// Kept open, because the server still writes to it.
     _stderr: BufReader<std::process::ChildStderr>,
 }
 
@@ -37,8 +37,8 @@ impl Http {
         }
     }
 
-    /// The status and the rest of the answer to a request, given whole but for the
-    /// connection's end.
+    /// Sends a request that makes the server close the connection. Returns the status and the whole
+    /// response.
     pub fn request(&self, request: &str) -> (u16, String) {
         let mut stream = self.connect();
         write!(stream, "{request}").unwrap();
@@ -52,7 +52,7 @@ impl Http {
         TcpStream::connect(("127.0.0.1", self.port)).unwrap()
     }
 
-    /// The status and the body of an answer.
+    /// Posts a message. Returns the status and the body of the response.
     pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
         let body = body.to_string();
         let headers: String = headers
@@ -77,7 +77,7 @@ impl Drop for Http {
     }
 }
 
-/// The headers of `curl`.
+/// The headers that `curl` sends.
 pub const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
 
 #[test]

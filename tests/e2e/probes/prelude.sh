@@ -51,7 +51,7 @@ arguments = {
     # PTRACE_SEIZE
     "ptrace": lambda: (0x4206, int(rest[0]), 0, 0),
     "pivot_root": lambda: (b"/nowhere", b"/nowhere"),
-    # Wrong magic numbers: nothing restarts whoever calls it.
+    # With wrong magic numbers, reboot(2) fails for any caller.
     "reboot": lambda: (1, 2, 3, 0),
     "sethostname": lambda: (b"x", 1),
     "init_module": lambda: (None, 0, b""),

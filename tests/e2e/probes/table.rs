@@ -1,32 +1,32 @@
-//! What a command in the sandbox tries, and what comes of it.
+//! The table of probes: what a command in the sandbox tries, and the expected result.
 //!
-//! Each probe is a line of bash that succeeds when it gets through. None changes the
-//! machine: what it writes is in a folder of the test, and files of the system are only
-//! opened for writing. `reach`, `syscall` and the variables are in `prelude.sh`.
+//! Each probe is a line of bash that succeeds if the sandbox does not prevent it. None changes the
+//! machine: probes write only in a folder of the test, and only open files of the system for writing.
+//! `prelude.sh` defines `reach`, `syscall`, and the variables.
 
 mod system;
 
 use system::{DEVICES, KERNEL, PROCESSES};
 
-/// What becomes of a probe.
+/// The expected result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It does not get through.
+    /// The sandbox prevents it.
     Denied,
-    /// It gets through, and why it may.
+    /// The sandbox allows it for this reason.
     Allowed(&'static str),
 }
 
 use Verdict::{Allowed, Denied};
 
-/// Something that a command tries.
+/// A probe.
 #[derive(Debug)]
 pub struct Probe {
-    /// What it is, for the manual.
+    /// Its description in the manual.
     pub what: &'static str,
-    /// The line.
+    /// The line of bash.
     pub line: &'static str,
-    /// What becomes of it.
+    /// The expected result.
     pub verdict: Verdict,
 }
 
@@ -46,7 +46,7 @@ const fn allowed(what: &'static str, line: &'static str, why: &'static str) -> P
     }
 }
 
-/// The probes with the network on, by what they are about.
+/// The probes with network access, by topic.
 pub const PROBES: [(&str, &[Probe]); 10] = [
     ("Files", FILES),
     ("Secrets", SECRETS),
