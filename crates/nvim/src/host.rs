@@ -2,6 +2,7 @@
 //!
 //! Holds what all chats share, the options and the tools, and no state of a single chat.
 
+mod commands;
 mod options;
 #[cfg(test)]
 mod panic_tests;
@@ -241,103 +242,6 @@ impl Host {
         drop(session.send(Input::Attach(attach)));
     }
 
-    /// Carries out a command that concerns all chats, or passes it to the buffer's session.
-    fn command(&mut self, command: Command) {
-        let has_session = self.sessions.contains_key(&command.buffer);
-        match &command.action {
-            Action::Tutor => self.open_tutor(),
-            Action::Run(arguments) => self.run(arguments),
-            Action::Switch(words) if is_empty(words) => self.show_choices(false),
-            Action::SwitchAll(words) if is_empty(words) => self.show_choices(true),
-            Action::SwitchAll(words) => self.switch_all(words),
-            Action::Switch(_) if !has_session => {
-                self.report_no_chat("Use `:Flemma switch!` to switch every chat.");
-            }
-            Action::Mcp(server) => self.report_mcp(server.as_deref()),
-            Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
-            Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
-            Action::TrustMcp => self.trust_mcp(),
-            Action::Autopilot(toggle @ (Toggle::Enable | Toggle::Disable)) => {
-                self.set_autopilot(*toggle == Toggle::Enable);
-            }
-            Action::Sandbox(toggle @ (Toggle::Enable | Toggle::Disable)) => {
-                self.set_sandbox(*toggle == Toggle::Enable);
-            }
-            action if has_session => {
-                if action.works() {
-                    self.servers.needed();
-                }
-                self.pass(command.buffer, Input::Command(command));
-            }
-            _ => {
-                self.report_no_chat("Open a file whose name ends in .chat, or :set filetype=chat.")
-            }
-        }
-    }
-
-    fn report_no_chat(&self, fix: &'static str) {
-        let problem = chat::Problem::new("This buffer is not a chat.", fix);
-        self.editor.report_problem(&problem);
-    }
-
-    /// Lets the user pick a provider, model, or preset for one chat or for all.
-    fn show_choices(&self, all: bool) {
-        let choices = choices(&self.shared.settings, Some(all));
-        self.editor.show(Display::Choices(choices));
-    }
-
-    /// `:Flemma switch!`: sets provider and model of every chat, including those with their
-    /// own.
-    fn switch_all(&mut self, arguments: &Value) {
-        match switch::switch(&self.shared.settings, arguments) {
-            Ok(settings) => {
-                let text = switch::message(&settings, switch::Scope::EveryChat);
-                self.sessions
-                    .retain(|_, session| session.send(Input::SwitchedBack).is_ok());
-                self.share(settings);
-                let level = chat::cycle::Level::Info;
-                self.editor.notify(&chat::cycle::Notice { level, text });
-            }
-            Err(problem) => self.editor.report_problem(&problem),
-        }
-    }
-
-    fn set_autopilot(&mut self, enabled: bool) {
-        self.switch_option("tools.autopilot.enabled", Value::Bool(enabled));
-        let state = if enabled { "on" } else { "off" };
-        self.editor.notify(&chat::cycle::Notice {
-            level: chat::cycle::Level::Info,
-            text: format!("Autopilot is {state} in every chat of this Neovim."),
-        });
-    }
-
-    /// `:Flemma run`: opens the chat of a command and presses Ctrl-] in it.
-    fn run(&self, arguments: &Value) {
-        match crate::spec::run(arguments) {
-            Ok((name, lines)) => self.editor.show(Display::Open(Open {
-                name,
-                lines,
-                advance: true,
-            })),
-            Err(problem) => self.editor.report_problem(&chat::Problem::new(problem, "")),
-        }
-    }
-
-    /// `:Flemma tutor`: opens a chat with the tutor, in a folder with the file that it reads.
-    fn open_tutor(&self) {
-        match crate::status::tutor_folder() {
-            Ok(name) => self.editor.show(Display::Open(Open {
-                name,
-                lines: crate::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),
-                advance: false,
-            })),
-            Err(error) => self.editor.report_problem(&chat::Problem::new(
-                format!("The folder for the tutor's file cannot be written: {error}."),
-                "",
-            )),
-        }
-    }
-
     /// Passes an input to the session of a buffer.
     fn pass(&mut self, buffer: BufferId, input: Input) {
         // Messages about a closed buffer may still arrive and are ignored.
@@ -347,11 +251,6 @@ impl Host {
             self.sessions.remove(&buffer);
         }
     }
-}
-
-/// Returns true if a command has no words.
-fn is_empty(words: &Value) -> bool {
-    words.as_object().is_none_or(|it| it.is_empty())
 }
 
 /// Returns the names that Lua completes. With `ask`, Lua also lets the user pick one, for

@@ -81,6 +81,7 @@ pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
     let Some((name, folder)) = name.zip(path.parent()) else {
         return false;
     };
+    // A link is never harmless, because its target may change.
     if *state != State::There {
         return false;
     }
@@ -138,6 +139,7 @@ fn settings_are_harmless(text: &str, is_inside: impl Fn(&str) -> bool) -> bool {
     let (mut keys, mut is_core): (&[&str], bool) = (&[], false);
     text.lines().map(str::trim).all(|line| {
         if line.is_empty() || line.starts_with(['#', ';']) {
+            // With a continuation, Git could read the next line as a part of this one.
             return !line.ends_with('\\');
         }
         if let Some(header) = line.strip_prefix('[') {

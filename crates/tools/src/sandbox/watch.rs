@@ -97,6 +97,7 @@ impl Watch {
         let mut kept = paths::real(&found.chain(places).collect::<Vec<_>>());
         kept.extend(self.limits.kept.iter().cloned());
         kept.sort();
+        // A mount of a folder includes what is below it.
         kept.dedup_by(|path, above| path.starts_with(above));
         Limits {
             kept,
