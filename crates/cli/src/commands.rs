@@ -13,7 +13,7 @@ use crate::spec::{self, Spec};
 use crate::terminal;
 use crate::{backends, direct, stdout};
 
-/// Default of `--max-turns` for `flemma run`: document 4, "The Agent Loop".
+/// Default of `--max-turns` for `flemma run`.
 const MAX_TURNS: u32 = 5;
 
 /// `flemma send`

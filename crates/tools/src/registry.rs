@@ -108,6 +108,8 @@ impl Registry {
         for ((precedence, source), tools) in &self.sources {
             for tool in tools.iter() {
                 let name = tool.name();
+                // A rule for a built-in tool also applies to its alias, so only the user's own
+                // tools may take an alias's name.
                 let is_alias = *precedence == Precedence::Found && self.aliases.contains_key(name);
                 let holder = self.tools.get(name).map(|(_, holder)| holder.as_str());
                 match holder.or(is_alias.then_some(BUILTIN)) {

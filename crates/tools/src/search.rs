@@ -88,6 +88,7 @@ impl Query {
         let telling: Vec<String> = telling.cloned().collect();
         Self {
             whole: all.join(" "),
+            // A query like "how to find" would match nothing without its filler words.
             words: if telling.is_empty() { all } else { telling },
         }
     }
@@ -98,6 +99,7 @@ impl Query {
             return 0.0;
         }
         let target = Target::read(entry);
+        // Compared as words, so that "list issues" finds `list_issues` and `listIssues`.
         if target.name.join(" ") == self.whole {
             return 1.0;
         }

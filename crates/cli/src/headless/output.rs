@@ -79,12 +79,14 @@ impl Output {
     pub fn answer_text(&mut self, text: &str) {
         match self.show {
             Show::Answers => {
+                // Answers end without a newline, so the next one must start on a new line.
                 if std::mem::take(&mut self.is_new_answer) && self.has_open_line {
                     self.print("\n");
                 }
                 self.print(text);
             }
             Show::LastAnswer => {
+                // Cleared by the first text only: an answer without text leaves the earlier one.
                 if std::mem::take(&mut self.is_new_answer) {
                     self.last_answer.clear();
                 }
@@ -96,6 +98,7 @@ impl Output {
     }
 
     fn print(&mut self, text: &str) {
+        // A pipe gets the text unchanged; only a terminal interprets control characters.
         let shown = if self.is_terminal {
             terminal::visible(text)
         } else {
@@ -214,6 +217,7 @@ impl Output {
     }
 
     fn write(&mut self, text: &str) {
+        // Reported at the end of the run, because the chat is still saved.
         if let Err(error) = stdout::write(text) {
             self.lost.get_or_insert(error);
         }
@@ -223,6 +227,7 @@ impl Output {
     pub fn report_lost(&mut self) -> bool {
         let lost = self.lost.take();
         if let Some(error) = &lost {
+            // Standard output is gone, so its line can't be completed.
             self.has_open_line = false;
             self.report(&stdout::problem(error));
         }
@@ -246,7 +251,7 @@ impl Output {
     }
 }
 
-/// Prints a line of the debugging output that document 4 defines.
+/// Prints a line of the debugging output.
 fn debug(line: &str) {
     drop(writeln!(
         io::stderr(),

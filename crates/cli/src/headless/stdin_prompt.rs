@@ -57,6 +57,7 @@ fn read_lines(queue: &blocking::Receiver<oneshot::Sender<Option<String>>>) {
 /// Parses the line that answers `[y/N]`. Prints the answer unless a terminal has echoed it.
 pub fn answer(line: Option<String>) -> Confirmation {
     let answer = line.map_or(Confirmation::EndOfInput, |line| parse(&line));
+    // Otherwise the log of a script would show a question without an answer.
     if !io::stdin().is_terminal() {
         let is_yes = answer == Confirmation::Yes;
         eprintln!("{}", if is_yes { "y" } else { "n" });
@@ -75,6 +76,7 @@ fn parse(line: &str) -> Confirmation {
 ///
 /// `is_unsandboxed` is true for a command that should run in a sandbox and cannot.
 pub fn question(tool: &str, input: &Value, folder: &Path, is_unsandboxed: bool) -> String {
+    // The decision is about the call inside `execute_tool`.
     let inner = chat::approval::inside(tool, input);
     let (tool, input) = match &inner {
         Some((name, arguments)) => (*name, arguments),
@@ -139,6 +141,7 @@ fn argument(name: &str, value: &Value) -> Vec<String> {
             .iter()
             .map(|line| format!("    {}", show(line))),
     );
+    // The last line too, so that nothing can hide behind a long beginning.
     if let Some(last) = all[shown..].last() {
         lines.push(format!("    … {} more lines, the last:", all.len() - shown));
         lines.push(format!("    {}", show(last)));

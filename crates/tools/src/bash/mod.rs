@@ -87,6 +87,7 @@ impl TypedTool for Bash {
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;
         let mut report = None;
+        // Repeated only if bubblewrap failed before the command started.
         for _ in 0..=RETRIES {
             let running = start(id, &arguments.command, &ctx, &held)?;
             let ended = Job::new(running, id, &ctx).run(limit).await;

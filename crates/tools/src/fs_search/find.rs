@@ -108,6 +108,7 @@ fn search(
         if !glob.matched(&path, entry.is_folder()).is_whitelist() {
             continue;
         }
+        // Only reached for a further match, so that the remark is true.
         if found.len() == most {
             remarks.push(format!(
                 "[The first {most}; there are more. Narrow the pattern or the path, or set limit.]"

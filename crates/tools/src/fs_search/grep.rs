@@ -166,6 +166,7 @@ fn search_folder(
         }
         let path = place.path().join(&entry.path);
         let is_named = |glob: &Override| glob.matched(&path, false).is_whitelist();
+        // Links are not followed: their targets are searched where they are.
         if entry.kind != FileType::RegularFile || !glob.is_none_or(is_named) {
             continue;
         }

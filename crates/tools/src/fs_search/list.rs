@@ -117,6 +117,7 @@ impl TypedTool for List {
                 lines: Vec::new(),
                 is_full: false,
             };
+            // A single level is listed completely, including ignored entries.
             let rules = (depth > 1).then(|| listing.tree.rules());
             listing.add(Path::new(""), depth, rules.as_ref());
             let secrets = place.skipped(&listing.tree.skipped, None);
@@ -161,6 +162,7 @@ impl Listing {
                 },
                 _ => name,
             });
+            // A skipped folder such as `.git` is listed, but not its content.
             if entry.is_folder() && depth > 1 && !is_skipped(entry.name()) {
                 self.add(&entry.path, depth - 1, rules.as_ref());
             }

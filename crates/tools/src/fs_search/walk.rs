@@ -124,6 +124,7 @@ impl Tree {
             if name == "." || name == ".." {
                 continue;
             }
+            // Checked for each entry, because a single folder may have millions.
             if self.until.is_over() {
                 break;
             }
@@ -150,6 +151,7 @@ impl Tree {
             self.ignored += 1;
             return false;
         }
+        // Counted before secrets are left out: a folder with only secrets is not "all ignored".
         self.kept += 1;
         let secrets = self.secrets.as_ref();
         let is_secret = secrets.is_some_and(|it| it.below(path, is_folder).is_some());

@@ -72,6 +72,7 @@ impl Overflow {
         else {
             return;
         };
+        // Cut at a character, so that the file stays valid UTF-8.
         let room = floor_char_boundary(text, MAX_ON_DISK - *written);
         if let Err(error) = file.write_all(&text.as_bytes()[..room]).await {
             self.state = State::Lost(error.to_string());

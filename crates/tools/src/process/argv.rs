@@ -50,6 +50,7 @@ pub async fn run_argv(
 ) -> Result<CommandOutput, ToolError> {
     let mut ended = run_once(argv, id, ctx).await?;
     for _ in 0..RETRIES {
+        // Output means that the program did run, so it must not run twice.
         let is_silent = ended.stdout.is_empty();
         if !is_silent || !ctx.sandbox.is_failed_start(ended.code, &ended.stderr) {
             break;
@@ -80,6 +81,7 @@ async fn run_once(
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = follow(&mut piped, &mut stdout, &mut stderr, ctx).await;
     let by_itself = matches!(ended, Some(Ok(_)));
+    // Only before the program was waited for; see `Held::ask_to_end`.
     if !by_itself {
         piped.held.ask_to_end();
     }
@@ -117,6 +119,7 @@ async fn follow(
             _ = &mut reading, if !is_read => is_read = true,
         }
     };
+    // The program has ended, but the pipes may still contain output.
     if !is_read && status.is_ok() {
         let _ = timeout(DRAIN, &mut reading).await;
     }

@@ -91,6 +91,7 @@ impl TypedTool for Read {
             None => from_disk(&path, asked, &cancel),
         })
         .await?;
+        // A cancelled read returns early with what it has, which must not look like the file.
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }

@@ -83,15 +83,19 @@ pub(super) fn read(
             Err(error) => return Err(error),
         };
         let piece = &mut chunk[..length];
-        if is_first && piece.iter().take(SNIFFED).any(|byte| *byte == 0) {
-            return Ok(Window::binary());
+        if is_first {
+            if piece.iter().take(SNIFFED).any(|byte| *byte == 0) {
+                return Ok(Window::binary());
+            }
+            returns = piece.contains(&b'\r') && !piece.contains(&b'\n');
+            is_first = false;
         }
-        returns |= is_first && piece.contains(&b'\r') && !piece.contains(&b'\n');
-        is_first = false;
         if returns {
             // The rest of the code only knows `\n`.
-            let ends = piece.iter_mut().filter(|byte| **byte == b'\r');
-            ends.for_each(|byte| *byte = b'\n');
+            piece
+                .iter_mut()
+                .filter(|it| **it == b'\r')
+                .for_each(|it| *it = b'\n');
         }
         scan.take(piece);
         if scan.is_counted_enough() || cancel.is_cancelled() {

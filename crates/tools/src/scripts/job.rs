@@ -86,6 +86,7 @@ impl Job {
         let mut message = None;
         let end = self.follow(ctx, clock, talk.as_mut(), &mut message).await;
         let by_itself = matches!(end, JobEnd::Exited(_));
+        // The last message may still be on the wire when the process has ended.
         if by_itself && message.is_none() {
             message = timeout(DRAIN, talk).await.ok();
         }
@@ -130,6 +131,7 @@ impl Job {
         let up = clock.up();
         tokio::pin!(up);
         loop {
+            // Biased, so that a flood of output can delay neither a cancel nor the time limit.
             tokio::select! {
                 biased;
                 () = ctx.cancel.cancelled() => return JobEnd::Cancelled,
@@ -171,6 +173,7 @@ impl Output {
     }
 
     async fn take(&mut self, read: io::Result<usize>, live: &mut Live) {
+        // An error ends the output as well; the bytes before it are kept.
         if !matches!(read, Ok(bytes) if bytes > 0) {
             self.pipe = None;
         }

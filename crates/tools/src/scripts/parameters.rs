@@ -89,6 +89,7 @@ pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for (name, table) in tables {
         let new = parameter(name, &table)?;
+        // Variables have fewer characters than names, so two names may become one variable.
         let variable = variable(&new.name);
         let same = |it: &&Parameter| self::variable(&it.name) == variable;
         if let Some(other) = parameters.iter().find(same) {
@@ -186,6 +187,7 @@ impl Parameter {
 
 fn number(kind: Kind, value: &Value) -> Value {
     match (kind, value.as_f64()) {
+        // Python distinguishes 5 and 5.0, and a `number` should not depend on the model's spelling.
         (Kind::Number, Some(float)) if is_exact(value, float) => json!(float),
         #[expect(clippy::cast_possible_truncation, reason = "just below it is checked")]
         (Kind::Integer, Some(float)) if value.is_f64() && float.abs() < 9e15 => json!(float as i64),

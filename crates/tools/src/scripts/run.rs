@@ -75,6 +75,7 @@ impl Call<'_> {
                 break;
             };
             let stderr = &over.stderr.text;
+            // Output means that the script did run, so it must not run twice.
             if !over.stdout.text.is_empty() || !ctx.sandbox.is_failed_start(status.code(), stderr) {
                 break;
             }

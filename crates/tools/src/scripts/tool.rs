@@ -51,6 +51,7 @@ impl Script {
         self.check_agreed()?;
         let manifest =
             read_manifest(&self.folder).map_err(|problem| not_run(problem.to_string()))?;
+        // The user's rules approved the call by its name.
         if manifest.name != self.manifest.name {
             return Err(not_run(format!(
                 "The tool \"{}\" is called \"{}\" now",
@@ -162,6 +163,7 @@ impl Tool for Script {
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
         let (script, default) = (self.clone(), ctx.timeout);
+        // Blocking, because it may hash the whole folder.
         let read = tokio::task::spawn_blocking(move || script.read(&input, default));
         let ready = read
             .await

@@ -123,6 +123,7 @@ impl Wire {
             let taken = end.map_or(more.len(), |end| end + 1);
             line.extend_from_slice(&more[..taken]);
             self.stream.consume(taken);
+            // Checked while reading, so that an endless line does not fill the memory.
             if line.len() > LONGEST {
                 return Err("The script returned more than 64 MB, so it was stopped.".to_owned());
             }

@@ -31,6 +31,7 @@ pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         let short = value.starts_with('-') && !value.starts_with("--") && value.contains('L');
         short || value.starts_with("--location")
     };
+    // Following redirects is the likeliest reason for a refusal, so its message comes first.
     let parsed = parse(arguments, CURL).map_err(|(word, why)| match why {
         _ if arguments.iter().any(follows) => (word, LEADS),
         OPEN => (word, OPEN),
@@ -42,6 +43,7 @@ pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         }
     }
     for value in parsed.values(&["-H", "--header"]) {
+        // `-H @file` would send the lines of a file.
         if value.starts_with('@') {
             return Err((format!("-H {value}"), MORE));
         }
@@ -82,6 +84,7 @@ pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     let url = arguments.last().map_or("wget", |it| it.value.as_str());
     match (prints, stays) {
         (false, _) => refuse(url, "write a file"),
+        // Unlike curl, wget follows redirects by default.
         (true, false) => refuse(url, LEADS),
         (true, true) => Ok(Reads::nothing()),
     }
@@ -96,6 +99,7 @@ fn address(given: &str) -> Result<(), Refusal> {
     let Ok(url) = Url::parse(given) else {
         return refuse(given, MORE);
     };
+    // A user name can disguise the host, as in `http://example.org@10.0.0.1/`.
     if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() {
         return refuse(given, MORE);
     }
@@ -111,6 +115,7 @@ fn address(given: &str) -> Result<(), Refusal> {
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_lowercase();
     let ends = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
+    // A name without a dot is completed by the search domains of the machine.
     !name.contains('.') || ends.iter().any(|it| name.ends_with(it))
 }
 
@@ -137,6 +142,7 @@ pub(super) fn dig(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     for word in arguments {
         let value = word.value.as_str();
         let server = value.strip_prefix('@').unwrap_or(value);
+        // `-f` and `-k` read files and send what is in them.
         if !is_in(DIG, value) && !is_name(server) {
             return refuse(value, "send the text of a file");
         }

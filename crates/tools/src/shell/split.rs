@@ -48,6 +48,7 @@ impl Reader<'_> {
                 '\n' | ';' | '|' => self.end(character)?,
                 '&' if self.peek(1) == Some('&') => self.end(character)?,
                 '&' | '<' | '>' => self.redirect()?,
+                // A file descriptor, as in `2>/dev/null`. Others don't matter for what is read.
                 '0'..='2' if matches!(self.peek(1), Some('<' | '>')) => {
                     self.at += 1;
                     self.redirect()?;
@@ -67,6 +68,7 @@ impl Reader<'_> {
         self.at += 1;
         match (operator, self.peek(0)) {
             ('|', Some('|')) | ('&', Some('&')) => self.at += 1,
+            // `|&`, and the terminators of a `case`.
             ('|', Some('&')) | (';', Some(';' | '&')) => return Err(NOT_PLAIN),
             _ => {}
         }
@@ -92,6 +94,7 @@ impl Reader<'_> {
         while matches!(self.peek(0), Some(' ' | '\t')) {
             self.at += 1;
         }
+        // Whether the target is allowed is decided by `syntax`.
         self.word().map(drop)
     }
 
@@ -124,6 +127,7 @@ impl Reader<'_> {
                 }
             }
         }
+        // Only after a redirection: elsewhere, the next character starts a word.
         if self.at == from {
             return Err("a redirection to nowhere");
         }
@@ -140,6 +144,7 @@ impl Reader<'_> {
                 self.at += 1;
                 return Ok(inner);
             }
+            // Within single quotes, a backslash is literal.
             self.at += if character == '\\' && quote == '"' {
                 2
             } else {

@@ -36,6 +36,7 @@ pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'s
         return Err("invisible characters");
     }
     let tree = parse(text)?;
+    // The parser recovers from errors by guessing, and a guess may differ from the shell.
     if tree.root_node().has_error() {
         return Err(UNCERTAIN);
     }
@@ -96,6 +97,7 @@ pub(super) fn names(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
             let words =
                 words.filter(|it| !matches!(it.kind(), "variable_assignment" | "file_redirect"));
             let words: Vec<String> = words.map(|it| unquoted(&text[it.byte_range()])).collect();
+            // After a wrapper such as `sudo`, every later word may be the program.
             runs.extend(
                 (0..words.len())
                     .filter(|at| *at == 0 || runs_others(&words[..*at]))
@@ -213,10 +215,12 @@ impl Reader<'_> {
             .iter()
             .filter(|it| it.kind() != "file_descriptor")
             .collect();
+        // Without a target, or with several, the parser and the shell may disagree.
         let [operator, target] = parts.as_slice() else {
             return Err(WRITES);
         };
         let target = self.word(**target)?;
+        // Which file a pattern matches is only known when the command runs.
         if target.is_pattern() {
             return Err("a redirection from a pattern");
         }
@@ -271,6 +275,7 @@ impl Reader<'_> {
             }
             "simple_expansion" | "expansion" => {
                 let found = own.strip_prefix('$').and_then(variable);
+                // Text after the name means an operator, as in `${name:-default}`.
                 match found.filter(|(_, rest)| rest.is_empty()) {
                     Some((name, _)) => word.variable(name, false),
                     None => Err("an expansion"),
