@@ -49,6 +49,7 @@ pub async fn first_model(
     connect: Duration,
 ) -> Option<String> {
     let url = format!("{}/models", base_url.trim_end_matches('/'));
+    // A server on this machine answers at once or is not there.
     let patience = match client::is_this_machine(base_url) {
         true => MODELS_PATIENCE,
         false => connect,
@@ -72,6 +73,7 @@ pub async fn send(
     cancel: CancellationToken,
 ) {
     let work = answer(prompt, &mut endpoint, parameters, &events, asker);
+    // Biased, so that a request that was cancelled before is not sent.
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => return,
@@ -152,6 +154,7 @@ impl Outgoing {
             return Ok(());
         };
         let response = attempt::make(client, request, endpoint, idle).await?;
+        // The server has the request, so the prompt is needed no more.
         free(self.prompt.take());
         let begins = || free(self.request.take());
         attempt::read(response, endpoint, idle, events, begins).await

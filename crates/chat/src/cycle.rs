@@ -102,7 +102,7 @@ struct Batch {
     /// sent without another key.
     words: Option<String>,
     /// Whether open fences were just closed, which changes `words`.
-    mended: bool,
+    repaired: bool,
     /// Whether the user steered: that is sent with or without autopilot.
     steered: bool,
     /// The call to whose result the cursor moves.
@@ -190,6 +190,7 @@ pub fn step(
 ) -> Vec<Effect> {
     let mut effects = follow(cycle, event, document, options);
     let decided = cycle.ledger.take();
+    // Decisions are recorded before anything follows from them.
     if !decided.is_empty() {
         effects.insert(0, Effect::Record(decided));
     }
@@ -248,6 +249,7 @@ impl Cycle {
     /// Records approvals that appeared in or disappeared from the text.
     fn observe(&mut self, document: &Document<'_>) {
         let parsed = document.parsed();
+        // Nothing to do if this parse tree was observed already.
         if !std::ptr::eq(self.observed.as_ptr(), Arc::as_ptr(&parsed)) {
             self.provenance.observe(document, None);
             self.observed = Arc::downgrade(&parsed);
@@ -255,6 +257,7 @@ impl Cycle {
     }
 
     fn begin(&mut self, goal: Goal, words: Option<String>) {
+        // A new batch asks the functions again, because their rules may have changed.
         self.answers.clear();
         let (running, queue) = (&self.running, &self.queue);
         self.ledger
@@ -266,7 +269,7 @@ impl Cycle {
             worked: false,
             may_send: !self.disarmed,
             words,
-            mended: false,
+            repaired: false,
             steered: false,
             shown: None,
             reviewed: false,
@@ -278,7 +281,6 @@ impl Cycle {
         &mut self,
         ended: Vec<(CallKey, ToolOutcome)>,
         document: &Document<'_>,
-        // A new batch may ask the functions again: their rules may have changed.
         options: &Options,
     ) -> Vec<Effect> {
         for (call, outcome) in ended {

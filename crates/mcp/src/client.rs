@@ -386,8 +386,8 @@ fn definition(name: &str, tool: &Value) -> Result<Definition, String> {
     let schema = tool["inputSchema"].as_object().cloned();
     let schema = schema.ok_or_else(|| "it has no schema of its arguments".to_owned())?;
     Definition::new(
-        // The description is optional in the protocol.
         name,
+        // The description is optional in the protocol.
         tool["description"].as_str().unwrap_or_default(),
         schema,
     )

@@ -94,6 +94,7 @@ fn object_schema(mut schema: Map<String, Value>) -> Result<Value, String> {
 /// Removes control, bidirectional, and tag characters, which could hide text from the user
 /// or affect a terminal. Returns at most `most` bytes.
 pub fn clean(text: &str, most: usize) -> String {
+    // Before cutting: hidden characters must not push visible text out of the limit.
     let mut cleaned: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     if cleaned.len() > most {
         cleaned.truncate(floor_char_boundary(&cleaned, most));
@@ -111,7 +112,6 @@ fn is_hidden(c: char) -> bool {
 
 /// Differences from the definitions the user accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-// Clean before cutting: hidden characters must not push visible text out of the limit.
 pub struct Changes {
     /// Changed tools, each with a description of its changes.
     pub changed: BTreeMap<String, Vec<String>>,

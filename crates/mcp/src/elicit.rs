@@ -85,8 +85,6 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
             title: line(text(property, "title"), ABOUT),
             about: line(text(property, "description"), ABOUT),
             default: property
-                // A server could propose hidden text, which the user would accept without
-                // seeing it.
                 .get("default")
                 .cloned()
                 .filter(|it| takes(&kind, it)),
@@ -158,6 +156,7 @@ fn takes(kind: &FieldKind, value: &Value) -> bool {
         choices.iter().any(|it| value.as_str() == Some(&it.value))
     };
     match kind {
+        // The user would accept hidden text in a default without seeing it.
         FieldKind::Text { .. } => value.as_str().is_some_and(|it| clean(it, SAID) == it),
         FieldKind::Number { whole: true, .. } => value.is_i64(),
         FieldKind::Number { .. } => value.is_number(),

@@ -127,13 +127,13 @@ async fn filesystem() {
 #[ignore = "make test-mcp installs the server"]
 async fn time() {
     let server = server(&["py/bin/mcp-server-time", "--local-timezone", "UTC"]);
-    let told = call(
+    let answer = call(
         &server,
         "get_current_time",
         json!({"timezone": "Europe/Berlin"}),
     )
     .await;
-    assert!(told.contains("Europe/Berlin"), "{told}");
+    assert!(answer.contains("Europe/Berlin"), "{answer}");
     let refused = called(
         &server,
         "get_current_time",
@@ -165,7 +165,7 @@ async fn git() {
     assert!(status.unwrap().success());
     std::fs::write(folder.path().join("new.txt"), "").unwrap();
     let server = server(&["py/bin/mcp-server-git"]);
-    let told = call(&server, "git_status", json!({"repo_path": folder.path()})).await;
-    assert!(told.contains("new.txt"), "{told}");
+    let answer = call(&server, "git_status", json!({"repo_path": folder.path()})).await;
+    assert!(answer.contains("new.txt"), "{answer}");
     server.stop().await;
 }

@@ -195,6 +195,7 @@ impl Decoder {
             ProtocolReader::Gemini(reader) => reader.accept(event, events),
             ProtocolReader::Responses(reader) => reader.accept(event, events),
         };
+        // Usage alone does not show that the answer makes progress.
         let is_more = |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_));
         self.has_grown |= events[start..].iter().any(is_more) || self.reader.bytes_held() > held;
         self.settle(start, events);

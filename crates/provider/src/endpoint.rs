@@ -55,10 +55,13 @@ impl Endpoint {
     /// Replaces every occurrence of the key in `text`, including a cut one at its end.
     pub(crate) fn redact_text(&self, text: &str) -> String {
         let key = self.api_key.as_ref().map_or("", Secret::expose);
+        // A shorter key could be part of any word.
         if key.len() < MIN_SECRET_BYTES {
             return text.to_owned();
         }
         let redacted = text.replace(key, REDACTED);
+        // Excerpts may have cut the key, so its beginnings are redacted too, the longest
+        // first.
         let prefixes = (MIN_SECRET_BYTES..key.len())
             .rev()
             .filter_map(|end| key.get(..end));

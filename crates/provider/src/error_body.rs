@@ -105,6 +105,7 @@ pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
         if !kept.is_empty() {
             kept.push(' ');
         }
+        // Controls of text direction could make the message read differently than it is.
         kept.extend(word.chars().filter(|&c| !is_bidi_control(c)));
         if kept.len() > max_bytes {
             let boundary = (0..=max_bytes).rev().find(|&at| kept.is_char_boundary(at));

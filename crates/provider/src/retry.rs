@@ -91,6 +91,8 @@ impl Patience {
             ..
         } = failure
         {
+            // A little more than requested, so that waiting clients do not return all at
+            // once.
             return if asked > self.longest_wait {
                 Verdict::TooLong(asked)
             } else {
@@ -100,6 +102,8 @@ impl Patience {
         let doublings = tries.made.saturating_sub(1).min(8);
         let full = (FIRST_WAIT * 2_u32.pow(doublings)).min(LAST_WAIT);
         let wait = full.mul_f64(0.5 + share(dice) / 2.0);
+        // An unreachable server counts against the connect timeout, however many tries are
+        // left.
         let is_over = failure == Failure::Unreachable && tries.waited + wait > self.connect;
         if is_over {
             Verdict::GiveUp

@@ -54,6 +54,7 @@ impl SseDecoder {
     /// A line or event is too large.
     pub(crate) fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<SseEvent>, TooLarge> {
         while let Some(&first) = chunk.first() {
+            // CR LF is one line end, even if a chunk ends between them.
             if mem::take(&mut self.after_cr) && first == b'\n' {
                 *chunk = &chunk[1..];
                 continue;
@@ -67,6 +68,7 @@ impl SseDecoder {
             *chunk = &rest[end + 1..];
             self.after_cr = rest[end] == b'\r';
             let event = if self.line.is_empty() {
+                // A line within one chunk is read in place, without a copy.
                 self.check_size(end)?;
                 self.end_line(&rest[..end])
             } else {
@@ -177,6 +179,7 @@ impl SseDecoder {
 
     fn dispatch(&mut self) -> Option<SseEvent> {
         let name = mem::take(&mut self.name);
+        // An event without data is not an event, as the standard says.
         self.text.take().map(|text| SseEvent { name, text })
     }
 }

@@ -23,6 +23,7 @@ const LOW: std::ops::Range<u32> = 0xdc00..0xe000;
 pub(crate) fn repair(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let may_hold_one = |name: &[u8]| memmem::find(bytes, name).is_some();
+    // Most events contain no escape of this kind and are not copied.
     if !may_hold_one(b"\\ud") && !may_hold_one(b"\\uD") {
         return Cow::Borrowed(json);
     }

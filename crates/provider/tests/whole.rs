@@ -18,7 +18,7 @@ fn decode(protocol: Protocol, body: &str, piece: usize) -> Vec<StreamEvent> {
 }
 
 /// Formats the visible parts of an answer: text, thinking, calls, and end.
-fn told(events: &[StreamEvent]) -> String {
+fn summary(events: &[StreamEvent]) -> String {
     let line = |event: &StreamEvent| match event {
         StreamEvent::Text(text) => format!("{text}|"),
         StreamEvent::Thinking(text) => format!("({text})|"),
@@ -39,7 +39,7 @@ fn check(protocol: Protocol, body: &Value, expected: &str) {
     ] {
         for piece in [1, 7, spelled.len()] {
             assert_eq!(
-                told(&decode(protocol, &spelled, piece)),
+                summary(&decode(protocol, &spelled, piece)),
                 expected,
                 "{spelled}"
             );
@@ -135,5 +135,5 @@ fn a_large_answer_is_complete() {
     let text = "word ".repeat(100_000);
     let body = json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]});
     let events = decode(CHAT, &body.to_string(), 4096);
-    assert_eq!(told(&events), format!("{text}|EndTurn"));
+    assert_eq!(summary(&events), format!("{text}|EndTurn"));
 }

@@ -71,6 +71,7 @@ impl<'a> Run<'a> {
             problem: None,
             finished: false,
         };
+        // Reported by the first `next`, so that all failures come as events.
         if let Err(problem) = run.set_up(words) {
             run.problem = Some(problem);
             return run;
@@ -186,6 +187,7 @@ impl<'a> Run<'a> {
         match effect {
             Effect::Edit(edits) => {
                 self.agent.conversation.apply(edits);
+                // The cycle decides about the changed text before anything else.
                 self.waiting.push_front(cycle::Event::Continue);
             }
             Effect::Send => self.send(),

@@ -107,6 +107,7 @@ impl Silence {
     /// Handles a chunk; `says` is true if it extended the answer.
     fn hears(&mut self, chunk: &[u8], says: bool) {
         let line_end = chunk.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        // Bytes since the last line end: a long line without an event counts as progress.
         self.bytes = match line_end {
             Some(at) => chunk.len() - at - 1,
             None => self.bytes + chunk.len(),
@@ -147,6 +148,8 @@ impl<'a> IncomingAnswer<'a> {
         for event in &mut batch {
             if let StreamEvent::Error(problem) = event {
                 let redacted = self.endpoint.redact(problem.clone());
+                // Before the first word, a failure can be retried, so it is not part of the
+                // answer.
                 if !self.begun {
                     return Err(broken_off(redacted, transient));
                 }
@@ -227,6 +230,7 @@ async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let mut body = Vec::new();
     let mut bytes = response.bytes_stream();
+    // A server that sends the body slowly must not delay the report of the error.
     while let Ok(Some(Ok(chunk))) = timeout(ERROR_BODY_PATIENCE, bytes.next()).await {
         body.extend_from_slice(&chunk);
         if body.len() >= ERROR_BODY {

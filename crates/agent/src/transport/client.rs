@@ -103,6 +103,7 @@ fn make(way: &Way) -> Result<Client, Problem> {
         .connect_timeout(way.connect)
         .user_agent(concat!("flemma/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none());
+    // A proxy could not reach servers of this machine.
     if way.direct {
         builder = builder.no_proxy();
     } else if PROXIES.iter().flatten().any(tools::is_added_variable) {

@@ -85,11 +85,11 @@ async fn details_are_reported_but_not_sent_to_providers() {
 
     let events = read(agent.prompt("Weather?")).await;
 
-    let told = events.iter().find_map(|event| match event {
+    let seen = events.iter().find_map(|event| match event {
         Event::ToolFinished { details, .. } => details.clone(),
         _ => None,
     });
-    assert_eq!(told, Some(json!({"k": "SECRET"})));
+    assert_eq!(seen, Some(json!({"k": "SECRET"})));
     for request in provider.requests() {
         let raw = String::from_utf8_lossy(&request.raw).into_owned();
         assert!(!raw.contains("SECRET"), "{raw}");

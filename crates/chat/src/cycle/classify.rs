@@ -81,9 +81,9 @@ pub(super) fn classify(
     call: &Call<'_>,
     options: &Options,
 ) -> CallState {
+    // A status or text in the placeholder is the user's answer, even for a call that can't
+    // run.
     let written = call
-        // A status or text in the placeholder is the user's answer, even for a call that
-        // can't run.
         .result
         .map(|result| (result.kind, document.lossy(result.body.clone())));
     match &written {
@@ -270,11 +270,11 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
         Some(Some(decision)) => *decision,
     };
     let guarded = Verdict::Decided(looked, GUARD.to_owned());
+    // A denial is final. A call that is approved as one that only reads gets another look.
     if looked == Decision::Deny || !approval::only_reads(by) {
         return guarded;
-        // A denial is final. Otherwise the call may still be approved for another reason.
     }
-    // It doesn't only read, but another rule may approve it anyway.
+    // The call doesn't only read, but another rule may approve it anyway.
     match approval::decide_by(&options.chain, key, answers, false) {
         Verdict::Decided(Decision::RequireApproval, _) => guarded,
         other => other,

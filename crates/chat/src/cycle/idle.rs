@@ -80,6 +80,7 @@ impl Cycle {
         }
         // The key found nothing else to do, so it means "send".
         if !batch.worked {
+            // The user sends, so the count of requests starts anew.
             self.run = AutopilotRun::default();
             return self.send(document, options);
         }
@@ -174,10 +175,10 @@ impl Cycle {
 
 fn write_continue(document: &Document<'_>) -> TextEdit {
     let words = "Your answer was cut off. Continue from where it ends.";
+    // The model may have stopped above an empty prompt, which takes the message.
     match document
         .messages
         .last()
-        // The model may have stopped above an empty prompt, which takes the message.
         .filter(|last| last.role == Role::You)
     {
         Some(last) => {

@@ -14,6 +14,7 @@ impl Cycle {
         if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
         }
+        // The key lifts an earlier cancel.
         self.disarmed = false;
         self.begin_by_key(Goal::All, text_below_calls(document));
         self.settle(document, options)

@@ -148,6 +148,7 @@ impl Cycle {
         self.disarmed = false;
         self.limited = false;
         self.stuck = false;
+        // Approved calls that did not start are skipped.
         self.queue.clear();
         if self.batch.is_none() {
             self.begin(Goal::Skip, None);

@@ -24,6 +24,7 @@ impl Cycle {
         plan: &mut Plan,
     ) -> Option<BlockLines> {
         let key = classify::key(document, call.tool_use);
+        // A call that ended gets its result, whatever was decided about it meanwhile.
         if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
             return Some(outcome_block(&key, outcome));
         }
@@ -62,6 +63,7 @@ impl Cycle {
         match state {
             CallState::Answered => None,
             CallState::Ends(end) => Some(self.end(candidate.key, end, plan)),
+            // A steering message skips all calls that did not start.
             CallState::New(_) | CallState::Waits(..) if self.skips() => {
                 Some(messages::skip(candidate.key, plan))
             }

@@ -209,6 +209,7 @@ impl Provenance {
 
     /// Records a decision by a policy or the user, valid for one run.
     pub(super) fn decide(&mut self, call: &CallKey, by: &str) {
+        // A new decision allows the call to run once more.
         self.spent.remove(call);
         self.approved.insert(
             call.id.clone(),

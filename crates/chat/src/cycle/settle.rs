@@ -34,6 +34,8 @@ impl Cycle {
         }
         effects.extend(self.note_plan(&mut plan));
         if !plan.edits.is_empty() {
+            // Calls that are approved already start before the edit, which the editor has
+            // to answer.
             effects.extend(self.start(document, options));
             effects.push(Effect::Edit(plan.edits));
             effects.extend(plan.notices);
@@ -70,12 +72,12 @@ impl Cycle {
         let closing = write::close_fences(document);
         if (self.batch.is_some() || !self.finished.is_empty()) && !closing.is_empty() {
             if let Some(batch) = &mut self.batch {
-                batch.mended = true;
+                batch.repaired = true;
             }
             return Some(Effect::Edit(closing));
         }
-        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.mended) {
-            batch.mended = false;
+        if let Some(batch) = self.batch.as_mut().filter(|batch| batch.repaired) {
+            batch.repaired = false;
             batch.words = super::text_below_calls(document);
         }
         None

@@ -9,6 +9,7 @@ impl Cycle {
     /// Starts queued calls while there are free slots.
     pub(super) fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let limit = match options.max_concurrent {
+            // Zero means no limit.
             0 => usize::MAX,
             limit => limit,
         };

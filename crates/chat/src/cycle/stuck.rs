@@ -32,6 +32,8 @@ impl Attempt {
         let (key, input) = classify::read(document, call.tool_use);
         let input = match input {
             Some(Value::Object(mut input)) => {
+                // The label is for the user and differs between calls that are otherwise
+                // the same.
                 input.remove("label");
                 json::canonical(&Value::Object(input))
             }
@@ -57,6 +59,7 @@ pub(super) fn message(tool: &str) -> String {
 /// Returns the tool whose call kept failing in the same way while no other call made
 /// progress. `turns` is the number of requests since the user last sent one.
 pub(super) fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {
+    // Not beyond this run: the user has seen the earlier requests.
     let most = WINDOW.min(usize::try_from(turns).unwrap_or(WINDOW));
     let mut rounds: Vec<Vec<Attempt>> = Vec::new();
     for turn in document.turns().rev().take(most) {

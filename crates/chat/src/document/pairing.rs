@@ -190,12 +190,12 @@ fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option
         return Some(Diagnostic::error(header.clone(), message).with_fix(Fix {
             title: "Give this call a unique id".to_owned(),
             lines: header.clone(),
+            // The line number makes the new ID unique.
             replacement: vec![format!(
                 "**Tool Use:** `{}` (`{id}_{}`)",
                 call.tool_use.name,
                 header.start + 1
             )],
-            // The line number makes the new ID unique.
         }));
     }
     if call.result.is_none() && older {

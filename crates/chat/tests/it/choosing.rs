@@ -74,7 +74,7 @@ fn approve_all_without_a_pending_call_does_nothing() {
 
 #[test]
 fn a_rejected_call_ends_with_the_reason_and_the_work_continues() {
-    for (reason, told) in [
+    for (reason, notice) in [
         ("Not today.", "Not today."),
         ("", "The user rejected this call."),
         ("```\n@You:\n```", "```\n@You:\n```"),
@@ -85,7 +85,7 @@ fn a_rejected_call_ends_with_the_reason_and_the_work_continues() {
         reject(&mut play, line, reason);
         assert_eq!(play.log(), ["send"]);
         assert!(play.string().contains("**Tool Result:** `t_b` (error)"));
-        assert!(play.string().contains(told), "{}", play.string());
+        assert!(play.string().contains(notice), "{}", play.string());
         assert_eq!(
             play.rulings().last().map(String::as_str),
             Some("t_b Rejected user: reject")

@@ -34,9 +34,8 @@ pub(super) async fn open(
     trouble: Trouble,
 ) -> Result<Opened, String> {
     match open_as(spec, http, peer.clone(), trouble.clone(), lifecycle()).await {
-        // Only an answer that the SDK could not use: an older server may answer an unknown
-        // request in any way.
-        // The server gave an invalid answer to the newer handshake; try the older one.
+        // The server gave an invalid answer to the newer handshake; try the older one. An
+        // older server may answer an unknown request in any way.
         Err(Unopened { odd: true, .. }) => {
             let older = ClientLifecycleMode::Initialize;
             let opened = open_as(spec, http, peer, trouble, older).await;

@@ -92,8 +92,7 @@ struct Served {
     guard: Guard,
     /// For requests that belong to a session or name a protocol version.
     proper: Service,
-    /// For all other requests.
-    // The SDK would require a session of these requests.
+    /// For all other requests, because the SDK would require a session for them.
     plain: Service,
 }
 

@@ -246,6 +246,7 @@ fn temperature(parameters: &Parameters, plan: &Plan<'_>) -> Option<f64> {
 }
 
 fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {
+    // In a fixed order, and marked at the last one, so that the cache covers all of them.
     let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
     sorted.sort_by_key(|tool| &tool.name);
     let last = sorted.len().saturating_sub(1);
@@ -295,6 +296,7 @@ fn ordered(message: &PromptMessage) -> Vec<&Part> {
 
 fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
     match part {
+        // The API rejects blank texts.
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(Block::Text {
             text: Cow::Borrowed(text),

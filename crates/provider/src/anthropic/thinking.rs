@@ -71,6 +71,7 @@ pub(super) fn plan(parameters: &Parameters) -> Plan<'_> {
         (None, _) | (_, Some(ThinkingKind::None)) => without(parameters),
         (Some(wanted), Some(ThinkingKind::Levels)) => match (wanted, wanted.level()) {
             (_, None) => off(parameters),
+            // This model also accepts a budget, and the user asked for one.
             (Thinking::Budget(tokens), _) if about.thinking_min.is_some() => {
                 with_budget(parameters, tokens)
             }
@@ -121,6 +122,7 @@ fn with_budget(parameters: &Parameters, tokens: u32) -> Plan<'_> {
     let budget = about.clamp_budget(tokens).max(MIN_BUDGET);
     let max_tokens = max_tokens(parameters, budget);
     let thinking = Some(leaving_room(budget, max_tokens))
+        // A limit that leaves no room for the smallest budget turns thinking off.
         .filter(|&budget| budget >= MIN_BUDGET)
         .map(|budget_tokens| Config::Enabled {
             budget_tokens,

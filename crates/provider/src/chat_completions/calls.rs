@@ -71,6 +71,8 @@ impl Calls {
         arguments: &str,
     ) -> Option<usize> {
         let at = match index {
+            // The last one with this index: a complete call may be followed by another with
+            // it.
             Some(index) => self.begun.iter().rposition(|begun| begun.index == index)?,
             None if id.is_empty() => self.begun.len().checked_sub(1)?,
             None => self.begun.iter().rposition(|begun| begun.call.id == id)?,

@@ -77,6 +77,7 @@ impl StreamReader {
         }
         events.extend(usage(json.get("usage")));
         if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
+            // Dropped first, because `abandon` would return calls that are complete.
             self.calls = Calls::default();
             self.abandon(events);
             events.push(StreamEvent::Error(failure::too_large()));

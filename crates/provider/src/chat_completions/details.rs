@@ -92,6 +92,7 @@ fn is_of(detail: &Detail, model: &str) -> bool {
     let another = MAKERS
         .iter()
         .any(|(_, beginning)| model.starts_with(beginning));
+    // A model without a known maker, such as an alias, gets all details.
     maker.is_none_or(|(_, beginning)| model.starts_with(beginning) || !another)
 }
 

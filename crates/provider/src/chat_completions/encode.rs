@@ -164,10 +164,12 @@ fn body<'a>(
             include_usage: true,
         },
         max_tokens: parameters.max_tokens,
+        // Models that reason reject a temperature; the catalogue marks them.
         temperature: parameters
             .finite_temperature()
             .filter(|_| parameters.about.temperature != Some(false)),
         thinking: thinking_fields(dialect.thinking, parameters),
+        // OpenAI rejects the field without tools.
         parallel_tool_calls: (dialect.asks_parallel && !prompt.tools.is_empty()).then_some(true),
         tools: tools(&prompt.tools, dialect.strict),
         messages: system
@@ -178,6 +180,8 @@ fn body<'a>(
 }
 
 fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
+    // In a fixed order, so that the beginning of each request is the same and hits the
+    // cache.
     let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
     sorted.sort_by_key(|tool| &tool.name);
     let spelled = sorted.into_iter().map(|tool| Tool {
@@ -204,6 +208,7 @@ struct To<'a> {
 fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
     match message.role {
         PromptRole::User => {
+            // Results must follow the calls directly, before the user's own text.
             let results = message.parts.iter().filter_map(tool_message);
             let content = user_content(&message.parts);
             results
@@ -214,6 +219,7 @@ fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
             let content = joined_text(&message.parts);
             let tool_calls: Vec<ToolCall<'_>> =
                 message.parts.iter().filter_map(tool_call).collect();
+            // The protocol has no message for thinking alone.
             if content.is_none() && tool_calls.is_empty() {
                 return Vec::new();
             }

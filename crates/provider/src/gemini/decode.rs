@@ -84,6 +84,7 @@ impl StreamReader {
             return Ok(());
         }
         let json: Value<'_> = serde_json::from_str(text).map_err(|_| NotJson)?;
+        // Google sends some errors as an array of one object.
         let failed = if json.is_array() { json.get(0) } else { &json };
         if !failed.get("error").is_null() {
             self.fail(failure::reported_in(failed), events);
@@ -261,10 +262,12 @@ fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
     let cached = figure("cachedContentTokenCount");
     let prompt = figure("promptTokenCount").map(|all| {
         let fresh = all.saturating_sub(cached.unwrap_or(0));
+        // Tokens of tools' results are counted separately from the prompt.
         fresh.saturating_add(figure("toolUsePromptTokenCount").unwrap_or(0))
     });
     let thoughts = figure("thoughtsTokenCount");
     let written = figure("candidatesTokenCount");
+    // Google counts thinking separately; other providers include it in the output.
     let output = match (written, thoughts) {
         (None, None) => None,
         (written, thoughts) => Some(written.unwrap_or(0).saturating_add(thoughts.unwrap_or(0))),

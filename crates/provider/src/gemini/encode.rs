@@ -151,6 +151,7 @@ pub(crate) fn encode(
 ) -> Result<HttpRequest, Problem> {
     let url = url(endpoint, parameters.named_model(endpoint)?)?;
     let mut headers = stream_headers();
+    // Vertex AI takes an access token, the Gemini API a key.
     let (name, prefix) = match endpoint.provider == VERTEX {
         true => ("authorization", "Bearer "),
         false => ("x-goog-api-key", ""),
@@ -170,6 +171,7 @@ fn url(endpoint: &Endpoint, model: &str) -> Result<String, Problem> {
         false => format!("/{VERSION}"),
     };
     let model = model.trim();
+    // Google lists its models with this prefix.
     let model = in_path(model.strip_prefix("models/").unwrap_or(model));
     Ok(format!(
         "{base}{version}/models/{model}:streamGenerateContent?alt=sse"
@@ -216,6 +218,8 @@ fn body<'a>(prompt: &'a Prompt, signer: &str, parameters: &Parameters) -> Body<'
 }
 
 fn tools(definitions: &[ToolDefinition]) -> Vec<Tools<'_>> {
+    // In a fixed order, so that the beginning of each request is the same and hits the
+    // cache.
     let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
     sorted.sort_by_key(|tool| &tool.name);
     let declarations = sorted.into_iter().map(|tool| FunctionDeclaration {

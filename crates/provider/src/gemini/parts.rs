@@ -41,8 +41,8 @@ pub(super) fn model_parts<'a>(
     match take(&mut next) {
         Some(last) if ends_as_older_files(message) => sign_first_call(&mut parts, last),
         last => parts.extend(last.map(signature_alone)),
-        // Models with levels check signatures.
     }
+    // Models with levels check signatures.
     if about.thinking == Some(ThinkingKind::Levels) {
         sign_first_call(&mut parts, NO_SIGNATURE);
     }

@@ -36,6 +36,7 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
         }
         Some(ThinkingKind::Budget) | None => {
             let tokens = match wanted {
+                // This model can't turn thinking off, so use its smallest budget.
                 Thinking::Off if about.thinking_off == Some(false) => about.clamp_budget(0),
                 Thinking::Off => 0,
                 on => {

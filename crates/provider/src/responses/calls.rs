@@ -90,6 +90,7 @@ impl Calls {
     fn named(&self, id: &str) -> Option<usize> {
         let is = |begun: &Begun| {
             let call = begun.call.id.as_str();
+            // Some servers make the item's ID from the call's with this prefix.
             begun.item_id == id || call == id || id.strip_prefix("fc_") == Some(call)
         };
         (!id.is_empty())

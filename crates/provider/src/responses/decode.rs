@@ -98,6 +98,7 @@ impl StreamReader {
             "completed" | "incomplete" => self.stop(json.get("response"), kind, events),
             "failed" | "cancelled" => self.fail(json.get("response"), events),
             "error" => self.fail(json, events),
+            // Gateways send errors without a type.
             _ if !json.get("error").is_null() => self.fail(json, events),
             _ => {}
         }
@@ -175,6 +176,7 @@ impl StreamReader {
                 self.bytes_held += bytes;
                 self.end_reasoning(item, events);
             }
+            // A server that streams no deltas sends the text with the finished item only.
             "message" if !self.streams_text => self.say_whole(item, events),
             _ => {}
         }
@@ -199,6 +201,7 @@ impl StreamReader {
 
     fn end_reasoning(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
         let text = reasoning::text(&item.into());
+        // Thinking that was not streamed is in the finished item only.
         if !self.thinking.streamed && !text.is_empty() {
             self.thinking.open = true;
             events.push(StreamEvent::Thinking(text));

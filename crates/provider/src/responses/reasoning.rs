@@ -52,6 +52,7 @@ fn returnable(item: &Value) -> Option<Map<String, Value>> {
             ("summary", Value::Array(parts)) => {
                 drop(kept.insert(name.to_owned(), parts.clone().into()))
             }
+            // The API requires a summary, even an empty one.
             ("summary", _) => drop(kept.insert(name.to_owned(), Value::Array(Vec::new()))),
             ("content", Value::Array(parts)) if !parts.is_empty() => {
                 kept.insert(name.to_owned(), parts.clone().into());

@@ -136,10 +136,10 @@ impl<'t> Parser<'t> {
                 diagnostic
                     .message
                     .push_str(&format!(" Did you mean \"{word}\"?"));
-                diagnostic.fix = self.with_word(line, words, meant).map(|mended| Fix {
+                diagnostic.fix = self.with_word(line, words, meant).map(|repaired| Fix {
                     title: format!("Write \"{word}\""),
                     lines: line..line + 1,
-                    replacement: vec![mended],
+                    replacement: vec![repaired],
                 });
             }
             self.diagnostics.push(diagnostic);

@@ -23,7 +23,7 @@ fn apply(text: &Text, edits: Vec<write::TextEdit>) -> Text {
 }
 
 /// Returns the document after closing the fences that the host closes before it writes.
-fn mended(text: &str) -> Option<Text> {
+fn repaired(text: &str) -> Option<Text> {
     let text = Text::from(text);
     let text = apply(&text, write::close_fences(&Document::parse(&text)));
     let complete = Document::parse(&text).open_fences.is_empty();
@@ -58,7 +58,7 @@ proptest! {
         payload in prop_oneof![foreign(), any::<String>(), Just("`".repeat(10_000))],
         is_error: bool,
     ) {
-        let Some(text) = mended(&text) else { return Ok(()) };
+        let Some(text) = repaired(&text) else { return Ok(()) };
         let document = Document::parse(&text);
         for turn in document.turns() {
             for (index, call) in turn.calls.iter().enumerate().filter(|(_, call)| !call.duplicate) {
@@ -79,7 +79,7 @@ proptest! {
 
     #[test]
     fn all_results_of_a_turn_are_in_call_order(text in chat_with_calls(), payload in foreign()) {
-        let Some(text) = mended(&text) else { return Ok(()) };
+        let Some(text) = repaired(&text) else { return Ok(()) };
         let document = Document::parse(&text);
         let turn = document.turn(1).expect("the generated turn");
         let answers: Vec<_> = ["a", "b"]
