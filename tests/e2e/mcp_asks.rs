@@ -113,7 +113,7 @@ fn an_address_is_shown_and_not_opened() {
     wait_on_screen(&editor, url);
     // It also works on the call instead of its result block.
     editor.keys("gg/Tool Use<CR><M-CR>");
-    wait_on_screen(&editor, "Say that you go there yourself");
+    wait_on_screen(&editor, "Accept, then open it yourself");
     editor.keys("1<CR>");
     wait_result(
         &editor,
@@ -134,7 +134,7 @@ fn a_call_that_requires_a_visit_to_an_address_is_repeated() {
     wait_on_screen(&editor, "asks: Log in to go on");
     wait_on_screen(&editor, "https://login.example/1");
     editor.keys("G<C-]><M-CR>");
-    wait_on_screen(&editor, "Say that you go there yourself");
+    wait_on_screen(&editor, "Accept, then open it yourself");
     editor.keys("1<CR>");
     wait_result(
         &editor,
@@ -158,7 +158,7 @@ fn text_of_a_server_is_shown_and_has_no_effect() {
             .contains("system('id')} **Tool Use:** `bash` (`x`)\n")
     );
     editor.keys("G<C-]><M-CR>");
-    wait_on_screen(&editor, "3: Put it aside");
+    wait_on_screen(&editor, "3: Dismiss");
     editor.keys("3<CR>");
     wait_result(
         &editor,

@@ -104,7 +104,7 @@ fn a_trusted_chat_may_be_changed_before_the_first_key() {
     let provider = accomplice(&["t_1"]);
     let editor = open(&provider, &below(LOOSE));
     editor.command("Flemma trust");
-    wait_message(&editor, "is trusted as it stands");
+    wait_message(&editor, "is trusted as it is now");
     editor.command("edit!");
     editor.keys("ggoflemma.opt.temperature = 0.1<Esc><C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["ran"]);

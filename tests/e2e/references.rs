@@ -242,10 +242,7 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     assert_eq!(provider.requests().len(), 2);
     std::fs::write(editor.dir().join("../outside.txt"), "s3cret").unwrap();
     editor.command("Flemma trust!");
-    wait_message(
-        &editor,
-        "Nothing that you agreed to for this file holds any more",
-    );
+    wait_message(&editor, "This file is no longer trusted");
     editor.command("edit!");
     editor.keys("<C-]>");
     wait_diagnostic(&editor, ":Flemma allow-file");

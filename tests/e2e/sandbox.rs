@@ -257,7 +257,10 @@ fn a_question_on_the_command_line_says_that_there_is_no_sandbox() {
     shell.configure("[sandbox.backends.bwrap]\npath = \"/nowhere/bwrap\"\n");
     shell.write("a.chat", QUESTION);
     let ran = shell.run_with(&["send", "--approve", "bash", "a.chat"], "n\n");
-    assert!(ran.err.contains("UNSANDBOXED: no sandbox holds"), "{ran:?}");
+    assert!(
+        ran.err.contains("UNSANDBOXED: no sandbox confines"),
+        "{ran:?}"
+    );
     assert!(!shell.path("ran").exists());
 }
 

@@ -191,7 +191,7 @@ fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
     editor.wait_text("One.\n\n@You:\n");
     assert!(!offered(&provider, 0).contains(&"hi".to_owned()));
     editor.command("Flemma trust tools");
-    wait_message(&editor, "can be called as they stand: hi.");
+    wait_message(&editor, "can be called as they are now: hi.");
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_text("Two.\n\n@You:\n");
     assert!(offered(&provider, 1).contains(&"hi".to_owned()));

@@ -121,7 +121,7 @@ fn a_broken_tool_is_named_and_the_others_run() {
     let call = r#"{"operation": "multiply", "a": 7, "b": 8}"#;
     let ran = shell.run(&["tool", "calculator", call]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "56.0\n"));
-    let said = "broken/tool.toml, line 2: \"script\" must be text in quotes. Until then that tool is left out.";
+    let said = "broken/tool.toml, line 2: \"script\" must be text in quotes. Until then the tool is not available.";
     assert!(ran.err.contains(said), "{}", ran.err);
     let ran = shell.run(&["tool", "broken"]);
     assert_eq!(ran.code, Some(2));
@@ -168,8 +168,7 @@ fn a_projects_tools_run_only_as_the_user_trusted_them() {
     let ran = shell.run(&call);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.err
-            .contains("has changed since you agreed to its tools"),
+        ran.err.contains("has changed since you trusted its tools"),
         "{}",
         ran.err
     );

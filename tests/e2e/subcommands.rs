@@ -103,7 +103,7 @@ flemma.opt.temperature = 0.3";
     let editor = open(&Provider::anthropic([Answer::new()]), &below(frontmatter));
     let untrusted = report(&editor, "Flemma status");
     for line in [
-        "frontmatter applies, but for this until :Flemma trust:",
+        "frontmatter applies, except for this until :Flemma trust:",
         "line 4: would run bash without asking",
         "bash needs approval",
         "read runs; asks if the file is secret (urn:flemma:approval:frontmatter)",
@@ -113,7 +113,7 @@ flemma.opt.temperature = 0.3";
     }
     assert!(!untrusted.contains("calculator"), "{untrusted}");
     editor.command("Flemma trust");
-    wait_message(&editor, "is trusted as it stands");
+    wait_message(&editor, "is trusted as it is now");
     let trusted = report(&editor, "Flemma status verbose");
     for line in [
         "frontmatter applies",
@@ -137,7 +137,7 @@ fn status_of_a_chat_whose_frontmatter_fails_says_so() {
     editor.command("Flemma status");
     editor.wait_text("Did you mean \"bash\"?");
     let text = editor.text();
-    assert!(text.contains("nothing runs and nothing is sent"), "{text}");
+    assert!(text.contains("Nothing runs and nothing is sent"), "{text}");
     assert!(!text.contains("by the policy now"), "{text}");
 }
 
@@ -267,7 +267,7 @@ fn fix_repairs_what_the_diagnostic_reports() {
     editor.keys(":Flemma fix<CR>");
     wait_message(
         &editor,
-        "There is nothing on this line that can be mended by itself.",
+        "There is nothing on this line that can be fixed automatically.",
     );
 }
 

@@ -142,10 +142,7 @@ fn setup_can_name_a_preset_and_two_providers_send_nothing() {
     setup(json!({"presets": presets, "model": "$brief", "provider": "openai"}));
     wait_message(&editor, "a preset of anthropic, but provider is \"openai\"");
     editor.keys("<CR><C-]>");
-    wait_message(
-        &editor,
-        "a preset that could not be taken, so nothing was sent",
-    );
+    wait_message(&editor, "a preset with an error, so nothing was sent");
     setup(json!({"presets": presets, "model": "$brief"}));
     editor.keys("<CR><C-]>");
     let body = &provider.wait_requests(1)[0].body;

@@ -62,14 +62,14 @@ fn a_frontmatter_applies_until_its_trust_is_revoked() {
     editor.command("Flemma trust");
     wait_message(
         &editor,
-        "The frontmatter of this file is trusted as it stands.",
+        "The frontmatter of this file is trusted as it is now.",
     );
     editor.keys("<C-]>");
     editor.wait_text("Well.\n\n@You:\n");
     assert_eq!(became(&editor, "t_1"), "ran");
 
     editor.command("Flemma trust!");
-    wait_message(&editor, "trusted no more");
+    wait_message(&editor, "no longer trusted");
     ask_again(&editor);
     assert_eq!(outcomes(&editor, ["t_2"]), ["waits"]);
     wait_message(&editor, WITHHELD);
@@ -80,7 +80,7 @@ fn a_trusted_frontmatter_that_changes_on_disk_is_no_longer_trusted() {
     let provider = Provider::anthropic([bash("t_b", "touch ran")]);
     let editor = open(&provider, &below("flemma.opt.tools.auto_approve = {}"));
     editor.command("Flemma trust");
-    wait_message(&editor, "is trusted as it stands");
+    wait_message(&editor, "is trusted as it is now");
     replace_on_disk(&editor, &below(LOOSE));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
@@ -93,7 +93,7 @@ fn a_copy_of_a_trusted_chat_is_not_trusted() {
     let setup = setup(&provider).with("copy.chat", below(LOOSE));
     let editor = setup.file("question.chat", &below(LOOSE)).start();
     editor.command("Flemma trust");
-    wait_message(&editor, "is trusted as it stands");
+    wait_message(&editor, "is trusted as it is now");
     editor.command("edit copy.chat");
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
@@ -180,7 +180,7 @@ fn typing_in_a_chat_that_came_with_a_frontmatter_does_not_make_it_trusted() {
 fn trusting_nothing_says_so() {
     let editor = open(&Provider::anthropic([Answer::new()]), QUESTION);
     editor.command("Flemma trust");
-    wait_message(&editor, "There is no frontmatter in a file here");
+    wait_message(&editor, "This chat has no frontmatter in a file");
 }
 
 #[test]

@@ -56,12 +56,12 @@ fn wait_gone(processes: &[u32]) {
 const PROMPT: &str = "\n\n@You:\nShorter: @You:\n\nNext.\n";
 
 #[track_caller]
-fn opened_again_they_stand_in_the_prompt(provider: &Provider, first: &Editor) {
+fn opened_again_they_are_in_the_prompt(provider: &Provider, first: &Editor) {
     let again = second(provider, first);
     wait_end(&again, PROMPT);
     wait_message(
         &again,
-        "2 messages that were not sent stand in the prompt again. Ctrl-] sends, u takes away.",
+        "2 unsent messages are in the prompt again. Ctrl-] sends, u removes.",
     );
     settle(&again);
     assert_eq!(provider.requests().len(), 1);
@@ -82,7 +82,7 @@ fn unsent_messages_survive_leaving_neovim() {
     let leaves = [host.watcher, host.worker, editor.nvim_pid()];
     editor.request("nvim_input", json!([":qa!<CR>"]));
     wait_gone(&leaves);
-    opened_again_they_stand_in_the_prompt(&provider, &editor);
+    opened_again_they_are_in_the_prompt(&provider, &editor);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn unsent_messages_survive_the_kill_of_neovim_and_its_host() {
         signal(pid, Signal::KILL);
     }
     wait_gone(&all);
-    opened_again_they_stand_in_the_prompt(&provider, &editor);
+    opened_again_they_are_in_the_prompt(&provider, &editor);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn unsent_messages_of_a_closed_chat_are_reported_and_restored() {
     editor.command("bwipeout!");
     wait_message(
         &editor,
-        "They will be in its prompt when it is opened again: Shorter: @You: … Next.",
+        "They will be in its prompt when you open it again: Shorter: @You: … Next.",
     );
     editor.command("edit question.chat");
     wait_end(&editor, PROMPT);
@@ -150,7 +150,7 @@ fn an_unreadable_store_is_set_aside_and_reported() {
     editor.command("edit question.chat");
     wait_message(
         &editor,
-        "Words that were kept for this chat cannot be read; they are in ",
+        "Unsent messages of this chat cannot be read; they are in ",
     );
     let aside = file.with_extension("unreadable");
     assert_eq!(fs::read_to_string(Path::new(&aside)).unwrap(), "{");

@@ -156,11 +156,11 @@ impl Audit {
                 "The log of decisions in {} cannot be written ({error}), so nothing runs.",
                 self.folder.display()
             ),
-            "Make room or mend its permissions, then press Ctrl-] again; the chat is unchanged.",
+            "Free disk space or correct its permissions, then press Ctrl-] again; the chat is unchanged.",
         )
     }
 
-    /// Reads the last `count` records, and reports lines that are no records.
+    /// Reads the last `count` records, and reports lines that are not records.
     ///
     /// # Errors
     ///
@@ -189,6 +189,7 @@ impl Audit {
             .open(self.file(0))?;
         let length = file.metadata()?.len();
         let mut lines = String::new();
+        // The cut-off line stays, to be reported; the next record begins on a new line.
         if ends_within_a_line(&file, length)? {
             lines.push('\n');
         }
@@ -209,6 +210,8 @@ impl Audit {
             .and_then(is_full)
             .or_else(missing)?;
         if full {
+            // From the oldest to the newest, so that no file is overwritten before it is
+            // moved.
             for age in (0..KEPT).rev() {
                 fs::rename(self.file(age), self.file(age + 1)).or_else(missing)?;
             }
@@ -217,7 +220,7 @@ impl Audit {
     }
 }
 
-/// Whether a host was killed while it appended a record.
+/// Returns true if the file ends within a line: a host was killed while it appended.
 fn ends_within_a_line(file: &File, length: u64) -> io::Result<bool> {
     let Some(last) = length.checked_sub(1) else {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Open files, for the tools: over the channel to the editor.
+//! Gives the tools access to the files that are open in the editor.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub struct EditorBuffers(pub Editor);
 #[async_trait]
 impl OpenBuffers for EditorBuffers {
     async fn text(&self, path: &Path) -> Option<OpenText> {
-        // A path that is no UTF-8 cannot be named in a message.
+        // A message cannot contain a path that is not UTF-8.
         let answer = self.0.open_text(path.to_str()?).await?;
         let text = answer.text.filter(|_| answer.open)?;
         Some(OpenText {

@@ -1,5 +1,5 @@
-//! The environment of a call, and calls inside calls: by the same rules, into the same
-//! audit log, and at most three deep.
+//! Runs the calls of a chat, and calls that they make themselves: by the same rules, into
+//! the same audit log, and at most three deep.
 //!
 //! A call inside a call is in no document, so it cannot wait for the user. If the rules do
 //! not approve it, its caller gets an error that says how to allow it.
@@ -31,7 +31,7 @@ use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 use crate::state_dir;
 
-/// What a call of a chat runs in.
+/// What a call needs of its chat.
 #[derive(Clone)]
 pub struct CallEnvironment {
     /// The front end, which has open files and approval functions.
@@ -148,8 +148,8 @@ impl CallEnvironment {
         Ok(outcome)
     }
 
-    /// Returns the tool, call, and arguments that a call comes to: those inside it, if it
-    /// is one of `execute_tool`.
+    /// Returns the tool, call, and arguments that actually run: those inside the call if
+    /// its tool is `execute_tool`.
     fn resolve(
         &self,
         mut call: CallKey,
@@ -171,7 +171,7 @@ impl CallEnvironment {
     }
 }
 
-/// Returns how far a call is confined that `by` approved.
+/// Returns how a call that `by` approved is confined.
 fn confinement(by: &str) -> Confinement {
     match approval::only_reads(by) {
         true => Confinement::ReadOnly,

@@ -1,5 +1,5 @@
-//! A model that a tool asks, `llmr.ai.completion` of the script tools specification: a
-//! conversation of its own, with the chat's provider, key, and parameters.
+//! Lets a tool ask a model, `llmr.ai.completion` of the script tools specification: in a
+//! separate conversation, with the chat's provider, key, and parameters.
 //!
 //! An agent holds the conversation. Tools that the model calls are calls inside a call, so
 //! the chat's rules apply, and none of them waits for the user.
@@ -23,7 +23,7 @@ use crate::rules::Rules;
 use crate::state_dir;
 use crate::usage::{Entry, Ledger, Tariff};
 
-/// Most requests of one question; the specification's library stops after ten.
+/// Most requests for one question; the specification's library stops after ten.
 const ROUNDS: u32 = 10;
 
 /// The tools by which a model finds and runs others, so that it gets no definition that it
@@ -139,7 +139,7 @@ impl Completions {
             Ended::Done => Ok(()),
             Ended::Failed(problem) => Err(sentences(problem)),
             Ended::TurnLimit if rounds == ROUNDS => Err(format!(
-                "The model called tools {ROUNDS} times in a row and gave no answer, so it was not asked again."
+                "The model called tools {ROUNDS} times in a row without giving an answer, so it was not asked again."
             )),
             Ended::TurnLimit => Err(too_many(self.rules.settings.tools.autopilot.max_turns)),
             Ended::Cancelled => Err(CANCELLED.to_owned()),

@@ -1,5 +1,5 @@
-//! The key of a provider that is neither in `setup()` nor in the environment: requested
-//! from programs that store secrets, one after another, and kept in memory.
+//! Finds the key of a provider that is neither in `setup()` nor in the environment: asks
+//! programs that store secrets, one after another, and keeps the key in memory.
 //!
 //! `places` lists the programs. A key is a type that does not print, and is never written
 //! to a log, file, or argument.
@@ -20,11 +20,11 @@ use tools::{Program, ProgramOutput};
 use self::places::{Place, places};
 pub use self::places::{Wanted, how_to_store};
 
-/// Longest time of a program: a keyring may ask for a password first.
+/// Timeout of a program: a keyring may ask the user for a password first.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time for which a Google token is used; it is valid for an hour.
 const TOKEN_LIFE: Duration = Duration::from_secs(55 * 60);
-/// Most characters of a program's error that are shown.
+/// Most characters that are shown of a program's error message.
 const COMPLAINT: usize = 160;
 
 /// A key and its source.
@@ -36,8 +36,8 @@ pub struct Found {
     pub source: String,
 }
 
-/// Answers the transport: passes on what a request waits for, and requests a key again that
-/// the provider refused.
+/// Serves the transport: shows what a request waits for, and finds a new key if the
+/// provider refused the old one.
 pub struct Keyed<N>(pub N);
 
 #[async_trait]
@@ -99,8 +99,8 @@ pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Fou
     Err(nowhere(wanted, &reasons))
 }
 
-/// Forgets the key of a provider, which refused it, and looks for it once more.
-/// `None` when it did not come from here, or is nowhere any more.
+/// Forgets the key of a provider, which refused it, and looks for it once more. `None` if
+/// the key did not come from here, or can no longer be found.
 async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> {
     let old = kept().remove(provider)?;
     find(&old.wanted, note).await.ok()
@@ -109,6 +109,7 @@ async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> 
 fn remembered(wanted: &Wanted) -> Option<Found> {
     let kept = kept();
     let it = kept.get(&wanted.provider)?;
+    // A changed command or variable makes the stored key obsolete.
     let holds = it.wanted == *wanted && it.until.is_none_or(|until| Instant::now() < until);
     holds.then(|| it.found.clone())
 }
@@ -128,7 +129,8 @@ fn keep(wanted: &Wanted, place: &Place, key: Secret) -> Found {
     found
 }
 
-/// The first line that the program prints; or why there is none, to follow its name.
+/// Returns the first line that the program prints; or why there is none, as a phrase that
+/// follows the program's name.
 async fn ask(argv: &[String]) -> Result<Secret, String> {
     let said = match Program::ask(argv, PATIENCE).await {
         Ok(said) => said,
@@ -151,7 +153,7 @@ fn never_ran(error: &io::Error) -> String {
     }
 }
 
-/// A program that complains about nothing has simply not found it.
+/// A program that fails without an error message just has no such key.
 fn complained(said: &ProgramOutput) -> String {
     let text = String::from_utf8_lossy(&said.stderr);
     let line: String = text

@@ -1,6 +1,7 @@
-//! The host's handle on its front end, with what it knows of open files and Lua calls.
+//! The host's handle on its front end, together with the open files and Lua calls that it
+//! knows of.
 //!
-//! Knows the messages' shapes and nothing of when they are sent.
+//! It knows the shape of each message, but not when to send it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::lua_calls::Calls;
 use crate::open_files::OpenFiles;
 use crate::protocol::*;
 
-/// A front end, as the host or one of its chats speaks to it. Cheap to clone.
+/// A front end, as the host or one of its chats uses it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Editor {
     frontend: Arc<dyn Frontend>,
@@ -27,7 +28,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Speaks to `frontend`.
+    /// Wraps `frontend`.
     pub fn new(frontend: impl Frontend + 'static) -> Self {
         Self {
             frontend: Arc::new(frontend),
@@ -37,7 +38,7 @@ impl Editor {
         }
     }
 
-    /// The same editor, whose messages concern the chat in `buffer`.
+    /// Returns the same editor for messages about the chat in `buffer`.
     pub fn of_chat(&self, buffer: BufferId) -> Self {
         Self {
             chat: Some(buffer),
@@ -45,7 +46,7 @@ impl Editor {
         }
     }
 
-    /// The front end itself.
+    /// Returns the front end itself.
     pub fn frontend(&self) -> &dyn Frontend {
         self.frontend.as_ref()
     }
@@ -93,8 +94,8 @@ impl Editor {
         });
     }
 
-    /// Calls the user's functions; for each call the answers of those that were
-    /// asked, in order. `None` when the channel closed meanwhile.
+    /// Calls the user's functions. Returns for each call the answers of those that were
+    /// asked, in order, or `None` if the channel closed meanwhile.
     pub async fn call_functions(
         &self,
         calls: Vec<FunctionCall>,
@@ -106,7 +107,7 @@ impl Editor {
         }
     }
 
-    /// Asks the user about the chat in a buffer, one thing at a time.
+    /// Returns prompts that ask the user about the chat in a buffer, one thing at a time.
     pub fn prompts(&self, buffer: BufferId) -> impl Prompts + use<> {
         AtBuffer {
             editor: self.clone(),
@@ -114,7 +115,7 @@ impl Editor {
         }
     }
 
-    /// The calls that run in Lua.
+    /// Returns the calls that run in Lua.
     pub fn calls(&self) -> &Calls {
         &self.calls
     }
@@ -129,8 +130,8 @@ impl Editor {
         self.open.are(paths);
     }
 
-    /// What the editor knows of an open file, by its real path. It is asked only when
-    /// it may know anything.
+    /// Returns the editor's text of an open file, by its real path. Asks the editor only if
+    /// the file may be open there.
     pub async fn open_text(&self, path: &str) -> Option<BuffersAnswered> {
         if !self.open.may_hold(Path::new(path)) {
             return None;
@@ -154,7 +155,7 @@ impl Editor {
             .await
     }
 
-    /// Has open files read again that changed on disk.
+    /// Has the editor reload open files that changed on disk.
     pub fn check_files(&self) {
         if self.open.may_hold_any() {
             self.emit(SessionEvent::FilesChanged);
@@ -169,7 +170,7 @@ impl Editor {
     }
 }
 
-/// The user, as one chat asks them.
+/// Asks the user on behalf of one chat.
 struct AtBuffer {
     editor: Editor,
     buffer: BufferId,

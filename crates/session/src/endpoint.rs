@@ -1,5 +1,5 @@
-//! The provider that a request goes to, with its key and parameters: from the options and
-//! the environment, never from a document.
+//! Determines the provider that a request goes to, with its key and parameters: from the
+//! options and the environment, never from a document.
 //!
 //! Opens no connection; `local` finds out whether a server answers.
 
@@ -55,10 +55,8 @@ pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Dest
     let spec = spec.ok_or_else(|| unknown_provider(&settings.provider))?;
     if let Some(name) = preset_not_taken(settings) {
         return Err(Problem::new(
-            format!(
-                "The model is \"{name}\", a preset that could not be taken, so nothing was sent."
-            ),
-            "Mend what setup{} said of it, or take another with `:Flemma switch`.",
+            format!("The model is \"{name}\", a preset with an error, so nothing was sent."),
+            "Correct it in setup{}, or choose another with `:Flemma switch`.",
         ));
     }
     let endpoint = endpoint(spec, settings, variables)?;
@@ -87,8 +85,8 @@ pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
     providers::set_up(variables)
 }
 
-/// Returns the key that the provider of `settings` needs, or a command provides, and that
-/// is neither in the options nor in the environment.
+/// Returns the key that has to be looked for: the provider of `settings` needs one, or has
+/// a command for it, and it is neither in the options nor in the environment.
 pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wanted> {
     let spec = providers::find(&settings.provider)?;
     if preset_not_taken(settings).is_some() {
@@ -120,7 +118,7 @@ pub fn expand(path: &str) -> String {
     }
 }
 
-/// The preset that the option `model` names although it could not be applied.
+/// Returns the name in the option `model` if it is a preset that could not be applied.
 fn preset_not_taken(settings: &Settings) -> Option<&str> {
     let model = settings.model.as_deref();
     model.filter(|model| model.starts_with('$'))

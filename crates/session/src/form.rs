@@ -1,7 +1,7 @@
-//! Asks the user a question of a running call, one value after another.
+//! Asks the user the questions of a running call, one value after another.
 //!
-//! The text may come from another program, so it is shown cleaned, on lines of its own,
-//! after the name of that program. [`Prompts`] is Neovim or the terminal.
+//! The text may come from another program, so it is shown without control characters, on
+//! separate lines, after the name of that program. [`Prompts`] is Neovim or the terminal.
 
 mod shown;
 
@@ -31,11 +31,11 @@ pub trait Prompts: Sync {
 pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<FormReply> {
     let title = one_line(&format!("{} asks: {}", form.by, form.message), COLUMNS);
     let begin = match &form.wanted {
-        FormContent::Visit(address) => format!("Say that you go there yourself: {address}"),
+        FormContent::Visit(address) => format!("Accept, then open it yourself: {address}"),
         FormContent::Fields(fields) if fields.is_empty() => "Yes".to_owned(),
         FormContent::Fields(_) => "Answer".to_owned(),
     };
-    let items = [begin, "Decline".to_owned(), "Put it aside".to_owned()];
+    let items = [begin, "Decline".to_owned(), "Dismiss".to_owned()];
     match prompts.choose(&title, &items).await? {
         0 => {}
         1 => return Some(FormReply::Declined),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// A person who gives these answers, and what they were asked.
+    /// A user who gives these answers, and what they were asked.
     struct Script {
         answers: Mutex<Vec<&'static str>>,
         asked: Mutex<Vec<String>>,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_value_is_asked_for_until_it_fits_and_all_are_shown_before_they_go() {
+    async fn each_value_is_asked_for_until_it_fits_and_all_are_shown_before_sending() {
         let answers = [
             "Answer",
             "",
@@ -301,7 +301,7 @@ mod tests {
         );
         assert_eq!(
             asked[0],
-            "The MCP server \"docs\" asks: Who are⤶you? [Answer|Decline|Put it aside]"
+            "The MCP server \"docs\" asks: Who are⤶you? [Answer|Decline|Dismiss]"
         );
         assert_eq!(asked[2], "name is needed. name (text) []");
         assert_eq!(asked[3], "age (a whole number at least 0, or nothing) [30]");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_leaves_has_said_nothing() {
+    async fn leaving_a_prompt_answers_nothing() {
         for answers in [
             &["<Esc>"][..],
             &["Answer", "<Esc>"],
@@ -329,16 +329,16 @@ mod tests {
             Some(FormReply::Declined)
         );
         assert_eq!(
-            answer(&all_kinds(), &["Put"]).await.0,
+            answer(&all_kinds(), &["Dismiss"]).await.0,
             Some(FormReply::Cancelled)
         );
     }
 
     #[tokio::test]
-    async fn an_address_is_shown_whole_and_opened_by_nobody() {
+    async fn an_address_is_shown_in_full_and_not_opened() {
         let mut form = form(Vec::new());
         form.wanted = FormContent::Visit("https://docs.example/login?state=1".to_owned());
-        let (reply, asked) = answer(&form, &["Say"]).await;
+        let (reply, asked) = answer(&form, &["Accept"]).await;
         assert_eq!(reply, Some(FormReply::Accepted(Map::new())));
         assert!(
             asked[0].contains("yourself: https://docs.example/login?state=1|"),

@@ -1,8 +1,8 @@
-//! The front end of a chat: what shows it and takes its keys.
+//! The front end of a chat: it shows the chat and takes the user's keys.
 //!
-//! Neovim, the command line, and the MCP server implement [`Frontend`]. A front end decides nothing: it applies edits, shows what it gets, and
-//! answers questions. What it hears from its user it sends to the host as
-//! [`FromEditor`](crate::protocol::FromEditor).
+//! Neovim, the command line, and the MCP server implement [`Frontend`]. A front end decides
+//! nothing: it applies edits, shows what it gets, and answers questions. It passes the
+//! user's input to the host as [`FromEditor`](crate::protocol::FromEditor).
 
 pub mod buffer;
 mod event;
@@ -40,10 +40,10 @@ pub trait Frontend: fmt::Debug + Send + Sync {
     /// Inserts text at an anchor, which moves behind it. Answered with [`Applied`].
     fn append(&self, chunk: AnswerChunk);
 
-    /// Forgets an anchor: no more text comes there.
+    /// Forgets an anchor, at which no more text is inserted.
     fn release_anchor(&self, anchor: ReleaseAnchor);
 
-    /// Shows something beside the text, in place of what was shown before.
+    /// Shows something beside the text and replaces what was shown before.
     fn show(&self, display: Display);
 
     /// Asks a question. The channel closes if the front end goes away first.

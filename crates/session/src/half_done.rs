@@ -1,8 +1,8 @@
-//! What a chat may lack after a kill: that an answer was arriving, and results of calls
-//! that ended. Kept in the state folder until the chat's file holds it: one file per chat,
-//! with one JSON object per line.
+//! What a chat may lack after its host was killed: the mark that an answer was arriving,
+//! and results of calls that ended. Stored in the state folder until the chat's file
+//! contains it: one file per chat, with one JSON object per line.
 //!
-//! Only the holder of the chat's lease writes or reads it.
+//! Only the holder of the chat's lease reads or writes it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,25 +15,25 @@ use serde::{Deserialize, Serialize};
 use crate::digest::sha256;
 use crate::{lease, state_dir};
 
-/// Where the files are, in the state folder.
+/// Folder of the files, in the state folder.
 const FOLDER: &str = "half-done";
-/// Most bytes of results that are kept for one chat.
+/// Most bytes of results that are stored for one chat.
 const MOST_RESULTS: usize = 64 * 1024;
-/// Size in bytes at which a file is written anew, without results that were dropped.
+/// Size in bytes at which a file is rewritten, without the results that were dropped.
 const MOST_BYTES: usize = 8 * MOST_RESULTS;
 
-/// What is not known to be in a chat's file.
+/// What the chat's file may not contain yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HalfDone {
-    /// How many answers there were before the last request; `None` without one.
+    /// Number of answers before the last request; `None` if there was no request.
     pub answers: Option<usize>,
-    /// The last words of its answer, once that is complete or marked as cut off.
+    /// The end of its answer, once that is complete or marked as cut off.
     pub tail: Option<String>,
-    /// Calls that ended since.
+    /// Calls that ended since then.
     pub results: Vec<Result>,
 }
 
-/// A change of what is half done, and a line of the file.
+/// A change of [`HalfDone`], stored as one line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
@@ -46,7 +46,7 @@ pub enum Entry {
 }
 
 impl HalfDone {
-    /// Takes over a change.
+    /// Applies a change.
     pub fn apply(&mut self, entry: Entry) {
         match entry {
             Entry::Asked(answers) => {
@@ -68,7 +68,7 @@ impl HalfDone {
         }
     }
 
-    /// The changes that lead here.
+    /// Returns the changes that lead to this state.
     pub fn entries(&self) -> Vec<Entry> {
         let asked = self.answers.map(Entry::Asked);
         let answered = self.tail.clone().map(Entry::Answered);
@@ -89,7 +89,7 @@ pub struct Result {
 }
 
 impl Result {
-    /// The result of a call that ended in this way.
+    /// Returns the result of a call that ended with `outcome`.
     pub fn of(call: &CallKey, outcome: &ToolOutcome) -> Self {
         let (content, is_error) = match outcome {
             ToolOutcome::Done { content, .. } => (content, false),
@@ -104,12 +104,12 @@ impl Result {
         }
     }
 
-    /// Whether both are results of the same call.
+    /// Returns true if both are results of the same call.
     pub fn is_of_the_call_of(&self, other: &Self) -> bool {
         (&self.id, &self.name, &self.input) == (&other.id, &other.name, &other.input)
     }
 
-    /// The call and how it ended, as far as a result block tells it.
+    /// Returns the call and its outcome, as far as a result block contains it.
     pub fn ended(&self) -> (CallKey, ToolOutcome) {
         let call = CallKey {
             id: ToolUseId::new(self.id.as_str()),
@@ -132,12 +132,13 @@ impl Result {
 #[derive(Debug)]
 pub struct Journal {
     file: PathBuf,
-    /// Bytes of the file; `None` when it is to be written whole.
+    /// Length of the file in bytes; `None` if it has to be rewritten.
     length: Option<usize>,
 }
 
 impl Journal {
-    /// The file of the chat at `path`, which need not exist, in the state folder `state`.
+    /// Returns the journal of the chat at `path` in the state folder `state`. Its file need
+    /// not exist.
     pub fn of(state: &Path, path: &Path) -> Self {
         let name = sha256(lease::real(path).as_os_str().as_encoded_bytes());
         Self {
@@ -146,11 +147,11 @@ impl Journal {
         }
     }
 
-    /// What the file says; nothing when it cannot be read.
+    /// Reads the file; `None` if it cannot be read.
     pub fn read(&self) -> Option<HalfDone> {
         let text = fs::read(&self.file).ok()?;
         let mut found = HalfDone::default();
-        // A kill or a full disk may leave half a line at the end, and half a character.
+        // A kill or a full disk may leave half a line at the end, even half a character.
         let lines = text.split(|byte| *byte == b'\n');
         for entry in lines.map_while(|it| serde_json::from_slice(it).ok()) {
             found.apply(entry);
@@ -158,17 +159,19 @@ impl Journal {
         Some(found)
     }
 
-    /// Brings the file up to date: `entries` led to `now` since the last call. It survives
-    /// the end of every process, but is not synced to disk: nothing waits for it.
+    /// Brings the file up to date; `entries` are the changes since the last call, which led
+    /// to `now`. The file survives the end of every process, but nothing waits for a sync
+    /// to disk.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
     pub fn write(&mut self, now: &HalfDone, entries: &[Entry]) -> io::Result<()> {
+        // Taken, so that after a failed write the next one rewrites the file.
         let length = self.length.take().filter(|it| *it < MOST_BYTES);
         let (before, written) = match length {
-            // Replacing a file makes the file system write it out, which takes longer than
-            // all the rest of a call.
+            // Appending is the usual way: replacing a file makes the file system write it
+            // to disk, which takes longer than the whole rest of a call.
             Some(length) => (length, self.append(&lines(entries)?)?),
             None => (0, self.replace(&lines(&now.entries())?)?),
         };
@@ -223,7 +226,7 @@ mod tests {
         Entry::Ended(Result::of(&call, &ToolOutcome::Failed(content.to_owned())))
     }
 
-    /// Takes over entries and writes them, as a chat does.
+    /// Applies entries and writes them, as a chat does.
     fn note(journal: &mut Journal, now: &mut HalfDone, entries: Vec<Entry>) {
         for entry in &entries {
             now.apply(entry.clone());
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_found_for_its_chat_until_it_is_removed() {
+    fn entries_are_found_for_their_chat_until_they_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (state, chat) = (folder.path().join("state"), folder.path().join("a.chat"));
         let (mut journal, mut now) = (Journal::of(&state, &chat), HalfDone::default());
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_of_a_killed_program_is_passed_over_and_written_anew() {
+    fn half_a_line_of_a_killed_program_is_skipped_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let chat = folder.path().join("a.chat");
         let (mut journal, mut now) = (Journal::of(folder.path(), &chat), HalfDone::default());

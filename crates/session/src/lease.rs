@@ -1,4 +1,4 @@
-//! The chat lock: only one program works on a chat at a time, so that two of them do not
+//! The chat lock. Only one program works on a chat at a time; otherwise two of them would
 //! send it twice, run its calls twice, or overwrite each other's changes.
 //!
 //! A lease is a locked file in the state folder, named after the chat's real path. A chat
@@ -91,8 +91,8 @@ pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refus
         path,
         _file: file,
     };
-    // After our own lease can be seen: of two programs that come at the same time, at least
-    // one sees the other.
+    // Checked after our own lease is visible, so that of two programs that come at the same
+    // time at least one sees the other.
     match under_another_name(&folder, &lease) {
         Some(holder) => Err(Refusal::Held(holder)),
         None => Ok(lease),
@@ -189,7 +189,7 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
             if fs::metadata(there).ok().map(id)? != chat {
                 return None;
             }
-            // Without a lock, a program that was killed left it.
+            // A lease without a lock was left by a program that was killed.
             let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             is_held.then(|| holder(file))
         })

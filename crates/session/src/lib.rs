@@ -1,8 +1,8 @@
-//! One open chat: its text as the front end has it, its cycle, what runs for it, and what
-//! of it is on disk.
+//! One open chat: its text as the front end has it, its cycle, its background work, and its
+//! state on disk.
 //!
-//! A [`frontend::Frontend`] shows the chat and reports what the user does; which one it is
-//! does not matter here.
+//! A [`frontend::Frontend`] shows the chat and reports what the user does. This crate does
+//! not depend on which one it is.
 
 pub mod audit;
 mod buffers;

@@ -1,5 +1,5 @@
-//! Servers on this machine: whether one answers, which model it has, and the one that
-//! the host starts itself.
+//! Servers on this machine: finds out whether one answers and which model it has, and
+//! starts the host's own server.
 
 pub mod server;
 
@@ -10,7 +10,7 @@ use reqwest::Client;
 
 use crate::endpoint::local_addresses;
 
-/// The base URL of the first usual local server that serves a model.
+/// Returns the base URL of the first usual local server that serves a model.
 pub async fn find_server(client: &Client) -> Option<&'static str> {
     for base_url in local_addresses() {
         if first_model(client, base_url, None, Duration::ZERO)

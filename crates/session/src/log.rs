@@ -1,10 +1,10 @@
-//! `:Flemma log`: the end of the log of decisions.
+//! `:Flemma log` shows the end of the audit log.
 
 use crate::audit::{self, Audit};
 use crate::protocol::Report;
 use crate::state_dir;
 
-/// How many records are shown when no number is given.
+/// Number of records that are shown by default.
 pub const USUAL_COUNT: usize = 50;
 
 /// What `:Flemma log` shows.

@@ -1,4 +1,4 @@
-//! Running calls of tools in Lua, by number.
+//! Running calls of tools that are registered in Lua, by number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

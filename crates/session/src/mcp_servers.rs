@@ -1,5 +1,5 @@
-//! What the configured MCP servers get from this program: the trust store, HTTP clients,
-//! and the state folder.
+//! Gives the configured MCP servers what they need from this program: the trust store, HTTP
+//! clients, and the state folder.
 
 use std::io;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub fn http(spec: &Spec) -> Http {
     })
 }
 
-/// Adds the tools of servers that were met before, without starting any. `file` is the
+/// Adds the tools of servers that were used before, without starting any. `file` is the
 /// configuration file of the options.
 pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
     let configured = Configured::in_options(options, file, folder);
@@ -67,7 +67,7 @@ pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, 
     }
 }
 
-/// Returns the names of the configured servers, met before or not.
+/// Returns the names of the configured servers, used before or not.
 pub fn server_names(options: &Value, file: Option<&Path>, folder: &Path) -> Vec<String> {
     Configured::in_options(options, file, folder).names(&Trusted)
 }

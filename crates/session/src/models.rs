@@ -1,4 +1,4 @@
-//! What answers requests: the providers and the tutor, or a script in tests.
+//! What answers requests: the providers and the tutor; in tests, a script.
 
 use agent::transport;
 use async_trait::async_trait;

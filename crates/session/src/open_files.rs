@@ -1,10 +1,10 @@
-//! Which files are open in Neovim, by real path: what Neovim reported last.
+//! The files that are open in Neovim, by real path, as Neovim last reported them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-/// The real paths of the files that are open; `None` until Neovim reported them.
+/// Real paths of the open files; `None` until Neovim has reported them.
 #[derive(Debug, Default)]
 pub struct OpenFiles(RwLock<Option<HashSet<PathBuf>>>);
 
@@ -20,7 +20,7 @@ impl OpenFiles {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
-    /// Returns true if a file may be open that is no chat.
+    /// Returns true if a file other than a chat may be open.
     pub fn may_hold_any(&self) -> bool {
         let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");

@@ -1,5 +1,5 @@
-//! The words that plugin and host exchange, version 1; `lua/flemma/protocol.lua`
-//! is the other side's copy, and a test compares the two lists of names.
+//! The messages between plugin and host. `lua/flemma/protocol.lua` is the other side's
+//! copy, and a test compares the two lists of names.
 //!
 //! Types only. Lines are zero-based and end-exclusive, columns are bytes. `seq`
 //! counts the text changes of one buffer; it is the only clock both sides share.
@@ -22,7 +22,7 @@ pub use lua_tools::*;
 pub use outgoing::*;
 pub use questions::*;
 
-/// Compared by `hello` and `welcome` before anything else is said.
+/// Version of the protocol. `hello` and `welcome` compare it before any other message.
 pub const VERSION: u64 = 2;
 
 pub use crate::ids::{BufferId, WindowId};

@@ -1,7 +1,7 @@
-//! Asks the resolvers of calls that are not lists: approval functions of the editor and of
+//! Asks the resolvers that are not lists of rules: approval functions of the editor and of
 //! the frontmatter, and the guard of protected files, secrets, and commands.
 //!
-//! What follows from an answer is decided by the cycle.
+//! The cycle decides what follows from an answer.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::rules::Rules;
 use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 
-/// Returns each question with all functions that are asked in the same message.
+/// Returns each question with all functions that the same message asks.
 pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<Function>)> {
     let functions = |question: Question| {
         let (first, name) = (question.function.id, &question.call.name);
@@ -29,11 +29,11 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
     questions.into_iter().map(functions).collect()
 }
 
-/// Why a command waits that no sandbox confines.
-pub const RUNS_FREE: &str = "no sandbox holds commands here (:Flemma sandbox:status says why), so this one could read \
+/// Why a command waits that would run outside the sandbox.
+pub const RUNS_FREE: &str = "no sandbox confines commands here (:Flemma sandbox:status says why), so this one could read \
                              the keys of Neovim and of your shell.";
 
-/// Why a call that names a secret waits, in one or two sentences.
+/// Returns why a call that names a secret waits, in one or two sentences.
 fn asks_about(secret: &Secret) -> String {
     format!(
         "{secret}, so this needs your approval, whatever the policy says. To let it be read without being asked, set {}.",
@@ -60,8 +60,8 @@ pub fn is_command(call: &CallKey) -> bool {
     matches!(call.name.as_str(), "bash" | "shell")
 }
 
-/// Holds up calls that a policy approves: protected files, secrets, and commands without a
-/// sandbox.
+/// Makes calls wait although a policy approves them: for protected files, secrets, and
+/// commands without a sandbox.
 pub struct CallGuard {
     /// The tools and script folders.
     pub shared: Arc<Shared>,
@@ -87,7 +87,7 @@ impl CallGuard {
         found
     }
 
-    /// Has a command wait that no sandbox confines.
+    /// Makes a command wait if no sandbox confines it.
     fn requires_sandbox(&self, call: &CallKey, found: &mut GuardAnswers) -> Option<Decision> {
         self.inspection.runs_free(call).then(|| {
             let message = format!("The call \"{}\" needs your approval: {RUNS_FREE}", call.id);
@@ -102,8 +102,8 @@ impl CallGuard {
         decision
     }
 
-    /// Has a call wait that would write a protected file or read a secret. The paths of a
-    /// call that writes are resolved once, for this and for the call; those of a call that
+    /// Makes a call wait that would write a protected file or read a secret. The paths of a
+    /// call that writes are resolved once, for this check and for the call; those of a call that
     /// reads are resolved again when it runs.
     fn files(&self, question: &Question, found: &mut GuardAnswers) -> Option<Decision> {
         let Question { call, input, .. } = question;
@@ -168,7 +168,7 @@ pub fn ask_frontmatter(
     answers
 }
 
-/// Shows what went wrong in functions, once for all calls of a step.
+/// Shows the errors of functions, once for all calls of a step.
 fn report(editor: &Editor, problems: BTreeSet<String>) {
     for text in problems {
         editor.notify(&Notice {
@@ -244,7 +244,7 @@ fn read(
 fn returned(reply: &FunctionAnswer) -> Returned<'_> {
     match reply {
         FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
-            Returned::Error("it returned a value that is no answer")
+            Returned::Error("it returned a value that is not an answer")
         }
         FunctionAnswer {
             ok: true, value, ..

@@ -11,8 +11,8 @@ use crate::endpoint::{self, Destination, Variables};
 use crate::local;
 use crate::settings::Settings;
 
-/// Returns where a request goes; `auto` takes what there is. Calls `note` with what the user
-/// waits for.
+/// Returns where a request goes; `auto` takes the provider that is available. Calls `note`
+/// with what the user waits for.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub async fn find(
     }
 }
 
-/// The destination, with the key looked for if it is not at hand.
+/// Returns the destination; looks for its key if that is not known yet.
 async fn with_key(
     settings: &Settings,
     note: &(dyn Fn(String) + Sync),
@@ -70,6 +70,7 @@ async fn with_key(
             variables(name)
         }
     };
+    // Decided as if the variable contained the key, so that all checks are in one place.
     let mut destination = endpoint::destination(settings, &at as Variables<'_>)?;
     if let Destination::Server(endpoint, _) = &mut destination {
         endpoint.key_source = source;
@@ -77,7 +78,7 @@ async fn with_key(
     Ok(destination)
 }
 
-/// Who is asked: the provider's name first.
+/// Returns the label of a destination: the provider's name, then the model.
 pub fn label(destination: &Destination) -> String {
     match destination {
         Destination::Tutor => "tutor (built in, no model)".to_owned(),

@@ -1,7 +1,7 @@
 //! The folders of script tools: the user's own, those that the options name, and those of
 //! open chats' projects.
 //!
-//! Knows where the folders are and which are trusted; `tools` reads what is in them.
+//! Knows where the folders are and which are trusted; `tools` reads their contents.
 
 mod project;
 
@@ -19,7 +19,7 @@ use crate::trust::Trust;
 
 use project::Standing;
 
-/// Names of tools that are commands of `flemma tool`.
+/// Names that `flemma tool` uses for its own commands.
 pub const TAKEN: [&str; 2] = ["new", "help"];
 pub use project::{lines, project_of, remark, revoke, standing, trust};
 
@@ -47,7 +47,7 @@ struct Found {
 }
 
 impl Scripts {
-    /// No folders yet; what is found in them goes to `sources`.
+    /// Returns an instance without folders, which passes tools that it finds to `sources`.
     pub fn new(sources: Sources) -> Self {
         Self {
             state: Arc::default(),
@@ -55,7 +55,7 @@ impl Scripts {
         }
     }
 
-    /// Takes the user's folders from the options, which are not validated yet.
+    /// Takes the user's folders from the options, which may be invalid.
     pub fn configure(&self, options: &Value) {
         let named = |pointer| folders(options.pointer(pointer));
         let own = config_dir::path().map(|folder| folder.join("tools"));
@@ -74,7 +74,7 @@ impl Scripts {
         }
     }
 
-    /// The folders whose files run when a tool is called.
+    /// Returns the folders whose files run when a tool is called.
     pub fn folders(&self) -> Vec<PathBuf> {
         let state = self.state();
         let own = state.own.iter().chain(&state.libraries);
@@ -176,7 +176,7 @@ impl State {
         let problems = found.folder.problems();
         let left_out = problems
             .iter()
-            .map(|it| format!("{it}. Until then that tool is left out."));
+            .map(|it| format!("{it}. Until then the tool is not available."));
         let tools = found.folder.tools();
         let hidden = tools.iter().map(|tool| tool.name());
         let hidden = hidden.filter(|name| TAKEN.contains(name)).map(|name| {
@@ -190,7 +190,7 @@ impl State {
         found.problems = problems;
     }
 
-    /// Shows a message about a project, once.
+    /// Shows a message about a project, if it was not shown yet.
     fn remark(&mut self, root: &Path, text: String, sources: &Sources) {
         if self.remarks.get(root) != Some(&text) {
             self.remarks.insert(root.to_owned(), text.clone());
@@ -199,7 +199,7 @@ impl State {
     }
 }
 
-/// The name of a folder's tools in the registry.
+/// Returns the name that the registry uses for a folder's tools.
 fn source(root: &Path) -> String {
     format!("scripts:{}", root.display())
 }

@@ -102,6 +102,7 @@ impl Session {
     async fn run(mut self, mut inputs: Inputs) {
         while self.take_inputs(&mut inputs).await {
             self.store();
+            // Only after storing: the unsent messages of a closed buffer must be on disk.
             if self.buffer.is_gone() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! What all sessions have in common, made once for each change of the options and
-//! of the tools.
+//! The state that all sessions share, made anew for each change of the options and of the
+//! tools.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::settings::Settings;
 use crate::sources::Catalogue;
 use crate::usage::Ledger;
 
-/// What all sessions have in common.
+/// The state that all sessions share.
 pub struct Shared {
     /// The options as the user gave them.
     pub settings: Settings,
     /// The tools.
     pub registry: Registry,
-    /// Whether sources of tools are not there yet, which are waited for.
+    /// True while sources of tools are still loading, for which keys wait.
     pub loading: bool,
-    /// What a chat without frontmatter goes by.
+    /// The rules of a chat without frontmatter.
     pub plain: Arc<Rules>,
-    /// What requests took and cost.
+    /// Usage and cost of all requests.
     pub ledger: Ledger,
-    /// The folders of tools, which are looked at before each key's work.
+    /// The folders of tools, which are scanned before each key's work.
     pub scripts: Scripts,
     /// What answers requests.
     pub models: Arc<dyn Models>,
 }
 
 impl Shared {
-    /// Works out what follows from the options, once for all chats and keys.
+    /// Derives everything from the options, once for all chats and keys.
     pub fn new(
         settings: Settings,
         catalogue: &Catalogue,
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// The same with other settings, for a chat that was switched on its own.
+    /// Returns the same with other settings, for a chat that was switched separately.
     pub fn with_settings(&self, settings: Settings) -> Self {
         Self {
             plain: Arc::new(Rules::plain(&settings, &self.registry)),

@@ -1,8 +1,7 @@
 //! A command written as YAML: a prompt with arguments, which becomes a chat.
 //!
-//! Names, keys and templates are those of document 4, "Creating Tool-Enabled
-//! Commands". Such a file says what is asked, never what may run: it can loosen
-//! nothing.
+//! Names, keys, and templates are those of document 4, "Creating Tool-Enabled Commands".
+//! Such a file determines what is asked, never what may run: it cannot loosen any rule.
 
 mod find;
 mod render;
@@ -21,16 +20,16 @@ pub use find::{all, find, folders};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     #[serde(default, rename = "version")]
     _version: Value,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     #[serde(default)]
     pub description: String,
     #[serde(default, rename = "category")]
     _category: Value,
-    /// What it takes, in order.
+    /// Its arguments, in order.
     #[serde(default)]
     args: Vec<Argument>,
     prompt: Prompt,
@@ -58,7 +57,8 @@ struct Prompt {
     template: String,
 }
 
-/// What a command is offered beside what a chat is: document 4, "Built-in Tools".
+/// The tool that a command is offered in addition to those of a chat: document 4, "Built-in
+/// Tools".
 const OFFERED: &str = "http_get";
 
 #[derive(Debug, Default, Deserialize)]
@@ -70,18 +70,18 @@ struct Model {
     max_tokens: Option<u32>,
 }
 
-/// What was given to a command: some by name, the others in order.
+/// The arguments of one invocation: some by name, the others in order.
 #[derive(Debug, Default)]
 pub struct Given {
-    /// In order.
+    /// Arguments without a name, in order.
     pub values: Vec<String>,
     /// `name=value`
     pub named: BTreeMap<String, String>,
 }
 
 impl Given {
-    /// Sorts words of a command line: one of the command's names before a `=` gives
-    /// that argument.
+    /// Sorts the words of a command line. A word `name=value` with a name that the command
+    /// knows gives that argument.
     pub fn read(words: &[String], spec: &Spec) -> Self {
         let mut given = Self::default();
         for word in words {
@@ -99,12 +99,12 @@ impl Given {
     }
 }
 
-/// What `:Flemma run` opens: a name for the buffer, and its text. `arguments` holds
-/// the `words` behind it and Neovim's `cwd`.
+/// Returns the chat that `:Flemma run` opens: a name for the buffer, and its text.
+/// `arguments` contains the `words` after the command and Neovim's `cwd`.
 ///
 /// # Errors
 ///
-/// There is no such command, or what is wrong with it or with what it was given.
+/// There is no such command, or it or its arguments are invalid.
 pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
     let words = arguments["words"].as_array().into_iter().flatten();
     let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -125,7 +125,7 @@ pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
     Ok((free_name(&spec.name, project), lines))
 }
 
-/// A file of that name that is not there yet.
+/// Returns a name for the chat for which no file exists.
 fn free_name(name: &str, project: &Path) -> String {
     let name: String = name
         .chars()
@@ -146,20 +146,20 @@ impl Spec {
     ///
     /// # Errors
     ///
-    /// What is wrong and where, as a sentence without its end.
+    /// The error and its line, as a sentence without the full stop.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| {
             let whole = error.to_string();
-            // After the first line comes an excerpt of the file.
+            // An excerpt of the file follows the first line.
             whole.lines().next().unwrap_or_default().to_owned()
         })
     }
 
-    /// The chat that it becomes with these arguments.
+    /// Returns the chat that the command becomes with these arguments.
     ///
     /// # Errors
     ///
-    /// An argument is missing or one too many, or the template cannot be filled in.
+    /// An argument is missing, there is one too many, or the template cannot be rendered.
     pub fn chat(&self, given: &Given) -> Result<Vec<String>, String> {
         let values = self.values(given)?;
         let mut filled = render::Filled::new(values);
@@ -209,7 +209,7 @@ impl Spec {
         }
     }
 
-    /// What it takes, in words.
+    /// Returns its arguments in words.
     pub fn usage(&self) -> String {
         if self.args.is_empty() {
             return "no arguments".to_owned();
@@ -224,7 +224,7 @@ impl Spec {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// The options of this chat alone.
+    /// Returns the options of this chat.
     fn frontmatter(&self, filled: &render::Filled) -> Vec<String> {
         let mut lines = filled.variables();
         if let Some(temperature) = self.model.temperature.filter(|it| it.is_finite()) {

@@ -41,7 +41,7 @@ pub fn is_tutor_chat(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == state_dir::path().join("tutor").join("tutor.chat"))
 }
 
-/// Returns `:Flemma status` of a chat with these rules.
+/// Returns the `:Flemma status` report of a chat with these rules.
 pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     let mut lines = vec![
         format!("Flemma {} — {doing}", env!("CARGO_PKG_VERSION")),
@@ -86,7 +86,7 @@ pub fn held(settings: &SandboxSettings) -> String {
     };
     match tools::find_out(&settings.backend()) {
         Ok(program) => format!(
-            "{} holds commands, {network} network; files are written below {}",
+            "{} confines commands, {network} network; files are written below {}",
             program.display(),
             settings.policy.rw_paths.join(", ")
         ),
@@ -106,13 +106,13 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
         None => {}
         Some(Err(problem)) => {
             lines.push(problem.clone());
-            lines.push("Until that is mended nothing runs and nothing is sent.".to_owned());
+            lines.push("Nothing runs and nothing is sent until that is corrected.".to_owned());
         }
         Some(Ok(_)) if rules.withheld.is_empty() => {
             lines.push("frontmatter  applies".to_owned());
         }
         Some(Ok(_)) => {
-            lines.push("frontmatter  applies, but for this until :Flemma trust:".to_owned());
+            lines.push("frontmatter  applies, except for this until :Flemma trust:".to_owned());
             let withheld = rules.withheld.iter();
             lines.extend(withheld.map(|it| format!("             line {}: {}", it.line, it.what)));
         }
@@ -120,13 +120,14 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
     lines
 }
 
-/// Returns what `:Flemma status verbose` adds: every option, its value, and the layer that
-/// set it. `chosen` holds by path what the chat chose otherwise than by its layer.
+/// Returns the lines that `:Flemma status verbose` adds: every option, its value, and the
+/// layer that set it. `chosen` contains, by path, values that the chat chose instead of its
+/// layer's.
 pub fn option_lines(settings: &Settings, chosen: &BTreeMap<String, Value>) -> Vec<String> {
     let rows = settings.rows(chosen);
     let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max();
     let name = width(|row| &row.name).unwrap_or_default();
-    // A long value moves its own layer to the right and no other.
+    // A long value moves only its own layer to the right.
     let value = width(|row| &row.value).unwrap_or_default().min(24);
     let heading = format!("{:<name$}  {:<value$}  set by", "option", "value");
     let lines = rows.iter().map(|row| {
@@ -149,7 +150,7 @@ fn destination_lines(rules: &Rules, is_tutor: bool) -> Vec<String> {
             .unwrap_or("a local server if one answers, else the tutor");
         return vec![format!("provider   auto: {found}")];
     }
-    // Asking a key store may take time and a password: only a request does that.
+    // A key store may take time and ask for a password, so only a request asks it.
     let wanted = endpoint::wanted_key(settings, &variables);
     let is_wanted = |name: &str| wanted.as_ref().is_some_and(|it| it.variable == name);
     let at = |name: &str| match name {

@@ -22,7 +22,9 @@ pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Proble
     let word = |name: &str| arguments[name].as_str();
     let (first, model) = (word("1"), word("2").map(str::to_owned));
     if let Some(more) = word("3") {
-        return Err(nothing(format!("What \"{more}\" is about is not clear.")));
+        return Err(nothing(format!(
+            "It is not clear what \"{more}\" refers to."
+        )));
     }
     let mut target = match first {
         Some(name) if name.starts_with('$') => settings.preset(name).map_err(nothing)?,
@@ -53,8 +55,7 @@ fn nothing(why: String) -> Problem {
     Problem::new(format!("{why} Nothing was switched."), fix)
 }
 
-/// What can be switched to: the presets, and each provider with the models that are
-/// known of it.
+/// Returns what can be switched to: the presets, and each provider with its known models.
 pub fn choices(settings: &Settings) -> Vec<Choice> {
     let own = settings.models.keys();
     let providers = endpoint::provider_names().into_iter().map(|name| Choice {
@@ -87,7 +88,7 @@ pub enum Scope {
     EveryChat,
 }
 
-/// Says where chats are sent after a switch.
+/// Returns a message about where chats are sent after a switch.
 pub fn message(settings: &Settings, scope: Scope) -> String {
     let model = settings.model.as_deref().unwrap_or("its default model");
     let target = match settings.provider.as_str() {
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn another_provider_comes_with_its_own_default_model_and_ones_own_with_that_of_setup() {
+    fn another_provider_uses_its_default_model_and_the_configured_one_that_of_setup() {
         let other = switched(json!({"1": "openai"})).unwrap();
         assert_eq!(target(&other), ("openai", None));
         let back = switch(&other, &json!({"1": "anthropic"})).unwrap();
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_those_of_the_provider_and_of_the_last_switch() {
+    fn parameters_are_those_of_the_provider_and_the_last_switch() {
         let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
         assert_eq!(target(&first), ("gemini", Some("m")));
         assert_eq!(first.parameter("gemini", "temperature"), Some(&json!(0.5)));
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_a_line_or_a_table_and_words_behind_it_win() {
+    fn a_preset_is_a_line_or_a_table_and_words_after_it_win() {
         let fast = switched(json!({"1": "$fast", "max_tokens": "200"})).unwrap();
         assert_eq!(target(&fast), ("gemini", Some("gemini-2.5-flash")));
         assert_eq!(fast.parameter("gemini", "thinking"), Some(&json!("low")));
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_switches_nothing_and_is_named() {
+    fn a_misspelled_word_switches_nothing_and_is_reported() {
         for (arguments, said) in [
             (json!({"1": "gemni"}), "Did you mean \"gemini\"?"),
             (json!({"1": "$fats"}), "Did you mean \"$fast\"?"),
@@ -183,7 +184,7 @@ mod tests {
             (json!({"thinkng": "low"}), "Did you mean \"thinking\"?"),
             (
                 json!({"1": "gemini", "2": "a", "3": "b"}),
-                "What \"b\" is about",
+                "not clear what \"b\" refers to",
             ),
         ] {
             let problem = switched(arguments).unwrap_err();

@@ -1,10 +1,10 @@
 //! The built-in provider `tutor`, which needs neither network nor key and explains
 //! Flemma to new users.
 //!
-//! It is deterministic: its text follows from the conversation alone. It says that it
-//! is not a model, and its calls have the same approval and the same tools as any
-//! model's. It turns a [`chat::prompt::Prompt`] into
-//! [`provider::StreamEvent`]s, like every other provider.
+//! It is deterministic: its text depends on the conversation only. It says that it is not a
+//! model, and its calls need the same approval and use the same tools as any model's. It
+//! turns a [`chat::prompt::Prompt`] into [`provider::StreamEvent`]s, like every other
+//! provider.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// The file that the tutor reads; `make demo` and `:Flemma tutor` put it beside
 /// the chat.
 pub const NOTES: &str = "notes.txt";
-/// Between two words, so that one sees the answer arrive.
+/// Pause between two words, so that the user sees the answer arrive.
 const PACE: Duration = Duration::from_millis(12);
 
 /// The chat that `:Flemma tutor` opens.
@@ -62,7 +62,7 @@ pub async fn send(
     drop(events.send(last.collect()));
 }
 
-/// Chooses by what happened last.
+/// Chooses the reply by the last event of the conversation.
 fn reply(prompt: &Prompt) -> Reply {
     let last_results: Vec<&Part> = match prompt.messages.last() {
         Some(last) => last
@@ -90,7 +90,7 @@ fn reply(prompt: &Prompt) -> Reply {
     }
 }
 
-/// How many calls the tutor has made, which numbers the next one.
+/// Returns how many calls the tutor has made; the next call's id contains the number.
 fn calls(prompt: &Prompt) -> usize {
     let of = |message: &PromptMessage| {
         message
@@ -215,7 +215,7 @@ mod tests {
     const BASH: &str = "@You:\nhi\n\n@Assistant:\n**Tool Use:** `bash` (`tutor_2`)\n\n```json\n{}\n```\n\n@You:\n**Tool Result:** `tutor_2`";
 
     #[test]
-    fn it_reads_a_real_file_and_then_asks_for_a_command() {
+    fn the_tutor_reads_a_real_file_and_then_asks_for_a_command() {
         assert_eq!(answer_to("@You:\nhi").call.unwrap().name, "read");
         let next = answer_to(&format!("{READ}\n\n```\nfirst\nsecond\n```"));
         assert!(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reacts_to_what_the_command_said_and_to_the_users_reason() {
+    fn the_tutor_reacts_to_the_output_and_to_the_users_reason() {
         let ran = answer_to(&format!("{BASH}\n\n```\n3 notes.txt\n```"));
         assert!(ran.text.contains("`3 notes.txt`") && ran.call.is_none());
         let refused = answer_to(&format!("{BASH} (error)\n\n```\nNot today.\n```"));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends() {
+    fn the_tutor_ends() {
         let chat = format!("{BASH}\n\n```\n3\n```\n\n@Assistant:\nbye\n\n@You:\nand now?");
         assert_eq!(answer_to(&chat), goodbye());
     }

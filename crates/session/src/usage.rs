@@ -1,8 +1,7 @@
-//! What requests took and cost since this process started: sums, and how they are
-//! said.
+//! Usage and cost of requests since this process started: sums, and how they are shown.
 //!
-//! Kept in memory alone. Knows no buffer's text and no provider; the figures come
-//! from the provider, the prices from the catalogue.
+//! Kept only in memory. Knows no buffer's text and no provider: the figures come from the
+//! provider, the prices from the catalogue.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +12,14 @@ use serde::Serialize;
 
 use crate::ids::BufferId;
 
-/// What a request is charged by, known when it is sent.
+/// The prices of a request, known when it is sent.
 #[derive(Debug, Clone, Default)]
 pub struct Tariff {
     /// The provider's name in the configuration.
     pub provider: String,
-    /// The model, in the provider's words.
+    /// The model's name at the provider.
     pub model: String,
-    /// What its tokens cost, if that is known.
+    /// Prices of its tokens, if known.
     pub price: Option<Price>,
     /// Whether the cache keeps the prompt for an hour, which costs more.
     pub long_cache: bool,
@@ -33,9 +32,9 @@ pub struct Entry {
     pub buffer: BufferId,
     /// The chat's file, if it has one.
     pub path: Option<PathBuf>,
-    /// What it was charged by.
+    /// Its prices.
     pub tariff: Tariff,
-    /// What it took.
+    /// Its tokens.
     pub usage: Usage,
     /// When it was sent and when it ended, in milliseconds since 1970.
     pub time: (u64, u64),
@@ -48,28 +47,28 @@ pub struct Ledger(Arc<Mutex<Vec<Entry>>>);
 /// Sums of some requests, as Lua gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Sums {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Tokens read, without those from or into a cache.
     pub input: u64,
     /// Tokens written, thinking included.
     pub output: u64,
-    /// Of `output`, thinking.
+    /// Tokens of thinking, which `output` includes.
     pub thoughts: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
     /// Tokens written into a cache.
     pub cache_creation: u64,
-    /// Dollars for what was read, caches included, as far as prices are known.
+    /// Dollars for input, caches included, as far as prices are known.
     pub input_cost: f64,
-    /// Dollars for what was written, likewise.
+    /// Dollars for output, as far as prices are known.
     pub output_cost: f64,
-    /// How many of the requests have no known price.
+    /// Number of requests without a known price.
     pub unpriced: u64,
 }
 
 impl Tariff {
-    /// By what a request to `endpoint` is charged.
+    /// Returns the prices of a request to `endpoint`.
     pub fn of(endpoint: &Endpoint, parameters: &Parameters) -> Self {
         Self {
             provider: endpoint.provider.clone(),
@@ -87,7 +86,7 @@ impl Ledger {
         entries.push(entry);
     }
 
-    /// The sums of one buffer's requests, or of all.
+    /// Returns the sums of one buffer's requests, or of all.
     pub fn sums(&self, buffer: Option<BufferId>) -> Sums {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = entries
@@ -99,7 +98,7 @@ impl Ledger {
         })
     }
 
-    /// The last request of a buffer.
+    /// Returns the last request of a buffer.
     pub fn latest(&self, buffer: BufferId) -> Option<Entry> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().rfind(|it| it.buffer == buffer).cloned()
@@ -107,7 +106,7 @@ impl Ledger {
 }
 
 impl Entry {
-    /// What it cost, if its prices are known.
+    /// Returns its cost, if its prices are known.
     pub fn cost(&self) -> Option<Cost> {
         let tariff = &self.tariff;
         tariff
@@ -115,7 +114,7 @@ impl Entry {
             .map(|price| price.cost(&self.usage, tariff.long_cache))
     }
 
-    /// Its figures.
+    /// Returns its figures.
     pub fn sums(&self) -> Sums {
         let (usage, cost) = (&self.usage, self.cost());
         Sums {
@@ -145,7 +144,7 @@ impl Sums {
         self.unpriced += other.unpriced;
     }
 
-    /// One line: what was read and written, and what it cost.
+    /// Returns one line: tokens read and written, and the cost.
     pub fn line(&self) -> String {
         let cached = match self.cache_read {
             0 => String::new(),
@@ -159,13 +158,13 @@ impl Sums {
         )
     }
 
-    /// The cost, if any of it is known.
+    /// Returns the cost, if any of it is known.
     fn cost(&self) -> Option<String> {
         let known = self.requests > self.unpriced;
         known.then(|| dollars(self.input_cost + self.output_cost))
     }
 
-    /// The rows of `:Flemma usage` about some requests.
+    /// Returns the rows of `:Flemma usage` about some requests.
     pub fn table(&self) -> Vec<String> {
         let all = self.input + self.cache_read + self.cache_creation;
         let share = (self.cache_read * 100).checked_div(all).unwrap_or_default();
@@ -192,7 +191,7 @@ impl Sums {
     }
 }
 
-/// A number of tokens, in thousands where it has many digits.
+/// Formats a number of tokens, in thousands or millions if it has many digits.
 pub fn count(tokens: u64) -> String {
     match tokens {
         0..10_000 => tokens.to_string(),
@@ -201,7 +200,7 @@ pub fn count(tokens: u64) -> String {
     }
 }
 
-/// Dollars: whole cents, rounded up, and below ten cents as exact as it is small.
+/// Formats dollars: whole cents, rounded up, and below ten cents with more digits.
 pub fn dollars(cost: f64) -> String {
     match cost {
         _ if cost <= 0.0 => "$0".to_owned(),

@@ -39,7 +39,7 @@ fn line(record: &Record) -> String {
     ))
 }
 
-/// The decision, and the words that lead to its author.
+/// Returns a decision with the words that lead to its author.
 fn word(decision: Word) -> &'static str {
     match decision {
         Word::Approved => "approved by ",
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         for (seconds, expected) in [
             (0, "1970-01-01 00:00:00Z"),
             (951_782_399, "2000-02-28 23:59:59Z"),

@@ -67,7 +67,7 @@ impl Desk {
 }
 
 #[test]
-fn a_call_is_told_from_decision_to_end() {
+fn a_call_is_recorded_from_decision_to_end() {
     let desk = Desk::new();
     let outcome = ToolOutcome::Failed("No.".to_owned());
     desk.decided("c1");
@@ -93,7 +93,7 @@ fn a_call_is_told_from_decision_to_end() {
 }
 
 #[test]
-fn what_is_known_when_a_call_starts_is_one_write_in_the_order_in_which_it_came() {
+fn decisions_and_starts_are_written_together_in_order() {
     let desk = Desk::new();
     let ended = [(call("c1"), ToolOutcome::Failed("No.".to_owned()))];
     let decided = [approved("c2")];
@@ -109,7 +109,7 @@ fn what_is_known_when_a_call_starts_is_one_write_in_the_order_in_which_it_came()
 }
 
 #[test]
-fn every_decision_is_told_with_who_made_it_and_why() {
+fn every_decision_is_recorded_with_its_author_and_reason() {
     let desk = Desk::new();
     let decided = |id: &str, ruling, by: &str, reason| Decided {
         call: call(id),
@@ -152,7 +152,7 @@ fn every_decision_is_told_with_who_made_it_and_why() {
 }
 
 #[test]
-fn arguments_and_results_are_not_kept_but_can_be_recognised() {
+fn arguments_and_results_are_stored_as_digests_only() {
     let desk = Desk::new();
     desk.decided("c1");
     let result = ToolOutcome::Done {
@@ -168,7 +168,7 @@ fn arguments_and_results_are_not_kept_but_can_be_recognised() {
 }
 
 #[test]
-fn the_last_ones_are_read() {
+fn only_the_last_records_are_read() {
     let desk = Desk::new();
     assert_eq!(desk.calls(5), [""; 0]);
     for id in ["a", "b", "c"] {
@@ -193,7 +193,7 @@ fn records_of_earlier_versions_are_read() {
 }
 
 #[test]
-fn a_record_that_was_cut_off_shows_and_hides_no_other() {
+fn a_cut_off_record_is_reported_and_hides_no_other() {
     let desk = Desk::new();
     desk.decided("a");
     desk.decided("b");
@@ -236,7 +236,7 @@ fn hosts_that_write_at_the_same_time_lose_no_record() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_an_error_that_says_what_to_do() {
+fn a_log_that_cannot_be_written_is_an_error_with_a_fix() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state");
     fs::write(&file, "").unwrap();
@@ -248,7 +248,7 @@ fn a_log_that_cannot_be_written_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn only_its_owner_reads_it() {
+fn only_the_owner_can_read_the_log() {
     let desk = Desk::new();
     desk.decided("c1");
     let mode = fs::metadata(desk.path()).unwrap().permissions().mode();
@@ -256,7 +256,7 @@ fn only_its_owner_reads_it() {
 }
 
 #[test]
-fn names_from_outside_are_cut_and_shown_without_control_characters() {
+fn foreign_names_are_cut_and_shown_without_control_characters() {
     let desk = Desk::new();
     let id = format!("\u{1b}]0;x\u{7}\n{}", "y".repeat(100_000));
     desk.decided(&id);
@@ -268,7 +268,7 @@ fn names_from_outside_are_cut_and_shown_without_control_characters() {
 }
 
 #[test]
-fn a_call_that_started_and_did_not_end_is_found_again() {
+fn a_call_that_started_and_did_not_end_is_found() {
     let desk = Desk::new();
     let (chat, other) = (Path::new("/p/a.chat"), Path::new("/p/b.chat"));
     let quoted = call("\"quoted\\");
@@ -301,13 +301,13 @@ fn a_call_that_started_and_did_not_end_is_found_again() {
 }
 
 #[test]
-fn without_a_log_no_call_is_without_an_end() {
+fn without_a_log_no_call_counts_as_interrupted() {
     let desk = Desk::new();
     assert_eq!(desk.audit.without_end(None, &[call("c1")]).unwrap(), []);
 }
 
 #[test]
-fn a_call_whose_end_is_being_written_was_not_cut_off() {
+fn a_call_whose_end_is_being_written_is_not_interrupted() {
     let desk = Desk::new();
     let (chat, call) = (Some(Path::new("/p/a.chat")), call("t_1"));
     let started = desk.audit.begun(chat, &[], &[], &[start(&call, None)]);

@@ -10,7 +10,7 @@ use crate::audit::Start;
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{self, CallGuard, GuardAnswers};
 
-/// The rules' decision about a call; the default has it wait for the user.
+/// The decision of the rules about a call. By default it waits for the user.
 struct RuleDecision {
     decision: Decision,
     /// The rule that decided.

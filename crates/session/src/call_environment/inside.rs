@@ -1,4 +1,4 @@
-//! The other tools, as a running call sees them: it may call them, and no deeper than three.
+//! Lets a running call use the other tools, up to three calls deep.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,10 +11,10 @@ use tools::{Nested, Progress};
 
 use super::CallEnvironment;
 
-/// Most calls in one another: "depth" in the script tools specification.
+/// Greatest depth of calls inside calls: "depth" in the script tools specification.
 const DEEPEST: usize = 3;
 
-/// The other tools, as one call sees them.
+/// The other tools, for one call.
 pub(super) struct Inside {
     around: CallEnvironment,
     outer: ToolUseId,

@@ -1,18 +1,19 @@
-//! Where a key may be kept, in which order, and how each place is asked.
+//! The places where a key may be stored, in the order in which they are asked, and the
+//! command for each.
 //!
-//! Pure: it runs nothing. The names under which keys are kept (`service` and `key`)
-//! are those of the reference, so that keys stored for it are found.
+//! Runs nothing. Keys are stored under the names (`service` and `key`) of the reference, so
+//! keys that were stored for it are found.
 
 /// A key that is neither in `setup()` nor in the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The provider's name.
     pub provider: String,
-    /// The environment variable that does not hold it.
+    /// The environment variable that was not set.
     pub variable: String,
-    /// The user's own program for it, with its arguments.
+    /// The user's own program that prints the key, with its arguments.
     pub command: Option<Vec<String>>,
-    /// Whether nothing can be sent without it: then all places are asked.
+    /// True if nothing can be sent without it. Only then the system's own store is asked.
     pub needed: bool,
 }
 
@@ -25,14 +26,14 @@ pub(super) enum Place {
     Keychain,
     /// The user's own program.
     Command(Vec<String>),
-    /// Google's program, for a token that holds an hour.
+    /// Google's program, for a token that is valid for an hour.
     Gcloud,
 }
 
 /// The provider whose key is a token of Google Cloud.
 const VERTEX: &str = "vertex";
 
-/// The places to ask on this system, first things first.
+/// Returns the places to ask on this system, in order.
 pub(super) fn places(wanted: &Wanted) -> Vec<Place> {
     places_on(cfg!(target_os = "macos"), wanted)
 }
@@ -44,14 +45,14 @@ fn places_on(is_macos: bool, wanted: &Wanted) -> Vec<Place> {
     } else {
         Place::SecretService
     };
-    // What Vertex wants is no key that one stores.
+    // Vertex has no lasting key that could be stored: only tokens.
     let store = (wanted.needed && !is_vertex).then_some(store);
     let command = wanted.command.clone().map(Place::Command);
     let gcloud = is_vertex.then_some(Place::Gcloud);
     [store, command, gcloud].into_iter().flatten().collect()
 }
 
-/// What a user can do to have the key of `provider` found, to follow "or".
+/// Returns how a user can make the key of `provider` available, as a phrase after "or".
 pub fn how_to_store(provider: &str) -> String {
     if provider == VERTEX {
         return "run `gcloud auth login`".to_owned();
@@ -64,7 +65,7 @@ pub fn how_to_store(provider: &str) -> String {
 }
 
 impl Place {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub(super) fn argv(&self, wanted: &Wanted) -> Vec<String> {
         let provider = wanted.provider.as_str();
         let words: &[&str] = match self {
@@ -84,7 +85,7 @@ impl Place {
         words.iter().map(|&word| word.to_owned()).collect()
     }
 
-    /// How the place is named in front of what is wrong with it.
+    /// Returns the place's name, which is followed by what is wrong with it.
     pub(super) fn subject(&self, wanted: &Wanted) -> String {
         match self {
             Self::SecretService => format!("secret-tool (service {}, key api)", wanted.provider),
@@ -98,7 +99,7 @@ impl Place {
         }
     }
 
-    /// Where a key from here comes from, to follow "Set".
+    /// Returns where a key from here comes from, as a phrase after "Set".
     pub(super) fn source(&self, wanted: &Wanted) -> String {
         let provider = &wanted.provider;
         match self {
@@ -111,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Whether what it gives holds for an hour only.
+    /// Returns true if its keys are valid for an hour only.
     pub(super) fn is_token(&self) -> bool {
         matches!(self, Self::Gcloud)
     }
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_needs_no_key_is_given_one_only_on_the_users_word() {
+    fn a_server_without_a_key_gets_one_only_from_the_users_command() {
         check(false, &wanted("ollama", None, false), &[]);
         check(
             false,
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn vertex_takes_a_token_of_googles_program() {
+    fn vertex_uses_a_token_from_gcloud() {
         check(
             false,
             &wanted("vertex", None, true),

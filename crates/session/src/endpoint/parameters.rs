@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Fewest tokens that a share of the model's limit amounts to.
+/// Smallest number of tokens that a share of the model's limit can result in.
 const LEAST_SHARE: u32 = 1024;
 
 /// Returns the parameters of each request to a provider.
@@ -77,7 +77,7 @@ fn share(provider: &str, settings: &Settings) -> Option<u8> {
     crate::options::share(given.as_str()?)
 }
 
-/// Returns the most tokens of an answer, if `max_tokens` is a share of a known limit.
+/// Returns the token limit of an answer, if `max_tokens` is a share of a known limit.
 fn shared_tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
     let output = about.output?;
     let tokens = u64::from(output) * u64::from(share(provider, settings)?) / 100;
@@ -88,7 +88,7 @@ fn shared_tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u
 pub fn unmet(provider: &str, settings: &Settings, parameters: &Parameters) -> Option<String> {
     let share = share(provider, settings).filter(|_| parameters.about.output.is_none())?;
     Some(format!(
-        "max_tokens is \"{share}%\" of what the model can say, and that is not known of \"{}\", so the request goes \
+        "max_tokens is \"{share}%\" of the model's output limit, which is not known for \"{}\", so the request goes \
          out as without max_tokens. Set a number, or models[\"{}\"].output in setup().",
         parameters.model, parameters.model
     ))
@@ -102,7 +102,7 @@ mod tests {
     use crate::endpoint::{Destination, destination};
 
     #[test]
-    fn a_share_is_one_of_what_the_model_can_say() {
+    fn a_share_is_a_part_of_the_models_limit() {
         let given = |max_tokens: Value, model: &str| {
             let models = json!({"mine": {"output": 10_000}, "small": {"output": 1500}});
             let given =
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(given(json!("10%"), "small"), (Some(1024), false));
         assert_eq!(given(json!("100%"), "small"), (Some(1500), false));
         assert_eq!(given(json!(700), "mine"), (Some(700), false));
-        assert_eq!(given(json!("50%"), "nobody-knows"), (None, true));
-        assert_eq!(given(json!(700), "nobody-knows"), (Some(700), false));
+        assert_eq!(given(json!("50%"), "unknown-model"), (None, true));
+        assert_eq!(given(json!(700), "unknown-model"), (Some(700), false));
     }
 }

@@ -33,7 +33,7 @@ fn a_missing_key_is_named_with_its_variable() {
 }
 
 #[test]
-fn setup_says_where_and_the_environment_is_next() {
+fn an_address_in_setup_beats_one_in_the_environment() {
     let set = [
         ("ANTHROPIC_API_KEY", "k"),
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
@@ -47,7 +47,7 @@ fn setup_says_where_and_the_environment_is_next() {
 }
 
 #[test]
-fn a_key_in_setup_is_used_and_named_as_such() {
+fn a_key_in_setup_is_used_and_reported_as_its_source() {
     let given = json!({"parameters": {"anthropic": {"api_key": "from-setup"}}});
     let (endpoint, _) = at(given, &[("ANTHROPIC_API_KEY", "from-environment")]).unwrap();
     assert_eq!(endpoint.api_key.unwrap().expose(), "from-setup");
@@ -108,7 +108,10 @@ fn the_address_of_vertex_is_made_of_project_and_location() {
         "https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p-1/locations/europe-west4/"
     ));
     let given = json!({"provider": "vertex"});
-    for (project, said) in [("", "needs a project"), ("a/../b", "no address can hold")] {
+    for (project, said) in [
+        ("", "needs a project"),
+        ("a/../b", "cannot be part of an address"),
+    ] {
         let set = [token, ("GOOGLE_CLOUD_PROJECT", project)];
         let problem = at(given.clone(), &set).unwrap_err();
         assert!(problem.contains(said), "{problem}");
@@ -116,7 +119,7 @@ fn the_address_of_vertex_is_made_of_project_and_location() {
 }
 
 #[test]
-fn auto_takes_what_the_environment_has() {
+fn auto_chooses_the_provider_with_a_key_in_the_environment() {
     assert_eq!(
         from_environment(&|name| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned())),
         Some("anthropic")
@@ -127,7 +130,7 @@ fn auto_takes_what_the_environment_has() {
 }
 
 #[test]
-fn each_provider_is_where_its_manual_says_and_takes_its_own_key() {
+fn each_provider_has_its_documented_address_and_its_own_key() {
     for (name, key, base_url) in [
         ("openai", "OPENAI_API_KEY", "https://api.openai.com/v1"),
         ("groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
@@ -170,7 +173,7 @@ fn a_provider_without_a_default_model_asks_for_one() {
 }
 
 #[test]
-fn openais_own_words_reach_its_parameters() {
+fn openais_own_options_reach_its_parameters() {
     let own = json!({"reasoning": "xhigh", "reasoning_summary": "none"});
     let given = json!({"provider": "openai", "parameters": {"openai": own}});
     let (_, parameters) = at(given, &[("OPENAI_API_KEY", "k")]).unwrap();

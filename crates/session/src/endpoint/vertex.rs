@@ -4,9 +4,9 @@ use chat::Problem;
 
 use super::Variables;
 
-/// The location of models that belong to no region.
+/// The location of models that are in no particular region.
 const GLOBAL: &str = "global";
-/// The API version that takes tool schemas as they are.
+/// The API version that accepts JSON schemas of tools unchanged.
 const VERSION: &str = "v1beta1";
 
 /// Returns the address up to the models. `origin` replaces the host, for users with a
@@ -26,7 +26,7 @@ pub(super) fn base_url(
     let project = project.or_else(|| set("GOOGLE_CLOUD_PROJECT"));
     let project = project.ok_or_else(|| {
         Problem::new(
-            "Vertex AI needs a project and none is named, so nothing was sent.",
+            "Vertex AI needs a project and none is set, so nothing was sent.",
             "Set parameters.vertex.project_id or $GOOGLE_CLOUD_PROJECT.",
         )
     })?;
@@ -47,14 +47,14 @@ pub(super) fn base_url(
 
 /// Returns an error if the value of a parameter cannot be part of an address.
 fn check(name: &str, value: &str) -> Result<(), Problem> {
-    // Old projects have a domain and a colon.
+    // Old project names have a domain and a colon.
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
     if !value.is_empty() && value.chars().all(is_allowed) && !value.contains("..") {
         return Ok(());
     }
     Err(Problem::new(
         format!(
-            "The {name} of Vertex AI is \"{value}\", which no address can hold, so nothing was sent."
+            "The {name} of Vertex AI is \"{value}\", which cannot be part of an address, so nothing was sent."
         ),
         format!("Correct parameters.vertex.{name}: letters, digits, \"-\", \".\" and \":\"."),
     ))

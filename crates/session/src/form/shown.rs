@@ -1,6 +1,6 @@
-//! What is shown of a question: cleaned, folded, and not without end.
+//! Formats a question for display: cleaned, folded, and at a limited length.
 //!
-//! Knows nothing of how it is asked.
+//! Knows nothing about how it is asked.
 
 use chat::preview::one_line;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use super::COLUMNS;
 /// Most lines of a question beside a call.
 const LINES: usize = 20;
 
-/// What is shown of a question, on lines of at most `width` columns.
+/// Returns the lines that show a question, each at most `width` columns wide.
 pub fn lines(form: &Form, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in format!("{} asks: {}", form.by, form.message).lines() {
@@ -33,7 +33,7 @@ pub fn lines(form: &Form, width: usize) -> Vec<String> {
     lines
 }
 
-/// A field as people read it.
+/// Returns a field's description for users.
 pub(super) fn described(field: &Field) -> String {
     let about = match field.about.as_str() {
         "" => String::new(),
@@ -42,7 +42,7 @@ pub(super) fn described(field: &Field) -> String {
     format!("{} ({}){about}", field.label(), field.form())
 }
 
-/// The values of these fields as people read them.
+/// Returns the values of these fields for users.
 pub(super) fn shown(fields: &[Field], values: &Map<String, Value>) -> String {
     let given = fields.iter().filter_map(|field| {
         let value = values.get(&field.name)?;
@@ -54,7 +54,7 @@ pub(super) fn shown(fields: &[Field], values: &Map<String, Value>) -> String {
     }
 }
 
-/// A value as people write it.
+/// Returns a value without JSON syntax where possible.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -65,7 +65,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A line, cleaned, on as many lines as it needs; those that follow are indented.
+/// Folds a cleaned line; the lines that continue it are indented.
 fn folded(line: &str, width: usize) -> Vec<String> {
     let width = width.max(20);
     let indent = if line.starts_with(' ') { "    " } else { "  " };
@@ -90,7 +90,7 @@ mod tests {
     use tools::FieldKind;
 
     #[test]
-    fn what_is_shown_fits_the_window_and_hides_nothing() {
+    fn a_question_is_folded_to_the_window_and_nothing_is_hidden() {
         let field = Field {
             name: "a".to_owned(),
             title: String::new(),

@@ -1,7 +1,7 @@
-//! A chat's text where no editor holds it: carries out the host's edits at the text
-//! they were computed for, all or nothing, as `lua/flemma/apply.lua` does in Neovim.
+//! A chat's text outside of an editor: applies the host's edits to the text that they were
+//! computed for, all or nothing, as `lua/flemma/apply.lua` does in Neovim.
 //!
-//! What to write is the host's business. Knows no file.
+//! The host decides what to write. Knows nothing about files.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use chat::text::{Lines, Text};
 
 use crate::protocol::{AnswerChunk, Applied, BufferEdit, BufferId, Outcome};
 
-/// The text, its number, and where answers grow.
+/// The text, its sequence number, and the anchors where answers grow.
 #[derive(Debug)]
 pub struct TextBuffer {
     id: BufferId,
     text: Text,
     seq: u64,
-    /// Line and byte column of each anchor whose text is still there.
+    /// Line and byte column of each anchor whose text still exists.
     anchors: HashMap<u64, (usize, usize)>,
 }
 
 impl TextBuffer {
-    /// The buffer of this number, which holds `text`.
+    /// Returns a buffer with this number and `text`.
     pub fn new(id: BufferId, text: Text) -> Self {
         Self {
             id,
@@ -30,17 +30,17 @@ impl TextBuffer {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &Text {
         &self.text
     }
 
-    /// The number of the text: how often it changed.
+    /// Returns the sequence number: how often the text changed.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// Replaces lines; anchors stay at their text.
+    /// Replaces lines; anchors keep their place in the text.
     pub fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
         self.anchors.retain(|_, (row, _)| !lines.contains(row));
         for (row, _) in self.anchors.values_mut() {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_made_all_or_none() {
+    fn changes_are_applied_all_or_none() {
         let mut it = buffer("a\nb\nc");
         let both = apply(0, vec![change(0, 1, &["x", "y"]), change(2, 3, &["z"])]);
         assert_eq!(it.apply(&both).outcome, Outcome::Applied);

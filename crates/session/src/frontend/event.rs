@@ -78,7 +78,7 @@ pub enum RequestStatus {
 }
 
 impl RequestStatus {
-    /// Its name in events.
+    /// Returns its name in events.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -94,7 +94,7 @@ impl RequestStatus {
 pub struct Rested {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// True if the most requests in a row were made.
+    /// True if autopilot reached its limit of requests in a row.
     pub limit: bool,
     /// True if the model made the same failing call again and again.
     pub stuck: bool,
@@ -109,7 +109,7 @@ pub struct Rested {
 pub struct WouldSend {
     /// Where it would go.
     pub url: String,
-    /// Names and values; a secret is not among the values.
+    /// Names and values; secrets are left out.
     pub headers: Vec<(String, String)>,
     /// The JSON body.
     pub body: Value,
@@ -127,7 +127,7 @@ pub struct WouldRun {
 }
 
 impl SessionEvent {
-    /// The `User` autocommand of an event, and its data; `None` for events that only the
+    /// Returns an event's `User` autocommand and its data; `None` for events that only the
     /// command line reports.
     pub fn autocommand(&self) -> Option<(&'static str, Value)> {
         let (name, buffer) = match self {
@@ -149,7 +149,7 @@ impl SessionEvent {
         Some((name, data))
     }
 
-    /// The data of an event beside its name and buffer: a JSON object.
+    /// Returns the data of an event, beside its name and buffer, as a JSON object.
     pub fn data(&self) -> Value {
         match self {
             Self::RequestFinished { status, .. } => json!({"status": status.name()}),
@@ -192,7 +192,7 @@ impl WouldSend {
     }
 }
 
-/// The data of a call that ended.
+/// Returns the data of a call that ended.
 fn finished(call: &CallKey, failed: bool, details: Option<&Value>) -> Value {
     let status = if failed { "error" } else { "success" };
     let mut data = json!({"tool_id": call.id.as_str(), "tool_name": call.name, "status": status});

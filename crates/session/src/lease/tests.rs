@@ -1,4 +1,4 @@
-//! Two programs want one chat.
+//! Tests in which two programs want the same chat.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::symlink;
@@ -16,11 +16,11 @@ fn program(name: &str, pid: u32) -> Program {
 fn held(refusal: Result<Lease, Refusal>) -> HeldBy {
     match refusal {
         Err(Refusal::Held(by)) => by,
-        other => panic!("nobody holds it: {other:?}"),
+        other => panic!("no holder was reported: {other:?}"),
     }
 }
 
-/// A folder of state, and a chat in another one.
+/// Returns a state folder, a folder for chats, and the path of a chat in it.
 fn place() -> (TempDir, TempDir, PathBuf) {
     let (state, work) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let chat = work.path().join("a.chat");
@@ -29,7 +29,7 @@ fn place() -> (TempDir, TempDir, PathBuf) {
 }
 
 #[test]
-fn the_second_one_is_told_who_has_it() {
+fn the_second_program_learns_who_holds_the_lease() {
     let (state, _work, chat) = place();
     let first = program("Neovim", 4711);
     let _lease = take(state.path(), &chat, &first).unwrap();
@@ -68,13 +68,13 @@ fn a_hard_link_to_the_same_chat_is_held_with_it() {
         let by = held(take(state.path(), &link, &program("Neovim", 2)));
         assert_eq!(by.program.as_ref(), Some(&first));
     }
-    // Saved by renaming, the first one is another file.
+    // Saving by renaming makes the first name another file.
     let new = work.path().join("new");
     fs::write(&new, "@You:\nHi.\n").unwrap();
     fs::rename(&new, &chat).unwrap();
     let other = take(state.path(), &link, &program("Neovim", 2)).unwrap();
     drop((lease, other));
-    // The lease of a program that was killed holds no other program up.
+    // The lease of a program that was killed does not block others.
     fs::remove_file(&link).unwrap();
     fs::hard_link(&chat, &link).unwrap();
     let left = state.path().join(FOLDER).join("left.json");
@@ -98,7 +98,7 @@ fn a_chat_that_is_not_saved_yet_keeps_its_lease_when_it_is() {
 }
 
 #[test]
-fn it_can_be_had_once_it_was_given_back_and_leaves_no_file() {
+fn a_released_lease_can_be_taken_and_leaves_no_file() {
     let (state, _work, chat) = place();
     for pid in 1..4 {
         take(state.path(), &chat, &program("Neovim", pid)).unwrap();
@@ -108,7 +108,7 @@ fn it_can_be_had_once_it_was_given_back_and_leaves_no_file() {
 }
 
 #[test]
-fn what_a_killed_holder_left_holds_nobody_up() {
+fn the_file_of_a_killed_holder_blocks_no_other_program() {
     let (state, _work, chat) = place();
     let lease = take(state.path(), &chat, &program("Neovim", 1)).unwrap();
     let file = lease.path.clone();
@@ -125,7 +125,7 @@ fn what_a_killed_holder_left_holds_nobody_up() {
 }
 
 #[test]
-fn of_many_at_once_one_gets_it() {
+fn of_many_programs_at_once_one_gets_it() {
     let (state, _work, chat) = place();
     for _ in 0..50 {
         let (state, chat) = (state.path(), chat.as_path());
@@ -133,7 +133,7 @@ fn of_many_at_once_one_gets_it() {
             let all: Vec<_> = (0..4)
                 .map(|pid| scope.spawn(move || take(state, chat, &program("Neovim", pid))))
                 .collect();
-            // All are kept until the last one has tried.
+            // All leases are held until the last program has tried.
             let results: Vec<_> = all.into_iter().map(|it| it.join().unwrap()).collect();
             results.iter().filter(|it| it.is_ok()).count()
         });
@@ -142,7 +142,7 @@ fn of_many_at_once_one_gets_it() {
 }
 
 #[test]
-fn a_state_that_cannot_be_written_is_no_holder() {
+fn an_unwritable_state_folder_is_not_reported_as_a_holder() {
     let (state, _work, chat) = place();
     fs::write(state.path().join(FOLDER), "in the way").unwrap();
     let refused = take(state.path(), &chat, &program("Neovim", 1));
@@ -150,7 +150,7 @@ fn a_state_that_cannot_be_written_is_no_holder() {
 }
 
 #[test]
-fn who_holds_it_is_said_in_words() {
+fn the_holder_is_described_in_words() {
     let by = |program, seconds| {
         let since = Duration::from_secs(seconds);
         HeldBy { program, since }.to_string()

@@ -1,5 +1,5 @@
-//! The llama.cpp server of the provider `local`: started on a free port of this machine
-//! when it is first needed, shared by all chats, and ended with the host.
+//! The llama.cpp server of the provider `local`. It is started on a free port of this
+//! machine when it is first needed, shared by all chats, and stopped with the host.
 //!
 //! Its program and arguments come from `setup()`, never from a document.
 
@@ -18,11 +18,11 @@ use tools::Program;
 use crate::endpoint::expand;
 use crate::settings::Settings;
 
-/// Time between two checks of whether it has loaded its model.
+/// Time between two checks whether it has loaded its model.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Longest time to load: a large model on a slow disk takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Most characters of the end of its output that are shown.
+/// Most characters that are shown of the end of its output.
 const LAST_WORDS: usize = 300;
 
 /// A server to run.
@@ -42,8 +42,8 @@ struct Serving {
 
 static SERVER: Mutex<Option<Serving>> = Mutex::const_new(None);
 
-/// Returns the base URL of the running server, which is started if there is none. Calls
-/// `note` with what the user waits for.
+/// Returns the base URL of the running server; starts the server if necessary. Calls `note`
+/// with what the user waits for.
 ///
 /// # Errors
 ///
@@ -151,12 +151,12 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
 fn too_slow(wanted: &Wanted) -> Problem {
     Problem::new(
         format!(
-            "{} has not loaded {} in {} s and was ended.",
+            "{} has not loaded {} in {} s and was stopped.",
             wanted.program,
             wanted.shown(),
             PATIENCE.as_secs()
         ),
-        "Take a smaller model, or press Ctrl-] to try again; the conversation is unchanged.",
+        "Choose a smaller model, or press Ctrl-] to try again; the conversation is unchanged.",
     )
 }
 
@@ -199,7 +199,7 @@ fn ended(wanted: &Wanted, words: &LastWords) -> Problem {
 struct LastWords(Arc<Lock<String>>);
 
 impl LastWords {
-    /// Reads a stream to its end, because a full pipe would stop the server.
+    /// Reads a stream to its end; otherwise the server would block on a full pipe.
     fn follow(&self, stream: Option<impl AsyncRead + Unpin + Send + 'static>) {
         let Some(stream) = stream else { return };
         let words = self.clone();
@@ -227,7 +227,7 @@ impl LastWords {
     fn text(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.trim() {
-            "" => "it said nothing.".to_owned(),
+            "" => "it printed nothing.".to_owned(),
             text => text.to_owned(),
         }
     }

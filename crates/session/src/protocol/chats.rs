@@ -143,7 +143,7 @@ pub struct Detached {
     pub buffer: BufferId,
 }
 
-/// Visible lines of a buffer, over all its windows.
+/// Visible lines of a buffer, in all its windows.
 #[derive(Debug, Deserialize)]
 pub struct Viewport {
     /// The chat's buffer.

@@ -1,11 +1,11 @@
-//! Messages about folds. Each description begins with the name of the message.
+//! Messages about folds. The first word of each doc comment is the name of the message.
 
 use serde::Serialize;
 
 use super::BufferId;
 
-/// One fold: first line, line behind the last, whether it is inside a message, whether
-/// it is closed when it is made, the highlight group of its label, its label, and its text.
+/// One fold: first line, line after the last, whether it is inside a message, whether it is
+/// closed at first, the highlight group of its label, its label, and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoldItem(
     pub usize,
@@ -17,38 +17,38 @@ pub struct FoldItem(
     pub String,
 );
 
-/// Lines, and all folds that begin in them.
+/// Some lines, and all folds that begin in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoldPart {
     /// First line.
     pub first: usize,
-    /// Line behind the last.
+    /// Line after the last.
     pub last: usize,
-    /// The outer one first.
+    /// Outer folds come before those inside them.
     pub items: Vec<FoldItem>,
 }
 
-/// `folds`: what can be folded, where that differs from what was sent before.
+/// `folds`: all folds, as far as they differ from those that were sent before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Folds {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// The text that the lines are of.
+    /// Sequence number of the text that they were computed for.
     pub seq: u64,
-    /// Whether there are folds at all; otherwise all are deleted.
+    /// True if there are folds at all; otherwise all are deleted.
     pub enabled: bool,
-    /// Whether all folds of the text are being sent, piece by piece: the editor may have
-    /// others, and makes these anew.
+    /// True if all folds of the text are being sent, piece by piece: the editor may have
+    /// folds of its own then, and replaces them.
     pub opening: bool,
-    /// In order.
+    /// Sorted by line.
     pub parts: Vec<FoldPart>,
 }
 
 /// `unfold`: open every fold around these lines, in every window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unfold {
-    /// Which buffer.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// Which lines.
+    /// The lines.
     pub lines: Vec<usize>,
 }

@@ -137,11 +137,11 @@ impl TryFrom<String> for Outcome {
     }
 }
 
-/// Which files are open; comes anew whenever that changes, before anybody can change
-/// the text of one that is new.
+/// The open files; sent whenever they change, and before the user can change the text of a
+/// file that was just opened.
 #[derive(Debug, Default, Deserialize)]
 pub struct OpenFiles {
-    /// Names of loaded buffers, absolute, links in them not followed.
+    /// Absolute names of loaded buffers; links are not resolved.
     #[serde(default)]
     pub paths: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Questions to the front end, and its replies. Neovim gets a question as the message
-//! that its description begins with, and adds the question's number, `ask`, to its reply.
+//! Questions to the front end, and its replies. Neovim gets a question as the message whose
+//! name begins its description, and repeats the question's number, `ask`, in its reply.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use super::BufferId;
 /// A question to the front end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EditorQuestion {
-    /// What the user's functions return. Replied by [`EditorReply::Functions`].
+    /// Call the user's functions. The reply is [`EditorReply::Functions`].
     Functions(FunctionCalls),
-    /// The text of an open file. Replied by [`EditorReply::Buffers`].
+    /// Get the text of an open file. The reply is [`EditorReply::Buffers`].
     OpenText(OpenText),
-    /// Whether an open file could be changed. Replied by [`EditorReply::Buffers`].
+    /// Change an open file. The reply is [`EditorReply::Buffers`].
     ReplaceText(ReplaceText),
-    /// What the user says. Replied by [`EditorReply::Prompted`].
+    /// Ask the user. The reply is [`EditorReply::Prompted`].
     Prompt(Prompt),
 }
 
@@ -37,17 +37,17 @@ pub struct FunctionCalls {
     pub calls: Vec<FunctionCall>,
 }
 
-/// A question to the user's functions.
+/// A call of the user's functions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionCall {
-    /// Which functions to call, in this order, until one returns something: ids from
+    /// The functions, which are called in this order until one returns something: ids from
     /// [`Configure`](super::Configure) and [`Resolvers`](super::Resolvers).
     pub functions: Vec<u64>,
-    /// What each gets.
+    /// The arguments of each.
     pub arguments: Vec<Value>,
 }
 
-/// `open_text`: what is known of an open file.
+/// `open_text`: get the text and state of an open file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OpenText {
     /// Absolute.
@@ -59,103 +59,103 @@ pub struct OpenText {
 pub struct ReplaceText {
     /// Absolute.
     pub path: String,
-    /// The file that was found there; none when there is no file.
+    /// The file that was found there; `None` if there was no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<FileIdentity>,
-    /// The text it must have.
+    /// The text that it must have now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The text it gets.
+    /// The new text.
     pub text: String,
-    /// The encoding it gets; it keeps its own without one.
+    /// The new encoding; `None` keeps the old one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<&'static str>,
 }
 
-/// A file, as it can be compared.
+/// Identifies a file across renames and links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FileIdentity {
-    /// The number of the device.
+    /// Number of the device.
     pub device: u64,
-    /// The number on the device.
+    /// Number of the file on the device.
     pub inode: u64,
 }
 
-/// `prompt`: ask the user one thing, with a line to type or, with `items`, a list.
+/// `prompt`: ask the user for a line of text or, with `items`, for one of a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prompt {
-    /// The chat it is about.
+    /// The chat's buffer.
     pub buffer: BufferId,
-    /// What is asked, on one line.
+    /// The question, on one line.
     pub title: String,
-    /// What there is to choose from.
+    /// The items to choose from.
     pub items: Option<Vec<String>>,
-    /// What the line holds at first.
+    /// The text in the line at first.
     pub initial: Option<String>,
 }
 
-/// What the user said; neither when they left.
+/// The user's answer; both fields are absent if they left the prompt.
 #[derive(Debug, Default, Deserialize)]
 pub struct Prompted {
-    /// What was typed.
+    /// The line that was typed.
     #[serde(default)]
     pub text: Option<String>,
-    /// What was chosen, counted from zero.
+    /// Index of the chosen item.
     #[serde(default)]
     pub item: Option<usize>,
 }
 
-/// What the user's functions answered.
+/// The answers of the user's functions.
 #[derive(Debug, Default, Deserialize)]
 pub struct Answered {
-    /// For each call, in order: what those that were asked answered, in order.
+    /// For each call, in order: the answers of the functions that were asked, in order.
     pub values: Vec<Vec<FunctionAnswer>>,
 }
 
-/// What one function answered.
+/// The answer of one function.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FunctionAnswer {
-    /// Whether it returned.
+    /// True if it returned without an error.
     pub ok: bool,
-    /// What it returned, unless that was a table or the like.
+    /// The value that it returned, unless that was a table or the like.
     #[serde(default)]
     pub value: Value,
-    /// The type of what it returned; `gone` when there is no such function.
+    /// The type of that value; `gone` if the function no longer exists.
     #[serde(default)]
     pub kind: String,
-    /// The error it raised.
+    /// Its error message.
     #[serde(default)]
     pub message: Option<String>,
 }
 
-/// What is known of an open file.
+/// The state of an open file.
 #[derive(Debug, Default, Deserialize)]
 pub struct BuffersAnswered {
-    /// Whether a buffer holds the file.
+    /// True if a buffer contains the file.
     #[serde(default)]
     pub open: bool,
-    /// Its text.
+    /// The buffer's text.
     #[serde(default)]
     pub text: Option<String>,
-    /// Whether it has unsaved changes.
+    /// True if it has unsaved changes.
     #[serde(default)]
     pub modified: bool,
-    /// Whether the text was replaced.
+    /// True if the text was replaced.
     #[serde(default)]
     pub ok: bool,
-    /// Whether the file was written.
+    /// True if the file was written.
     #[serde(default)]
     pub saved: bool,
-    /// The size of the text, or of the file once it is written.
+    /// Size of the text, or of the file if it was written.
     #[serde(default)]
     pub bytes: u64,
-    /// What the user's autocommands changed while it was written, as a diff.
+    /// Changes that the user's autocommands made while it was written, as a diff.
     #[serde(default)]
     pub difference: Option<String>,
-    /// Whether the file of a buffer with unsaved changes changed on disk.
+    /// True if the buffer has unsaved changes and its file changed on disk.
     #[serde(default)]
     pub conflict: bool,
-    /// Why not.
+    /// Why the change failed.
     #[serde(default)]
     pub message: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Tests of what the answers of approval functions mean.
+//! Tests how the answers of approval functions are interpreted.
 
 use super::*;
 use chat::approval::OnError;
@@ -30,7 +30,7 @@ fn decisions(functions: &[Function], replies: &[FunctionAnswer]) -> Vec<Option<D
 }
 
 #[test]
-fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
+fn a_function_that_fails_or_returns_a_wrong_value_makes_the_call_wait() {
     let wait = [Some(Decision::RequireApproval)];
     let policy = [Function::auto_approve(1)];
     for (reply, expected) in [
@@ -51,7 +51,7 @@ fn a_function_that_throws_or_answers_oddly_makes_the_call_wait() {
 }
 
 #[test]
-fn resolvers_that_were_asked_together_each_have_their_answer() {
+fn resolvers_that_are_asked_together_each_get_their_answer() {
     let functions = [1, 2, 3].map(|id| Function::resolver(id, OnError::Pass));
     let replies = [
         answer(false, Value::Null, "nil"),

@@ -21,7 +21,7 @@ pub enum Standing {
     New(String),
 }
 
-/// Returns the tool folder of the project that `folder` is in: the nearest one upwards,
+/// Returns the tool folder of the project that contains `folder`: the nearest one upwards,
 /// below the home folder.
 pub fn project_of(folder: &Path) -> Option<PathBuf> {
     let home = std::env::home_dir();
@@ -39,7 +39,7 @@ pub fn project_of(folder: &Path) -> Option<PathBuf> {
 pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
     let digest = digest(root).map_err(|error| {
         format!(
-            "The tools in {} cannot be used: {error}. Mend that, then agree to them.",
+            "The tools in {} cannot be used: {error}. Correct that, then trust them.",
             root.display()
         )
     })?;
@@ -76,17 +76,18 @@ pub fn lines(root: &Path) -> Vec<String> {
 /// Returns a message about tools that the user does not trust.
 pub fn remark(root: &Path, standing: &Standing) -> String {
     let what = match standing {
-        Standing::Changed(_) => "has changed since you agreed to its tools",
+        Standing::Changed(_) => "has changed since you trusted its tools",
         _ => "has tools that came with this project",
     };
     format!(
-        "{} {what}. They do not run until you have read what is there and agree with :Flemma trust tools, or \
+        "{} {what}. They do not run until you have read them and trust them with :Flemma trust tools, or \
          `flemma trust` in a shell.",
         root.display()
     )
 }
 
-/// Stores that the user trusts a folder of tools as it is. Returns what that means.
+/// Stores that the user trusts a folder of tools as it is. Returns the message that says
+/// what follows.
 ///
 /// # Errors
 ///
@@ -100,14 +101,14 @@ pub fn trust(root: &Path) -> Result<String, String> {
     let tools = folder.tools();
     let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
     Ok(format!(
-        "The tools in {} can be called as they stand: {}. Each call still goes by your rules. When something in there \
+        "The tools in {} can be called as they are now: {}. Your rules still apply to each call. When something in there \
          changes, you are asked to agree again; :Flemma trust! tools takes this back.",
         root.display(),
         names.join(", ")
     ))
 }
 
-/// Stores that the user no longer trusts the folder. Returns what that means.
+/// Stores that the user no longer trusts the folder. Returns the message that says so.
 ///
 /// # Errors
 ///

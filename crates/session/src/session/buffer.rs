@@ -35,7 +35,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer whose text has not arrived yet.
+    /// Returns a buffer whose text has not arrived yet.
     pub(super) fn new(id: BufferId) -> Self {
         Self {
             id,
@@ -58,12 +58,12 @@ impl Buffer {
         self.mirror.text()
     }
 
-    /// The parsed text.
+    /// Returns the parsed text.
     pub(super) fn document(&self) -> Document<'_> {
         self.mirror.document()
     }
 
-    /// The text and its parse tree, for another thread: see [`Document::of`].
+    /// Returns the text and its parse tree for another thread; see [`Document::of`].
     pub(super) fn share(&self) -> (Arc<Text>, Arc<Parsed>) {
         self.mirror.share()
     }
@@ -110,7 +110,7 @@ impl Buffer {
         self.has_origin = true;
     }
 
-    /// A new number for an edit, an anchor, or a request.
+    /// Returns a new number for an edit, an anchor, or a request.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number

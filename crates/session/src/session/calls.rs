@@ -1,4 +1,4 @@
-//! The calls of a chat: those that run, and what is known about those that wait.
+//! The calls of a chat: those that run, and the previews and snapshots of those that wait.
 
 mod destination;
 mod details;

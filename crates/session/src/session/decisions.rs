@@ -57,7 +57,7 @@ impl Decisions {
         let decided = std::mem::take(&mut self.decided);
         match self.audit.decided(path, &decided) {
             Ok(()) => self.approved.extend(approved(&decided).cloned()),
-            // The approval is written again when the call starts.
+            // Nothing is lost: the approval is written again when the call starts.
             Err(error) => tracing::warn!(%error, "decisions are not in the audit log"),
         }
     }
@@ -77,6 +77,7 @@ impl Decisions {
         starts: &[Start<'_>],
     ) -> Result<(), Problem> {
         if let Err(error) = self.audit.begun(path, &self.ends, decided, starts) {
+            // The ends are kept, so that the next write contains them.
             for call in approved(decided) {
                 self.approved.remove(call);
             }
@@ -95,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Writes that calls start and, where it is not in the log yet, what approved them.
+    /// Writes that calls start and, if it is not in the log yet, what approved them.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Session {
             .write_starts(self.disk.path(), &decided, &starts)
     }
 
-    /// The sandbox of a call, as the audit log names it.
+    /// Returns the name of a call's sandbox in the audit log.
     fn sandbox_name(&self, run: &Run) -> &'static str {
         let (meant, _) = approval::meant(&run.call, &run.input);
         match self.is_held(&meant.name) {
@@ -137,7 +138,7 @@ impl Session {
         let path = self.disk.path().map(PathBuf::from);
         let audit = self.decisions.audit.clone();
         let underway = audit.underway(path.as_deref(), &ends);
-        // In the background: the calls have ended whether it is written or not.
+        // In the background, because the calls have ended whether it is written or not.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
@@ -146,15 +147,15 @@ impl Session {
         });
     }
 
-    /// Returns calls without a result that have a start in the log and no end: a killed
-    /// host may not have drawn the mark that says so.
+    /// Returns calls without a result that started according to the log and did not end.
+    /// The mark that says so may be missing because the host was killed before it drew it.
     fn calls_without_end(&self) -> Vec<CallKey> {
         let document = self.buffer.document();
         let calls = document.turns().flat_map(|turn| turn.calls);
         let waiting = calls.filter(|call| call.status().is_some());
         let waiting = waiting.map(|call| chat::cycle::key(&document, call.tool_use));
         let waiting: Vec<CallKey> = waiting.collect();
-        // In another program they may still run.
+        // Another program may still be running them.
         if waiting.is_empty() || self.disk.is_elsewhere() {
             return Vec::new();
         }
@@ -207,7 +208,7 @@ impl Session {
     }
 }
 
-/// The calls that were approved.
+/// Returns the calls that were approved.
 fn approved(decided: &[Decided]) -> impl Iterator<Item = &CallKey> {
     let approved = decided.iter().filter(|it| it.ruling == Ruling::Approved);
     approved.map(|it| &it.call)

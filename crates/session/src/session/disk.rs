@@ -54,7 +54,7 @@ impl Disk {
         self.cwd = PathBuf::from(cwd);
     }
 
-    /// The folder that the chat's relative paths start from.
+    /// Returns the folder that the chat's relative paths start from.
     pub(super) fn folder(&self) -> PathBuf {
         let parent = self.path().and_then(Path::parent);
         parent.filter(|it| it.is_dir()).unwrap_or(&self.cwd).into()
@@ -70,7 +70,7 @@ impl Disk {
         self.lock.next_try().is_some()
     }
 
-    /// When the chat lock is tried again.
+    /// Returns when the chat lock is tried again.
     pub(super) fn next_try(&self) -> Option<Instant> {
         self.lock.next()
     }

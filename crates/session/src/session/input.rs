@@ -16,7 +16,7 @@ use crate::rules::Rules;
 use crate::shared::Shared;
 use crate::usage::Tariff;
 
-/// Something that a session has to know.
+/// An input of a session.
 pub enum Input {
     /// The buffer is new to this host, or attached again. Its text follows.
     Attach(Attach),
@@ -48,9 +48,9 @@ pub enum Input {
     ToolsScanned,
     /// The frontmatter was evaluated, with the number of the evaluation.
     Rules(u64, Box<Rules>),
-    /// A request does not do everything that it was asked to.
+    /// A request cannot do everything that was requested.
     Remark(String),
-    /// References of the text cannot be sent, so nothing was.
+    /// References of the text cannot be sent, so nothing was sent.
     Unresolved(Vec<Unresolved>),
     /// A call wrote live output.
     ToolOutput(CallKey, String),
@@ -64,7 +64,7 @@ pub enum Input {
     Snapshots(SnapshotsTaken),
     /// The working directory changed.
     Directory(String),
-    /// A tool's own words about the rejection of its call.
+    /// A tool's explanation of why its call was rejected.
     Refused(CallKey, Option<String>),
     /// Where the request with this number goes, and its prices.
     Label(u64, String, Option<Tariff>),
@@ -78,7 +78,7 @@ pub enum Input {
 }
 
 impl Session {
-    /// Takes an input. What it leads to is decided when all inputs were taken.
+    /// Takes an input. Decisions follow when all waiting inputs were taken.
     pub(super) fn handle(&mut self, input: Input) {
         match input {
             Input::Attach(attach) => self.buffer.load(attach),

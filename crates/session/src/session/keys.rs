@@ -16,6 +16,7 @@ impl Session {
         let from_insert = command.action == Action::Advance { from_insert: true };
         self.view.set_last_key(command.window, from_insert);
         self.queue.unsettle();
+        // Commands that start no work need neither the chat lock nor a second look.
         if !command.action.works() || self.may_start(&command) {
             self.carry_out(&command);
         }
@@ -30,12 +31,13 @@ impl Session {
             self.inform(reason);
             return false;
         }
+        // Only after the lock is taken, because this writes results into the chat.
         self.end_cut_off();
         // While a key waits for tools, a second one would send twice; words are added.
         !self.is_waiting_for_tools() || command.action.has_text()
     }
 
-    /// Why a key does nothing: it was pressed before the user could read the call.
+    /// Returns why a key does nothing: it was pressed before the user could read the call.
     fn too_early(&mut self, command: &Command) -> Option<&'static str> {
         if !self.has_been_read(command) {
             return Some(
@@ -57,6 +59,7 @@ impl Session {
     fn carry_out(&mut self, command: &Command) {
         let line = command.line;
         match &command.action {
+            // A call that asks comes first, because it waits for the user.
             Action::Advance { .. } if self.goes_to_question() => {}
             Action::Resolve if self.answers_question(line) => {}
             Action::Cancel if self.take_back_waiting() => {}
@@ -85,10 +88,10 @@ impl Session {
     fn fix(&mut self, line: usize) {
         let document = self.buffer.document();
         let Some(fix) = document.fix_at(line).cloned() else {
-            return self.inform("There is nothing on this line that can be mended by itself.");
+            return self.inform("There is nothing on this line that can be fixed automatically.");
         };
         if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
-            return self.inform("Something is going on in this chat; try again when it is done.");
+            return self.inform("This chat is busy; try again when nothing is running.");
         }
         let edit = TextEdit {
             lines: fix.lines,
@@ -139,7 +142,7 @@ impl Session {
         self.editor.show(Display::Cursor(cursor));
     }
 
-    /// The last line of the result block that starts on `line`.
+    /// Returns the last line of the result block that starts on `line`.
     fn block_end(&self, line: usize) -> Option<usize> {
         let document = self.buffer.document();
         document.turn_at(line).and_then(|turn| {

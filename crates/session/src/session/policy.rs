@@ -13,7 +13,7 @@ use crate::rules::Rules;
 
 /// The rules of a chat, and how far the frontmatter is evaluated.
 pub(super) struct Policy {
-    /// The rules as the last key made them.
+    /// The rules that were made for the last key.
     rules: Arc<Rules>,
     freshness: Freshness,
     /// Number of the last evaluation: results of earlier ones are dropped.
@@ -24,7 +24,7 @@ pub(super) struct Policy {
     sandbox: OnceLock<Arc<Sandbox>>,
 }
 
-/// How far the rules are for the event at the head of the queue.
+/// State of the rules for the event at the head of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Freshness {
     /// Made for an earlier key.
@@ -39,7 +39,7 @@ enum Freshness {
 }
 
 impl Policy {
-    /// The rules of a chat without frontmatter.
+    /// Returns the policy of a chat without frontmatter.
     pub(super) fn new(rules: Arc<Rules>) -> Self {
         Self {
             rules,
@@ -59,7 +59,7 @@ impl Policy {
         self.freshness == Freshness::Pending
     }
 
-    /// Has the rules made anew for the next event that starts work.
+    /// Requests new rules for the next event that starts work.
     pub(super) fn expire(&mut self) {
         self.freshness = Freshness::Stale;
     }
@@ -68,12 +68,12 @@ impl Policy {
         self.is_switched = is_switched;
     }
 
-    /// The sandbox of the chat, which `make` makes if there is none.
+    /// Returns the sandbox of the chat; `make` makes it if there is none.
     pub(super) fn sandbox(&self, make: impl FnOnce() -> Arc<Sandbox>) -> &Arc<Sandbox> {
         self.sandbox.get_or_init(make)
     }
 
-    /// Has the sandbox made anew, because new protected files may exist.
+    /// Requests a new sandbox, because new protected files may exist.
     pub(super) fn forget_sandbox(&mut self) {
         self.sandbox.take();
     }

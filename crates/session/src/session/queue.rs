@@ -17,7 +17,7 @@ pub(super) struct Queue {
     events: VecDeque<Event>,
     /// The file with messages that the chat does not contain yet.
     store: QueueStore,
-    /// Whether the user knows that a key waits for tools.
+    /// Whether the message that a key waits for tools was shown.
     is_wait_shown: bool,
     /// Whether a key was pressed since the session last reported that it is idle.
     unsettled: bool,

@@ -21,7 +21,7 @@ impl Session {
             Action::Sandbox(Toggle::Report) => return self.report_sandbox(),
             Action::Autopilot(Toggle::Report) => return self.report_autopilot(),
             Action::Unknown(name) => name.clone(),
-            // The router carries out all others itself.
+            // The router carries out all other commands itself.
             other => format!("{other:?}"),
         };
         self.editor.report_problem(&Problem::new(
@@ -65,7 +65,7 @@ impl Session {
         self.with_rules_now(show);
     }
 
-    /// Shows what confines the commands of this chat.
+    /// Shows how the commands of this chat are confined.
     fn report_sandbox(&self) {
         let editor = self.editor.clone();
         self.with_rules_now(move |rules| {

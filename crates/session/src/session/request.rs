@@ -1,4 +1,4 @@
-//! The open request of a chat, and what is remembered of earlier ones.
+//! The open request of a chat, and the state that is kept of earlier ones.
 
 mod answer;
 mod build_request;
@@ -35,7 +35,7 @@ impl Request {
         self.open.is_some()
     }
 
-    /// The open request, if it has this number.
+    /// Returns the open request, if it has this number.
     fn open_as(&mut self, number: u64) -> Option<&mut Open> {
         self.open.as_mut().filter(|open| open.number == number)
     }
@@ -61,12 +61,12 @@ impl Request {
         }
     }
 
-    /// When more of the answer is due to be written.
+    /// Returns when more of the answer is due to be written.
     pub(super) fn next_write(&self, is_busy: bool) -> Option<Instant> {
         self.open.as_ref()?.next_write(is_busy)
     }
 
-    /// The editor's anchor, where the answer grows.
+    /// Returns the editor's anchor at which the answer grows.
     pub(super) fn anchor(&self) -> Option<u64> {
         self.open.as_ref()?.anchor()
     }
@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// When an answer that has begun counts as stalled.
+    /// Returns when an answer that has begun counts as stalled.
     pub(super) fn stalls_at(&self) -> Option<Instant> {
         self.open.as_ref()?.stalls_at()
     }
@@ -93,7 +93,7 @@ impl Request {
         self.references.agreed.clear();
     }
 
-    /// Why the last answer was cut off, if the text does not say so yet.
+    /// Returns why the last answer was cut off, if the text does not say so yet.
     pub(super) fn interrupted(&self) -> Option<&'static str> {
         self.interrupted
     }

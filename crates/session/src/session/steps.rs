@@ -1,4 +1,4 @@
-//! One step of the cycle, and its effects. What follows from an event, the cycle decides.
+//! One step of the cycle, and its effects. The cycle decides what follows from an event.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ impl Session {
     /// Has the cycle decide on an event, and carries out the effects.
     pub(super) fn step(&mut self, event: Event) {
         let event = match event {
-            // Needs no document: an answer may make a hundred calls.
+            // Handled without a document: an answer may make a hundred calls.
             Event::Recorded(call) => return self.cycle.record(call),
             Event::ToolsFinished(ended) => Event::ToolsFinished(self.with_later_results(ended)),
             event => event,
         };
-        // An edit that turns out stale is decided again.
+        // An edit that turns out to be stale is decided again.
         let again = match event {
             Event::AnswerEnded(end) => {
                 self.calls.answer_ended();
@@ -57,6 +57,8 @@ impl Session {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Record(decided) => self.record(decided),
+                // The editor's answer continues with the remaining effects, or the event is
+                // decided again.
                 Effect::Edit(edits) => return self.apply(edits, effects, again),
                 Effect::Cursor {
                     line,

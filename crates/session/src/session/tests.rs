@@ -1,5 +1,5 @@
-//! What a session does with its front end: a chat before, keys and events, and the calls
-//! or the chat after. No Neovim and no network; see `recorder` and `script`.
+//! Tests of a session with its front end: a chat, keys and events, and the resulting calls
+//! or chat. They use no Neovim and no network; see `recorder` and `script`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod deciding;
@@ -43,10 +43,10 @@ use crate::usage::Ledger;
 const BUFFER: BufferId = 7;
 /// A chat with a question.
 const QUESTION: &str = "@You:\nGo.\n";
-/// Fails a test that waits for something that doesn't come.
+/// Timeout of a wait, so that a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A session with its front end, its model and its tools.
+/// A session with its front end, model, and tools.
 struct Stage {
     runtime: Runtime,
     inbox: mpsc::UnboundedSender<Input>,
@@ -54,18 +54,19 @@ struct Stage {
     changed: Arc<Notify>,
     script: Arc<Script>,
     gate: Arc<Semaphore>,
-    /// What later settings are made with.
+    /// Settings that are made later need it.
     catalogue: Catalogue,
     scripts: Scripts,
 }
 
 /// Keeps the state of all tests of this process out of the user's state folder.
-fn use_a_state_folder_of_our_own() {
+fn use_a_separate_state_folder() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let target = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let all = target.join("tmp/session-tests");
-        // Tests run in parallel, so none of them knows when the folder can go.
+        // Tests run in parallel, so none of them knows when its own folder can be deleted;
+        // the folders of earlier processes can.
         for old in fs::read_dir(&all).into_iter().flatten().flatten() {
             if !Path::new("/proc").join(old.file_name()).exists() {
                 drop(fs::remove_dir_all(old.path()));
@@ -77,7 +78,7 @@ fn use_a_state_folder_of_our_own() {
     });
 }
 
-/// Options with these values over those that every test has.
+/// Returns the options of all tests with these values on top.
 fn with_options(more: &Value) -> Value {
     let mut options = json!({"provider": "tutor"});
     for (name, value) in more.as_object().into_iter().flatten() {
@@ -87,12 +88,12 @@ fn with_options(more: &Value) -> Value {
 }
 
 impl Stage {
-    /// A chat that was read from a file.
+    /// Returns a chat that was read from a file.
     fn of(text: &str) -> Self {
         Self::with(json!({}), text)
     }
 
-    /// The same with options.
+    /// Returns the same with options.
     fn with(options: Value, text: &str) -> Self {
         let capabilities = Capabilities {
             can_elicit: true,
@@ -101,19 +102,19 @@ impl Stage {
         Self::on(capabilities, options, text)
     }
 
-    /// A chat where every call runs unasked.
+    /// Returns a chat in which calls run without approval.
     fn unasked(text: &str) -> Self {
         Self::with(json!({"tools": {"require_approval": false}}), text)
     }
 
     fn on(capabilities: Capabilities, options: Value, text: &str) -> Self {
-        use_a_state_folder_of_our_own();
+        use_a_separate_state_folder();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         let (inbox, inputs) = mpsc::unbounded_channel();
-        // A buffer has no line behind the last newline of its file.
+        // A buffer has no line after the last newline of its file.
         let text = text.strip_suffix('\n').unwrap_or(text);
         let buffer = TextBuffer::new(BUFFER, Text::from(text));
         let (recorder, record, changed) = Recorder::new(capabilities, buffer, &inbox);
@@ -189,7 +190,7 @@ impl Stage {
         self.record().text()
     }
 
-    /// What the model answers, one request after another. Later ones say "Done.".
+    /// Sets the model's answers, one per request. It answers later requests with "Done.".
     fn answers<const N: usize>(self, answers: [Answer; N]) -> Self {
         answers
             .into_iter()
@@ -197,11 +198,11 @@ impl Stage {
         self
     }
 
-    /// Presses a key in the line that contains `place`, or in the first one.
+    /// Presses a key on the line that contains `place`, or on the first line.
     fn key_at(&self, name: &str, place: &str, arguments: Value) {
         let text = self.text();
         let line = text.lines().position(|it| it.contains(place)).unwrap();
-        // Everything that waits has been on the screen for a minute.
+        // Every pending call has been on the screen for a minute, so no key is too early.
         let marks = self.record().marks();
         let drawn = marks.iter().map(|it| (it.id.clone(), 60_000)).collect();
         let again = marks.iter().filter_map(|it| it.again).max();
@@ -230,7 +231,7 @@ impl Stage {
         }));
     }
 
-    /// Presses a key and waits until nothing goes on any more.
+    /// Presses a key and waits until the session is idle again.
     fn press(&self, name: &str) -> &Self {
         self.press_at(name, "")
     }
@@ -241,13 +242,13 @@ impl Stage {
         self.wait("rest", |it| it.rests() > before)
     }
 
-    /// Presses a key that something follows which does not end by itself.
+    /// Presses a key that starts work which does not end by itself.
     fn key(&self, name: &str) -> &Self {
         self.key_at(name, "", json!({}));
         self
     }
 
-    /// Gives a command with the user's words.
+    /// Sends a command with a message of the user.
     fn say(&self, name: &str, words: &str) -> &Self {
         self.key_at(name, "", json!({"text": words}));
         self
@@ -292,7 +293,7 @@ impl Stage {
         self.wait(part, |it| it.notices.iter().any(|it| it.contains(part)))
     }
 
-    /// Waits until the model has been asked this often, by a request that it leaves open.
+    /// Waits until the model got this many requests that it leaves open.
     fn wait_request(&self, count: usize) -> &Self {
         self.wait("a request", |_| self.script.requests() >= count)
     }
@@ -301,7 +302,7 @@ impl Stage {
         self.wait("rest", |it| it.rests() > 0)
     }
 
-    /// Waits until everything sent so far is handled.
+    /// Waits until everything that was sent is handled.
     fn settle(&self) -> &Self {
         self.runtime.block_on(async {
             for _ in 0..100 {

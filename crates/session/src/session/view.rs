@@ -24,8 +24,8 @@ use self::tasks::Tasks;
 use super::FRAME;
 use crate::protocol::*;
 
-/// Lines around the visible ones that are highlighted too, so that scrolling a little
-/// shows no plain text.
+/// Lines around the visible ones that are highlighted too, so that short scrolling shows no
+/// plain text.
 const MARGIN: usize = 60;
 /// Minimum time between two drawings of live output.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
@@ -83,14 +83,14 @@ impl View {
         self.timing.is_stale = true;
     }
 
-    /// Has the text drawn before the next frame is due, because it contains what the user
-    /// waits for, such as calls to decide on. The pace of edits limits how often.
+    /// Draws the text before the next frame is due, because it contains what the user waits
+    /// for, such as calls to decide on. The pace of edits limits how often this happens.
     pub(super) fn redraw_now(&mut self) {
         self.timing.is_stale = true;
         self.timing.drawn = None;
     }
 
-    /// Has live output drawn, which changes all the time.
+    /// Schedules live output, which changes all the time.
     pub(super) fn redraw_soon(&mut self) {
         self.timing
             .draw_at
@@ -99,7 +99,7 @@ impl View {
 
     /// Delays drawing by a frame: what starts now may have ended by then.
     pub(super) fn wait_a_frame(&mut self) {
-        // One frame, however much else starts in it.
+        // One frame, regardless of what else starts in it.
         if self.timing.draw_at.is_none() {
             self.timing.drawn = Some(Instant::now());
         }
@@ -124,18 +124,18 @@ impl View {
         }
     }
 
-    /// Has the rest of what is stale drawn in the next frame.
+    /// Schedules the rest of what is stale for the next frame.
     fn redraw_next(&mut self) {
         self.redraw_at(Instant::now() + FRAME);
     }
 
-    /// Has something drawn at `next` at the latest.
+    /// Schedules a drawing for `next` at the latest.
     fn redraw_at(&mut self, next: Instant) {
         let at = self.timing.draw_at.map_or(next, |at| at.min(next));
         self.timing.draw_at = Some(at);
     }
 
-    /// When something is drawn without an input.
+    /// Returns when something is drawn without an input.
     pub(super) fn next_draw(&self) -> Option<Instant> {
         self.timing.draw_at
     }
@@ -159,7 +159,7 @@ impl View {
         self.redraw();
     }
 
-    /// The width that previews are made for.
+    /// Returns the width that previews are made for.
     fn width(&self) -> usize {
         match self.width {
             0 => DEFAULT_WIDTH,
@@ -172,7 +172,8 @@ impl View {
         self.set_width(viewport.width);
     }
 
-    /// The visible lines and some around them; `None` while no window shows the chat.
+    /// Returns the visible lines and some around them; `None` while no window shows the
+    /// chat.
     fn lines(&self) -> Option<Lines> {
         let Lines { start, end } = self.visible;
         (end > 0).then(|| start.saturating_sub(MARGIN)..end + MARGIN)
@@ -200,7 +201,7 @@ impl View {
         self.folds = Folding::default();
     }
 
-    /// Has all folds sent again, because their options changed.
+    /// Requests that all folds are sent again, because their options changed.
     pub(super) fn resend_folds(&mut self) {
         self.folds.begin_again();
     }

@@ -1,4 +1,4 @@
-//! Where commands are: the user's own folder, then the project's, or a file named.
+//! Finds commands: in the user's folder, in the project's, or by a path.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::Spec;
 pub struct Found {
     /// Its file.
     pub path: PathBuf,
-    /// What it says, or what is wrong with it.
+    /// The command, or why it cannot be read.
     pub spec: Result<Spec, String>,
 }
 
@@ -21,18 +21,18 @@ impl Found {
     }
 }
 
-/// The folders of commands, the first one wins.
+/// Returns the folders of commands; the first one takes precedence.
 pub fn folders(project: &Path) -> Vec<PathBuf> {
     let own = crate::config_dir::path().map(|folder| folder.join("commands"));
     let projects = project.join(".flemma/commands");
     own.into_iter().chain([projects]).collect()
 }
 
-/// Finds a command by its name, or by its file when the word looks like a path.
+/// Finds a command by its name or, if the word looks like a path, by its file.
 ///
 /// # Errors
 ///
-/// There is none, or what is wrong with it.
+/// There is no such command, or it is invalid.
 pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
     let word = without_slash(word);
     let is_path = word.contains('/') || word.ends_with(".yaml") || word.ends_with(".yml");
@@ -53,7 +53,7 @@ pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
         .map_err(|error| format!("{}: {error}. Nothing was run.", found.path.display()))
 }
 
-/// The name in `/name`, as document 4 writes commands, unless there is such a file.
+/// Returns the name in `/name`, as document 4 writes commands, unless such a file exists.
 fn without_slash(word: &str) -> &str {
     let name = word.strip_prefix('/').unwrap_or(word);
     let is_name = !name.contains('/') && !Path::new(word).exists();
@@ -74,7 +74,7 @@ fn unknown(word: &str, project: &Path) -> String {
     )
 }
 
-/// Every command there is, by file name.
+/// Returns all commands, sorted by file name.
 pub fn all(project: &Path) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for folder in folders(project) {
@@ -84,7 +84,7 @@ pub fn all(project: &Path) -> Vec<Found> {
                 .is_some_and(|end| end == "yaml" || end == "yml")
         });
         for path in files {
-            // The user's own hides the project's of the same name.
+            // A command of the user hides the project's command of the same name.
             if !found
                 .iter()
                 .any(|it| it.path.file_stem() == path.file_stem())
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slash_before_a_name_is_no_path() {
+    fn a_slash_before_a_name_does_not_make_it_a_path() {
         for (word, name) in [
             ("/explain", "explain"),
             ("explain", "explain"),

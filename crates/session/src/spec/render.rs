@@ -1,8 +1,8 @@
 //! Renders templates in minijinja's language, which also accepts `{{.name}}`.
 //!
 //! An argument is data. If it would be an expression or a file reference in the chat, alone
-//! or with the text beside it, it becomes a variable of the chat whose value is that text.
-//! So it is sent as it was given.
+//! or together with the text beside it, it becomes a variable of the chat whose value is
+//! that text. That way it is sent unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,15 +10,15 @@ use std::ops::Range;
 use chat::references::{Piece, pieces};
 use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 
-/// Steps that a template may take; the examples take some hundred.
+/// Most steps of a template; the examples take a few hundred.
 const FUEL: u64 = 1_000_000;
 
-/// Delimiters of what a template's expressions print: noncharacters, which no exchanged
-/// text may contain.
+/// Delimiters around the output of a template's expressions: noncharacters, which text that
+/// is exchanged between programs must not contain.
 const OPEN: char = '\u{fdd0}';
 const CLOSE: char = '\u{fdd1}';
 
-/// Arguments, ready to be filled in.
+/// Arguments that can be filled into templates.
 pub struct Filled {
     values: BTreeMap<String, String>,
     /// Texts that are variables of the chat, in the order of their names.
@@ -36,7 +36,7 @@ impl Filled {
         }
     }
 
-    /// The lines of a Lua frontmatter that define the variables.
+    /// Returns the lines of a Lua frontmatter that define the variables.
     pub fn variables(&self) -> Vec<String> {
         let numbered = self.variables.iter().zip(1..);
         let line = |(value, number): (&String, usize)| {
@@ -45,11 +45,11 @@ impl Filled {
         numbered.map(line).collect()
     }
 
-    /// Fills in a template; `what` names it in errors.
+    /// Renders a template; `what` names it in errors.
     ///
     /// # Errors
     ///
-    /// What is wrong with it and on which of its lines.
+    /// What is wrong with the template, and its line.
     pub fn render(&mut self, what: &str, template: &str) -> Result<String, String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -70,12 +70,11 @@ impl Filled {
         Ok(self.inert(segments(&rendered)))
     }
 
-    /// Joins the segments so that none but the template's own references refer to
-    /// anything.
+    /// Joins the segments so that only the template's own references refer to anything.
     fn inert(&mut self, mut segments: Vec<Segment>) -> String {
         let own = own_references(&segments);
-        // One that an argument hides, as a backtick does, comes back once that argument is
-        // a variable.
+        // A reference that an argument hides, as a backtick does, is a reference again once
+        // that argument is a variable.
         if !own.is_subset(&joined(&segments).references()) {
             self.hide_all(&mut segments);
         }
@@ -90,7 +89,8 @@ impl Filled {
         }
     }
 
-    /// Makes every argument a variable where variables are evaluated, which is not in code.
+    /// Replaces every argument by a variable, except in code, where variables are not
+    /// evaluated.
     fn hide_all(&mut self, segments: &mut [Segment]) {
         for at in 0..segments.len() {
             let Segment::Argument(value) = &segments[at] else {
@@ -111,7 +111,7 @@ impl Filled {
         }
     }
 
-    /// Makes a text a variable, and gives the expression for it.
+    /// Stores a text as a variable and returns the expression for it.
     fn hide(&mut self, text: String) -> String {
         self.variables.push(text);
         expression(self.variables.len())
@@ -126,18 +126,18 @@ fn expression(number: usize) -> String {
     format!("{{{{ {} }}}}", variable(number))
 }
 
-/// A stretch of a filled template.
+/// A segment of a rendered template.
 #[derive(Debug, Clone, PartialEq)]
 enum Segment {
     /// The template's own text.
     Own(String),
-    /// What one of its expressions printed.
+    /// Output of one of its expressions.
     Argument(String),
-    /// An expression of ours, for a variable.
+    /// An expression of ours for a variable.
     Variable(String),
 }
 
-/// Takes marked text apart.
+/// Splits marked text into segments.
 fn segments(marked: &str) -> Vec<Segment> {
     let mut segments = Vec::new();
     let (mut depth, mut text) = (0_usize, String::new());
@@ -150,7 +150,7 @@ fn segments(marked: &str) -> Vec<Segment> {
                 continue;
             }
         };
-        // What is printed inside what is printed belongs to it.
+        // Output inside other output belongs to it.
         if (depth == 0) != (next == 0) {
             let text = std::mem::take(&mut text);
             segments.push(match depth {
@@ -164,7 +164,7 @@ fn segments(marked: &str) -> Vec<Segment> {
     segments
 }
 
-/// Segments as one text that remembers whose each byte is.
+/// Segments as one text that knows the source of each byte.
 struct Joined {
     text: String,
     segments: Vec<(Range<usize>, Segment)>,
@@ -182,11 +182,11 @@ fn joined(segments: &[Segment]) -> Joined {
     Joined { text, segments }
 }
 
-/// A reference that is all the template's: where it is in the template's own text.
+/// A reference that consists of the template's own text: its position there, and the text.
 type OwnReference = (usize, String);
 
 impl Joined {
-    /// The references that consist of the template's own text.
+    /// Returns the references that consist of the template's own text.
     fn references(&self) -> BTreeSet<OwnReference> {
         let ranges = live(&self.text).into_iter();
         ranges.filter_map(|range| self.own(&range)).collect()
@@ -207,7 +207,7 @@ impl Joined {
         Some((before, self.text[range.clone()].to_owned()))
     }
 
-    /// A reference that is neither the template's own nor one of our variables.
+    /// Returns a reference that is neither the template's own nor one of our variables.
     fn foreign(&self, own: &BTreeSet<OwnReference>) -> Option<Range<usize>> {
         let is_ours = |range: &Range<usize>| {
             let mut all = self.segments.iter();
@@ -219,7 +219,7 @@ impl Joined {
         })
     }
 
-    /// The segments with a variable in place of a range.
+    /// Returns the segments with a variable in place of a range.
     fn with_variable(&self, range: Range<usize>, variable: String) -> Vec<Segment> {
         let mut segments = Vec::new();
         let mut variable = Some(variable);
@@ -245,8 +245,8 @@ impl Joined {
     }
 }
 
-/// The template's own references, which hold for any arguments: those that it has with a
-/// word and with a blank in the place of each.
+/// Returns the template's own references, which exist with any arguments: those that it has
+/// both with a word and with a blank in place of each argument.
 fn own_references(segments: &[Segment]) -> BTreeSet<OwnReference> {
     let with = |filler: &str| {
         let filled = segments.iter().map(|segment| match segment {
@@ -259,8 +259,8 @@ fn own_references(segments: &[Segment]) -> BTreeSet<OwnReference> {
     word.intersection(&blank).cloned().collect()
 }
 
-/// Where a text is an expression or a file reference, or one that is escaped, which is
-/// sent without its backslash.
+/// Returns where a text contains an expression or a file reference. Escaped ones count too,
+/// because they are sent without their backslash.
 fn live(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     let placed = pieces(text, 0).into_iter().map(|piece| {
@@ -272,7 +272,7 @@ fn live(text: &str) -> Vec<Range<usize>> {
     live.map(|(range, _)| range).collect()
 }
 
-/// `{{.name}}` and `{{ .name }}` as minijinja spells it.
+/// Rewrites `{{.name}}` and `{{ .name }}` for minijinja.
 fn without_dots(template: &str) -> String {
     let mut result = String::with_capacity(template.len());
     let mut rest = template;

@@ -44,7 +44,7 @@ fn the_examples_of_the_document_become_chats() {
 }
 
 #[test]
-fn what_is_given_wrongly_is_told() {
+fn wrong_arguments_are_reported() {
     for (text, words, said) in [
         (REFACTOR, &[][..], "missing required argument: file"),
         (
@@ -53,7 +53,7 @@ fn what_is_given_wrongly_is_told() {
             "check-deps takes no arguments, so \"x\" is one argument too many",
         ),
         (
-            "name: x\nprompt:\n  template: |\n    a\n    {{.nobody}}\n",
+            "name: x\nprompt:\n  template: |\n    a\n    {{.missing}}\n",
             &[],
             "prompt.template, line 2: undefined value",
         ),
@@ -87,7 +87,7 @@ fn an_argument_is_sent_as_it_was_given() {
     );
 }
 
-/// What the model gets of a chat that is made of plain text and variables.
+/// Returns the text that the model gets of a chat of plain text and variables.
 fn sent(chat: &str) -> String {
     let (frontmatter, body) = chat.split_once("\n```\n").unwrap();
     let mut body = body.to_owned();
@@ -99,7 +99,7 @@ fn sent(chat: &str) -> String {
     body.split_once("@You:\n").unwrap().1.to_owned()
 }
 
-/// The references of a chat, without the variables that hold arguments.
+/// Returns the references of a chat, without the variables that contain arguments.
 fn references(chat: &str) -> Vec<String> {
     let text = chat::text::Text::from(chat);
     let found = chat::references::in_document(&chat::document::Document::parse(&text));
@@ -113,7 +113,7 @@ fn references(chat: &str) -> Vec<String> {
         .collect()
 }
 
-/// A command with this template and the arguments `a` and `b`.
+/// Returns a chat of a command with this template and the arguments `a` and `b`.
 fn with_two(template: &str, a: &str, b: &str) -> String {
     let template = serde_json::to_string(template).unwrap();
     let spec =
@@ -163,7 +163,7 @@ fn arguments_that_are_a_reference_together_are_text() {
 }
 
 #[test]
-fn the_templates_own_references_stay_whatever_the_arguments_are() {
+fn the_templates_own_references_stay_with_any_arguments() {
     for (template, a) in [
         ("By @./style.md: {{.a}}", "main.rs"),
         ("{{.a}} by @./style.md", "`"),

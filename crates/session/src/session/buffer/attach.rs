@@ -22,8 +22,8 @@ impl Session {
         self.buffer.partial = None;
         let attach = loading.attach.take();
         self.replace_text(loading.into_text());
-        // An edit in flight is still answered: as stale or lost, or as applied to this
-        // text, which Neovim may have sent for reasons of its own.
+        // The editor still answers an edit in flight: as stale or lost, or as applied to
+        // this text, because Neovim also sends the whole text without being asked.
         self.view.forget_folds();
         self.view.redraw();
         match attach {
@@ -47,7 +47,7 @@ impl Session {
         }
     }
 
-    /// Takes over what is known of a chat that was opened, or found by a new host.
+    /// Notes the properties of a chat that was opened, or that a new host found.
     fn attached(&mut self, attach: Attach) {
         self.disk.set_path(&attach.path);
         self.hold_chat(attach.process, attach.modified);
@@ -58,7 +58,7 @@ impl Session {
             attach.interrupted.into_iter().map(ToolUseId::new).collect();
         match attach.reason.as_str() {
             "restart" => interrupted.extend(self.interrupted_calls()),
-            // Opening a file changes nothing in it; the first key does.
+            // Nothing is written when a file is opened; the first key does that.
             "open" => self.find_cut_off(),
             _ => {}
         }

@@ -25,7 +25,8 @@ impl Buffer {
             return None;
         }
         if let Some(loading) = &mut self.loading {
-            // Neovim sends all pieces of a snapshot at once.
+            // Neovim sends all pieces of a snapshot together, so no change can come between
+            // them.
             tracing::warn!(buffer = self.id, "a change came before the whole text");
             loading.begin_again();
         }
@@ -40,8 +41,8 @@ impl Session {
         let Some(changed) = self.buffer.complete(piece) else {
             return;
         };
-        // The step reads the text as it was opened: what is typed, however soon, was not
-        // in the file.
+        // Decide on the text as it was opened before this change: text that is typed,
+        // however soon, was not in the file.
         let loaded = |event: &Event| matches!(event, Event::Loaded { .. });
         if let Some(loaded) = self.queue.pop_if(loaded) {
             self.step(loaded);
@@ -51,6 +52,7 @@ impl Session {
         self.buffer.seq = changed.seq;
         self.note_change();
         self.request.note_change();
+        // One event stands for all changes until it is handled.
         if self.queue.last() != Some(&Event::Changed) {
             self.queue.push(Event::Changed);
         }
@@ -65,6 +67,7 @@ impl Session {
         source: ChangeSource,
     ) {
         self.announce_change(&lines, new, source);
+        // Both looks parse the document, so only changes that touch a placeholder get them.
         if self.cycle.has_change() {
             self.cycle.note_undecided(&self.buffer.document());
         }
@@ -74,11 +77,12 @@ impl Session {
         }
     }
 
-    /// Makes changes of the host, which are sorted and disjoint. None of them is an approval
-    /// by hand, so the document is parsed once after all of them: each parse takes as long
-    /// as the last messages.
+    /// Applies changes of the host, which are sorted and disjoint. None of them is an
+    /// approval by hand, so the document is parsed once after all of them; each parse takes
+    /// as long as the last messages are.
     pub(super) fn change_by_host(&mut self, changes: &[Change]) {
         let mut has_change = false;
+        // From the last change to the first, so that their line numbers stay valid.
         for Change { first, last, lines } in changes.iter().rev() {
             self.announce_change(&(*first..*last), lines, ChangeSource::Host);
             has_change |= self.cycle.has_change();
@@ -89,7 +93,7 @@ impl Session {
         }
     }
 
-    /// Moves everything that refers to lines, and has the cycle note the coming change.
+    /// Moves everything that refers to lines, and tells the cycle about the coming change.
     fn announce_change<L: AsRef<[u8]>>(&mut self, lines: &Lines, new: &[L], source: ChangeSource) {
         // A key that waits was pressed on a line of the old text, and means the same line.
         for event in self.queue.iter_mut() {

@@ -44,7 +44,7 @@ impl Session {
         self.apply_for(ChangeSource::Host, edits, rest, again);
     }
 
-    /// Sends changes that the user asked for: they count as typed.
+    /// Sends changes that the user requested: they count as typed.
     pub(crate) fn apply_for(
         &mut self,
         source: ChangeSource,
@@ -69,7 +69,7 @@ impl Session {
         self.wait_for_editor(EditKind::Marker { changes, anchor });
     }
 
-    /// Notes the edit that was sent last as in flight.
+    /// Stores the edit that was sent last as the one in flight.
     fn wait_for_editor(&mut self, kind: EditKind) {
         let number = self.buffer.last_number;
         self.buffer.in_flight = Some(InFlight { number, kind });
@@ -98,6 +98,7 @@ impl Session {
         let (mut lines, mut replacement) = (edit.lines, edit.replacement);
         let text = self.buffer.text();
         let is_same = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
+        // Drops the first lines that stay the same, then the last ones.
         let pairs = lines.clone().zip(&replacement);
         let above = pairs.take_while(|(line, new)| is_same(*line, new)).count();
         replacement.drain(..above);
@@ -154,7 +155,7 @@ impl Session {
                 self.change_by_host(&changes);
                 anchor.into_iter().for_each(|it| self.marker_written(it));
             }
-            // The text is still to be written, so it is tried again.
+            // The marker still has to be written; the next frame tries again.
             (EditKind::Marker { .. }, Outcome::Stale) => {}
             (EditKind::Append { lines }, Outcome::Applied) => self.appended(&lines, &applied),
             (EditKind::Append { lines }, Outcome::Moved) => self.append_below(&lines),
@@ -171,11 +172,13 @@ impl Session {
         if source == ChangeSource::Host {
             self.change_by_host(changes);
         } else {
+            // From the last change to the first, so that their line numbers stay valid.
             for change in changes.iter().rev() {
                 self.change_text(change.first..change.last, &change.lines, source);
             }
         }
         self.view.redraw_now();
+        // The cycle continues on this text before any event that is queued already.
         self.queue.push_first(Event::Continue);
         self.perform(rest, Event::Continue);
     }
@@ -192,6 +195,7 @@ impl Session {
             first.splice(0..0, old[..column].iter().copied());
         }
         let end = new.last().map_or(0, Vec::len);
+        // Text that the user typed behind the anchor stays behind the answer.
         if let Some(last) = new.last_mut() {
             last.extend_from_slice(&old[column..]);
         }
@@ -220,7 +224,8 @@ impl Session {
             "Press Ctrl-] to try again.",
         ));
         self.request.forget_interruption();
-        // The cycle finds its edit again at the next key; an answer does not.
+        // The next key makes the cycle decide on this edit again; an answer is not
+        // repeated.
         if !matches!(kind, EditKind::Cycle { .. }) {
             self.lose_request(
                 "The buffer could not be written, so the answer ends here.",

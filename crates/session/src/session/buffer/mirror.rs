@@ -34,7 +34,7 @@ impl Mirror {
         &self.text
     }
 
-    /// The parsed text. Only what changed since the last call is parsed.
+    /// Returns the parsed text. Parses only what changed since the last call.
     pub(super) fn document(&self) -> Document<'_> {
         let document = match self.read.take() {
             None => Document::parse(&self.text),
@@ -51,7 +51,7 @@ impl Mirror {
         document
     }
 
-    /// The text and its parse tree, for another thread: see [`Document::of`].
+    /// Returns the text and its parse tree for another thread; see [`Document::of`].
     pub(super) fn share(&self) -> (Arc<Text>, Arc<Parsed>) {
         (self.text.clone(), self.document().parsed())
     }
@@ -59,6 +59,8 @@ impl Mirror {
     /// Replaces lines, see [`Text::splice`].
     pub(super) fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
         if let Some(read) = self.read.get_mut() {
+            // After several changes the next parse starts at the first line that any of
+            // them changed.
             let line = read.changed.map_or(lines.start, |it| it.min(lines.start));
             read.changed = Some(line);
         }
@@ -76,7 +78,7 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    /// The text of a buffer that is new to this host.
+    /// Returns the state before the first piece of a buffer that is new to this host.
     pub(super) fn of(attach: Attach) -> Self {
         Self {
             attach: Some(attach),
@@ -89,7 +91,7 @@ impl Loading {
             return self.push(&text);
         }
         for line in snapshot.lines {
-            // Neovim's API has NUL bytes as newlines.
+            // Neovim's API represents NUL bytes as newlines.
             let bytes = line.iter().map(|&b| if b == b'\n' { 0 } else { b });
             self.push(&bytes.collect::<Vec<u8>>());
         }
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_keeps_its_place_in_the_text_whatever_is_written_around_it() {
+    fn a_line_keeps_its_place_when_lines_around_it_change() {
         for (line, lines, count, now) in [
             (3, 5..6, 9, 3),
             (8, 5..6, 4, 11),

@@ -35,7 +35,7 @@ impl Session {
 }
 
 /// Returns what a call of `tool` does to the path `asked`. `real_folder` is the chat's
-/// `folder` without links in its own path, which are not worth a word.
+/// `folder` with its links resolved; such links are not reported.
 fn words(
     tool: &str,
     asked: &Path,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_names_what_becomes_of_the_file_and_where_a_link_leads() {
+    fn the_line_says_what_happens_to_the_file_and_where_a_link_leads() {
         let there = Some(b"text".as_slice());
         for (tool, asked, real, holds, expected) in [
             (

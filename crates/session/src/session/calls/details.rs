@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_small_is_passed_on_without_what_is_empty() {
+    fn small_details_are_passed_on_without_empty_entries() {
         let details =
             json!({"exit_code": 0, "signal": null, "more": {"a": null}, "list": [null, 1]});
         assert_eq!(
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_is_cut_and_what_is_larger_is_counted() {
+    fn large_details_are_cut_and_larger_ones_replaced_by_their_size() {
         let text = "ä".repeat(20_000);
         let details = within_bounds(json!({"code": 3, "stderr": [text]}));
         let kept = format!("{}…", "ä".repeat(LONGEST));

@@ -1,5 +1,5 @@
 //! Questions of running calls to the user. They are shown beside the call, and Alt-Enter
-//! answers them; on the command line they are asked at once.
+//! answers them; the command line asks them at once.
 //!
 //! A question disappears when its call no longer waits for the answer.
 
@@ -37,7 +37,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// What is shown of it, in windows of `width` columns.
+    /// Returns the lines that show it, for windows of `width` columns.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = form::lines(&self.form, width);
         lines.push("Alt-Enter answers. Ctrl-C cancels the call.".to_owned());
@@ -45,14 +45,14 @@ impl Question {
     }
 }
 
-/// Lines of a call that asks.
+/// Lines of a call that asks a question.
 struct Asking {
     call: CallKey,
     call_lines: Lines,
     result_lines: Lines,
 }
 
-/// The user of a chat, for one of its calls.
+/// Asks the user of a chat on behalf of one of its calls.
 pub(super) struct User {
     inbox: mpsc::WeakUnboundedSender<Input>,
     call: CallKey,
@@ -76,7 +76,7 @@ impl User {
 #[async_trait]
 impl Elicitation for User {
     async fn ask(&self, form: Form) -> FormReply {
-        // Sent even if this future is dropped, because its call was cancelled.
+        // Sent even if this future is dropped because its call was cancelled.
         let _taken_back = TakenBack(self);
         let (reply, answer) = oneshot::channel();
         self.tell(QuestionEvent::Asked(form, reply));
@@ -127,6 +127,8 @@ impl Session {
             reply,
             dialogue: None,
         });
+        // Without a screen the questions are asked one after another; in Neovim the user
+        // opens them.
         let is_first = questions.len() == 1;
         if !self.editor.is_headless() {
             self.editor.notify(&Notice {
@@ -178,7 +180,7 @@ impl Session {
         true
     }
 
-    /// The calls that ask, in order.
+    /// Returns the calls that ask a question, in order.
     fn asking(&self, document: &Document<'_>) -> Vec<Asking> {
         let turns = document.unanswered_turns();
         let calls = turns.flat_map(|turn| turn.calls);
@@ -200,6 +202,7 @@ impl Session {
         let Some(question) = self.questions(call).and_then(VecDeque::front_mut) else {
             return;
         };
+        // The user opened the question again, so its earlier prompts are obsolete.
         if let Some(before) = question.dialogue.take() {
             before.abort();
         }

@@ -1,7 +1,7 @@
 //! Snapshots of the files that pending calls would modify, as they were when the calls
 //! were shown: a user who approves a call approves a change of that file.
 //!
-//! Files are read in the background, and keys wait for it. The cycle decides what follows
+//! Files are read in the background, and keys wait for that. The cycle decides what follows
 //! from a file that changed.
 
 use std::cell::{Cell, RefCell};
@@ -20,8 +20,8 @@ use crate::frontend::SessionEvent;
 use crate::protocol::Command;
 use crate::session::{Input, Session};
 
-/// Minimum time on the screen, in milliseconds, before a key counts as a decision: a key
-/// that is pressed twice is pressed again within it.
+/// Minimum time on the screen, in milliseconds, before a key counts as a decision. A second
+/// press of the same key by accident comes sooner.
 const LEAST_READ_MS: u64 = 500;
 
 /// Snapshots of the files of calls that are shown.
@@ -30,7 +30,7 @@ pub(super) struct FileSnapshots {
     known: RefCell<HashMap<CallKey, Snapshot>>,
     /// How often a call was shown again.
     again: u64,
-    /// What approved calls made of files.
+    /// The contents that approved calls gave to files.
     changes: Changes,
     /// Number of reads in progress.
     pending: Cell<usize>,
@@ -108,6 +108,7 @@ impl Session {
             true => Snapshot::None,
             false => Snapshot::Pending,
         };
+        // Stored even for a call without files, so that each call is looked up once.
         snapshots.known.borrow_mut().insert(call.clone(), first);
         let Some(inbox) = self.inbox.upgrade().filter(|_| !files.is_empty()) else {
             return true;
@@ -121,7 +122,7 @@ impl Session {
         false
     }
 
-    /// The files of a call, as they were when the call was shown.
+    /// Returns the files of a call as they were when the call was shown.
     pub(super) fn states_of(&self, call: &CallKey) -> Option<Vec<FileState>> {
         match self.calls.snapshots.known.borrow().get(call) {
             Some(Snapshot::Taken(states, _)) => Some(states.clone()),
@@ -129,7 +130,7 @@ impl Session {
         }
     }
 
-    /// The files that a call would change, if its tool is one whose changes are shown.
+    /// Returns the files that a call would change, if its tool is one whose changes are shown.
     pub(super) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
         self.named_files(call, input).unwrap_or_default()
     }
@@ -159,6 +160,7 @@ impl Session {
     pub(crate) fn sees_all(&self) -> bool {
         let document = self.buffer.document();
         let waiting = chat::marks::marks(&document, &self.cycle, &(), 1);
+        // Called to start the snapshots that are still missing.
         for mark in waiting.iter().filter(|mark| mark.pending) {
             self.is_in_sight(&mark.call);
         }
@@ -197,7 +199,8 @@ impl Session {
         self.calls.snapshots.read_ended();
         match taken {
             SnapshotsTaken::First(call, states) => {
-                // A call that is no longer shown is read again when it is.
+                // A call that is no longer shown gets a new snapshot when it is shown
+                // again.
                 let known = self.calls.snapshots.known.get_mut();
                 if let Some(snapshot) = known.get_mut(&call) {
                     *snapshot = Snapshot::Taken(states, None);
@@ -212,18 +215,19 @@ impl Session {
                         ((call, FunctionId::Sight), decision)
                     })
                     .collect();
+                // Before keys that were pressed later.
                 self.queue.push_first(Event::ResolverAnswered(answers));
             }
         }
     }
 
-    /// Has an approved call wait again if one of its files is not as it was shown.
+    /// Makes an approved call wait again if one of its files is not as it was shown.
     fn compare(&mut self, call: &CallKey, now: Vec<FileState>) -> Option<Decision> {
         if now.is_empty() {
             return None;
         }
         let became = self.calls.snapshots.replace(call, now)?;
-        // Keys that wait were pressed before the user could see this.
+        // Keys that wait were pressed before the user could see this change.
         self.queue.retain(|event| !decides(event));
         self.view.redraw();
         self.editor.notify(&Notice {
@@ -238,7 +242,7 @@ impl Session {
         Some(Decision::RequireApproval)
     }
 
-    /// What the user saw of a call's files before approving the call by hand.
+    /// Returns what the user saw of a call's files before approving the call by hand.
     pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFiles> {
         Some(ShownFiles {
             states: self.states_of(call)?,
@@ -258,13 +262,13 @@ impl Session {
         paths.unwrap_or_default()
     }
 
-    /// The label of a call that was shown again because its file had changed.
+    /// Returns the label of a call that was shown again because its file had changed.
     pub(crate) fn shown_again(&self, call: &CallKey) -> Option<String> {
         let again = self.again(call);
         again.map(|_| "its file changed since you saw it".to_owned())
     }
 
-    /// The number of the repetition, if a call was shown again.
+    /// Returns the number of the repetition, if a call was shown again.
     pub(crate) fn again(&self, call: &CallKey) -> Option<u64> {
         match self.calls.snapshots.known.borrow().get(call) {
             Some(Snapshot::Taken(_, again)) => *again,
@@ -275,7 +279,7 @@ impl Session {
     /// Returns true if calls that were shown again had been on the screen long enough to be
     /// read when a key was pressed.
     pub(crate) fn has_been_read(&self, command: &Command) -> bool {
-        // A headless front end asks after it has shown.
+        // A headless front end asks only after it has shown the call.
         if !command.action.approves() || self.editor.is_headless() {
             return true;
         }

@@ -1,5 +1,5 @@
-//! Ignores a key that comes before a call can have been read: it was meant for something
-//! else. The same key pressed again is meant for the call.
+//! Ignores a key that comes before a call can have been read, because it was meant for
+//! something else. The same key pressed again is meant for the call.
 
 use std::time::{Duration, Instant};
 
@@ -45,17 +45,19 @@ impl Session {
                 let drawn = command.drawn_ms.get(&mark.key);
                 drawn.is_none_or(|ms| *ms < delay)
             }
-            // Without a placeholder nothing is drawn; the call can be read in the answer.
+            // Nothing is drawn without a placeholder; the call can be read in the answer.
             None => answered.is_some_and(|at| at.elapsed() < Duration::from_millis(delay)),
         };
         let mut unread = meant(command, &document, &marks);
         unread.retain(is_unread);
+        // A key is ignored once: calls for which the press before was ignored count as
+        // read.
         let pressed = std::mem::replace(&mut self.calls.first_look.refused, unread.clone());
         !unread.iter().all(|call| pressed.contains(call))
     }
 }
 
-/// The calls that a key would run as the user's own decision.
+/// Returns the calls that a key would run as the user's own decision.
 fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<CallKey> {
     let pending = || {
         let pending = marks.iter().filter(|it| it.pending);
@@ -71,7 +73,7 @@ fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<Call
     }
 }
 
-/// The unanswered call whose blocks cover a line.
+/// Returns the unanswered call whose blocks cover a line.
 fn call_at(document: &Document<'_>, line: usize) -> Option<CallKey> {
     let turn = document.turn_at(line)?;
     let is_here = |call: &&Call<'_>| !call.is_answered() && covers(call, line);

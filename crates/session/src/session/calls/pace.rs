@@ -29,7 +29,7 @@ impl Pace {
 }
 
 impl Session {
-    /// When something is due without an input.
+    /// Returns when something is due without an input.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let is_busy = self.buffer.is_busy();
         let write = self.request.next_write(is_busy);

@@ -89,7 +89,7 @@ impl Session {
     /// Takes a preview that a tool made.
     pub(crate) fn previewed(&mut self, call: CallKey, width: usize, preview: Option<String>) {
         let known = self.calls.previews.0.get_mut();
-        // A call that is no longer shown is previewed again when it is.
+        // A call that is no longer shown gets a new preview when it is shown again.
         if let Some(entry) = known.get_mut(&(call, width)) {
             *entry = Preview::Made(preview);
             self.view.redraw();

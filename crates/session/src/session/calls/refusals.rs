@@ -1,5 +1,5 @@
 //! Tools that can explain why their call was rejected. They are asked before the key is
-//! handled that writes the rejection.
+//! handled, because that writes the rejection.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Session {
         self.calls.refusals.pending == 0
     }
 
-    /// The calls that an event rejects and whose tools were not asked yet.
+    /// Returns the calls that an event rejects and whose tools were not asked yet.
     fn refused_by(&self, event: &Event) -> Vec<CallKey> {
         let document = self.buffer.document();
         let is_refused = |call: &Call<'_>| match event {
@@ -81,7 +81,7 @@ fn is_rejected(call: &Call<'_>) -> bool {
     call.status() == Some(Status::Rejected)
 }
 
-/// The unanswered calls for which `is` returns true.
+/// Returns the unanswered calls for which `is` returns true.
 fn calls(document: &Document<'_>, is: impl Fn(&Call<'_>) -> bool) -> Vec<CallKey> {
     let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
     let calls = calls.filter(|call| is(call));

@@ -67,7 +67,7 @@ impl Call {
         }
     }
 
-    /// The last lines of its output.
+    /// Returns the last lines of its output.
     pub(crate) fn output(&self) -> Vec<String> {
         self.output.iter().cloned().collect()
     }
@@ -91,7 +91,7 @@ impl Call {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The lines of its first question, for windows of `width` columns.
+    /// Returns the lines of its first question, for windows of `width` columns.
     pub(crate) fn question_lines(&self, width: usize) -> Option<Vec<String>> {
         self.questions.front().map(|question| question.lines(width))
     }
@@ -251,13 +251,13 @@ impl Session {
         running.for_each(Call::stop);
     }
 
-    /// The name of a tool beside the spinner of its call.
+    /// Returns the name of a tool beside the spinner of its call.
     pub(crate) fn tool_label(&self, name: &str) -> Option<String> {
         let tool = self.shared.registry.get(name)?;
         Some(chat::preview::one_line(tool.label(), LABEL_WIDTH))
     }
 
-    /// The running calls with their seconds, the oldest first.
+    /// Returns the running calls with their seconds, the oldest first.
     pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
         let calls = self.calls.running.iter();
         let seconds = |call: &Call| call.started.elapsed().as_secs();

@@ -1,9 +1,10 @@
 //! The chat lock: only one program works on a chat at a time.
 //!
 //! The session takes it when the chat is opened, so that the user learns at once which
-//! program has it, and again at each key, so that it works once that program has ended.
-//! While the file contains everything and nothing runs, the session releases it; the
-//! editor then reads what another program wrote before it takes the next key or word.
+//! program has it, and again at each key, so that the key works once that program has
+//! ended. While the file contains everything and nothing runs, the session releases the
+//! lock; the editor then reads what another program wrote before it takes the next key or
+//! typed character.
 
 use std::time::Duration;
 
@@ -40,12 +41,12 @@ pub(super) struct ChatLock {
     modified: bool,
     /// Inputs after it wait too.
     waiting: Option<WaitingKey>,
-    /// How often it was tried.
+    /// Number of attempts so far.
     tries: u32,
     /// When the lock is tried again for a chat that was opened while the session before
     /// it, of the same file, was about to end.
     ask_at: Option<Instant>,
-    /// How often it was tried.
+    /// Number of those attempts so far.
     asked: u32,
 }
 
@@ -54,12 +55,12 @@ impl ChatLock {
         self.is_elsewhere
     }
 
-    /// When the waiting key is tried again.
+    /// Returns when the waiting key is tried again.
     pub(super) fn next_try(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|it| it.at)
     }
 
-    /// When there is anything to try again.
+    /// Returns when there is anything to try again.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next_try().into_iter().chain(self.ask_at).min()
     }
@@ -78,7 +79,7 @@ impl Session {
         self.ask_for_chat();
     }
 
-    /// Changes the buffer's name. What runs goes on under the new path.
+    /// Changes the buffer's name. Running calls and requests continue under the new path.
     pub(crate) fn renamed(&mut self, renamed: &Renamed) {
         self.disk.set_path(&renamed.path);
         self.policy.forget_sandbox();
@@ -94,8 +95,8 @@ impl Session {
             return;
         };
         if self.is_ours(&holder) {
-            // A host or a buffer of our own Neovim is about to end. What it stored for the
-            // chat is read after that.
+            // A host or a buffer of our own Neovim is about to end; the state that it
+            // stored for the chat can be read after that.
             self.disk.lock.asked += 1;
             let again = self.disk.lock.asked < TRIES;
             self.disk.lock.ask_at = again.then(|| Instant::now() + BETWEEN_TRIES);
@@ -106,6 +107,8 @@ impl Session {
 
     /// Notes a change of the text: until it is written, the session keeps the lock.
     pub(crate) fn note_change(&mut self) {
+        // Only the first change since the last save asks, because that reads the state
+        // folder.
         let first = !std::mem::replace(&mut self.disk.lock.modified, true);
         if first && !self.has_chat() {
             self.ask_for_chat();
@@ -114,6 +117,7 @@ impl Session {
 
     /// Notes that the file contains the text with this number, which may not be the last.
     pub(crate) fn saved(&mut self, seq: u64) {
+        // The user may have changed the text after this version was written.
         self.disk.lock.modified &= seq != self.buffer.seq();
         if !self.disk.lock.modified {
             self.forget_unfinished();
@@ -134,7 +138,7 @@ impl Session {
             self.disk.lock.tries = 0;
             return true;
         };
-        // A host that was killed keeps its lock until the system has cleaned up.
+        // A host that was killed keeps its lock until the system has cleaned up after it.
         if self.is_ours(&holder) && self.disk.lock.tries < TRIES {
             self.disk.lock.tries += 1;
             self.disk.lock.waiting = Some(WaitingKey {
@@ -165,7 +169,7 @@ impl Session {
         if self.editor.is_headless() {
             return Ok(());
         }
-        // Each tutor chat is a new one, under the same name.
+        // Every tutor chat is a new one under the same name, so it needs no lock.
         let path = self.disk.path.as_deref();
         let Some(path) = path.filter(|path| !is_tutor_chat(Some(path))) else {
             self.disk.lock.lease = None;
@@ -231,8 +235,8 @@ impl Session {
             holder.to_string()
         };
         self.editor.report_problem(&chat::Problem::new(
-            format!("This chat is open in {name}, {consequence}. What you wrote here stays."),
-            "Go on there; or write or close it there, and press the key here again.",
+            format!("This chat is open in {name}, {consequence}. Your text here is kept."),
+            "Continue there; or save or close it there, and press the key here again.",
         ));
     }
 }

@@ -58,6 +58,8 @@ impl Recovery {
 /// Counts the answers that are not empty.
 fn answers(document: &Document<'_>) -> usize {
     let answers = document.messages.iter().filter(|message| {
+        // An empty answer is left by a request that failed at once; the next one continues
+        // it.
         message.role == Role::Assistant
             && (message.inline.is_some()
                 || !document.is_blank(message.lines.start + 1..message.lines.end))
@@ -113,7 +115,7 @@ impl Session {
         }
     }
 
-    /// The chat is new here or has another path: moves the record to its file.
+    /// Moves the record to the chat's file, because the chat is new here or was renamed.
     fn change_record(&mut self) {
         let recovery = &mut self.disk.recovery;
         if let Some(mut old) = recovery.journal.take()
@@ -126,6 +128,7 @@ impl Session {
         let journal = Journal::of(&state_dir::path(), path);
         let journal = recovery.journal.insert(journal);
         match &recovery.now {
+            // What happened before the rename belongs into the new record.
             Some(now) => recovery.unwritten = now.entries(),
             None => {
                 recovery.now = journal.read();
@@ -135,8 +138,8 @@ impl Session {
         }
     }
 
-    /// Adds what the text lacks of the record: the text was read from the file or the swap
-    /// file.
+    /// Restores what the record contains and the text lacks; the text comes from the file
+    /// or the swap file.
     pub(crate) fn recover(&mut self) {
         let Some(now) = &self.disk.recovery.now else {
             return;
@@ -152,7 +155,8 @@ impl Session {
         }
     }
 
-    /// Marks the answer of the open or last request as cut off, if any of it is there.
+    /// Marks the answer of the open or last request as cut off, if the text contains any of
+    /// it.
     pub(crate) fn mark_cut(&mut self, reason: &'static str) {
         let now = self.disk.recovery.now.as_ref();
         let before = now.and_then(|it| it.answers);

@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::state_dir;
 use crate::trust::Trust;
 
-/// Returns true if an event starts work of its own, for which the rules are made anew.
+/// Returns true if an event starts new work, for which the rules are made anew.
 fn starts_work(event: &Event) -> bool {
     matches!(
         event,
@@ -35,7 +35,7 @@ fn starts_work(event: &Event) -> bool {
 }
 
 impl Session {
-    /// Returns true if the rules for an event are there; otherwise starts to make them.
+    /// Returns true if the rules for an event are ready; otherwise starts to make them.
     pub(crate) fn has_rules_for(&mut self, event: &Event) -> bool {
         if !starts_work(event) || self.policy.freshness == Freshness::Fresh {
             self.policy.expire();
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// The frontmatter, unless its block is malformed: the cycle reports that.
+    /// Returns the frontmatter, unless its block is malformed: the cycle reports that.
     fn frontmatter_source(&self) -> Option<Source> {
         Source::of(&self.buffer.document(), self.disk.path())
     }
@@ -98,7 +98,7 @@ impl Session {
                 self.evaluate(source);
             }
             _ => {
-                // Drops the result of an evaluation that runs.
+                // A new number makes the result of a running evaluation obsolete.
                 self.policy.evaluation += 1;
                 self.policy.expire();
                 self.policy.rules = self.shared.plain.clone();
@@ -117,7 +117,7 @@ impl Session {
         let (shared, typed_here) = (self.shared.clone(), self.is_frontmatter_typed());
         tokio::task::spawn_blocking(move || {
             let trusted = is_trusted(path.as_deref(), &source.text);
-            // What was typed here is still trusted when the chat is opened again.
+            // Text that was typed here is still trusted when the chat is opened again.
             if let Some(path) = path.filter(|_| typed_here && !trusted) {
                 let _ = Trust::open(&state_dir::path()).trust(&path, &source.text);
             }
@@ -153,7 +153,7 @@ impl Session {
         if evaluation != self.policy.evaluation {
             return;
         }
-        // Autopilot evaluates it for each turn; one message is enough.
+        // Autopilot evaluates the frontmatter in each turn; one message is enough.
         let is_known = self.policy.rules.withheld == rules.withheld;
         for escalation in rules.withheld.iter().filter(|_| !is_known) {
             self.editor.notify(&Notice {
@@ -171,7 +171,7 @@ impl Session {
         self.set_rules(Arc::new(rules));
     }
 
-    /// The tools that the user's messages address.
+    /// Returns the tools that the user's messages address.
     fn addressed(&self) -> BTreeSet<String> {
         let document = self.buffer.document();
         chat::address::names(&document, |name| self.shared.registry.get(name).is_some())
@@ -198,7 +198,8 @@ impl Session {
         let failure = self.policy.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
         let withheld = &self.policy.rules.withheld;
-        // The rules are of the last key; the user may have agreed since.
+        // The rules are those of the last key; the user may have trusted the frontmatter
+        // since.
         let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
         let withheld = withheld.iter().filter(|_| !agreed).map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
@@ -208,7 +209,7 @@ impl Session {
     }
 }
 
-/// Returns true if the user agreed to a frontmatter in this file. Blocking.
+/// Returns true if the user trusted a frontmatter in this file. Blocking.
 pub(super) fn is_trusted(path: Option<&Path>, text: &str) -> bool {
     path.is_some_and(|path| Trust::open(&state_dir::path()).is_trusted(path, text))
 }

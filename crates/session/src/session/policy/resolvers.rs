@@ -79,7 +79,7 @@ impl Session {
             self.queue
                 .push_first(Event::ResolverAnswered(found.answers));
         }
-        // Shell commands on a blocking thread: many files may have to be read.
+        // On a blocking thread, because shell commands may refer to many files.
         if !commands.is_empty()
             && let Some(inbox) = self.inbox.upgrade()
         {
@@ -101,14 +101,14 @@ impl Session {
         }
     }
 
-    /// The sandbox of the chat's calls.
+    /// Returns the sandbox of the chat's calls.
     pub(crate) fn sandbox(&self) -> &Arc<Sandbox> {
         let settings = &self.policy.rules().settings.sandbox;
         self.policy
             .sandbox(|| Arc::new(sandbox::of_chat(settings, self.here())))
     }
 
-    /// The folders that rules about this chat refer to.
+    /// Returns the folders that rules about this chat refer to.
     fn here(&self) -> Here<'_> {
         Here {
             cwd: self.disk.cwd(),

@@ -51,7 +51,7 @@ impl Session {
         let document = self.buffer.document();
         let (Some(path), Some(_)) = (self.disk.path(), &document.frontmatter) else {
             return self
-                .inform("There is no frontmatter in a file here, so there is nothing to trust.");
+                .inform("This chat has no frontmatter in a file, so there is nothing to trust.");
         };
         let (path, text) = (path.to_owned(), document.frontmatter_text());
         let editor = self.editor.clone();
@@ -82,18 +82,18 @@ impl Session {
         });
     }
 
-    /// `:Flemma trust!`: forgets everything that the user agreed to for this file.
+    /// `:Flemma trust!`: revokes everything that the user trusted or allowed for this file.
     pub(crate) fn distrust(&mut self) {
         self.cycle.text_read(self.buffer.text());
         self.request.forget_agreed();
         let Some(path) = self.disk.path() else {
-            return self.inform("This chat is in no file, so nothing was trusted.");
+            return self.inform("This chat has no file, so nothing was trusted.");
         };
         match Trust::open(&state_dir::path()).revoke(path) {
             Ok(true) => self.inform(
-                "Nothing that you agreed to for this file holds any more: it is trusted no more.",
+                "This file is no longer trusted, and nothing that you allowed for it applies any more.",
             ),
-            Ok(false) => self.inform("Nothing was agreed to for this file."),
+            Ok(false) => self.inform("Nothing was trusted or allowed for this file."),
             Err(error) => self.editor.report_problem(&Problem::new(
                 format!("The trust store cannot be changed: {error}."),
                 "",
@@ -102,7 +102,7 @@ impl Session {
     }
 }
 
-/// The lines between the frontmatter's fences.
+/// Returns the lines between the frontmatter's fences.
 fn frontmatter_lines(document: &Document<'_>) -> Option<Lines> {
     let lines = &document.frontmatter.as_ref()?.lines;
     (lines.len() > 1).then(|| lines.start + 1..lines.end - 1)
@@ -123,13 +123,13 @@ fn agree(editor: &Editor, path: &Path, text: &str, rules: &Rules) {
     inform(
         editor,
         format!(
-            "The frontmatter of this file is trusted as it stands. {} :Flemma trust! takes that back.",
+            "The frontmatter of this file is trusted as it is now. {} :Flemma trust! revokes that.",
             consequences(rules)
         ),
     );
 }
 
-/// What a frontmatter allows once it is trusted, and what it still cannot lift.
+/// Returns what a frontmatter allows once it is trusted, and what it still cannot allow.
 fn consequences(rules: &Rules) -> String {
     let escalations = rules.withheld.iter();
     let lines: Vec<String> = escalations
@@ -138,7 +138,7 @@ fn consequences(rules: &Rules) -> String {
     let allowed = if lines.is_empty() {
         "It allows nothing that your options do not.".to_owned()
     } else {
-        format!("From the next key on that applies: {}", lines.join(" "))
+        format!("This applies from the next key on: {}", lines.join(" "))
     };
     match rules.overruled.as_slice() {
         [] => allowed,

@@ -1,5 +1,5 @@
-//! A key waits until all tools have loaded. Without them the model would do without, and
-//! a call of one would end in an error.
+//! Makes a key wait until all tools have loaded. Otherwise the model would not know them,
+//! and calls of them would end in an error.
 
 use chat::cycle::Event;
 
@@ -9,14 +9,14 @@ use crate::session::Session;
 pub(crate) const WAITING: &str = "Waiting for tool definitions to load...";
 
 impl Session {
-    /// Returns true if a key has to wait for tools; says so once.
+    /// Returns true if a key has to wait for tools; reports that once.
     pub(crate) fn waits_for_tools(&mut self, event: &Event) -> bool {
         if !self.shared.loading || !is_of_user(event) {
             self.queue.is_wait_shown = false;
             return false;
         }
         if !std::mem::replace(&mut self.queue.is_wait_shown, true) {
-            // With a screen, the status line says so as long as the key waits.
+            // With a screen, the status line shows it as long as the key waits.
             if self.editor.is_headless() {
                 self.inform(WAITING);
             }
@@ -49,7 +49,7 @@ impl Session {
         self.queue.is_wait_shown = false;
         self.view.redraw();
         self.policy.expire();
-        self.inform("Nothing was sent: you took it back before the tools were there.");
+        self.inform("Nothing was sent: you cancelled it before the tools were loaded.");
         true
     }
 }

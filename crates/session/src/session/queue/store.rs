@@ -1,5 +1,5 @@
-//! Unsent messages on disk: what the user queued and the chat does not contain yet. They
-//! are put into the prompt when the chat is opened again.
+//! Unsent messages on disk: messages that the user queued and the chat does not contain
+//! yet. They are put into the prompt when the chat is opened again.
 //!
 //! One file per chat, named after the chat's real path, in the state folder. Only the
 //! holder of the chat lock reads or writes it.
@@ -28,7 +28,7 @@ pub(super) struct QueueStore {
     path: Option<PathBuf>,
     /// Messages in the file.
     texts: Vec<String>,
-    /// Whether the user knows that the file cannot be written.
+    /// Whether the message that the file cannot be written was shown.
     is_failure_shown: bool,
 }
 
@@ -47,7 +47,7 @@ impl Session {
         }
     }
 
-    /// The chat is new here or has another path: moves the messages to its file.
+    /// Moves the messages to the chat's file, because the chat is new here or was renamed.
     fn change_store(&mut self) {
         if !self.queue.store.texts.is_empty() {
             self.write_store(Vec::new());
@@ -57,7 +57,7 @@ impl Session {
         match find(&state_dir::path(), path) {
             Ok(texts) => self.restore(texts),
             Err(place) => self.editor.report_problem(&Problem::new(
-                format!("Words that were kept for this chat cannot be read; they are in {place}."),
+                format!("Unsent messages of this chat cannot be read; they are in {place}."),
                 "",
             )),
         }
@@ -65,7 +65,7 @@ impl Session {
 
     /// Puts messages of a host that ended into the prompt.
     fn restore(&mut self, texts: Vec<String>) {
-        // Those that Neovim still shows came with the chat.
+        // Messages that Neovim still shows came with the chat and are not added twice.
         let mut here = self.unsent();
         self.queue.store.texts.clone_from(&texts);
         let lost = texts.into_iter().filter(|text| {
@@ -75,11 +75,11 @@ impl Session {
         let lost: Vec<String> = lost.collect();
         let what = match lost.len() {
             0 => return,
-            1 => "A message that was not sent stands".to_owned(),
-            count => format!("{count} messages that were not sent stand"),
+            1 => "An unsent message is".to_owned(),
+            count => format!("{count} unsent messages are"),
         };
         self.inform(&format!(
-            "{what} in the prompt again. Ctrl-] sends, u takes away."
+            "{what} in the prompt again. Ctrl-] sends, u removes."
         ));
         self.queue.push(Event::TakeBack(lost));
     }
@@ -95,15 +95,15 @@ impl Session {
         {
             self.editor.report_problem(&Problem::new(
                 format!(
-                    "What you said cannot be kept in {} ({error}), so it is lost if Neovim ends before it is sent.",
+                    "Your unsent messages cannot be stored in {} ({error}), so they are lost if Neovim ends first.",
                     state_dir::path().display()
                 ),
-                "Make room or mend its permissions.",
+                "Free disk space or correct its permissions.",
             ));
         }
     }
 
-    /// Messages that the chat does not contain yet, in order.
+    /// Returns the messages that the chat does not contain yet, in order.
     fn unsent(&self) -> Vec<String> {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_found_for_its_chat_and_gone_when_it_was_said() {
+    fn stored_messages_are_found_for_their_chat_until_they_are_sent() {
         let folder = tempfile::tempdir().unwrap();
         let (state, chat) = (folder.path().join("state"), folder.path().join("a.chat"));
         assert_eq!(find(&state, &chat), Ok(vec![]));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_set_aside_and_named() {
+    fn an_unreadable_file_is_renamed_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let chat = folder.path().join("a.chat");
         keep(folder.path(), &chat, &["One".to_owned()]).unwrap();

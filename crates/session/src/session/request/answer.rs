@@ -65,7 +65,7 @@ struct Place {
 }
 
 impl Open {
-    /// A request that was just sent.
+    /// Returns a request that was just sent.
     pub(super) fn new(number: u64, cancel: CancellationToken) -> Self {
         Self {
             number,
@@ -115,9 +115,10 @@ impl Open {
         self.place.anchor
     }
 
-    /// When the next write is due; never while the editor has an edit to answer.
+    /// Returns when the next write is due; never while the editor has an edit to answer.
     pub(super) fn next_write(&self, is_busy: bool) -> Option<Instant> {
         let is_due = !is_busy && (self.end.is_some() || !self.unwritten.is_empty());
+        // Text that did not fit into the last write does not wait for a frame.
         let last = self.last_write.filter(|_| !self.has_more);
         is_due.then(|| last.map_or_else(Instant::now, |last| last + FRAME))
     }
@@ -133,7 +134,7 @@ impl Open {
             end -= 1;
         }
         let piece = &self.unwritten[..end];
-        // Not after a blank, which an editor may trim when it saves.
+        // A piece does not end with a blank, which an editor may trim when it saves.
         let word = piece.trim_end_matches([' ', '\t']).len();
         let end = match piece.rfind('\n') {
             Some(at) => at + 1,
@@ -176,10 +177,11 @@ impl Session {
     pub(crate) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
         for event in events {
             let open = self.request.open_as(number);
+            // After a cancel or a failure the stream may still deliver events.
             if open.is_none_or(|open| open.end.is_some()) {
                 return;
             }
-            // Usage is shown at the end, and an end redraws by itself.
+            // Usage is shown at the end, and the end redraws anyway.
             if !matches!(event, StreamEvent::Usage(_) | StreamEvent::Stop(_)) {
                 self.view.redraw();
             }
@@ -196,6 +198,7 @@ impl Session {
         let Some(open) = &mut self.request.open else {
             return;
         };
+        // The first event of the answer ends the waiting.
         if open.note.take().is_some() {
             self.view.redraw();
         }
@@ -233,13 +236,13 @@ impl Session {
         self.inform("Cancelled.");
     }
 
-    /// Ends an answer that has no place in the text any more, because of `why`. What is
-    /// there of it is marked with `reason`.
+    /// Ends an answer that has no place in the text any more; `why` is the message. The
+    /// part that is in the text is marked with `reason`.
     pub(crate) fn lose_request(&mut self, why: &str, reason: &'static str) {
         let Some(open) = &mut self.request.open else {
             return;
         };
-        // The reason of a failure was reported, and nothing is left to write.
+        // The failure was reported, and nothing is left to write.
         if open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty() {
             return;
         }
@@ -251,14 +254,15 @@ impl Session {
         self.mark_cut(reason);
     }
 
-    /// Ends an answer that lost its place, before the mark that says so: a key that the
-    /// user presses on seeing the mark must not find a request. Returns true if there was
-    /// one.
+    /// Ends an answer that lost its place, before the mark that says so is written: a key
+    /// that the user presses on seeing the mark must not find an open request. Returns true
+    /// if there was one.
     pub(crate) fn ends_lost_answer(&mut self) -> bool {
         let open = self.request.open.as_ref();
         let is_lost = open.is_some_and(|open| open.place.is_lost);
         if is_lost {
             self.end_answer();
+            // The end is decided before keys that are queued already.
             self.queue.last_first();
         }
         is_lost

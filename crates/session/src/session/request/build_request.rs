@@ -1,7 +1,7 @@
 //! Builds a request from the document: resolves the files and expressions that its text
 //! refers to. If one cannot be resolved, nothing is sent.
 //!
-//! On a blocking thread: a long chat takes some milliseconds, and keys must not wait.
+//! Runs on a blocking thread: a long chat takes some milliseconds, and keys must not wait.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct RequestSource {
     parsed: Arc<Parsed>,
     rules: Arc<Rules>,
     folders: Folders,
-    /// The chat, which the trust store knows by its path.
+    /// The chat's path, under which the trust store knows it.
     path: Option<PathBuf>,
     /// Files that the user agreed to send in this session.
     agreed: Agreed,
@@ -69,11 +69,7 @@ impl RequestSource {
     /// References cannot be sent, each with its line; or the thread panicked.
     pub(super) async fn build(self) -> Result<Built, Problem> {
         let built = tokio::task::spawn_blocking(move || self.resolved()).await;
-        built.unwrap_or_else(|error| {
-            Err(problem(format!(
-                "The request cannot be put together: {error}."
-            )))
-        })
+        built.unwrap_or_else(|error| Err(problem(format!("The request cannot be built: {error}."))))
     }
 
     fn resolved(&self) -> Result<Built, Problem> {
@@ -111,7 +107,7 @@ impl RequestSource {
         }
     }
 
-    /// Reports references that cannot be sent to the session, which shows them.
+    /// Passes references that cannot be sent to the session, which shows them.
     fn unresolved(&self, troubles: Vec<Trouble>) -> Problem {
         let lines: Vec<String> = troubles
             .iter()
@@ -146,5 +142,5 @@ impl RequestSource {
 }
 
 fn problem(what: String) -> Problem {
-    Problem::new(what, "Mend it and press Ctrl-] again.")
+    Problem::new(what, "Correct it and press Ctrl-] again.")
 }

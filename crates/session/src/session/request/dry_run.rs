@@ -1,4 +1,4 @@
-//! A dry run: reports what a key would send and run, and does neither.
+//! A dry run: reports what a key would send and run without doing either.
 
 use chat::Problem;
 use chat::cycle::Event;

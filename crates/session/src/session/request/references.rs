@@ -1,4 +1,4 @@
-//! References of the user's text that could not be sent: shown at their lines until these
+//! References in the user's text that could not be sent: shown at their lines until those
 //! change, and allowed by `:Flemma allow-file`.
 
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct References {
 /// A reference that could not be sent.
 pub struct Unresolved {
     trouble: Trouble,
-    /// Text of its line then: the problem is of no other text.
+    /// Text of its line at that time; the problem concerns no other text.
     text: Vec<u8>,
 }
 
@@ -84,8 +84,8 @@ impl Session {
         let files: Vec<PathBuf> = here.filter_map(|it| it.file().map(PathBuf::from)).collect();
         if files.is_empty() {
             return self.inform(
-                "No file outside the project and no secret was found on this line. Press Ctrl-] first: what cannot be sent is named \
-                 at its line.",
+                "No file outside the project and no secret was found on this line. Press Ctrl-] first: it shows \
+                 at their lines the references that cannot be sent.",
             );
         }
         for file in &files {
@@ -107,7 +107,7 @@ impl Session {
         let content = match RealPath::of(file).and_then(|it| Fingerprint::of_file(&it)) {
             Ok(content) => content,
             Err(error) => {
-                let problem = format!("Nothing was agreed to: {error}");
+                let problem = format!("Nothing was allowed: {error}");
                 return self.editor.report_problem(&Problem::new(problem, ""));
             }
         };
@@ -128,7 +128,7 @@ impl Session {
             )),
             Some(Err(error)) => self.editor.report_problem(&Problem::new(
                 format!(
-                    "This chat may send {shown} until it is closed. It cannot be remembered for longer: {error}."
+                    "This chat may send {shown} until it is closed. That cannot be stored for longer: {error}."
                 ),
                 "",
             )),

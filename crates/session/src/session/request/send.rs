@@ -1,4 +1,4 @@
-//! Sends a request: where it goes, what is asked, and the stream that answers it.
+//! Sends a request: determines where it goes, builds it, and receives the answer's stream.
 //!
 //! [`super::answer`] writes the answer into the buffer.
 
@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::usage::Tariff;
 use crate::{route, status};
 
-/// A pause of an answer in which the user can have pressed a cancel.
+/// A pause in an answer that is long enough for the user to have pressed cancel.
 const PAUSE: Duration = Duration::from_millis(10);
 
 type Inbox = mpsc::UnboundedSender<Input>;
@@ -60,8 +60,8 @@ impl Session {
         tokio::spawn(sending.run(source));
     }
 
-    /// The key by which a provider caches this conversation: half a digest of the path,
-    /// which the provider must not learn.
+    /// Returns the key under which a provider caches this conversation: half of a digest of
+    /// the path, so that the provider does not learn the path itself.
     fn cache_key(&self) -> Option<String> {
         let path = self.disk.path()?;
         let mut digest = sha256(path.as_os_str().as_encoded_bytes());
@@ -79,8 +79,8 @@ impl Session {
         }
     }
 
-    /// Warns the user that requests do not do everything that they were asked to: once,
-    /// not for each request of autopilot.
+    /// Warns the user that requests cannot do everything that was requested. Each warning
+    /// is shown once, not for each request of autopilot.
     pub(crate) fn remark(&mut self, text: String) {
         if self.request.is_new_remark(&text) {
             self.warn(text);
@@ -114,6 +114,7 @@ impl Sending {
     async fn run(mut self, source: RequestSource) {
         let cancel = self.cancel.clone();
         let destination = tokio::select! {
+            // Biased, so that a request that was cancelled before asks no key store.
             biased;
             () = cancel.cancelled() => return,
             found = self.destination() => found,
@@ -187,7 +188,7 @@ impl Sending {
         let prompt = prompt.as_ref().ok();
         let unmet = unmet(to, &self.settings);
         let lost = prompt.and_then(|it| not_taken(to, it));
-        // Neovim shows such calls in the chat.
+        // Neovim shows such calls in the chat anyway.
         let text_calls = prompt.filter(|_| self.editor.is_headless());
         let text_calls = text_calls.and_then(|it| calls_in_words(to, it));
         unmet.into_iter().chain(lost).chain(text_calls).collect()
@@ -197,8 +198,8 @@ impl Sending {
     async fn relay(&self, mut batches: Batches, mut calls: Option<TextCalls>) {
         let mut heard = Instant::now();
         while let Some(mut batch) = batches.recv().await {
-            // A process that was stopped finds text and keys at once when it continues.
-            // A cancel that was pressed meanwhile is taken first.
+            // A process that was stopped finds text and keys at the same time when it
+            // continues. A cancel that was pressed before is taken first.
             if heard.elapsed() >= PAUSE {
                 self.editor.frontend().catch_up().await;
             }

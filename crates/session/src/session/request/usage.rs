@@ -20,7 +20,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// A meter of a request that starts now.
+    /// Returns a meter of a request that starts now.
     pub(super) fn start() -> Self {
         Self {
             started: now(),
@@ -28,7 +28,7 @@ impl Meter {
         }
     }
 
-    /// Takes over new figures. Each replaces an earlier one.
+    /// Takes over new figures, which replace earlier ones.
     pub(super) fn read(&mut self, usage: Usage) {
         self.usage.replace(usage);
     }
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// The status line of an idle chat: what it cost.
+    /// Returns the status line of an idle chat: its cost.
     pub(crate) fn usage_text(&self) -> String {
         let sums = self.shared.ledger.sums(Some(self.buffer.id()));
         match sums.requests {
@@ -108,12 +108,14 @@ impl Session {
         lines.push("All chats".to_owned());
         lines.extend(ledger.sums(None).table());
         lines.push(String::new());
-        lines.push("Tokens. What is from or into a cache is not counted as read.".to_owned());
+        lines.push(
+            "Tokens. Tokens read from or written into a cache are not counted as input.".to_owned(),
+        );
         self.editor.report("usage", lines);
     }
 }
 
-/// The lines that are shown for a moment after an answer.
+/// Returns the lines that are shown for a moment after an answer.
 fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
     let name = match request.model.is_empty() {
         true => request.provider.clone(),

@@ -1,4 +1,4 @@
-//! Calls that wait, and what the user's and the rules' decisions do to them.
+//! Calls that wait, and the effects of decisions by the user and by rules.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::frontend::SessionEvent;
 
 const PENDING: &str = "\n\n```flemma:tool status=pending\n```";
 
-/// A chat in which one call waits.
+/// Returns a chat in which one call waits.
 fn one_waits() -> Stage {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")]), says("Well.")]);
     stage.press("advance");
@@ -45,7 +45,7 @@ fn a_call_approved_by_hand_runs_and_its_result_is_sent() {
 }
 
 #[test]
-fn a_call_that_arrives_in_bulk_runs_only_when_the_user_says_so() {
+fn a_call_that_arrives_in_bulk_runs_only_after_a_decision() {
     let turn = "Go.\n\n@Assistant:\n**Tool Use:** `echo` (`t_1`)\n\n```json\n{\"text\":\"x\"}\n```\n\n@You:\n\
                 **Tool Result:** `t_1`\n\n```flemma:tool status=approved\n```";
     let stage = Stage::unasked("@You:\nHere.\n");
@@ -56,7 +56,7 @@ fn a_call_that_arrives_in_bulk_runs_only_when_the_user_says_so() {
 }
 
 #[test]
-fn alt_enter_runs_a_waiting_call_and_goes_on_to_the_next() {
+fn alt_enter_runs_a_waiting_call_and_moves_to_the_next() {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1"), echo("t_2")]), says("Well.")]);
     stage.press("advance");
     stage.press_at("resolve", "**Tool Result:** `t_1`");
@@ -75,7 +75,7 @@ fn alt_enter_works_on_the_call_itself() {
 }
 
 #[test]
-fn alt_enter_away_from_any_call_says_so_and_changes_nothing() {
+fn alt_enter_outside_of_a_call_reports_that_and_changes_nothing() {
     let stage = one_waits();
     let before = stage.text();
     stage.press_at("resolve", "Go.");
@@ -98,7 +98,7 @@ fn a_rejection_reaches_the_model_as_an_error_with_the_users_reason() {
 }
 
 #[test]
-fn a_rejection_without_a_reason_has_a_sentence_of_its_own() {
+fn a_rejection_without_a_reason_has_a_default_sentence() {
     let stage = one_waits();
     stage.types("pending", "rejected").press("advance");
     assert_eq!(
@@ -170,7 +170,7 @@ fn a_preset_approves_its_tools_and_no_others() {
 }
 
 #[test]
-fn a_call_that_a_rule_denies_is_reported_to_the_model_and_the_work_goes_on() {
+fn a_denied_call_is_reported_to_the_model_and_the_work_continues() {
     let options = json!({"tools": {
         "presets": {"$none": {"deny": ["echo"]}}, "auto_approve": ["$none"],
     }});

@@ -1,4 +1,4 @@
-//! Edits that the editor does not take as they are.
+//! Edits that the editor does not apply.
 
 use serde_json::json;
 
@@ -6,7 +6,8 @@ use super::script::{begins, calls, echo, ends, says};
 use super::{QUESTION, Stage};
 use crate::protocol::Outcome;
 
-/// The marker and the call of an answer go through; the edit behind them comes to this.
+/// Applies the marker and the call of an answer, and answers the edit after them with
+/// `outcome`.
 fn third_edit(outcome: Outcome) -> Stage {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
     stage.record().refuse.extend([None, None, Some(outcome)]);
@@ -15,7 +16,7 @@ fn third_edit(outcome: Outcome) -> Stage {
 }
 
 #[test]
-fn a_stale_edit_is_decided_on_again() {
+fn a_stale_edit_is_decided_again() {
     let stage = third_edit(Outcome::Stale);
     stage.wait_rest();
     stage.expect_result("t_1", "\n\n```flemma:tool status=pending\n```");
@@ -25,10 +26,10 @@ fn a_stale_edit_is_decided_on_again() {
 }
 
 #[test]
-fn typing_while_an_edit_is_on_its_way_loses_neither() {
+fn typing_while_an_edit_is_in_flight_loses_neither() {
     let stage = Stage::of(QUESTION).answers([says("Hi.")]);
     stage.key("advance");
-    // The session has not seen this when it writes the marker.
+    // The session has not seen this change when it writes the marker.
     stage.types("Go.", "Go on.").wait_rest();
     stage.expect_text("@You:\nGo on.\n\n@Assistant:\nHi.\n\n@You:\n\n");
 }
@@ -58,19 +59,19 @@ fn an_answer_whose_place_is_lost_ends_and_is_marked() {
     let stage = Stage::of(QUESTION).answers([begins("One,")]);
     stage.key("advance").wait_text("One,");
     stage.record().refuse.push_back(Some(Outcome::Lost));
-    stage.goes_on(begins(" two.")).wait_rest();
+    stage.continues(begins(" two.")).wait_rest();
     stage.expect_notice("The place where the answer was being written is gone");
     stage.expect_end("One,\n\n<!-- flemma:aborted: its place in the chat was lost -->\n");
 }
 
 #[test]
-fn an_answer_goes_on_in_a_new_line_where_its_line_changed() {
+fn an_answer_continues_on_a_new_line_if_its_line_changed() {
     let stage = Stage::of(QUESTION).answers([begins("One,")]);
     stage.key("advance").wait_text("One,");
     stage.record().refuse.push_back(Some(Outcome::Moved));
     stage
-        .goes_on(begins(" @You: two."))
-        .goes_on(ends())
+        .continues(begins(" @You: two."))
+        .continues(ends())
         .settle();
     stage.press("autopilot:status");
     assert!(stage.record().edits.contains(&Outcome::Moved));
@@ -87,7 +88,7 @@ fn a_chat_that_is_only_opened_is_not_changed() {
 }
 
 #[test]
-fn fix_mends_what_a_diagnostic_names() {
+fn fix_applies_the_fix_of_a_diagnostic() {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
     stage.press("advance");
     stage.types("status=pending", "status=aproved");
@@ -96,8 +97,8 @@ fn fix_mends_what_a_diagnostic_names() {
 }
 
 #[test]
-fn fix_with_nothing_to_mend_says_so() {
+fn fix_without_a_fixable_problem_reports_that() {
     let stage = Stage::of(QUESTION);
     stage.press("fix");
-    stage.expect_notice("There is nothing on this line that can be mended by itself.");
+    stage.expect_notice("There is nothing on this line that can be fixed automatically.");
 }

@@ -1,4 +1,4 @@
-//! What a test does to the text of its chat, and what it expects of it.
+//! How a test changes the text of its chat, and what it expects of the session.
 
 use std::fmt::Write as _;
 
@@ -16,23 +16,23 @@ impl Stage {
         self
     }
 
-    /// Goes on with the open answer.
-    pub(super) fn goes_on(&self, more: Answer) -> &Self {
-        self.script.goes_on(more);
+    /// Continues the open answer.
+    pub(super) fn continues(&self, more: Answer) -> &Self {
+        self.script.continues(more);
         self
     }
 
-    /// Changes the text as a user who types.
+    /// Changes the text like a user who types.
     pub(super) fn types(&self, old: &str, new: &str) -> &Self {
         self.changes(old, new, Some(usize::MAX))
     }
 
-    /// Changes the text as a paste or a plugin does.
+    /// Changes the text like a paste or a plugin.
     pub(super) fn pastes(&self, old: &str, new: &str) -> &Self {
         self.changes(old, new, None)
     }
 
-    /// Replaces `old`, which is in one line, by `new`.
+    /// Replaces `old`, which is within one line, by `new`.
     pub(super) fn changes(&self, old: &str, new: &str, typed: Option<usize>) -> &Self {
         let text = self.text();
         let at = text.lines().position(|it| it.contains(old)).unwrap();
@@ -58,7 +58,7 @@ impl Stage {
         self
     }
 
-    /// The block of a result, header to fence.
+    /// Returns the block of a result, from its header to its fence.
     pub(super) fn result(&self, id: &str) -> String {
         let text = self.text();
         let header = format!("**Tool Result:** `{id}`");
@@ -97,7 +97,7 @@ impl Stage {
         assert!(notices.iter().any(|it| it.contains(part)), "{notices:#?}");
     }
 
-    /// All that was recorded, for a test that fails.
+    /// Returns everything that was recorded, for the message of a failing test.
     pub(super) fn story(&self) -> String {
         let record = self.record();
         let mut story = format!("{}\n", record.text());

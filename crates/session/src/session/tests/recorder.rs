@@ -1,5 +1,5 @@
-//! A front end that records what the session asks of it, and plays the editor for one
-//! buffer: applies edits, and answers questions from a script.
+//! A front end that records what the session requests, and simulates the editor for one
+//! buffer: it applies edits and answers questions from a script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,40 +12,41 @@ use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::protocol::*;
 use crate::session::Input;
 
-/// What the session did with its front end so far.
+/// What the front end received so far.
 #[derive(Debug)]
 pub struct Record {
     /// The buffer, with all edits applied.
     pub buffer: TextBuffer,
-    /// The edits and pieces of answers, with what became of them.
+    /// The edits and pieces of answers, with their outcomes.
     pub edits: Vec<Outcome>,
     /// Messages to the user.
     pub notices: Vec<String>,
-    /// What happened.
+    /// The events, in order.
     pub events: Vec<SessionEvent>,
-    /// What was shown beside the text.
+    /// Displays beside the text.
     pub shown: Vec<Display>,
-    /// What was asked.
+    /// Questions.
     pub asked: Vec<EditorQuestion>,
-    /// Outcomes of the next edits, which are then not applied; `None` applies one.
+    /// Outcomes of the next edits; an edit with an outcome is not applied, `None` applies
+    /// it.
     pub refuse: VecDeque<Option<Outcome>>,
-    /// What the user answers to the next prompts.
+    /// The user's answers to the next prompts.
     pub prompted: VecDeque<Prompted>,
 }
 
 impl Record {
-    /// Number of times that everything rested.
+    /// Returns how often the session reported that it is idle.
     pub fn rests(&self) -> usize {
         let rested = |it: &&SessionEvent| matches!(it, SessionEvent::Rested(_));
         self.events.iter().filter(rested).count()
     }
 
-    /// The text of the buffer, as its file would hold it.
+    /// Returns the text of the buffer as its file would contain it.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(self.buffer.text().bytes()).into_owned() + "\n"
     }
 
-    /// The marks that were shown last.
+    /// Returns the marks that were shown last.
     pub fn marks(&self) -> Vec<MarkItem> {
         let marks = self.shown.iter().rev().find_map(|it| match it {
             Display::Marks(marks) => Some(marks.items.clone()),
@@ -55,7 +56,7 @@ impl Record {
     }
 }
 
-/// See the module.
+/// A front end; see the module.
 #[derive(Debug)]
 pub struct Recorder {
     capabilities: Capabilities,

@@ -7,13 +7,14 @@ use super::{QUESTION, Stage};
 use crate::frontend::SessionEvent;
 use crate::protocol::Display;
 
-/// Runs everything unasked, with further options of tools.
+/// Returns options with which everything runs without approval, and further options of
+/// tools.
 fn unasked(mut tools: Value) -> Value {
     tools["require_approval"] = json!(false);
     json!({"tools": tools})
 }
 
-/// The ids of calls in the order of their starts and ends.
+/// Returns the ids of calls in the order of their starts and ends.
 fn order(stage: &Stage) -> Vec<String> {
     let record = stage.record();
     let order = record.events.iter().filter_map(|it| match it {
@@ -46,7 +47,7 @@ fn calls_run_at_the_same_time_and_their_results_are_in_call_order() {
 }
 
 #[test]
-fn one_at_a_time_means_in_order() {
+fn with_a_limit_of_one_calls_run_in_order() {
     let answer = calls([echo("t_1"), echo("t_2"), echo("t_3")]);
     let stage = Stage::with(unasked(json!({"max_concurrent": 1})), QUESTION).answers([answer]);
     stage.press("advance");
@@ -79,7 +80,7 @@ fn while_a_tool_runs_the_text_is_locked_and_keys_change_nothing() {
 }
 
 #[test]
-fn autopilot_stops_after_as_many_answers_as_allowed_and_counts_anew_for_each_key() {
+fn autopilot_stops_at_its_limit_and_each_key_resets_the_count() {
     let options = unasked(json!({"autopilot": {"max_turns": 2}}));
     let answers = ["t_1", "t_2", "t_3", "t_4", "t_5"].map(|id| calls([echo(id)]));
     let stage = Stage::with(options, QUESTION).answers(answers);
@@ -91,7 +92,7 @@ fn autopilot_stops_after_as_many_answers_as_allowed_and_counts_anew_for_each_key
 }
 
 #[test]
-fn after_a_cancel_nothing_is_sent_by_itself() {
+fn after_a_cancel_nothing_is_sent_automatically() {
     let stage = Stage::unasked(QUESTION).answers([calls([wait("t_1")]), says("Well.")]);
     stage.key("advance").wait_started("t_1");
     stage.press("cancel");
@@ -119,7 +120,7 @@ fn cancel_ends_the_calls_that_wait_with_the_one_that_runs() {
 }
 
 #[test]
-fn one_call_is_cancelled_and_the_other_one_goes_on() {
+fn one_call_is_cancelled_and_the_other_one_continues() {
     let stage = Stage::unasked(QUESTION).answers([calls([wait("t_1"), wait("t_2")])]);
     stage.key("advance").wait_started("t_2");
     stage.key_at("tool:cancel", "**Tool Use:** `wait` (`t_1`)", json!({}));
@@ -157,7 +158,7 @@ fn the_users_words_below_the_results_are_sent_with_them() {
 }
 
 #[test]
-fn a_call_whose_chat_lost_it_while_it_ran_leaves_no_result_behind() {
+fn a_call_that_was_deleted_while_it_ran_leaves_no_result() {
     let stage = Stage::unasked(QUESTION).answers([calls([wait("t_1")])]);
     stage.key("advance").wait_started("t_1");
     let lines = stage.text().lines().count();

@@ -1,4 +1,4 @@
-//! A model that answers by a script, and tools that end when the test says so.
+//! A model with scripted answers, and tools that end when the test lets them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -17,32 +17,32 @@ use tools::{Tool, ToolContext, ToolError, ToolResult};
 use crate::endpoint::Destination;
 use crate::models::{Models, Note};
 
-/// The events of one answer. Without a terminal one, it goes on when the test says more.
+/// The events of one answer. Without a terminal event it stays open for more.
 pub type Answer = Vec<StreamEvent>;
 
-/// A whole answer of these words.
+/// Returns a complete answer with this text.
 pub fn says(text: &str) -> Answer {
     let mut answer = begins(text);
     answer.push(StreamEvent::Stop(StopReason::EndTurn));
     answer
 }
 
-/// The beginning of an answer.
+/// Returns the beginning of an answer.
 pub fn begins(text: &str) -> Answer {
     vec![StreamEvent::Text(text.to_owned())]
 }
 
-/// The end of an answer that began.
+/// Returns the end of an answer that began.
 pub fn ends() -> Answer {
     vec![StreamEvent::Stop(StopReason::EndTurn)]
 }
 
-/// An answer that fails.
+/// Returns an answer that fails.
 pub fn fails(why: &str) -> Answer {
     vec![StreamEvent::Error(Problem::new(why, "Try again."))]
 }
 
-/// An answer of calls: id, tool, and arguments.
+/// Returns an answer of calls: id, tool, and arguments.
 pub fn calls<const N: usize>(calls: [(&str, &str, Value); N]) -> Answer {
     let mut answer = Vec::new();
     for (id, name, input) in calls {
@@ -54,17 +54,17 @@ pub fn calls<const N: usize>(calls: [(&str, &str, Value); N]) -> Answer {
     answer
 }
 
-/// A call of `echo`, which returns its text at once.
+/// Returns a call of `echo`, which returns its text at once.
 pub fn echo(id: &str) -> (&str, &'static str, Value) {
     (id, "echo", json!({"text": format!("{id} ran")}))
 }
 
-/// A call of `wait`, which returns its text when the gate opens.
+/// Returns a call of `wait`, which returns its text when the gate opens.
 pub fn wait(id: &str) -> (&str, &'static str, Value) {
     (id, "wait", json!({"text": format!("{id} ran")}))
 }
 
-/// The model.
+/// A model with scripted answers.
 #[derive(Debug, Default)]
 pub struct Script {
     answers: Mutex<VecDeque<Answer>>,
@@ -75,7 +75,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A model that notifies `asked` about each request that it leaves open.
+    /// Returns a model that notifies `asked` about each request that it leaves open.
     pub fn new(asked: Arc<Notify>) -> Self {
         Self {
             asked,
@@ -87,8 +87,8 @@ impl Script {
         self.answers.lock().unwrap().push_back(answer);
     }
 
-    /// Goes on with the open answer.
-    pub fn goes_on(&self, more: Answer) {
+    /// Continues the open answer.
+    pub fn continues(&self, more: Answer) {
         let open = self.open.lock().unwrap();
         drop(open.as_ref().expect("an open answer").send(more));
     }
@@ -97,7 +97,7 @@ impl Script {
         self.prompts.lock().unwrap().len()
     }
 
-    /// The last message of the last request: text, and results with their ids.
+    /// Returns the last message of the last request: text, and results with their ids.
     pub fn last_message(&self) -> Vec<String> {
         let prompts = self.prompts.lock().unwrap();
         let message = prompts.last().and_then(|it| it.messages.last());
@@ -145,7 +145,7 @@ impl Models for Script {
 /// The tools `echo` and `wait`.
 pub struct Echo {
     pub name: &'static str,
-    /// What `wait` waits for.
+    /// The gate that `wait` waits for.
     pub gate: Option<Arc<Semaphore>>,
 }
 

@@ -1,4 +1,4 @@
-//! A key sends the question; what does not get sent, and why.
+//! A key sends the question; cases in which nothing is sent, and why.
 
 use serde_json::json;
 
@@ -35,8 +35,8 @@ fn a_key_while_an_answer_streams_changes_nothing_and_says_so() {
         assert_eq!(stage.text(), before);
     }
     stage
-        .goes_on(begins(" upon a time."))
-        .goes_on(ends())
+        .continues(begins(" upon a time."))
+        .continues(ends())
         .wait_rest();
     stage.expect_text("@You:\nGo.\n\n@Assistant:\nOnce upon a time.\n\n@You:\n\n");
     stage.expect_requests(1);
@@ -53,7 +53,7 @@ fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
 }
 
 #[test]
-fn an_answer_that_is_cancelled_keeps_its_text_and_says_so() {
+fn a_cancelled_answer_keeps_its_text_with_a_mark() {
     let stage = Stage::of(QUESTION).answers([begins("Once upon a time")]);
     stage.key("advance").wait_text("Once upon a time");
     stage.press("cancel");
@@ -99,7 +99,7 @@ fn a_request_that_fails_at_once_leaves_the_chat_as_it_was_and_can_be_sent_again(
 }
 
 #[test]
-fn a_half_answer_is_taken_up_by_the_next_key() {
+fn a_partial_answer_is_continued_by_the_next_key() {
     let mut answer = begins("Half");
     answer.extend(fails("The server broke."));
     let stage = Stage::of(QUESTION).answers([answer, says("and half.")]);
@@ -116,7 +116,7 @@ fn text_that_looks_like_structure_is_escaped_in_the_chat() {
 }
 
 #[test]
-fn a_reference_to_a_file_that_is_not_there_sends_nothing_and_names_its_line() {
+fn a_reference_to_a_missing_file_sends_nothing_and_names_its_line() {
     let stage = Stage::of("@You:\nRead @./no-such-file, please.\n");
     stage.press("advance");
     stage.expect_requests(0);
@@ -140,8 +140,8 @@ fn events_report_what_began_and_how_it_ended() {
     let stage = Stage::of(QUESTION).answers([says("Hi.")]);
     stage.press("advance");
     let record = stage.record();
-    let told = record.events.iter().filter_map(SessionEvent::autocommand);
-    let names: Vec<&str> = told.map(|(name, _)| name).collect();
+    let reported = record.events.iter().filter_map(SessionEvent::autocommand);
+    let names: Vec<&str> = reported.map(|(name, _)| name).collect();
     assert_eq!(
         names,
         [
@@ -156,7 +156,7 @@ fn events_report_what_began_and_how_it_ended() {
 }
 
 #[test]
-fn a_command_that_the_host_does_not_know_is_named() {
+fn an_unknown_command_is_reported_by_name() {
     let stage = Stage::of(QUESTION);
     stage.press("dance");
     stage.expect_notice("The host knows no command \"dance\".");

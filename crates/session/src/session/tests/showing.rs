@@ -1,4 +1,4 @@
-//! What is shown beside the text.
+//! Displays beside the text.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn request_states(record: &Record) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_call_that_waits_has_a_mark_with_what_it_would_do() {
+fn a_pending_call_has_a_mark_with_its_preview() {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
     stage.press("advance");
     stage.wait("a mark", |it| has_state(it, "pending"));
@@ -40,7 +40,7 @@ fn a_call_that_waits_has_a_mark_with_what_it_would_do() {
 }
 
 #[test]
-fn the_mark_of_a_call_goes_when_it_has_its_result() {
+fn the_mark_of_a_call_disappears_when_it_has_its_result() {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
     stage.press("advance");
     stage.wait("a mark", |it| has_state(it, "pending"));
@@ -61,7 +61,7 @@ fn a_call_that_runs_has_a_mark_with_its_tools_label() {
 }
 
 #[test]
-fn a_call_that_failed_has_a_mark_that_says_so() {
+fn a_failed_call_has_a_failed_mark() {
     let answer = calls([("t_1", "calculator", json!({"expression": "1 +"}))]);
     let stage = Stage::unasked(QUESTION).answers([answer]);
     stage.press("advance");
@@ -76,7 +76,7 @@ fn a_request_is_shown_until_its_answer_is_written() {
         request_states(it).last() == Some(&"streaming")
     });
     stage
-        .goes_on(ends())
+        .continues(ends())
         .wait("idle", |it| request_states(it).last() == Some(&"idle"));
 }
 
@@ -93,7 +93,7 @@ fn a_misspelled_status_has_a_diagnostic_with_its_fix() {
 }
 
 #[test]
-fn errors_of_an_answer_that_is_half_there_are_not_shown() {
+fn errors_in_a_partial_answer_are_not_shown() {
     let stage = Stage::of(QUESTION).answers([begins("**Tool Use:** `echo` (`x`)\n\n```json\n")]);
     stage.key("advance").wait_text("json");
     stage.key("status").settle();
@@ -101,7 +101,7 @@ fn errors_of_an_answer_that_is_half_there_are_not_shown() {
 }
 
 #[test]
-fn nothing_is_drawn_again_that_looks_the_same() {
+fn nothing_is_drawn_again_without_a_change() {
     let stage = Stage::of(QUESTION);
     stage.press("autopilot:status");
     let shown = stage.record().shown.len();
@@ -144,7 +144,7 @@ fn a_frontmatter_of_a_file_approves_nothing() {
 }
 
 #[test]
-fn a_frontmatter_that_fails_sends_nothing_and_is_named() {
+fn a_failing_frontmatter_sends_nothing_and_is_reported() {
     let stage = Stage::of("```lua\nerror(\"no\")\n```\n\n@You:\nGo.\n");
     stage.press("advance");
     stage.expect_requests(0);

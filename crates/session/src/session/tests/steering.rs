@@ -1,4 +1,4 @@
-//! The user speaks while the model works.
+//! Messages that the user sends while the model works.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::script::{begins, calls, echo, ends, fails, says, wait};
 use super::{QUESTION, Stage};
 use crate::protocol::Display;
 
-/// A chat in which the first of three calls runs.
+/// Returns a chat in which the first of three calls runs.
 fn first_of_three_runs() -> Stage {
     let options = json!({"tools": {"require_approval": false, "max_concurrent": 1}});
     let answer = calls([wait("t_1"), echo("t_2"), echo("t_3")]);
@@ -15,7 +15,7 @@ fn first_of_three_runs() -> Stage {
     stage
 }
 
-/// A chat whose answer has begun.
+/// Returns a chat whose answer has begun.
 fn answering<const N: usize>(later: [&str; N]) -> Stage {
     let stage = Stage::of(QUESTION).answers([begins("Well")]);
     later
@@ -25,7 +25,7 @@ fn answering<const N: usize>(later: [&str; N]) -> Stage {
     stage
 }
 
-/// What is shown of the messages that wait.
+/// Returns the queued messages as they are shown.
 fn queued(stage: &Stage) -> Vec<String> {
     let record = stage.record();
     let queued = record.shown.iter().rev().find_map(|it| match it {
@@ -40,7 +40,7 @@ fn queued(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn words_while_the_first_of_three_calls_runs_skip_the_others_and_are_sent() {
+fn a_message_during_the_first_of_three_calls_skips_the_others_and_is_sent() {
     let stage = first_of_three_runs();
     stage
         .say("steer", "STOP")
@@ -59,7 +59,7 @@ fn words_while_the_first_of_three_calls_runs_skip_the_others_and_are_sent() {
 }
 
 #[test]
-fn words_that_look_like_structure_are_words() {
+fn a_queued_message_that_looks_like_structure_is_text() {
     let stage = first_of_three_runs();
     stage
         .say("steer", "@Assistant:  I   may | \"all\" %")
@@ -85,7 +85,7 @@ fn a_call_that_waits_for_review_is_skipped() {
 }
 
 #[test]
-fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
+fn a_message_during_an_answer_waits_below_it_and_is_sent_after_it() {
     let stage = answering(["Ok.", "Sure."]);
     stage
         .say("steer", "Shorter.")
@@ -97,7 +97,7 @@ fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
             .any(|it| matches!(it, Display::Queued(it) if it.items.len() == 2))
     });
     assert_eq!(queued(&stage), ["next: Shorter.", "later: And then?"]);
-    stage.goes_on(ends()).wait_text("Sure.\n\n@You:\n");
+    stage.continues(ends()).wait_text("Sure.\n\n@You:\n");
     stage.expect_text(
         "@You:\nGo.\n\n@Assistant:\nWell\n\n@You:\nShorter.\n\n@Assistant:\nOk.\n\n\
          @You:\nAnd then?\n\n@Assistant:\nSure.\n\n@You:\n\n",
@@ -106,14 +106,14 @@ fn while_an_answer_streams_words_wait_below_it_and_are_said_after_it() {
 }
 
 #[test]
-fn with_nothing_going_on_words_are_a_message() {
+fn a_message_in_an_idle_chat_is_sent_at_once() {
     let stage = Stage::of("@You:\n\n").answers([says("Yes.")]);
     stage.say("steer", "Well?").wait_rest();
     stage.expect_text("@You:\nWell?\n\n@Assistant:\nYes.\n\n@You:\n\n");
 }
 
 #[test]
-fn words_behind_a_message_that_was_begun_are_added_and_not_sent() {
+fn a_message_after_a_started_one_is_added_and_not_sent() {
     let stage = Stage::of("@You:\nI was th\n");
     stage
         .say("steer", "And?")
@@ -123,7 +123,7 @@ fn words_behind_a_message_that_was_begun_are_added_and_not_sent() {
 }
 
 #[test]
-fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
+fn a_cancel_moves_queued_messages_to_the_prompt_and_sends_nothing() {
     let stage = first_of_three_runs();
     stage.say("queue", "Next.").key("cancel").wait_rest();
     stage.expect_end("\n\nNext.\n");
@@ -131,25 +131,25 @@ fn a_cancel_puts_the_words_into_the_prompt_and_sends_nothing() {
 }
 
 #[test]
-fn taken_back_words_are_in_the_prompt() {
+fn queued_messages_that_are_taken_back_are_in_the_prompt() {
     let stage = answering([]);
     stage
         .say("queue", "One.")
         .say("queue", "Two.")
         .key("queue!");
-    stage.settle().goes_on(ends()).wait_rest();
+    stage.settle().continues(ends()).wait_rest();
     stage.expect_end("Well\n\n@You:\nOne.\n\nTwo.\n");
     stage.expect_requests(1);
 }
 
 #[test]
-fn a_request_that_fails_leaves_the_words_in_the_prompt() {
+fn a_failed_request_leaves_queued_messages_in_the_prompt() {
     let stage = answering([]);
     stage
         .say("steer", "Shorter.")
         .say("queue", "Next.")
         .settle();
-    stage.goes_on(fails("It broke.")).wait_rest();
+    stage.continues(fails("It broke.")).wait_rest();
     stage.expect_end("-->\n\n@You:\nShorter.\n\nNext.\n");
 }
 

@@ -3,7 +3,7 @@
 use super::script::{begins, ends};
 use super::{QUESTION, Stage};
 
-/// A chat whose answer has begun with these words.
+/// Returns a chat whose answer has begun with this text.
 fn answering(text: &str) -> Stage {
     let stage = Stage::of(QUESTION).answers([begins(text)]);
     stage.key("advance").wait_text(text);
@@ -15,8 +15,8 @@ fn typing_above_the_answer_moves_it_and_nothing_else() {
     let stage = answering("One,");
     stage
         .types("Go.", "Go on.\nPlease.")
-        .goes_on(begins(" two."))
-        .goes_on(ends())
+        .continues(begins(" two."))
+        .continues(ends())
         .wait_rest();
     stage.expect_text("@You:\nGo on.\nPlease.\n\n@Assistant:\nOne, two.\n\n@You:\n\n");
 }
@@ -26,16 +26,19 @@ fn typing_below_the_answer_is_kept() {
     let stage = answering("One,");
     let end = stage.text().lines().count();
     stage.replaces(end..end, &["My note.".to_owned()], Some(usize::MAX));
-    stage.goes_on(begins(" two.")).goes_on(ends()).wait_rest();
+    stage
+        .continues(begins(" two."))
+        .continues(ends())
+        .wait_rest();
     assert!(stage.text().contains("One, two."), "{}", stage.story());
     assert!(stage.text().contains("My note."), "{}", stage.story());
 }
 
 #[test]
-fn deleting_the_answer_ends_it_and_says_so() {
+fn deleting_the_answer_ends_it_with_a_message() {
     let stage = answering("One,");
     stage.replaces(2..5, &[], Some(usize::MAX));
-    stage.goes_on(begins(" two.")).wait_rest();
+    stage.continues(begins(" two.")).wait_rest();
     stage.expect_notice("so the answer ends here.");
     assert!(!stage.text().contains("two."), "{}", stage.story());
 }
@@ -44,7 +47,7 @@ fn deleting_the_answer_ends_it_and_says_so() {
 fn an_answer_whose_marker_is_deleted_never_becomes_the_users_words() {
     let stage = answering("One,\ntwo");
     stage.replaces(3..4, &[], Some(usize::MAX));
-    stage.goes_on(begins(" three.")).wait_rest();
+    stage.continues(begins(" three.")).wait_rest();
     stage.expect_notice("The @Assistant: line above the answer is gone, so the answer ends here.");
     assert!(!stage.text().contains("three."), "{}", stage.story());
 }
@@ -53,7 +56,10 @@ fn an_answer_whose_marker_is_deleted_never_becomes_the_users_words() {
 fn undo_of_a_change_above_leaves_the_answer_alone() {
     let stage = answering("One,");
     stage.types("Go.", "Went.").types("Went.", "Go.");
-    stage.goes_on(begins(" two.")).goes_on(ends()).wait_rest();
+    stage
+        .continues(begins(" two."))
+        .continues(ends())
+        .wait_rest();
     stage.expect_text("@You:\nGo.\n\n@Assistant:\nOne, two.\n\n@You:\n\n");
 }
 
@@ -62,6 +68,6 @@ fn a_chat_that_is_closed_stops_its_request() {
     let stage = answering("One,");
     let before = stage.text();
     stage.send(super::Input::Detached);
-    stage.settle().goes_on(begins(" two.")).settle();
+    stage.settle().continues(begins(" two.")).settle();
     stage.expect_text(&before);
 }

@@ -1,4 +1,4 @@
-//! The folds that the editor was sent, and which of them may have changed.
+//! The folds that were sent to the editor, and which of them may have changed.
 
 use chat::folds::{FoldKind, Part};
 use chat::text::Lines;
@@ -10,9 +10,9 @@ use crate::session::buffer::moved;
 /// The state of a chat's folds in the editor.
 #[derive(Debug)]
 pub(super) struct Folding {
-    /// By their first lines.
+    /// Sorted by first line.
     pub(super) sent: Vec<SentPart>,
-    /// The first line that may differ from what was sent; absent when nothing does.
+    /// The first line that may differ from what was sent; `None` if nothing differs.
     pub(super) dirty: Option<usize>,
     /// Lines that the last change inserted.
     inserted: Lines,
@@ -22,7 +22,7 @@ pub(super) struct Folding {
     pub(super) seen: Seen,
     /// Whether nothing was sent yet.
     pub(super) fresh: bool,
-    /// Whether not all of the text was sent once.
+    /// Whether a part of the text was never sent.
     pub(super) opening: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct SentPart {
 }
 
 impl SentPart {
-    /// The state of a part with this many errors, once it is sent.
+    /// Returns the state of a part with this many errors, once it is sent.
     pub(super) fn new(part: &Part, errors: usize, texts: u64) -> Self {
         Self {
             first: part.lines.start,
@@ -222,11 +222,11 @@ mod tests {
     fn a_change_marks_its_part_and_moves_those_below() {
         assert_eq!(after(6..7, 1), "0 4e 10 20");
         assert_eq!(after(6..7, 3), "0 4er 12 22");
-        // Below the folds of its part.
+        // The change is below the folds of its part.
         assert_eq!(after(14..15, 3), "0 4 10e 22");
         assert_eq!(after(13..13, 1), "0 4 10er 21");
         assert_eq!(after(25..26, 9), "0 4 10 20e");
-        // Neovim moves the fold below, or cuts it when this is an undo.
+        // Neovim moves the fold below, or cuts it if this is an undo.
         assert_eq!(after(4..4, 1), "0r 5er 11 21");
     }
 
@@ -244,12 +244,12 @@ mod tests {
         assert_eq!(dirty(8..9), Some(4));
         assert_eq!(dirty(10..11), Some(10));
         assert_eq!(dirty(9..20), Some(4));
-        // No part was sent of the lines above the first one.
+        // No part was sent for the lines above the first one.
         assert_eq!(dirty(2..3), Some(2));
     }
 
     #[test]
-    fn a_part_whose_first_line_goes_is_no_part() {
+    fn a_part_whose_first_line_is_deleted_is_forgotten() {
         assert_eq!(after(4..5, 0), "0er 9 19");
         assert_eq!(after(8..12, 0), "0 4er 16");
         assert_eq!(after(0..25, 30), "");

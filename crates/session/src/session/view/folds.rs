@@ -1,4 +1,4 @@
-//! Sends folds that differ from those that the editor was sent.
+//! Sends folds that differ from those that the editor has.
 //!
 //! Neovim and the plugin move folds with the text, so a key or a delta sends nothing: a
 //! message is due when a block is complete, or when a fold has another text. The host does
@@ -20,17 +20,17 @@ use crate::protocol::{
 };
 use crate::session::Session;
 
-/// Lines that the user must see, by a stable name of what they contain.
+/// Lines that the user must see, by a stable name of their content.
 pub(super) type Seen = BTreeMap<String, Vec<usize>>;
 
-/// Most folds per message, but for a part with more. Neovim makes these in about a
+/// Most folds per message, except for a part with more. Neovim makes these in about a
 /// millisecond; the next ones follow a frame later.
 const PIECE: usize = 100;
 /// Time from a change to its message: colors, results, and previews come first, and
 /// changes often come together.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Parts above a change that it may concern: a message is no longer the last one, or a
-/// call in it has its result.
+/// Number of parts above a change that it may affect: a message is no longer the last one,
+/// or a call in it got its result.
 const BEFORE: usize = 2;
 
 /// Folds that are to be sent.
@@ -43,7 +43,7 @@ pub(super) struct FoldNews {
     starts: Vec<usize>,
     /// Errors that were not there before.
     errors: Vec<usize>,
-    /// The line from which on there is more to send.
+    /// The line from which there is more to send.
     rest: Option<usize>,
 }
 
@@ -123,7 +123,8 @@ impl FoldNews {
                 self.rest.get_or_insert(part.lines.start);
                 return;
             }
-            // A chat that begins with a message has no lines above it.
+            // A chat that begins with a message has no lines above it, so the first part is
+            // empty.
             if !part.lines.is_empty() {
                 items += self.compare(&part, old, showing);
             }
@@ -231,7 +232,7 @@ impl Session {
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
         self.unfold(&lines);
-        // While an answer arrives its errors are left out, but the user has seen them.
+        // While an answer arrives, errors are left out; the user has seen earlier ones.
         if self.request.is_open() {
             self.view.folds.seen.extend(seen);
         } else {

@@ -53,9 +53,9 @@ impl Session {
         }
     }
 
-    /// The preview of a call, and below it what a pending call does to its file.
+    /// Returns the preview of a call, and below it what a pending call does to its file.
     fn shown_preview(&self, mark: &Mark, width: usize) -> Option<String> {
-        // A pending call is shown once the snapshot of its file is there.
+        // A pending call is shown once the snapshot of its file is taken.
         let is_in_sight = !mark.pending || self.is_in_sight(&mark.call);
         let general = mark.preview.clone().filter(|_| is_in_sight);
         let preview = self.preview(&mark.call, width, general, mark.pending)?;
@@ -66,7 +66,7 @@ impl Session {
         })
     }
 
-    /// The name of a running tool, and a warning if nothing confines it.
+    /// Returns the name of a running tool, and a warning if nothing confines it.
     fn running_label(&self, tool: &str) -> Option<String> {
         match (self.tool_label(tool), self.is_unsandboxed(tool)) {
             (Some(label), true) => Some(format!("{label} {UNSANDBOXED}")),
@@ -92,7 +92,7 @@ impl Session {
 
     /// Sends the marks, if they differ from those that were sent.
     pub(super) fn show_marks(&mut self, items: Vec<MarkItem>) {
-        // The editor counts the time by itself.
+        // The editor counts the time itself, so a change of the time alone sends nothing.
         let untimed = |item: &MarkItem| MarkItem {
             elapsed_ms: None,
             ..item.clone()

@@ -1,7 +1,7 @@
 //! How calls ended, shown beside the headers of their results.
 //!
-//! Most of it is computed from the text. Only of calls that ran in this session it is known
-//! how long they took, and whether they failed.
+//! Most of it is computed from the text. The duration and the failure of a call are known
+//! only if it ran in this session.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -111,7 +111,7 @@ impl Session {
     pub(super) fn outcome_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
         let visible = self.view.lines().filter(|_| !self.editor.is_headless());
         let found = visible.iter().flat_map(|lines| results(document, lines));
-        // Ids of calls may repeat; ids of marks may not.
+        // The ids of calls may repeat, but those of marks may not.
         let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
         let mut items = Vec::new();
         for (call, result) in found {
@@ -129,7 +129,7 @@ impl Session {
     }
 }
 
-/// The results with headers in these lines, each with its call.
+/// Returns the results with headers in these lines, each with its call.
 fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUse, ToolResult)> {
     let first = document.message_at(lines.start).unwrap_or_default();
     let mut found = Vec::new();

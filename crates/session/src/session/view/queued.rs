@@ -17,7 +17,7 @@ impl Session {
     pub(crate) fn list_queued(&self) {
         let items = self.queued_items();
         if items.is_empty() {
-            return self.inform("No message is queued. Write one behind :Flemma queue.");
+            return self.inform("No message is queued. Write one after :Flemma queue.");
         }
         let mut lines = Vec::new();
         for (at, item) in items.iter().enumerate() {
@@ -30,7 +30,7 @@ impl Session {
         self.editor.report("queue", lines);
     }
 
-    /// The messages that wait, in order.
+    /// Returns the messages that wait, in order.
     fn queued_items(&self) -> Vec<QueuedItem> {
         let now = self.cycle.steering().iter();
         let later = self.cycle.follow_ups();
@@ -39,7 +39,7 @@ impl Session {
             .collect()
     }
 
-    /// Number of messages that wait.
+    /// Returns the number of messages that wait.
     pub(crate) fn queued_count(&self) -> usize {
         self.cycle.steering().len() + self.cycle.follow_ups().len()
     }

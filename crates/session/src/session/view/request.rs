@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::session::queue::WAITING;
 
 impl Session {
-    /// Sends the state of the request and the status line, where they changed.
+    /// Sends the state of the request and the status line, if they changed.
     pub(super) fn show_request(&mut self) {
         let stalls = self.request.stalls_at();
         if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
@@ -15,7 +15,7 @@ impl Session {
         }
         let request = self.request_state();
         self.show_statusline(&request);
-        // The editor counts the time by itself.
+        // The editor counts the time itself, so a change of the time alone sends nothing.
         let is_same =
             |shown: &Request| shown.state == request.state && shown.label == request.label;
         if !self.view.shown.request.as_ref().is_some_and(is_same) {

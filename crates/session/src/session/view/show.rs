@@ -1,4 +1,4 @@
-//! Draws what is beside the text: computed from the document, and sent where it changed.
+//! Draws what is beside the text: computes it from the document and sends what changed.
 
 use chat::diagnostic::{Diagnostic, Severity};
 use chat::document::Document;

@@ -31,7 +31,8 @@ impl Tasks {
         }
     }
 
-    /// The lines that fit. If there are too many, done tasks and the last ones are counted.
+    /// Returns the lines that fit. If there are too many, done tasks and the last ones are
+    /// counted.
     fn items(&self) -> Vec<TaskItem> {
         let item = |task: &Task| TaskItem {
             text: chat::preview::one_line(&task.content, COLUMNS),
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_shown_by_what_is_next() {
+    fn a_long_list_is_shown_from_the_next_task() {
         let (done, open) = ("completed", "pending");
         assert_eq!(shown(&[done, open]), ["t0", "t1"]);
         let long = [vec![done; 5], vec![open; 9]].concat();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_done_is_not_shown_and_other_details_change_nothing() {
+    fn a_finished_list_is_hidden_and_other_details_change_nothing() {
         assert!(shown(&["completed", "completed"]).is_empty());
         let mut tasks = Tasks::default();
         let list = json!({"tasks": [{"content": "a", "status": "pending"}]});

@@ -10,7 +10,7 @@ fn pieces(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn much_text_is_written_in_pieces_that_end_with_a_line() {
+fn a_long_text_is_written_in_pieces_that_end_with_a_line() {
     let text = "a line of an answer\n".repeat(2_000);
     let pieces = pieces(&text);
     assert_eq!(pieces.concat(), text);
@@ -20,7 +20,7 @@ fn much_text_is_written_in_pieces_that_end_with_a_line() {
 }
 
 #[test]
-fn a_line_that_is_longer_is_cut_between_characters() {
+fn a_line_longer_than_a_piece_is_cut_between_characters() {
     let text = "é".repeat(PIECE);
     let pieces = pieces(&format!("x{text}"));
     assert_eq!(pieces.concat(), format!("x{text}"));
@@ -28,7 +28,7 @@ fn a_line_that_is_longer_is_cut_between_characters() {
 }
 
 #[test]
-fn the_next_piece_of_much_text_waits_for_no_frame() {
+fn the_next_piece_of_a_long_text_waits_for_no_frame() {
     let mut open = Open::new(1, CancellationToken::new());
     open.unwritten = "line\n".repeat(PIECE / 4);
     open.last_write = Some(Instant::now());

@@ -13,11 +13,12 @@ use crate::session::Session;
 const TAIL: usize = 64;
 
 impl Place {
-    /// Returns false if the line on which the answer grows is no longer the model's.
+    /// Returns false if the line on which the answer grows no longer belongs to the model.
     fn is_below_marker(&mut self, text: &Text, document: &Document<'_>) -> bool {
         let line = (self.line < text.line_count()).then(|| text.line(self.line));
         let before = line.and_then(|line| line.get(..self.column));
-        // Without that text it is unknown where the line went; the editor compares it too.
+        // If that text is gone, it is unknown where the line went; the editor compares it
+        // too.
         if self.tail.is_empty() || !before.is_some_and(|it| it.ends_with(self.tail.as_bytes())) {
             return true;
         }
@@ -38,6 +39,7 @@ impl Session {
             return false;
         }
         match open.place.anchor {
+            // A request that failed before its first word ends here, without a marker.
             _ if open.unwritten.is_empty() => self.end_answer(),
             None => self.write_marker(),
             Some(anchor) => self.write_piece(anchor),
@@ -66,8 +68,8 @@ impl Session {
         self.append(anchor, Some((column, &tail)), &text);
     }
 
-    /// Writes the marker line of an answer. An empty answer at the end, as a request that
-    /// failed before its first word leaves it, is continued instead.
+    /// Writes the marker line of an answer. If the chat ends with an empty answer, which a
+    /// request leaves that failed before its first word, that one is continued instead.
     fn write_marker(&mut self) {
         let document = self.buffer.document();
         let last = document.messages.last().filter(|last| {
@@ -94,7 +96,7 @@ impl Session {
         self.apply_marker(edit, Some(anchor));
     }
 
-    /// Takes over that the editor wrote the marker line and set the anchor.
+    /// Notes that the editor wrote the marker line and set the anchor.
     pub(crate) fn marker_written(&mut self, at: Anchor) {
         if let Some(open) = &mut self.request.open {
             open.place.anchor = Some(at.anchor);
