@@ -195,6 +195,32 @@ function M.cursor(cursor)
   end
 end
 
+--- Scrolls a window that was moved to a pending call until the virtual lines of the call are
+--- visible, as far as the cursor stays visible.
+---@param buffer integer
+---@param header integer Line of the result's header.
+---@param last integer The line below the virtual lines.
+function M.reveal(buffer, header, last)
+  for window in pairs(placed) do
+    if shows(window, buffer) and is_there(placed, window, buffer) and row_of(window) == header then
+      local info = vim.fn.getwininfo(window)[1]
+      local top, rows = info.topline, { end_row = math.min(last, api.nvim_buf_line_count(buffer) - 1) }
+      while top <= header do
+        rows.start_row = top - 1
+        if api.nvim_win_text_height(window, rows).all <= info.height then
+          break
+        end
+        top = top + 1
+      end
+      if top > info.topline then
+        api.nvim_win_call(window, function()
+          vim.fn.winrestview({ topline = top })
+        end)
+      end
+    end
+  end
+end
+
 --- Forgets the windows of a buffer.
 ---@param buffer integer
 function M.forget(buffer)

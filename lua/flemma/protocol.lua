@@ -158,12 +158,28 @@ M.IN_ORDER =
 ---@field call_line integer? The header of a pending call.
 ---@field header_line integer The result's header, after which the state is drawn.
 ---@field preview string?
+---@field diff flemma.protocol.Diff[]? What the call changes, by file.
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
 ---@field detail string? Behind the label, less prominent.
 ---@field again integer? Counts the calls of the buffer that had to be shown again.
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
+
+---@class flemma.protocol.Diff What a call changes in a file.
+---@field name string As in the call; empty if `labels` is an error.
+---@field counts string As in `+12 −3`.
+---@field labels string Remarks, or empty.
+---@field width integer The columns that it was made for.
+---@field digits integer Columns of the line numbers.
+---@field rows flemma.protocol.DiffRow[]
+---@field more integer Lines that are left out.
+
+---@class flemma.protocol.DiffRow
+---@field kind "context"|"add"|"delete"|"remark"
+---@field number integer 0 if it continues the row above.
+---@field text string
+---@field changed integer[] First byte and byte after the last of each changed range.
 
 --- `state` is "idle", "waiting", "thinking", "streaming", or "stalled".
 ---@alias flemma.protocol.Request { buffer: integer, state: string, label: string?, elapsed_ms: integer? }

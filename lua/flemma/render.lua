@@ -4,6 +4,8 @@
 local M = {}
 
 local api = vim.api
+local diff = require("flemma.diff")
+local follow = require("flemma.follow")
 local hint = require("flemma.hint")
 local notices = require("flemma.notices")
 
@@ -95,6 +97,7 @@ local function set(buffer, line, options)
   return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, options)
 end
 
+--- Draws what is below the fence of a call.
 ---@param buffer integer
 ---@param placed flemma.render.Placed
 local function draw_below(buffer, placed)
@@ -104,6 +107,17 @@ local function draw_below(buffer, placed)
   end
   for line in vim.gsplit(item.preview or "", "\n", { plain = true, trimempty = not item.preview }) do
     add(line, "FlemmaToolPreview")
+  end
+  for _, file in ipairs(item.diff or {}) do
+    -- Colors come later, and are drawn if the diff is still the same.
+    vim.list_extend(
+      lines,
+      diff.virtual_lines(file, function()
+        if placed.item == item and placed.below then
+          draw_below(buffer, placed)
+        end
+      end)
+    )
   end
   if item.preview and item.state == "pending" then
     add(hint.text(), "FlemmaHint")
@@ -224,6 +238,9 @@ local function place(buffer, item, old)
   -- A call whose file changed must be looked at again.
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
+  if item.state == "pending" and item.diff and placed.below then
+    follow.reveal(buffer, item.header_line, item.line + 1)
+  end
   if item.state then
     draw_state(buffer, placed, item.header_line)
   else

@@ -15,6 +15,7 @@ mod credentials;
 mod cut_short;
 mod cycle;
 mod demo;
+mod diffs;
 mod editor_busy;
 mod editor_leaves;
 mod endings;

@@ -43,7 +43,8 @@ fn a_write_says_where_and_how_much_before_it_runs() {
         path.display()
     );
     assert!(ran.err.starts_with(&asked), "{}", ran.err);
-    assert!(ran.err.contains("[flemma] Continue? [y/N]: "));
+    let shown = "out.txt  +1 −0\n1 + hällo\n[flemma] Continue? [y/N]: ";
+    assert!(ran.err.contains(shown), "{}", ran.err);
     assert!(ran.out.contains("user cancelled") && !path.exists());
     assert_eq!(shell.run_with(&call, "y\n").code, Some(0));
     assert_eq!(shell.read("out.txt"), "hällo\n");

@@ -30,6 +30,100 @@ test("a pending call shows its preview under the fence, and loses it when it run
   same(chat.lines(buffer)[3], "```flemma:tool status=pending")
 end)
 
+--- Returns the virtual lines of a buffer, with the groups of each piece.
+---@param buffer integer
+---@return string[] lines
+local function virtual_lines(buffer)
+  local found = {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, NAMESPACE, 0, -1, { details = true })) do
+    for _, line in ipairs(mark[4].virt_lines or {}) do
+      local pieces = vim.tbl_map(function(chunk)
+        local groups = type(chunk[2]) == "table" and table.concat(chunk[2], "+") or chunk[2]
+        return groups and ("%s{%s}"):format(chunk[1], groups) or chunk[1]
+      end, line)
+      found[#found + 1] = table.concat(pieces)
+    end
+  end
+  return found
+end
+
+---@return flemma.protocol.Diff
+local function some_diff()
+  return {
+    name = "f.lua",
+    counts = "+1 −1",
+    labels = "",
+    width = 20,
+    digits = 2,
+    more = 3,
+    rows = {
+      { kind = "context", number = 9, text = "do", changed = {} },
+      { kind = "delete", number = 10, text = "local a = 1", changed = { 10, 11 } },
+      { kind = "add", number = 10, text = "local a =", changed = {} },
+      { kind = "add", number = 0, text = " 22", changed = { 1, 3 } },
+      { kind = "remark", number = 0, text = "⋯", changed = {} },
+    },
+  }
+end
+
+test("a diff is drawn below the preview, with changed words on their own background", function()
+  local buffer = chat.new({ "fence" })
+  local item = { id = "t", line = 0, header_line = 0, preview = "edit: f.lua", diff = { some_diff() } }
+  chat.host("marks", { buffer = buffer, items = { item } })
+  same(virtual_lines(buffer), {
+    "edit: f.lua{FlemmaToolPreview}",
+    "f.lua{FlemmaDiffFile}  +1 −1{FlemmaToolPreview}",
+    " 9 {FlemmaDiffNumber}  do",
+    "10 {FlemmaDiffNumber}- {FlemmaDiffDelete}local a = {FlemmaDiffDelete}1{FlemmaDiffDelete+FlemmaDiffText}"
+      .. "    {FlemmaDiffDelete}",
+    "10 {FlemmaDiffNumber}+ {FlemmaDiffAdd}local a ={FlemmaDiffAdd}      {FlemmaDiffAdd}",
+    "   {FlemmaDiffNumber}+ {FlemmaDiffAdd} {FlemmaDiffAdd}22{FlemmaDiffAdd+FlemmaDiffText}"
+      .. "            {FlemmaDiffAdd}",
+    "   ⋯{FlemmaDiffNumber}",
+    "… 3 more lines{FlemmaHint}",
+  })
+end)
+
+test("a call that would fail shows why", function()
+  local buffer = chat.new({ "fence" })
+  local failed = { name = "", counts = "", labels = "Would fail: it is not there.", width = 16, digits = 0 }
+  failed.rows, failed.more = {}, 0
+  chat.host("marks", { buffer = buffer, items = { { id = "t", line = 0, header_line = 0, diff = { failed } } } })
+  same(virtual_lines(buffer), { "Would fail: it{FlemmaToolError}", "is not there.{FlemmaToolError}" })
+end)
+
+test("a diff has the colors of its file, from a parser or a syntax file", function()
+  local buffer, shown = chat.new({ "fence" }), some_diff()
+  local function colored(pattern)
+    chat.host("marks", { buffer = buffer, items = { { id = "t", line = 0, header_line = 0, diff = { shown } } } })
+    assert(
+      vim.wait(2000, function()
+        return table.concat(virtual_lines(buffer), "\n"):find(pattern, 1, true) ~= nil
+      end),
+      vim.inspect(virtual_lines(buffer))
+    )
+    -- Neovim's own colors show removed lines by the color of their text.
+    assert(not table.concat(virtual_lines(buffer)):find("FlemmaDiffDelete+@", 1, true))
+    chat.host("marks", { buffer = buffer, items = {} })
+  end
+  vim.o.termguicolors = true
+  -- Neovim has a parser for Lua.
+  colored("local{FlemmaDiffAdd+@keyword.lua}")
+  -- The second row continues a line: its number is no new statement.
+  colored("22{FlemmaDiffAdd+FlemmaDiffText+@number.lua}")
+  vim.cmd("syntax on")
+  shown = some_diff()
+  shown.name = "f.py"
+  shown.rows = { { kind = "add", number = 1, text = "return 1", changed = {} } }
+  colored("return{FlemmaDiffAdd+Statement}")
+  -- Without RGB colors, text could have the color of its background.
+  vim.o.termguicolors = false
+  shown = some_diff()
+  chat.host("marks", { buffer = buffer, items = { { id = "t", line = 0, header_line = 0, diff = { shown } } } })
+  vim.wait(0)
+  assert(not table.concat(virtual_lines(buffer)):find("@", 1, true))
+end)
+
 test("a field that is nil in a message is absent", function()
   local buffer = chat.new({ "fence" })
   local item =

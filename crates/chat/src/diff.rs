@@ -12,6 +12,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use core::fmt;
+use core::iter::Sum;
 use core::time::Duration;
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff, group_diff_ops};
@@ -39,14 +41,21 @@ pub struct FileDiff<'t> {
     /// Number of equal lines above the compared ones.
     above: usize,
     ops: Vec<DiffOp>,
-    /// Number of added lines.
-    pub added: usize,
-    /// Number of removed lines.
-    pub removed: usize,
+    /// Numbers of added and removed lines.
+    pub counts: Counts,
     /// Changes that lines don't show.
     pub notes: Vec<Note>,
     /// Whether `\r` at the end of a line means something: not all lines have it.
     shows_returns: bool,
+}
+
+/// Numbers of added and removed lines. Displayed as `+12 −3`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Number of added lines.
+    pub added: usize,
+    /// Number of removed lines.
+    pub removed: usize,
 }
 
 /// What a change does to a line.
@@ -107,8 +116,7 @@ impl<'t> FileDiff<'t> {
             after,
             above,
             ops,
-            added,
-            removed,
+            counts: Counts { added, removed },
             notes,
             shows_returns,
         }
@@ -116,12 +124,7 @@ impl<'t> FileDiff<'t> {
 
     /// Returns true if the texts are equal.
     pub fn is_empty(&self) -> bool {
-        self.added == 0 && self.removed == 0
-    }
-
-    /// `+12 −3`.
-    pub fn counts(&self) -> String {
-        counts(self.added, self.removed)
+        self.counts == Counts::default()
     }
 
     /// Returns the hunks with this many lines of context, at most [`MOST_CONTEXT`].
@@ -168,9 +171,19 @@ impl<'t> FileDiff<'t> {
     }
 }
 
-/// Formats numbers of added and removed lines: `+12 −3`.
-pub fn counts(added: usize, removed: usize) -> String {
-    format!("+{added} −{removed}")
+impl fmt::Display for Counts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "+{} −{}", self.added, self.removed)
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, it| Self {
+            added: sum.added + it.added,
+            removed: sum.removed + it.removed,
+        })
+    }
 }
 
 /// One change of everything but the equal lines at start and end.

@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 
+use crate::diff::Counts;
 use crate::document::{Document, ResultKind, ToolResult, ToolUse};
 use crate::preview;
 
@@ -25,6 +26,8 @@ pub struct Run {
     pub failed: bool,
     /// Its duration.
     pub took: Duration,
+    /// Numbers of lines that it added to files and removed from them, if it changed files.
+    pub changed: Option<Counts>,
 }
 
 /// Summary of a finished call.
@@ -32,7 +35,7 @@ pub struct Run {
 pub struct Outcome {
     /// Whether the result is an error or the exit code is not zero.
     pub failed: bool,
-    /// Tool name, then exit code and duration if known.
+    /// Tool name, then changed lines, exit code, and duration if known.
     pub summary: String,
 }
 
@@ -52,12 +55,13 @@ impl Outcome {
 }
 
 /// Returns the summary of a call whose result is in the document. `run` is the observed
-/// run, if any.
+/// run, if any; `counts` are the changed lines that its arguments tell.
 pub fn outcome(
     document: &Document<'_>,
     call: &ToolUse,
     result: &ToolResult,
     run: Option<Run>,
+    counts: Option<Counts>,
 ) -> Outcome {
     let exit = match run {
         // The command itself may have printed such a line.
@@ -68,7 +72,9 @@ pub fn outcome(
     let failed = is_error || exit.is_some() || run.is_some_and(|run| run.failed);
     let name = preview::one_line(&call.name, NAME);
     let took = run.map(|run| duration(run.took));
-    let parts = [Some(name), exit, took];
+    let changed = run.and_then(|run| run.changed).or(counts);
+    let changed = changed.filter(|_| !failed).map(|it| it.to_string());
+    let parts = [Some(name), changed, exit, took];
     let summary = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     Outcome { failed, summary }
 }
@@ -116,7 +122,8 @@ mod tests {
         let document = Document::parse(&text);
         let turn = document.turns().next().unwrap();
         let call = turn.calls[0];
-        let outcome = outcome(&document, call.tool_use, call.result.unwrap(), run);
+        let counts = (tool == "edit").then_some(COUNTS);
+        let outcome = outcome(&document, call.tool_use, call.result.unwrap(), run, counts);
         (
             format!("{} {}", outcome.sign(), outcome.summary),
             outcome.failed,
@@ -125,8 +132,18 @@ mod tests {
 
     fn ran(failed: bool, millis: u64) -> Option<Run> {
         let took = Duration::from_millis(millis);
-        Some(Run { failed, took })
+        Some(Run {
+            failed,
+            took,
+            changed: None,
+        })
     }
+
+    /// What the arguments of an edit tell.
+    const COUNTS: Counts = Counts {
+        added: 2,
+        removed: 1,
+    };
 
     #[test]
     fn an_outcome_has_the_tool_its_exit_and_its_duration() {
@@ -158,6 +175,15 @@ mod tests {
             ("bash", "", failed, None, "✗ bash · exit 3"),
             ("bash", "", "fine", None, "✓ bash"),
             ("read", " (error)", "no such file", None, "✗ read"),
+            ("edit", "", "Edited f.", None, "✓ edit · +2 −1"),
+            (
+                "edit",
+                "",
+                "Edited f.",
+                ran(false, 4),
+                "✓ edit · +2 −1 · 4ms",
+            ),
+            ("edit", " (error)", "It is not there.", None, "✗ edit"),
         ] {
             assert_eq!(of(tool, suffix, lines, run).0, expected);
         }
@@ -171,6 +197,17 @@ mod tests {
         let long = |digits| format!("Command exited with code {}", "9".repeat(digits));
         assert_eq!(of("bash", "", &long(17), None).0, "✓ bash");
         assert!(of("bash", "", &long(16), None).0.starts_with("✗ bash"));
+    }
+
+    #[test]
+    fn what_a_run_changed_counts_more_than_what_its_arguments_tell() {
+        let changed = Some(Counts {
+            added: 12,
+            removed: 3,
+        });
+        let run = ran(false, 4).map(|run| Run { changed, ..run });
+        assert_eq!(of("edit", "", "Edited f.", run).0, "✓ edit · +12 −3 · 4ms");
+        assert_eq!(of("write", "", "Wrote f.", run).0, "✓ write · +12 −3 · 4ms");
     }
 
     #[test]

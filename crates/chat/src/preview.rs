@@ -10,6 +10,7 @@ pub(crate) mod visible;
 use serde_json::{Map, Value};
 
 use crate::approval::inside;
+use crate::diff::Counts;
 
 /// Number of an object argument's keys shown before `+N more`.
 const KEYS_SHOWN: usize = 3;
@@ -19,6 +20,12 @@ pub trait Describe {
     /// Describes a call of `tool`, in any length. `None` if the tool has no description of
     /// calls or the arguments don't fit.
     fn describe(&self, tool: &str, input: &Value) -> Option<String>;
+
+    /// Returns how many lines a call of `tool` adds to files and removes from them, if its
+    /// arguments tell.
+    fn counts(&self, _tool: &str, _input: &Value) -> Option<Counts> {
+        None
+    }
 }
 
 /// No tools: every call gets the general form.
@@ -48,6 +55,15 @@ pub fn preview(tools: &dyn Describe, name: &str, input: &Value, width: usize) ->
 /// columns.
 pub fn arguments(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> String {
     visible::fit(&body(tools, name, input), width)
+}
+
+/// Returns how many lines a call adds and removes, as far as its arguments tell. Sees through
+/// a call inside another.
+pub fn counts(tools: &dyn Describe, name: &str, input: &Value) -> Option<Counts> {
+    match inside(name, input) {
+        Some((inner, arguments)) => tools.counts(inner, &arguments),
+        None => tools.counts(name, input),
+    }
 }
 
 /// Returns the part of a preview after the tool's name, uncut.

@@ -4,6 +4,7 @@
 //! Decides nothing about a chat. Answers questions as flags or the user say.
 
 mod compose;
+mod diff;
 mod dry_run;
 mod events;
 mod file;
@@ -125,6 +126,8 @@ struct HeadlessRun {
     stdin: StdinLines,
     /// The open question about a pending call.
     confirmation: Option<waiting::PendingConfirmation>,
+    /// The call that is asked about next.
+    diff: Option<waiting::PendingDiff>,
     prompts: prompts::Prompts,
     /// Calls that were asked about, by message and ID; none is asked about twice.
     asked: HashSet<(usize, ToolUseId)>,
@@ -184,6 +187,7 @@ impl HeadlessRun {
             outcome: RunOutcome::default(),
             stdin: StdinLines::default(),
             confirmation: None,
+            diff: None,
             prompts: prompts::Prompts::default(),
             asked: HashSet::new(),
             shown_again: 0,
@@ -239,6 +243,7 @@ impl HeadlessRun {
                 Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
+                diff = waiting::diff(&mut self.diff) => self.ask_with(&diff),
                 answer = waiting::answer(&mut self.confirmation) => self.confirmed(answer),
                 line = self.prompts.line() => self.prompted(line),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
@@ -257,7 +262,7 @@ impl HeadlessRun {
     /// Handles a signal: the first one cancels as Ctrl-C does, the second one ends the run.
     fn stop(&mut self) {
         // A question that the user stops at needs no answer any more.
-        if self.outcome.cancelled || self.confirmation.is_some() {
+        if self.outcome.cancelled || self.confirmation.is_some() || self.diff.is_some() {
             self.code = Some(Code::Cancelled);
         }
         self.outcome.cancelled = true;

@@ -10,6 +10,7 @@ pub mod call_environment;
 mod completion;
 pub mod config_dir;
 pub mod credentials;
+pub mod diff;
 pub mod editor;
 pub mod endpoint;
 mod form;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chat::diff::Counts;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -106,6 +107,11 @@ pub(crate) trait TypedTool: Send + Sync {
         None
     }
 
+    /// [`Tool::counts`] for arguments that could be parsed.
+    fn changed_lines(&self, _arguments: &Self::Arguments) -> Option<Counts> {
+        None
+    }
+
     /// [`Tool::propose`] with parsed arguments.
     fn plan(
         &self,
@@ -168,6 +174,10 @@ impl<T: TypedTool> Tool for T {
 
     fn describe(&self, input: &Value) -> Option<String> {
         self.summary(&T::Arguments::deserialize(input).ok()?)
+    }
+
+    fn counts(&self, input: &Value) -> Option<Counts> {
+        self.changed_lines(&T::Arguments::deserialize(input).ok()?)
     }
 
     async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {

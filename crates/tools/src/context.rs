@@ -17,7 +17,7 @@ use crate::files::{
 };
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
-use crate::proposal::Proposal;
+use crate::proposal::{Applied, Proposal};
 use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::shell::ShellLists;
@@ -48,6 +48,8 @@ pub struct ToolContext {
     /// The paths of the call and where they led when a policy approved the call. The call fails
     /// if one leads elsewhere by now, or is not among them. Empty if no policy approved it.
     pub approved_paths: Vec<ApprovedPath>,
+    /// Receives what the call does to files.
+    pub applied: Applied,
     /// Runs other tools.
     pub nested: Arc<dyn Nested>,
     /// Asks the user questions.
@@ -85,6 +87,7 @@ impl ToolContext {
             shown: None,
             reviewed: None,
             approved_paths: Vec::new(),
+            applied: Applied::default(),
             nested: Arc::new(NoOthers),
             elicitation: Arc::new(NoElicitation),
             models: Arc::new(NoModels),

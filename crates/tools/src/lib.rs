@@ -64,7 +64,7 @@ pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
     leash_with, run_argv, watched_by,
 };
-pub use proposal::{Proposal, ProposedFile};
+pub use proposal::{Applied, Proposal, ProposedFile};
 pub use registry::{
     BUILTIN, Clash, Precedence, Registry, aliases, default_tools, preset, with_access,
 };

@@ -54,7 +54,13 @@ impl PlannedFile {
             None => self.after,
         };
         let expected = self.before.text().filter(|_| self.keeps).cloned();
-        ctx.store(&self.target, expected, text).await
+        let stored = ctx.store(&self.target, expected, text.clone()).await?;
+        let applied = Self {
+            after: text,
+            ..self
+        };
+        ctx.applied.add(applied.proposal());
+        Ok(stored)
     }
 
     /// The text that the user approved for the file in a review.

@@ -5,6 +5,7 @@
 //! execution cannot differ.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::files::Unshown;
 
@@ -45,5 +46,21 @@ impl ProposedFile {
 impl From<ProposedFile> for Proposal {
     fn from(file: ProposedFile) -> Self {
         Self { files: vec![file] }
+    }
+}
+
+/// What a call did to files so far. Clones share the list.
+#[derive(Debug, Clone, Default)]
+pub struct Applied(Arc<Mutex<Vec<ProposedFile>>>);
+
+impl Applied {
+    pub(crate) fn add(&self, proposal: Proposal) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.extend(proposal.files);
+    }
+
+    /// Takes the list, in the order of the changes.
+    pub fn take(&self) -> Vec<ProposedFile> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,6 +7,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chat::diff::Counts;
 use chat::preview::Describe;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
@@ -185,6 +186,10 @@ impl Registry {
 impl Describe for Registry {
     fn describe(&self, tool: &str, input: &Value) -> Option<String> {
         self.get(tool)?.describe(input)
+    }
+
+    fn counts(&self, tool: &str, input: &Value) -> Option<Counts> {
+        self.get(tool)?.counts(input)
     }
 }
 

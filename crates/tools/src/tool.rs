@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chat::diff::Counts;
 use chat::tool::{ToolDefinition, ToolUseId};
 use serde_json::Value;
 
@@ -59,6 +60,12 @@ pub trait Tool: Send + Sync {
     /// one line of it. Pure, unlike [`Tool::preview`]. Returns `None` if the arguments have the
     /// wrong type, or if the default form, a list of the arguments, is as good.
     fn describe(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
+    /// Returns how many lines a call with this `input` adds to files and removes from them.
+    /// Pure. `None` if the arguments don't tell.
+    fn counts(&self, _input: &Value) -> Option<Counts> {
         None
     }
 

@@ -43,7 +43,7 @@ impl Attempt {
             name: key.name,
             input,
             result: document.content(result.body.clone()).into_owned(),
-            failed: outcome::outcome(document, call.tool_use, result, None).failed,
+            failed: outcome::outcome(document, call.tool_use, result, None, None).failed,
         })
     }
 }

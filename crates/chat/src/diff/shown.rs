@@ -13,10 +13,8 @@ use crate::preview::visible::push_visible;
 
 /// Lines of context in a preview.
 const CONTEXT: usize = 2;
-/// Maximum lines of a difference that is shown whole.
-const MOST_LINES: usize = 30;
-/// Lines shown of a larger one.
-const FIRST_LINES: usize = 10;
+/// Of a difference with too many lines, one of this many lines is shown.
+const FIRST_OF: usize = 3;
 /// Maximum rows of one line.
 const MOST_ROWS: usize = 3;
 /// Columns between tab stops.
@@ -61,13 +59,13 @@ pub struct ShownDiff {
 }
 
 /// Returns the rows of a difference for `width` columns, which include line numbers and signs.
-/// Of a large difference, only the first lines are shown.
-pub fn shown(diff: &FileDiff<'_>, width: usize) -> ShownDiff {
+/// Of a difference with more than `whole` lines, only the first third of that many are shown.
+pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     let hunks = diff.hunks(CONTEXT);
     let total: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
-    let most = match total {
-        0..=MOST_LINES => total,
-        _ => FIRST_LINES,
+    let most = match total > whole {
+        true => whole.div_ceil(FIRST_OF),
+        false => total,
     };
     let last = hunks.last();
     let last = last.map_or(0, |hunk| hunk.before.end.max(hunk.after.end));

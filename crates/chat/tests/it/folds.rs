@@ -112,6 +112,22 @@ fn single_line_thinking_has_no_fold_and_nested_thinking_ends_with_the_outer() {
     );
 }
 
+#[test]
+fn an_edit_says_how_many_lines_it_changed_unless_it_failed() {
+    let chat = |result: &str| {
+        format!(
+            "@Assistant:\n**Tool Use:** `edit` (`t`)\n\n```json\n{{\"path\":\"f\",\"oldText\":\"a\",\
+             \"newText\":\"b\\nc\"}}\n```\n\n@You:\n**Tool Result:** `t`{result}\n\n```\nIt.\n```\n\n@You:\n"
+        )
+    };
+    let done = folds(&chat(""));
+    assert!(done.contains("tool_use: → edit +2 −1 f\n"), "{done}");
+    assert!(done.contains("tool_result: ✓ edit · +2 −1 f\n"), "{done}");
+    let failed = folds(&chat(" (error)"));
+    assert!(failed.contains("tool_use: → edit f\n"), "{failed}");
+    assert!(!failed.contains('−'), "{failed}");
+}
+
 const CALL: &str =
     "@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n";
 
@@ -164,7 +180,11 @@ fn the_fold_of_a_result_has_the_outcome() {
     };
     let ran = |failed| {
         let took = Duration::from_millis(430);
-        Some(Run { failed, took })
+        Some(Run {
+            failed,
+            took,
+            changed: None,
+        })
     };
     let fine = ("✓ bash · 430ms $ ls".to_owned(), "FlemmaToolSuccess", false);
     assert_eq!(said("out", ran(false)), fine);

@@ -37,7 +37,13 @@ impl chat::preview::Describe for Tools {
                 input["path"].as_str()?,
                 input["label"].as_str()?
             )),
+            "edit" => input["path"].as_str().map(str::to_owned),
             _ => None,
         }
+    }
+
+    fn counts(&self, tool: &str, input: &serde_json::Value) -> Option<chat::diff::Counts> {
+        let text = |name: &str| input[name].as_str().filter(|_| tool == "edit");
+        Some(chat::diff::FileDiff::of(text("oldText")?, text("newText")?).counts)
     }
 }

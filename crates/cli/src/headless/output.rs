@@ -9,9 +9,11 @@ use chat::cycle::{Level, Notice};
 use chat::preview::{Describe, preview};
 use serde_json::{Value, json};
 
+use super::diff;
 use super::reported::NewBlock;
 use crate::frontend::RequestStatus;
 use crate::problems::in_a_shell;
+use crate::protocol::DiffItem;
 use crate::{stdout, terminal};
 
 /// Maximum number of columns of a line about a call.
@@ -195,13 +197,16 @@ impl Output {
         terminal::report(&text.replace('\n', " "));
     }
 
-    /// Prints a question without a line end, because the answer is typed behind it.
-    pub fn ask(&mut self, id: &str, question: &str) {
+    /// Prints a question without a line end, because the answer is typed behind it, and a diff
+    /// above its last line.
+    pub fn ask(&mut self, id: &str, question: &str, diff: &[DiffItem]) {
         self.finish_line();
         self.event("question", json!({"id": id}));
         let mut err = io::stderr().lock();
-        let question = terminal::visible(question);
-        drop(write!(err, "{question}").and_then(|()| err.flush()));
+        let (above, last) = question.split_at(question.rfind('\n').map_or(0, |at| at + 1));
+        let (above, last) = (terminal::visible(above), terminal::visible(last));
+        let shown = diff::lines(diff, diff::Style::of_stderr());
+        drop(write!(err, "{above}{shown}{last}").and_then(|()| err.flush()));
     }
 
     /// Prints an event as a JSON line, if events are shown.

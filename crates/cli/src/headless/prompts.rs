@@ -37,7 +37,7 @@ impl HeadlessRun {
     /// Shows the first question, below the problem of the last answer to it.
     fn show_prompt(&mut self, problem: Option<&str>) {
         if let Some((prompt, _)) = self.prompts.queue.front() {
-            self.output.ask("", &shown(prompt, problem));
+            self.output.ask("", &shown(prompt, problem), &[]);
             self.prompts.line = Some(self.stdin.next());
         }
     }

@@ -8,10 +8,13 @@ use std::sync::mpsc as blocking;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::protocol::DiffItem;
 use crate::resolver_calls::RUNS_FREE;
 
 /// Maximum number of lines of an argument in a question.
 const LINES: usize = 60;
+/// Maximum bytes of an argument that is shown beside a diff.
+const SHORT: usize = 80;
 /// Maximum number of columns of a line.
 const COLUMNS: usize = 400;
 
@@ -72,10 +75,17 @@ fn parse(line: &str) -> Confirmation {
     }
 }
 
-/// Returns the question about a call, with all of its arguments.
+/// Returns the question about a call, with all of its arguments. Those that `diff` shows are
+/// left out.
 ///
 /// `is_unsandboxed` is true for a command that should run in a sandbox and cannot.
-pub fn question(tool: &str, input: &Value, folder: &Path, is_unsandboxed: bool) -> String {
+pub fn question(
+    tool: &str,
+    input: &Value,
+    folder: &Path,
+    is_unsandboxed: bool,
+    diff: &[DiffItem],
+) -> String {
     // The decision is about the call inside `execute_tool`.
     let inner = chat::approval::inside(tool, input);
     let (tool, input) = match &inner {
@@ -90,8 +100,10 @@ pub fn question(tool: &str, input: &Value, folder: &Path, is_unsandboxed: bool) 
         ],
         None => vec![format!("Tool {tool_shown} wants to run:")],
     };
+    let has_diff = diff.iter().any(|file| !file.rows.is_empty());
     for (name, value) in input.as_object().into_iter().flatten() {
-        if !value.is_null() {
+        let is_in_diff = has_diff && is_content(value);
+        if !value.is_null() && !is_in_diff {
             lines.extend(argument(name, value));
         }
     }
@@ -101,6 +113,16 @@ pub fn question(tool: &str, input: &Value, folder: &Path, is_unsandboxed: bool) 
     lines.push("Continue? [y/N]: ".to_owned());
     let lines: Vec<String> = lines.iter().map(|it| format!("[flemma] {it}")).collect();
     lines.join("\n")
+}
+
+/// Returns true if an argument may be the content of a file, or a part of it.
+fn is_content(value: &Value) -> bool {
+    let is_long = |text: &String| text.contains('\n') || text.len() > SHORT;
+    match value {
+        Value::String(text) => is_long(text),
+        Value::Array(_) | Value::Object(_) => true,
+        _ => false,
+    }
 }
 
 /// Returns the real path that a call writes to and a description of the content, if its
@@ -157,7 +179,7 @@ mod tests {
     #[test]
     fn a_question_shows_a_command_in_full() {
         let input = json!({"command": "ls\nrm -rf \u{202e}x", "timeout": null});
-        let asked = question("bash", &input, Path::new("/p"), false);
+        let asked = question("bash", &input, Path::new("/p"), false, &[]);
         assert!(asked.starts_with(
             "[flemma] Tool bash wants to run:\n[flemma]   command, 2 lines:\n[flemma]     ls\n"
         ));
@@ -168,7 +190,13 @@ mod tests {
     #[test]
     fn a_long_argument_is_shown_with_its_last_line() {
         let command = format!("ls{}rm -rf ~", "\n".repeat(300));
-        let asked = question("bash", &json!({"command": command}), Path::new("/p"), false);
+        let asked = question(
+            "bash",
+            &json!({"command": command}),
+            Path::new("/p"),
+            false,
+            &[],
+        );
         assert!(
             asked.contains("301 lines") && asked.contains("rm -rf ~"),
             "{asked}"
@@ -179,12 +207,30 @@ mod tests {
     fn a_write_shows_its_path_and_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let input = json!({"path": "new.txt", "content": "hällo"});
-        let asked = question("write", &input, folder.path(), false);
+        let asked = question("write", &input, folder.path(), false, &[]);
         assert!(
             asked.contains("wants to write to /") && asked.contains("/new.txt\n"),
             "{asked}"
         );
         assert!(asked.contains("Content: 6 bytes, a new file"), "{asked}");
+    }
+
+    #[test]
+    fn what_a_diff_shows_is_not_shown_again() {
+        let input = json!({"path": "f", "label": "fix", "oldText": "a\nb", "newText": "c\nd"});
+        let asked = |diff: &[DiffItem]| question("edit", &input, Path::new("/p"), false, diff);
+        assert!(asked(&[]).contains("newText, 2 lines:"));
+        let row = crate::protocol::DiffRow::default();
+        let diff = DiffItem {
+            rows: vec![row],
+            ..DiffItem::default()
+        };
+        let asked = asked(&[diff]);
+        assert!(
+            asked.contains("path: f") && asked.contains("label: fix"),
+            "{asked}"
+        );
+        assert!(!asked.contains("newText"), "{asked}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Pending calls: each is asked about once, then approved or rejected with the keys that do
 //! so in a buffer.
 
+mod asking;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use chat::preview::preview;
 use chat::tool::ToolUseId;
 use tokio::sync::oneshot;
 
+pub use self::asking::{PendingDiff, diff};
 use super::HeadlessRun;
 use super::compose;
 use super::file::ChatFile;
@@ -30,7 +33,7 @@ const UNANSWERED: &str = "No user could be asked whether this call may run, so i
 /// How often `--yes` approves a call again because its file has changed.
 const MAX_SHOWN_AGAIN: usize = 10;
 
-/// An open question about a pending call.
+/// A question about a pending call.
 #[derive(Debug)]
 pub struct PendingConfirmation {
     call: (usize, ToolUseId),
@@ -46,6 +49,7 @@ pub async fn answer(pending: &mut Option<PendingConfirmation>) -> Confirmation {
 }
 
 /// A pending call.
+#[derive(Debug)]
 struct PendingCall {
     /// Its message and ID.
     key: (usize, ToolUseId),
@@ -149,17 +153,6 @@ impl HeadlessRun {
         calls
             .map(|call| preview(tools, &call.name, &call.input, COLUMNS))
             .collect()
-    }
-
-    fn ask(&mut self, call: PendingCall) {
-        let is_unsandboxed = self.lacks_sandbox(&call.name);
-        let question =
-            stdin_prompt::question(&call.name, &call.input, &self.folder, is_unsandboxed);
-        self.output.ask(call.key.1.as_str(), &question);
-        self.confirmation = Some(PendingConfirmation {
-            call: call.key,
-            line: self.stdin.next(),
-        });
     }
 
     /// Handles the answer to the open question.

@@ -1,6 +1,8 @@
 //! What a front end draws in a chat and beside it. The first word of each doc comment is
 //! the name of the message.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::{
@@ -63,6 +65,9 @@ pub struct MarkItem {
     /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// What the call changes, by file.
+    #[serde(skip_serializing_if = "has_no_files")]
+    pub diff: Arc<[DiffItem]>,
     /// `pending`, `running`, `asking`, `done`, or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
@@ -82,6 +87,42 @@ pub struct MarkItem {
     /// The last lines of its output.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
+}
+
+fn has_no_files(diff: &Arc<[DiffItem]>) -> bool {
+    diff.is_empty()
+}
+
+/// What a call changes in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DiffItem {
+    /// The file as the call names it; empty if `labels` says why the call would fail.
+    pub name: String,
+    /// Numbers of added and removed lines: `+12 −3`.
+    pub counts: String,
+    /// Remarks on one line, or empty.
+    pub labels: String,
+    /// The columns that it was made for.
+    pub width: usize,
+    /// Columns of the line numbers.
+    pub digits: usize,
+    /// The shown lines, wrapped.
+    pub rows: Vec<DiffRow>,
+    /// Number of lines that are left out.
+    pub more: usize,
+}
+
+/// A row of a [`DiffItem`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DiffRow {
+    /// `context`, `add`, `delete`, or `remark`.
+    pub kind: &'static str,
+    /// The number of the line; 0 if the row continues the one above, or is no line.
+    pub number: usize,
+    /// The text, with invisible characters spelled out.
+    pub text: String,
+    /// First byte and byte after the last of each changed range of the text.
+    pub changed: Vec<usize>,
 }
 
 /// `marks`: all marks of a buffer.

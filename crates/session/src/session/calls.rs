@@ -1,7 +1,9 @@
 //! The calls of a chat: those that run, and the previews and snapshots of those that wait.
 
+mod applied;
 mod destination;
 mod details;
+mod diffs;
 mod elicitation;
 mod file_snapshots;
 mod first_look;
@@ -16,6 +18,9 @@ use chat::approval::CallKey;
 use chat::document;
 use chat::marks::Mark;
 
+use self::diffs::Diffs;
+pub use self::applied::AppliedDiff;
+pub use self::diffs::{Basis, Diff};
 pub use self::elicitation::QuestionEvent;
 use self::file_snapshots::FileSnapshots;
 pub use self::file_snapshots::SnapshotsTaken;
@@ -34,6 +39,7 @@ pub(super) struct Calls {
     /// The files that waiting calls would change.
     snapshots: FileSnapshots,
     previews: Previews,
+    diffs: Diffs,
     refusals: Refusals,
     first_look: FirstLook,
 }
@@ -66,6 +72,7 @@ impl Calls {
     /// Forgets previews and snapshots of calls that are no longer shown.
     pub(super) fn keep_shown(&self, marks: &[Mark]) {
         self.previews.keep(marks);
+        self.diffs.keep(marks);
         self.snapshots.keep(marks);
     }
 }

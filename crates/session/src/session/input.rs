@@ -9,7 +9,7 @@ use provider::StreamEvent;
 use tools::Ran;
 
 use super::Session;
-use super::calls::{QuestionEvent, SnapshotsTaken};
+use super::calls::{AppliedDiff, Basis, Diff, QuestionEvent, SnapshotsTaken};
 use super::request::Unresolved;
 use crate::protocol::*;
 use crate::rules::Rules;
@@ -56,10 +56,12 @@ pub enum Input {
     ToolOutput(CallKey, String),
     /// Something happened to a question of a call.
     Question(CallKey, QuestionEvent),
-    /// A call ended.
-    ToolEnded(CallKey, Ran),
+    /// A call ended, and changed these files.
+    ToolEnded(CallKey, Ran, Option<AppliedDiff>),
     /// A tool's own preview of a call, for windows of that width; `None` without one.
     Preview(CallKey, usize, Option<String>),
+    /// The diff of a call, and what it depends on.
+    Diff(CallKey, Basis, Diff),
     /// The files of pending calls were read.
     Snapshots(SnapshotsTaken),
     /// The working directory changed.
@@ -111,8 +113,9 @@ impl Session {
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Question(call, event) => self.question_event(&call, event),
-            Input::ToolEnded(call, ran) => self.tool_ended(call, ran),
+            Input::ToolEnded(call, ran, diff) => self.tool_ended(call, ran, diff),
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),
+            Input::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
             Input::Snapshots(taken) => self.snapshots_taken(taken),
             Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod deciding;
+mod diffs;
 mod editing;
 mod expectations;
 mod recorder;

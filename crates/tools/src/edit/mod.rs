@@ -9,6 +9,7 @@ mod plan;
 
 use std::path::{Path, PathBuf};
 
+use chat::diff::{Counts, FileDiff};
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,6 +73,10 @@ impl TypedTool for Edit {
     fn summary(&self, asked: &Arguments) -> Option<String> {
         let path = describe::visible_ends(&asked.path);
         Some(format!("{path}{}", describe::label(&asked.label)))
+    }
+
+    fn changed_lines(&self, asked: &Arguments) -> Option<Counts> {
+        Some(FileDiff::of(&asked.old_text, &asked.new_text).counts)
     }
 
     async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {

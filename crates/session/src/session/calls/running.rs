@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
 
+use super::applied::AppliedDiff;
 use super::details::within_bounds;
 use super::elicitation::{Question, User};
 use crate::call_environment::CallEnvironment;
@@ -153,8 +154,10 @@ impl Session {
         };
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
+            let applied = context.applied.clone();
             let ran = tools::run_in_full(tool, id, input, context).await;
-            drop(inbox.send(Input::ToolEnded(call, ran)));
+            let diff = AppliedDiff::of(applied.take()).await;
+            drop(inbox.send(Input::ToolEnded(call, ran, diff)));
         });
     }
 
@@ -171,7 +174,7 @@ impl Session {
         context
     }
 
-    fn call_environment(&self, call: &CallKey) -> CallEnvironment {
+    pub(super) fn call_environment(&self, call: &CallKey) -> CallEnvironment {
         let elicitation: Arc<dyn Elicitation> = match self.editor.can_elicit() {
             true => Arc::new(User::new(&self.inbox, call)),
             false => Arc::new(NoElicitation),
@@ -213,12 +216,18 @@ impl Session {
     }
 
     /// Takes the result of a call, which the next step writes.
-    pub(crate) fn tool_ended(&mut self, call: CallKey, Ran { outcome, details }: Ran) {
+    pub(crate) fn tool_ended(
+        &mut self,
+        call: CallKey,
+        Ran { outcome, details }: Ran,
+        diff: Option<AppliedDiff>,
+    ) {
         let Some(ran) = self.calls.running.remove(&call) else {
             return;
         };
         self.decisions.end(&call, &outcome);
         self.note_result(Result::of(&call, &outcome));
+        self.calls.diffs.call_ended();
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {
@@ -227,7 +236,12 @@ impl Session {
             }
         );
         let took = ran.started.elapsed();
-        let run = outcome::Run { failed, took };
+        let changed = diff.as_ref().map(|it| it.counts);
+        let run = outcome::Run {
+            failed,
+            took,
+            changed,
+        };
         self.view.call_ended(&call, run, details.as_ref());
         self.report_end(&call, failed, details.and_then(within_bounds));
         self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));

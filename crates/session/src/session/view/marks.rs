@@ -16,13 +16,17 @@ impl Session {
         let width = self.view.width();
         let waiting = marks(document, &self.cycle, &self.shared.registry, width);
         self.calls.keep_shown(&waiting);
-        let waiting = waiting.into_iter().map(|mark| self.mark_item(mark, width));
+        let visible = self.view.lines().unwrap_or_default();
+        let waiting = waiting.into_iter().map(|mark| {
+            let is_visible = visible.contains(&mark.fence_line);
+            self.mark_item(mark, width, is_visible)
+        });
         let mut items: Vec<MarkItem> = waiting.collect();
         items.extend(self.outcome_items(document));
         items
     }
 
-    fn mark_item(&self, mark: Mark, width: usize) -> MarkItem {
+    fn mark_item(&self, mark: Mark, width: usize, is_visible: bool) -> MarkItem {
         let call = self.calls.running(&mark.call).filter(|_| mark.running);
         let questions = call.and_then(|call| call.question_lines(width));
         let spinner = call.filter(|_| self.shared.settings.tools.show_spinner);
@@ -36,8 +40,13 @@ impl Session {
             (None, Some(_)) => self.running_label(&mark.call.name),
             (None, None) => self.pending_label(&mark),
         };
+        let preview = self.shown_preview(&mark, width);
+        let diff = preview
+            .as_ref()
+            .map(|_| self.diff(&mark, width, is_visible));
         MarkItem {
-            preview: self.shown_preview(&mark, width),
+            preview,
+            diff: diff.unwrap_or_default(),
             id: mark.key,
             line: mark.fence_line,
             call_line: (!mark.running).then_some(mark.call_line),

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use chat::approval::CallKey;
+use chat::diff::Counts;
 use chat::document::{Document, ToolResult, ToolUse};
 use chat::outcome::{Run, outcome};
-use chat::preview::{Describe, arguments};
+use chat::preview::{Describe, arguments, counts};
 use chat::text::Lines;
 use chat::tool::ToolUseId;
 
@@ -40,6 +41,8 @@ struct Arguments {
     /// Digest of the [`CallKey`].
     key: u64,
     line: String,
+    /// Lines that the call changes, if they tell.
+    counts: Option<Counts>,
 }
 
 impl Outcomes {
@@ -75,6 +78,7 @@ impl Outcomes {
         let read = Arguments {
             text,
             key: digest(&chat::cycle::key(document, call)),
+            counts: input.as_ref().and_then(|it| counts(tools, &call.name, it)),
             line: input.map_or_else(String::new, |it| {
                 arguments(tools, &call.name, &it, ARGUMENTS)
             }),
@@ -93,14 +97,15 @@ impl Outcomes {
         result: &ToolResult,
         tools: &dyn Describe,
     ) -> MarkItem {
-        let ended = outcome(document, call, result, self.run(document, call, tools));
-        let arguments = self.arguments(document, call, tools).line;
+        let run = self.run(document, call, tools);
+        let Arguments { line, counts, .. } = self.arguments(document, call, tools);
+        let ended = outcome(document, call, result, run, counts);
         MarkItem {
             line: result.body.start - 1,
             header_line: result.lines.start,
             state: Some(if ended.failed { "failed" } else { "done" }),
             label: Some(ended.summary),
-            detail: Some(arguments).filter(|it| !it.is_empty()),
+            detail: Some(line).filter(|it| !it.is_empty()),
             ..MarkItem::default()
         }
     }

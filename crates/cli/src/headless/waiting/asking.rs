@@ -1,0 +1,66 @@
+//! Asks about a pending call, after its diff.
+
+use chat::approval;
+use tokio::task::JoinHandle;
+use tools::ToolContext;
+
+use super::{PendingCall, PendingConfirmation};
+use crate::headless::{HeadlessRun, stdin_prompt};
+use crate::protocol::DiffItem;
+use crate::state_dir;
+
+/// Columns of a diff.
+const WIDTH: usize = 100;
+/// Maximum lines of a diff that is shown whole.
+const WHOLE: usize = 300;
+
+/// A call that is asked about once its diff is made.
+#[derive(Debug)]
+pub struct PendingDiff {
+    call: PendingCall,
+    diff: JoinHandle<Vec<DiffItem>>,
+}
+
+/// Waits for the diff of the call that is asked about next.
+pub async fn diff(pending: &mut Option<PendingDiff>) -> Vec<DiffItem> {
+    match pending {
+        Some(pending) => (&mut pending.diff).await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
+
+impl HeadlessRun {
+    /// Asks about a call once its diff is made, if it has one.
+    pub(super) fn ask(&mut self, call: PendingCall) {
+        let (name, input) = match approval::inside(&call.name, &call.input) {
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (call.name.clone(), call.input.clone()),
+        };
+        let tool = self.host.shared().registry.get(&name);
+        let mut context = ToolContext::new(&self.folder, state_dir::path().join("outputs"));
+        // Tools may see a /tmp of their own.
+        context.sandbox = self.inspection().sandbox;
+        let diff = tokio::spawn(async move {
+            match tool {
+                Some(tool) => session::diff::of_call(&*tool, &input, &context, WIDTH, WHOLE).await,
+                None => Vec::new(),
+            }
+        });
+        self.diff = Some(PendingDiff { call, diff });
+    }
+
+    /// Asks about the call whose diff is made.
+    pub(in crate::headless) fn ask_with(&mut self, diff: &[DiffItem]) {
+        let Some(PendingDiff { call, .. }) = self.diff.take() else {
+            return;
+        };
+        let is_unsandboxed = self.lacks_sandbox(&call.name);
+        let question =
+            stdin_prompt::question(&call.name, &call.input, &self.folder, is_unsandboxed, diff);
+        self.output.ask(call.key.1.as_str(), &question, diff);
+        self.confirmation = Some(PendingConfirmation {
+            call: call.key,
+            line: self.stdin.next(),
+        });
+    }
+}

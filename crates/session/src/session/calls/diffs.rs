@@ -1,0 +1,125 @@
+//! Diffs of calls that change files, shown below their previews.
+//!
+//! Made in the background when a call is on the screen, because files are read and compared.
+//! Nothing waits for them. They are made anew when the window gets another width, when the
+//! files were read again, and when another call of the chat ended, which may have changed them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chat::approval::{self, CallKey};
+use chat::marks::Mark;
+use serde_json::Value;
+
+use crate::protocol::DiffItem;
+use crate::session::{Input, Session};
+
+/// The diff of a call: one item per file.
+pub type Diff = Arc<[DiffItem]>;
+
+/// Maximum lines of a diff that is shown whole.
+const WHOLE: usize = 30;
+
+/// Diffs of calls that are shown.
+#[derive(Debug, Default)]
+pub(super) struct Diffs {
+    known: RefCell<HashMap<CallKey, Known>>,
+    /// Number of calls that ended.
+    ended: Cell<usize>,
+}
+
+/// The diff of one call.
+#[derive(Debug, Default)]
+struct Known {
+    /// What the last request was made for; `None` if the call changes no files.
+    basis: Option<Basis>,
+    diff: Diff,
+}
+
+/// What a diff depends on, besides the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Basis {
+    width: usize,
+    /// How often the call was shown again because a file had changed.
+    again: Option<u64>,
+    /// Number of calls that had ended.
+    ended: usize,
+}
+
+impl Diffs {
+    /// Forgets calls that are no longer shown.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        let is_shown = |call: &CallKey| marks.iter().any(|mark| mark.call == *call);
+        self.known.borrow_mut().retain(|call, _| is_shown(call));
+    }
+
+    /// Notes that a call ended, which may have changed files.
+    pub(super) fn call_ended(&self) {
+        self.ended.set(self.ended.get() + 1);
+    }
+}
+
+impl Session {
+    /// Returns the diff of a pending or running call as far as it is known, for windows of
+    /// `width` columns. Requests it if it is missing and the call is on the screen.
+    pub(crate) fn diff(&self, mark: &Mark, width: usize, is_visible: bool) -> Diff {
+        let diffs = &self.calls.diffs;
+        let mut known = diffs.known.borrow_mut();
+        let basis = Basis {
+            width,
+            again: self.again(&mark.call),
+            ended: diffs.ended.get(),
+        };
+        let Some(entry) = known.get_mut(&mark.call) else {
+            if is_visible {
+                let changes = !self.changed_files(&mark.call, None).is_empty();
+                let basis = changes
+                    .then(|| self.request_diff(&mark.call, basis))
+                    .flatten();
+                known.insert(
+                    mark.call.clone(),
+                    Known {
+                        basis,
+                        ..Known::default()
+                    },
+                );
+            }
+            return Diff::default();
+        };
+        // A running call may have changed its file already.
+        let is_stale = entry.basis.is_some_and(|it| it != basis) && !mark.running;
+        if is_stale && is_visible {
+            entry.basis = self.request_diff(&mark.call, basis);
+        }
+        entry.diff.clone()
+    }
+
+    /// Starts making a diff. Returns `None` if the tool is gone.
+    fn request_diff(&self, call: &CallKey, basis: Basis) -> Option<Basis> {
+        let inbox = self.inbox.upgrade()?;
+        let input: Value = serde_json::from_str(&call.input).ok()?;
+        let (meant, input) = approval::meant(call, &input);
+        let tool = self.shared.registry.get(&meant.name)?;
+        let mut context = self.call_environment(call).context(&call.id, "");
+        // Only the user sees the diff.
+        context.reads_secrets = true;
+        let call = call.clone();
+        tokio::spawn(async move {
+            let files = crate::diff::of_call(&*tool, &input, &context, basis.width, WHOLE);
+            let diff = files.await.into();
+            drop(inbox.send(Input::Diff(call, basis, diff)));
+        });
+        Some(basis)
+    }
+
+    /// Takes a diff that was made.
+    pub(crate) fn diff_made(&mut self, call: &CallKey, basis: Basis, diff: Diff) {
+        let known = self.calls.diffs.known.get_mut().get_mut(call);
+        // A call that is no longer shown gets another diff when it is.
+        if let Some(known) = known.filter(|it| it.basis == Some(basis)) {
+            known.diff = diff;
+            self.view.redraw();
+        }
+    }
+}
