@@ -93,7 +93,7 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
 ---@alias flemma.protocol.Statusline { buffer: integer, text: string }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
----@alias flemma.protocol.Report { title: string, lines: string[] }
+---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]? }
 ---@alias flemma.protocol.Open { name: string, lines: string[], advance: boolean }
 ---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }

@@ -13,7 +13,17 @@ local function flat(lines)
   return vim.split(table.concat(lines, "\n"), "\n", { plain = true })
 end
 
---- Shows a report in a window that `q` closes.
+--- Opens a file that belongs to a line, to read it.
+---@param path string?
+local function open_file(path)
+  if path then
+    vim.cmd.new()
+    vim.cmd.view(vim.fn.fnameescape(path))
+    vim.bo.filetype = "diff"
+  end
+end
+
+--- Shows a report in a window that `q` closes. <CR> opens the file of a line that has one.
 ---@param message flemma.protocol.Report
 function M.report(message)
   local lines = flat(message.lines)
@@ -24,6 +34,13 @@ function M.report(message)
   pcall(api.nvim_buf_set_name, buffer, "flemma://" .. message.title)
   local height = math.min(#lines, MAX_HEIGHT)
   api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height, style = "minimal" })
+  local files = {}
+  for _, file in ipairs(message.files or {}) do
+    files[file[1] + 1] = file[2]
+  end
+  vim.keymap.set("n", "<CR>", function()
+    open_file(files[api.nvim_win_get_cursor(0)[1]])
+  end, { buffer = buffer, desc = "Open the diff of this line" })
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 

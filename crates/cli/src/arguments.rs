@@ -101,6 +101,9 @@ pub enum Command {
         /// Print JSON lines.
         #[arg(long)]
         json: bool,
+        /// Print what calls changed in files.
+        #[arg(long, conflicts_with = "json")]
+        diff: bool,
     },
 }
 

@@ -1,5 +1,6 @@
 //! `flemma log`: prints the last records of the audit log.
 
+use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -8,15 +9,17 @@ use crate::state_dir;
 use crate::terminal;
 
 /// Prints the last `count` records, as text or as JSON lines, and reports damaged lines
-/// on standard error. The exit code is 1 if there are any, or if the log cannot be read.
-pub fn print(count: usize, as_json: bool) -> ExitCode {
-    let written = Audit::open(&state_dir::path())
-        .read_last(count)
-        .and_then(|log| {
-            log.problems.iter().for_each(|it| terminal::report(it));
-            write_records(&log, as_json)?;
-            Ok(log.problems.is_empty())
-        });
+/// on standard error. With `diffs`, prints what calls changed as well. The exit code is 1 if there are any, or if the log cannot be read.
+pub fn print(count: usize, as_json: bool, diffs: bool) -> ExitCode {
+    let audit = Audit::open(&state_dir::path());
+    let written = audit.read_last(count).and_then(|log| {
+        log.problems.iter().for_each(|it| terminal::report(it));
+        match as_json {
+            true => write_json(&log)?,
+            false => write_records(&audit, &log, diffs)?,
+        }
+        Ok(log.problems.is_empty())
+    });
     match written {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -29,16 +32,24 @@ pub fn print(count: usize, as_json: bool) -> ExitCode {
     }
 }
 
-fn write_records(log: &Log, as_json: bool) -> io::Result<()> {
+fn write_json(log: &Log) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if as_json {
-        for record in &log.records {
-            let record = serde_json::to_string(record)?;
-            writeln!(out, "{}", terminal::json(&record))?;
-        }
-    } else {
-        for line in audit::lines(&log.records) {
-            writeln!(out, "{}", terminal::for_stdout(&line))?;
+    for record in &log.records {
+        let record = serde_json::to_string(record)?;
+        writeln!(out, "{}", terminal::json(&record))?;
+    }
+    out.flush()
+}
+
+fn write_records(audit: &Audit, log: &Log, diffs: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    // A log without records has one line that says so.
+    let records = log.records.iter().map(Some).chain([None]);
+    for (line, record) in audit::lines(&log.records).iter().zip(records) {
+        writeln!(out, "{}", terminal::for_stdout(line))?;
+        let diff = record.filter(|_| diffs).and_then(|it| audit.diff_file(it));
+        if let Some(Ok(diff)) = diff.map(fs::read_to_string) {
+            write!(out, "{}", terminal::for_stdout(&diff))?;
         }
     }
     out.flush()

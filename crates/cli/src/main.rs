@@ -81,7 +81,7 @@ fn run(arguments: Arguments, start: Start) -> ExitCode {
         Command::Host => supervise::watch_host(start),
         Command::Local => local_guide::print(),
         Command::Health => health::print(),
-        Command::Log { count, json } => log::print(count, json),
+        Command::Log { count, json, diff } => log::print(count, json, diff),
         Command::Tools(tools) => commands::tools(tools),
         Command::Backends { config } => commands::backends(config),
         Command::Trust(arguments) => trust::command(&arguments),

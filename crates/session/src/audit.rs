@@ -1,9 +1,11 @@
 //! The audit log: each decision about a call and the rule or user that made it, and the
 //! start and end of the call. One JSON object per line; lines are only appended.
 //!
-//! Stores digests of arguments and results, so the log contains no secrets. It does
+//! Stores digests of arguments and results, so the log contains no secrets. What calls changed
+//! in other files is kept beside it. It does
 //! not detect forgery: a program that can write the file can write any record.
 
+mod diffs;
 mod read;
 mod record;
 mod show;
@@ -24,6 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chat::Problem;
 use chat::approval::CallKey;
 use chat::cycle::Decided;
+use chat::diff::Counts;
 use chat::tool::ToolOutcome;
 
 use crate::state_dir;
@@ -107,6 +110,36 @@ impl Audit {
             acts.push((start.call, Act::Started { sandbox }));
         }
         self.append(document, acts)
+    }
+
+    /// Appends what a call changed in files. `diff` is kept beside the log, unless it is empty.
+    ///
+    /// # Errors
+    ///
+    /// The record or the diff cannot be written.
+    pub fn changed(
+        &self,
+        document: Option<&Path>,
+        call: &CallKey,
+        Counts { added, removed }: Counts,
+        diff: &str,
+    ) -> io::Result<()> {
+        let diff = diffs::keep(&self.folder, diff)?;
+        let act = Act::Changed {
+            added,
+            removed,
+            diff,
+        };
+        self.append(document, vec![(call, act)])
+    }
+
+    /// Returns the file with the diff of a record, if it was kept and is still there.
+    pub fn diff_file(&self, record: &Record) -> Option<PathBuf> {
+        let Act::Changed { diff, .. } = &record.act else {
+            return None;
+        };
+        let file = diffs::file(&self.folder, diff.as_ref()?);
+        file.is_file().then_some(file)
     }
 
     /// Marks the ends of these calls as being written until the returned value is dropped.

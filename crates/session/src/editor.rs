@@ -73,7 +73,11 @@ impl Editor {
 
     /// Shows lines in a window.
     pub fn report(&self, title: &'static str, lines: Vec<String>) {
-        self.show(Display::Report(Report { title, lines }));
+        self.show(Display::Report(Report {
+            title,
+            lines,
+            ..Report::default()
+        }));
     }
 
     /// Reports that something happened.

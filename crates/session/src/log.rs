@@ -9,16 +9,23 @@ pub const USUAL_COUNT: usize = 50;
 
 /// What `:Flemma log` shows.
 pub fn report() -> Report {
-    let lines = match Audit::open(&state_dir::path()).read_last(USUAL_COUNT) {
+    let audit = Audit::open(&state_dir::path());
+    let (mut lines, mut files) = (Vec::new(), Vec::new());
+    match audit.read_last(USUAL_COUNT) {
         Ok(log) => {
-            let mut lines = log.problems;
+            lines = log.problems;
+            let first = lines.len();
             lines.extend(audit::lines(&log.records));
-            lines
+            for (line, record) in (first..).zip(&log.records) {
+                let file = audit.diff_file(record);
+                files.extend(file.map(|it| (line, it.to_string_lossy().into_owned())));
+            }
         }
-        Err(error) => vec![format!("The log cannot be read: {error}.")],
-    };
+        Err(error) => lines.push(format!("The log cannot be read: {error}.")),
+    }
     Report {
         title: "log",
         lines,
+        files,
     }
 }

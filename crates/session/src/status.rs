@@ -71,6 +71,7 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     Report {
         title: "status",
         lines,
+        ..Report::default()
     }
 }
 

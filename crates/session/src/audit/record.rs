@@ -53,6 +53,16 @@ pub enum Act {
         /// Name of the sandbox it runs in.
         sandbox: String,
     },
+    /// The call changed files.
+    Changed {
+        /// Number of added lines.
+        added: usize,
+        /// Number of removed lines.
+        removed: usize,
+        /// SHA-256 of the diff, which is its name; absent if the diff was not kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
     /// The tool ended.
     Ended {
         /// Success, failure, or cancellation.

@@ -1,5 +1,7 @@
 //! Formats records for display: one line each, without control characters.
 
+use chat::diff::Counts;
+
 use super::record::{Act, Outcome, Record, Word};
 
 /// Formats records, one per line.
@@ -21,6 +23,10 @@ fn line(record: &Record) -> String {
             format!("{}{by}{}", word(*decision), reason.unwrap_or_default())
         }
         Act::Started { sandbox } => format!("started, sandbox {sandbox}"),
+        Act::Changed { added, removed, .. } => {
+            let (added, removed) = (*added, *removed);
+            format!("changed {}", Counts { added, removed })
+        }
         Act::Ended { outcome, bytes, .. } => {
             let how = match outcome {
                 Outcome::Done => "done",

@@ -325,3 +325,27 @@ fn a_call_whose_end_is_being_written_is_not_interrupted() {
     desk.audit.ended(chat, &ends).unwrap();
     assert_eq!(cut_off(chat), []);
 }
+
+#[test]
+fn what_a_call_changed_is_in_the_log_and_its_diff_beside_it() {
+    let desk = Desk::new();
+    let counts = Counts {
+        added: 12,
+        removed: 3,
+    };
+    let changed = |diff: &str| desk.audit.changed(None, &call("t_1"), counts, diff);
+    changed("+a\n").unwrap();
+    // That of a secret file is empty.
+    changed("").unwrap();
+    let log = desk.audit.read_last(10).unwrap();
+    let shown = lines(&log.records);
+    assert!(
+        shown.iter().all(|line| line.contains("changed +12 −3")),
+        "{shown:?}"
+    );
+    let file = desk.audit.diff_file(&log.records[0]).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "+a\n");
+    assert_eq!(desk.audit.diff_file(&log.records[1]), None);
+    fs::remove_file(file).unwrap();
+    assert_eq!(desk.audit.diff_file(&log.records[0]), None);
+}

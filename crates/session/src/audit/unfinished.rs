@@ -74,7 +74,7 @@ impl<'c> Wanted<'c> {
             match record.act {
                 Act::Started { .. } => self.runs = true,
                 Act::Ended { .. } => self.runs = false,
-                Act::Decided { .. } => {}
+                Act::Decided { .. } | Act::Changed { .. } => {}
             }
         }
     }

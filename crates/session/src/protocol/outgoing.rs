@@ -220,12 +220,14 @@ pub struct UsageEntry {
 pub struct CheckFiles {}
 
 /// `report`: show lines in a window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The window's name.
     pub title: &'static str,
     /// The lines.
     pub lines: Vec<String>,
+    /// Files that belong to lines: the number of the line, from 0, and the path.
+    pub files: Vec<(usize, String)>,
 }
 
 /// `open`: a new chat.

@@ -19,7 +19,6 @@ use chat::document;
 use chat::marks::Mark;
 
 use self::diffs::Diffs;
-pub use self::applied::AppliedDiff;
 pub use self::diffs::{Basis, Diff};
 pub use self::elicitation::QuestionEvent;
 use self::file_snapshots::FileSnapshots;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use agent::answer::Ids;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::Event;
+use chat::diff::Counts;
 use provider::StreamEvent;
 use tools::Ran;
 
 use super::Session;
-use super::calls::{AppliedDiff, Basis, Diff, QuestionEvent, SnapshotsTaken};
+use super::calls::{Basis, Diff, QuestionEvent, SnapshotsTaken};
 use super::request::Unresolved;
 use crate::protocol::*;
 use crate::rules::Rules;
@@ -56,8 +57,8 @@ pub enum Input {
     ToolOutput(CallKey, String),
     /// Something happened to a question of a call.
     Question(CallKey, QuestionEvent),
-    /// A call ended, and changed these files.
-    ToolEnded(CallKey, Ran, Option<AppliedDiff>),
+    /// A call ended, and changed this many lines if it changed files.
+    ToolEnded(CallKey, Ran, Option<Counts>),
     /// A tool's own preview of a call, for windows of that width; `None` without one.
     Preview(CallKey, usize, Option<String>),
     /// The diff of a call, and what it depends on.
@@ -113,7 +114,7 @@ impl Session {
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Question(call, event) => self.question_event(&call, event),
-            Input::ToolEnded(call, ran, diff) => self.tool_ended(call, ran, diff),
+            Input::ToolEnded(call, ran, changed) => self.tool_ended(call, ran, changed),
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),
             Input::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
             Input::Snapshots(taken) => self.snapshots_taken(taken),

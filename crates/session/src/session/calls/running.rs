@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chat::approval::CallKey;
 use chat::cycle::{Effect, Event, is_by_hand};
+use chat::diff::Counts;
 use chat::outcome;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
@@ -152,12 +153,18 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
+        let audit = self.decisions.audit().clone();
+        let document = self.disk.path().map(Into::into);
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
-            let applied = context.applied.clone();
+            let (applied, secrets) = (context.applied.clone(), context.secrets.clone());
             let ran = tools::run_in_full(tool, id, input, context).await;
-            let diff = AppliedDiff::of(applied.take()).await;
-            drop(inbox.send(Input::ToolEnded(call, ran, diff)));
+            let diff = AppliedDiff::of(applied.take(), secrets).await;
+            let changed = diff.as_ref().map(|it| it.counts);
+            if let Some(diff) = diff {
+                diff.log(audit, document, call.clone()).await;
+            }
+            drop(inbox.send(Input::ToolEnded(call, ran, changed)));
         });
     }
 
@@ -220,7 +227,7 @@ impl Session {
         &mut self,
         call: CallKey,
         Ran { outcome, details }: Ran,
-        diff: Option<AppliedDiff>,
+        changed: Option<Counts>,
     ) {
         let Some(ran) = self.calls.running.remove(&call) else {
             return;
@@ -236,7 +243,6 @@ impl Session {
             }
         );
         let took = ran.started.elapsed();
-        let changed = diff.as_ref().map(|it| it.counts);
         let run = outcome::Run {
             failed,
             took,
