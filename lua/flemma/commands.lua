@@ -82,7 +82,11 @@ M.COMMANDS = {
     help = "Use another provider, model, or preset for this chat. Without arguments: pick one.",
     complete = complete_switch,
   },
-  ["switch!"] = { help = "Use another provider, model, or preset for all chats.", anywhere = true, complete = complete_switch },
+  ["switch!"] = {
+    help = "Use another provider, model, or preset for all chats.",
+    anywhere = true,
+    complete = complete_switch,
+  },
   ["usage"] = { help = "Show tokens and cost of this chat and of all chats." },
   ["log"] = { help = "Show the latest decisions and calls." },
   ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },

@@ -78,7 +78,9 @@ local function resolve_by(path)
   return function(...)
     local ok, module = pcall(require, path)
     if not ok then
-      require("flemma.host").log(("tools.auto_approve: %s cannot be loaded, so calls need your approval: %s"):format(path, module))
+      require("flemma.host").log(
+        ("tools.auto_approve: %s cannot be loaded, so calls need your approval: %s"):format(path, module)
+      )
       return "require_approval"
     end
     local resolve = type(module) == "table" and module.resolve
