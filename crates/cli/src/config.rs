@@ -152,6 +152,7 @@ fn remove_unknown_names(options: &mut Value, registry: &Registry) -> Vec<String>
         return Vec::new();
     };
     let mut warnings = Vec::new();
+    // Examined one by one, because a message does not say which entry it is about.
     list.retain(|name| {
         let alone = json!({"tools": {"auto_approve": [name], "presets": presets}});
         let (_, problems) = Settings::examine(&alone, Scope::ConfigFile, registry);
@@ -181,6 +182,7 @@ fn apply_flags(options: &mut Value, own_provider: &str, flags: &Flags) {
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
     }
+    // Commands that no list names are denied instead of asked about.
     if flags.restricted {
         set(options, &["tools", "bash", "unlisted"], json!("deny"));
     }
@@ -234,6 +236,7 @@ fn approval_policy(
         return Ok(Policy::default());
     }
     let mut tools = tables;
+    // A missing option is null here, which would be an invalid table.
     if let Some(tools) = tools.as_object_mut() {
         tools.retain(|_, table| !table.is_null());
     }

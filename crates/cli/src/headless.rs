@@ -153,6 +153,7 @@ impl HeadlessRun {
         match job.chat {
             Chat::File { path, message } => run.open_file(&path, message.as_deref())?,
             Chat::New { lines, keep } => {
+                // First, so that a file that exists costs no request.
                 if let Some(path) = keep {
                     run.keep_in(&path)?;
                 }
@@ -161,6 +162,7 @@ impl HeadlessRun {
             }
         }
         run.press(Action::Advance { from_insert: false }, 0);
+        // A dry run sends nothing, so nothing would follow.
         if !job.dry_run {
             for text in job.follow_ups {
                 run.press(Action::Queue(text), 0);
@@ -249,9 +251,11 @@ impl HeadlessRun {
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }
         }
+        // Changes since the last save may not be due yet.
         self.save();
         let mut code = self.code.unwrap_or(Code::Error);
         self.output.finish(code.number());
+        // Lost output is an error, but a more specific exit code takes precedence.
         if self.output.report_lost() && code == Code::Ok {
             code = Code::Error;
         }

@@ -40,6 +40,7 @@ pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
     close_to_others();
     let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
     let mut variables = None;
+    // A watcher passes its variables on; only the worker adds them to its own.
     if is(words.first(), handover::FLAG) {
         words.remove(0);
         let received = Variables::receive().and_then(|received| {
@@ -74,6 +75,7 @@ impl Start {
     /// Replaces this process by one without secrets in its environment block. Returns if it
     /// has none, or if that fails.
     fn without_secrets(self) -> Self {
+        // With variables, this process has already been replaced.
         if self.variables.is_none()
             && let Err(error) = handover::start_without_secrets(&self.words)
         {
@@ -159,6 +161,7 @@ fn wait(mut worker: Child) -> io::Result<ExitStatus> {
                 return Ok(ExitStatus::from_raw(status.as_raw()));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // No children are left, so the status is lost; this returns the error.
             Err(_) => return worker.wait(),
         }
     }

@@ -182,6 +182,7 @@ impl Host {
         if let Some(path) = &hello.log
             && let Err(error) = logging::start(Path::new(path))
         {
+            // On standard error, because this message can't be in the log.
             eprintln!("flemma: The log {path:?} cannot be written: {error}.");
         }
         tracing::info!(plugin = hello.version, protocol = hello.protocol, "hello");
@@ -210,6 +211,7 @@ impl Host {
     fn send_known_tools(&mut self) {
         let items = crate::status::known_tools(&self.shared.registry).collect();
         let known = KnownTools { items };
+        // The list is long, and most changes of the options don't affect it.
         if self.known != known {
             self.editor.show(Display::KnownTools(known.clone()));
             self.known = known;
@@ -223,6 +225,7 @@ impl Host {
             .parent()
             .filter(|it| it.is_absolute());
         self.scripts.visit(folder.unwrap_or(Path::new(&attach.cwd)));
+        // Most users have no script tools, so there is nothing to scan.
         if !self.scripts.is_idle() {
             self.scripts.look_and(|| {});
         }

@@ -66,9 +66,11 @@ impl HeadlessRun {
         self.save();
         self.report_new_blocks();
         self.outcome.limited = limited;
+        // A dry run stops at the first pending call, because calls don't run.
         if self.dry_run.is_some() {
             return self.end_dry_run();
         }
+        // After a cancel or an error, the user decides about pending calls later.
         let has_stopped = self.outcome.cancelled || self.outcome.failed;
         match self.first_pending().filter(|_| !has_stopped) {
             Some(call) => self.decide(call),
@@ -228,6 +230,7 @@ impl HeadlessRun {
         let turn = document.turn(key.0);
         let calls = turn.into_iter().flat_map(|turn| turn.calls);
         let mut calls = calls.filter(|call| call.tool_use.id == key.1);
+        // The placeholder must still be there: its text is the rejection.
         let Some((name, edit)) = calls.find_map(|call| {
             let name = cycle::key(&document, call.tool_use).name;
             Some((name, compose::rejection(&call, reason)?))

@@ -123,6 +123,7 @@ impl Published {
                 change = host.next_change() => {
                     host.take_change(change);
                     let before = self.shared.send_replace(host.shared().clone());
+                    // Clients list the tools again after each notification.
                     if before.plain.offered != host.shared().plain.offered {
                         self.changed.send_modify(|number| *number += 1);
                     }

@@ -31,6 +31,7 @@ impl Host {
                 self.set_sandbox(*toggle == Toggle::Enable);
             }
             action if has_session => {
+                // MCP servers start with the first command that may use their tools.
                 if action.works() {
                     self.servers.needed();
                 }

@@ -137,6 +137,7 @@ impl ScriptFolder {
             let has_script = seen.has_script();
             return std::mem::replace(&mut seen.has_script, has_script) != has_script;
         }
+        // A folder without a manifest is not a tool.
         if stamp.is_none() {
             return self.seen.remove(&name).is_some();
         }

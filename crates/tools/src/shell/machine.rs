@@ -132,6 +132,7 @@ impl<'a> Inspection<'a> {
             ApprovedBy::User => return self.user_program(name),
             ApprovedBy::List(reads) => reads,
         };
+        // `/proc` shows the environment and the memory of other processes.
         if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
             return Err(secret(name, Path::new(&word.value)));
         }
@@ -172,6 +173,7 @@ impl<'a> Inspection<'a> {
     /// user's own `PATH`.
     fn program(&self, name: &str, reads: &Reads<'_>, is_mixed: bool) -> Result<(), Unsafe> {
         for word in &reads.looked_up {
+            // The answer would be wrong if the command gets another `PATH` than the user.
             let looks = matches!(name, "which" | "type" | "command");
             let shown = self.raw.find(&word.value);
             if looks && shown != self.safe.find(&word.value) {
@@ -219,6 +221,7 @@ impl<'a> Inspection<'a> {
 
     fn git(&self, arguments: &[Word]) -> Result<(), Unsafe> {
         let is_version = |it: &Word| matches!(it.value.as_str(), "--version" | "version");
+        // These read no configuration.
         if arguments.first().is_none_or(is_version) {
             return Ok(());
         }
@@ -261,6 +264,7 @@ fn leads_to_processes(word: &str) -> bool {
         _ => (false, word),
     };
     let mut parts = path.split('/');
+    // Plain absolute paths are checked with all other paths.
     let leads_up = parts.clone().any(|it| it == "..") || (is_value && path.starts_with('/'));
     leads_up && parts.any(|it| matches!(it, "proc" | "sys"))
 }

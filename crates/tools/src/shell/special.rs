@@ -37,6 +37,7 @@ pub(super) fn cd(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     no_patterns(arguments)?;
     match after_dashes(arguments) {
         [] => Ok(Reads::nothing()),
+        // `cd -` leads to the previous folder, which is not known.
         [one] if !one.value.starts_with('-') && !one.value.is_empty() => {
             Ok(Reads::paths(vec![one]))
         }
@@ -49,6 +50,7 @@ pub(super) fn command(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     no_patterns(arguments)?;
     match arguments.split_first() {
         Some((first, rest)) if matches!(first.value.as_str(), "-v" | "-V") => {
+            // Another option could cancel the `-v`, and the word after it would run.
             match rest.iter().find(|it| it.value.starts_with('-')) {
                 Some(word) => refuse(&word.value, RUN),
                 None => Ok(Reads {
@@ -210,6 +212,7 @@ pub(super) fn printf(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         rest = &rest[at + 1..];
         let directive = rest
             .trim_start_matches(|it: char| it.is_ascii_digit() || "-#0 +'*.hlLjtzq".contains(it));
+        // `%(…)T` formats a time, and an escape could produce a directive.
         if directive.starts_with('n') || rest.starts_with('(') || directive.starts_with('\\') {
             return refuse(&format.value, SET);
         }

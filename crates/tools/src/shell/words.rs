@@ -171,6 +171,7 @@ impl<'a> Builder<'a> {
         let is_one_word = |it: char| {
             it.is_alphanumeric() || matches!(it, '/' | '.' | '_' | '-' | ':' | '@' | ',' | '+')
         };
+        // An empty value would vanish without quotes, and a dash would make it an option.
         let is_safe = !value.is_empty() && !value.starts_with('-');
         if !is_safe || !in_quotes && !value.chars().all(is_one_word) {
             return Err(EXPANSION);
@@ -226,6 +227,7 @@ impl<'a> Builder<'a> {
                 '$' | '`' => return Err(EXPANSION),
                 '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => return Err(UNCERTAIN),
                 '*' | '?' | '[' => self.active(character),
+                // Decided by the next character: `~/` is the home folder, `~name` another user's.
                 '~' if !self.is_begun => self.tilde = Tilde::Awaits,
                 // After these, bash expands it in words that look like assignments.
                 '~' if self.word.value.ends_with(['=', ':']) => return Err(TILDE),
