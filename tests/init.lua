@@ -1,6 +1,6 @@
 --- The start-up file of the end-to-end tests: this checkout as the only plugin.
---- Options come as JSON in $FLEMMA_TEST_OPTIONS. Where they need functions, Lua in
---- $FLEMMA_TEST_INIT runs instead of the call of setup().
+--- The options are JSON in $FLEMMA_TEST_OPTIONS. If they need functions, Lua in $FLEMMA_TEST_INIT
+--- runs instead of setup().
 
 local here = debug.getinfo(1, "S").source:sub(2)
 vim.opt.runtimepath:prepend(vim.fs.dirname(vim.fs.dirname(vim.fn.fnamemodify(here, ":p"))))
@@ -8,7 +8,7 @@ vim.o.swapfile = false
 
 local options = vim.env.FLEMMA_TEST_OPTIONS or "{}"
 local init = vim.env.FLEMMA_TEST_INIT
--- Not for the eyes of the host and its tools.
+-- Hidden from the host and its tools.
 vim.env.FLEMMA_TEST_OPTIONS = nil
 vim.env.FLEMMA_TEST_INIT = nil
 

@@ -96,7 +96,7 @@ test("the host moves the cursor only in a window that follows or asked for it", 
   same(cursor(2, { asked = true }), 0)
   follow.key(window, buffer)
   same(cursor(2, { asked = true }), 2)
-  -- At the end, and then where the host moved it.
+  -- First at the end, then where the host has moved the anchor.
   same(cursor(1), 1)
   same(cursor(0), 0)
   vim.api.nvim_win_set_cursor(window, { 2, 0 })
@@ -189,7 +189,7 @@ test("writes that a textlock refuses are made afterwards, in order", function()
   same(chat.lines(buffer), { "abc" })
 end)
 
---- Runs `action` while a function of Neovim's API is another.
+--- Runs `action` while a function of Neovim's API is replaced.
 ---@param name string
 ---@param other fun(real: function, ...: any): any
 ---@param action fun()
@@ -245,7 +245,7 @@ test("an edit that raises an error is answered with the current text", function(
   same(#chat.messages("snapshot"), 1)
 end)
 
---- A chat into which two pieces of an answer were written, with typing between them.
+--- A chat with two pieces of an answer, and typed text between them.
 ---@return integer buffer
 local function half_answered()
   local buffer = chat.new({ "@You:", "Go.", "", "@Assistant:" })

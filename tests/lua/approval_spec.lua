@@ -24,7 +24,7 @@ local function list()
   end, approval.get_all())
 end
 
---- The error of a call of `register`.
+--- Returns the error of a call of `register`.
 ---@param name any
 ---@param definition any
 ---@return string

@@ -13,7 +13,7 @@ host.send = function(method, payload)
   return true
 end
 
---- Makes the current buffer a watched one with these lines.
+--- Fills the current buffer with these lines and watches it.
 ---@param lines string[]
 ---@return integer buffer
 function M.new(lines)
@@ -25,7 +25,7 @@ function M.new(lines)
   return buffer
 end
 
---- Receives a message of the host.
+--- Passes a message of the host to the plugin.
 ---@param method string
 ---@param payload table
 function M.host(method, payload)
@@ -51,7 +51,7 @@ function M.messages(method)
   return found
 end
 
---- Types keys and waits until they are used up.
+--- Types keys and waits until Neovim has handled them.
 ---@param keys string As in a mapping.
 function M.keys(keys)
   vim.api.nvim_feedkeys(vim.keycode(keys), "xt", false)

@@ -1,4 +1,4 @@
---- Files that are open: what tools read and replace, in a buffer and on disk.
+--- Open files: what tools read and replace, in the buffer and on disk.
 -- luacheck: globals test same
 
 local disk = require("flemma.files.disk")
@@ -8,7 +8,7 @@ local text = require("flemma.files.text")
 
 local api = vim.api
 
---- Each name with the bytes of a file of three lines: one, two, three.
+--- The bytes of a file with the lines one, two, three, by the name of its form.
 local FORMS = {
   ["LF"] = "one\ntwo\nthree\n",
   ["CRLF"] = "one\r\ntwo\r\nthree\r\n",
@@ -40,7 +40,7 @@ local function write(path, bytes)
   file:close()
 end
 
---- Sends a message of the host's and returns what is answered.
+--- Passes a message of the host to the plugin and returns the reply.
 local function ask(receiver, message)
   local answered
   local send = host.send
@@ -66,7 +66,7 @@ local function replace(path, new, expected, encoding)
   return ask(files.replace_text, message)
 end
 
---- Opens a file with these bytes and runs `body` on its path and buffer.
+--- Opens a file with these bytes, and calls `body` with its path and buffer.
 local function with_open(bytes, body)
   local path = vim.fn.tempname() .. ".txt"
   write(path, bytes)
@@ -101,7 +101,7 @@ test("an open file of any form is read and replaced, byte for byte", function()
         same({ label, read.open, read.modified }, { label, true, false })
         local encoding = text.form_of(buffer).encoding
         same({ label, text.encode(read.text, encoding) }, { label, bytes })
-        -- The replaced piece takes the line ends that are there.
+        -- The new text gets the line endings of the replaced one.
         local new = read.text:gsub("two", "2")
         local answered = replace(path, new, read.text)
         same({ label, answered.message, answered.saved }, { label, nil, true })

@@ -94,7 +94,7 @@ test("parts replace the parts that begin in their lines", function()
   -- Both are inside the broken part.
   updates = shift.replace(parts, { { first = 10, last = 14, folds = {} }, { first = 14, last = 20, folds = {} } })
   same({ updates[1].broken, updates[2].broken }, { true, true })
-  -- The second one takes over folds that the first update deletes.
+  -- The second update covers folds that the first one deletes.
   updates = shift.replace(chat(2), { { first = 0, last = 12, folds = {} }, { first = 12, last = 20, folds = {} } })
   same({ #updates[1].old, updates[1].broken, updates[2].broken }, { 6, true, true })
   updates = shift.replace(chat(2), { { first = 0, last = 10, folds = {} }, { first = 10, last = 20, folds = {} } })
@@ -139,7 +139,7 @@ local function folded()
   return buffer
 end
 
---- How deep each line of the current window is folded, with `#` where it is closed.
+--- The fold level of each line in the current window, with `#` for closed folds.
 ---@return string
 local function levels()
   local found = {}
@@ -149,7 +149,7 @@ local function levels()
   return table.concat(found)
 end
 
---- Shows another buffer while `action` runs, then the chat.
+--- Shows another buffer while `action` runs, and then the chat again.
 ---@param buffer integer
 ---@param action fun()
 local function hide(buffer, action)

@@ -71,7 +71,7 @@ test("a number without a function is answered as gone", function()
   same(chat.messages("answered")[1].values[1][1].kind, "gone")
 end)
 
---- Runs `body` with pickers that stay open, in a Neovim whose host has this channel.
+--- Runs `body` with pickers that stay open, and a host with this channel.
 ---@param body fun(open: fun(...)[], to: fun(channel: integer))
 local function with_open_pickers(body)
   local select, input, channel = vim.ui.select, vim.ui.input, host.channel
@@ -104,7 +104,7 @@ test("an answer goes only to the host that asked", function()
     end)
     open[1](2)
     same(chat.messages("prompted"), { { ask = 1, item = 1 } })
-    -- Another host, whose questions have the same numbers.
+    -- Another host, whose questions reuse the same numbers.
     to(4)
     open[2]("Ann")
     open[1](1)

@@ -1,5 +1,5 @@
---- Starts, deaths, and absence of the host process. Starting it is recorded, its messages go
---- through `receive()`, and its death through the callback that Neovim would call.
+--- Start, death, and absence of the host process. Starts are recorded, messages go through
+--- `receive()`, and a death calls the callback that Neovim would call.
 -- luacheck: globals test same
 
 local host = require("flemma.host")
@@ -105,7 +105,7 @@ test("a host that dies is restarted and learns what ran", function()
     return message.method == "attach"
   end, said)[1].payload
   same({ attach.reason, attach.interrupted, attach.streaming }, { "restart", { "toolu_1" }, true })
-  -- It is kept until the new host answers.
+  -- The message is kept until the new host responds.
   same({ attach.queued, require("flemma.queued").texts(buffer) }, { { "then this" }, { "then this" } })
   host.receive("queued", { buffer = buffer, line = 0, items = {}, tasks = {} })
   same(require("flemma.queued").texts(buffer), {})

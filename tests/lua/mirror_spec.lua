@@ -4,7 +4,7 @@
 local chat = require("chat")
 local mirror = require("flemma.mirror")
 
---- The text the host has after the messages sent so far.
+--- The host's text after the messages sent so far.
 ---@param text string[]
 ---@return string[]
 local function mirrored(text)
@@ -44,7 +44,7 @@ test("every change has a number of its own, and all its chunks share it", functi
   same(mirrored({ "" }), many)
 end)
 
---- Lines whose numbers are their text.
+--- Lines whose text is their number.
 ---@param count integer
 ---@return string[]
 local function numbered(count)
@@ -63,7 +63,7 @@ test("a command that changes thousands of lines one by one is sent in a few mess
   local changes = chat.messages("changed")
   assert(#changes <= 12, #changes)
   same(changes[#changes].seq, mirror.seq(buffer))
-  -- Neovim undoes them from the end to the beginning.
+  -- Neovim undoes the changes in reverse order.
   chat.sent, before = {}, chat.lines(buffer)
   vim.cmd("silent undo")
   same(mirrored(before), chat.lines(buffer))

@@ -1,4 +1,4 @@
---- Messages in full below the text that they concern, and in one line.
+--- Messages: in full below their line, and shortened to one line.
 -- luacheck: globals test same
 
 local chat = require("chat")
@@ -7,7 +7,7 @@ local wrap = require("flemma.wrap")
 
 local NAMESPACE = vim.api.nvim_create_namespace("flemma.remarks")
 
---- The virtual lines of a chat: each with the line that it hangs below.
+--- The virtual lines of a chat, each with the line above it.
 ---@param buffer integer
 ---@return table[]
 local function below(buffer)

@@ -180,10 +180,10 @@ test("queued messages are drawn below the end, with control characters made visi
   chat.host("queued", { buffer = buffer, line = 1, items = items, tasks = {} })
   local lines = { "⏵ next: one^[[31m", "        two", "        3 …", "⏵ then: five" }
   same(shown(), { { 1, lines } })
-  -- It moves with an answer that is added there.
+  -- It moves when an answer is added there.
   vim.api.nvim_buf_set_text(buffer, 1, 5, 1, 5, { " you", "there" })
   same(shown(), { { 2, lines } })
-  -- The model's tasks come first.
+  -- The model's tasks are shown at the same place.
   local task = { text = "read it", status = "completed" }
   chat.host("queued", { buffer = buffer, line = 2, items = {}, tasks = { task } })
   same(shown(), { { 2, { "✓ read it" } } })

@@ -1,5 +1,5 @@
 --- Runs the tests of the plugin's Lua inside Neovim: `nvim --clean -l tests/lua/run.lua`.
---- There is no host: messages to it are recorded, and messages from it are passed to
+--- There is no host: messages to it are recorded, and tests pass messages from it to
 --- `require("flemma.host").receive()`.
 
 local root =
@@ -10,7 +10,7 @@ package.path = root .. "/tests/lua/?.lua;" .. package.path
 
 local passed, failed = 0, 0
 
---- Runs one test, named after its claim.
+--- Runs a test, which is named after its claim.
 ---@param claim string
 ---@param body fun()
 function _G.test(claim, body)
@@ -23,7 +23,7 @@ function _G.test(claim, body)
   end
 end
 
---- Fails with both values when they differ.
+--- Fails with both values if they differ.
 ---@param actual any
 ---@param expected any
 function _G.same(actual, expected)

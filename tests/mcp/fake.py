@@ -1,9 +1,9 @@
-"""A server of the Model Context Protocol that behaves as badly as it is asked to.
+"""An MCP server that misbehaves on request, for tests. Uses only the standard library.
 
-The first argument says how it begins: "well", "modern" (in the newest era of the
-protocol), "silent" (it answers nothing), "exit" (it says why and ends), "garbage" (it
-writes no protocol), "surrogates" (half a character in a description, an empty cursor), "unasked" (it asks the user before anything is called). Its tools
-do the rest. Pure standard library; used by the tests alone.
+The first argument is how it starts: "well", "modern" (the newest version of the protocol), "silent"
+(no responses), "exit" (prints a reason and ends), "garbage" (output that is not the protocol),
+"surrogates" (half a character in a description, and an empty cursor), or "unasked" (asks the user
+before any call). Further misbehavior is in its tools.
 """
 
 import json
@@ -17,7 +17,7 @@ STORE = os.environ.get("FAKE_STORE", "")
 
 
 def described():
-    """What it says of its tools; a file can make it say something else."""
+    """Returns the descriptions of the tools, which a file can replace."""
     tools = {
         "echo": "Gives back what it gets.",
         "fail": "Fails.",
@@ -84,7 +84,8 @@ def ask(params):
 
 
 def ask_modern(params, value):
-    """In the newest era a question is a result, and the answer comes with the next call."""
+    """Asks the user in the newest version of the protocol: the question is a result, and the reply is
+    part of the next call."""
     if value == "model":
         request = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
         return {"resultType": "input_required", "inputRequests": {"first": request}}
@@ -116,7 +117,7 @@ def call(request, name, value, token):
     if name == "ask":
         return text(json.dumps(ask(value)))
     if name == "raw":
-        # Its value is the rest of a message, byte for byte, behind the number of the call.
+        # The value is the rest of a message after the id, byte for byte.
         line = '{"jsonrpc": "2.0", "id": %s, ' % json.dumps(request["id"]) + value
         with LOCK:
             sys.stdout.buffer.write(line.encode("latin-1") + b"\n")
@@ -158,7 +159,7 @@ LOGINS = []
 
 
 def log_in(request, times):
-    """Refuses until the user was at an address."""
+    """Fails until the user has visited an address."""
     LOGINS.append(request["id"])
     if len(LOGINS) > int(times):
         return text(f"in after {len(LOGINS)} calls")

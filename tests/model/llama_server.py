@@ -1,6 +1,5 @@
-"""llama.cpp's own server, started as `llama-server` is: the few arguments that Flemma
-gives it, and `--threads`. The package xllamacpp carries the server without its
-program; this is that program and knows nothing of Flemma.
+"""A replacement for the program `llama-server`, with the arguments that Flemma passes and
+`--threads`. The package xllamacpp contains llama.cpp's server, but not its program.
 """
 
 import argparse
@@ -16,8 +15,7 @@ def main():
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--jinja", action="store_true")
     parser.add_argument("--ctx-size", type=int, default=4096)
-    # More of them spin while they wait for each other, which on a machine that is
-    # shared takes many times as long.
+    # Several threads spin while they wait for each other, which is much slower on a shared machine.
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
 

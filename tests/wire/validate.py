@@ -1,9 +1,8 @@
 """Compares requests with the types of the providers' official Python SDKs.
 
-Usage: validate.py FOLDER, which holds a folder for each API with requests as JSON,
-as `make test-wire` has them written by the encoders. The SDKs' types are read
-strictly: a key that they do not know is an error, and so is a number in quotes.
-Nothing is sent.
+Usage: validate.py FOLDER, which contains a folder with JSON requests for each API. `make test-wire`
+lets the encoders write them. The types are applied strictly: an unknown key or a number in quotes is
+an error. Nothing is sent.
 """
 
 import json
@@ -11,8 +10,8 @@ import sys
 import typing
 from pathlib import Path
 
-# The SDKs call lists iterables, which pydantic would only look into when they are
-# read. As lists they are looked into at once.
+# The SDKs declare lists as iterables, which pydantic validates only when they are read. As lists, they
+# are validated at once.
 typing.Iterable = typing.List
 
 import pydantic  # noqa: E402
@@ -38,7 +37,7 @@ def messages():
 
 
 def gemini():
-    """The SDK has no type for the whole of a request, only for each field of it."""
+    """The SDK only has types for the fields of a request, not for a whole request."""
     from google.genai import types
 
     class GenerateContentRequest(pydantic.BaseModel):
@@ -61,28 +60,28 @@ APIS = {
 
 
 def forbid_unknown_keys():
-    """Makes every dictionary of the SDKs refuse keys that it does not name."""
+    """Makes every dictionary type of the SDKs refuse unknown keys."""
     for module in list(sys.modules.values()):
         if not getattr(module, "__name__", "").startswith(("openai.types", "anthropic.types")):
             continue
         for value in vars(module).values():
             if typing_extensions.is_typeddict(value):
-                # The types also take open files, which are not of pydantic's.
+                # The types also accept open files, which pydantic does not know.
                 value.__pydantic_config__ = pydantic.ConfigDict(
                     extra="allow" if is_open(value) else "forbid", arbitrary_types_allowed=True
                 )
 
 
 def is_open(typed_dict):
-    """Whether the SDK itself says that further keys are welcome, as in a schema."""
+    """Whether the SDK itself allows other keys, as in a schema."""
     config = getattr(typed_dict, "__pydantic_config__", None) or {}
     return config.get("extra") == "allow"
 
 
 def as_published(api, request):
-    """Two known differences between the types and the published APIs: a function's
-    `strict` may be left out of Responses, and `temperature` has gone from the types
-    of Messages, although the models up to 4.6 take it."""
+    """Removes two known differences between the types and the published APIs: in Responses, `strict`
+    of a function is optional. The types of Messages lack `temperature`, which models up to 4.6
+    support."""
     if api == "responses":
         for tool in request.get("tools", []):
             tool.setdefault("strict", None)
@@ -92,8 +91,8 @@ def as_published(api, request):
 
 
 def validate(api, request, adapter):
-    """Gemini's types know binary fields, which are text in JSON, and names as Python
-    writes them, which the API does not: what was read must say the same again."""
+    """Validates a request. Gemini's types also accept Python's spelling of names, which the API does
+    not, so the parsed request must produce the same JSON again."""
     if api != "gemini":
         adapter.validate_python(request, strict=True)
         return
@@ -105,7 +104,7 @@ def validate(api, request, adapter):
 
 
 def plain(value):
-    """The same text for both alphabets of base64."""
+    """Returns the same text for both alphabets of base64."""
     return json.dumps(value, sort_keys=True).replace("/", "_").replace("+", "-")
 
 
@@ -117,7 +116,7 @@ def check(api, path, adapter):
         if not isinstance(error, pydantic.ValidationError):
             print(f"{path}: {error}", file=sys.stderr)
             return False
-        # Of a union every branch complains; the shortest paths say the most.
+        # Each branch of a union reports errors. Those with the shortest paths are the most useful.
         found = sorted(error.errors(), key=lambda it: len(it["loc"]))
         lines = [f"    {place(it['loc'])}: {it['msg']}" for it in found[:12]]
         print(f"{path}:\n" + "\n".join(lines), file=sys.stderr)
@@ -126,7 +125,7 @@ def check(api, path, adapter):
 
 
 def place(parts):
-    """Where an error is, without the names of whole unions."""
+    """Formats the path of an error, without the names of unions."""
     return ".".join(str(part) for part in parts if not str(part).startswith("list["))
 
 
