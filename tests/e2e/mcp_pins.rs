@@ -63,7 +63,7 @@ fn a_changed_tool_is_not_called_after_a_token_changed() {
     let met = met();
     met.run("tuesday", &CALL, "\"hi\"");
     met.change_tool();
-    let refused = "it describes the tool differently than when you agreed to it";
+    let refused = "it describes the tool differently than when you accepted it";
     met.run("tuesday", &CALL, refused);
     met.run("wednesday", &["mcp", "list", "--start"], "have changed");
     met.run("wednesday", &CALL, refused);

@@ -29,6 +29,7 @@ impl Conversation {
     }
 
     pub(crate) fn apply(&mut self, edits: Vec<TextEdit>) {
+        // From the last edit to the first, so that their line numbers stay valid.
         for edit in edits.into_iter().rev() {
             self.text.splice(edit.lines, &edit.replacement);
         }
@@ -42,6 +43,7 @@ impl Conversation {
         let lines: Vec<&str> = lines.iter().map(|line| line.as_ref()).collect();
         let edit = write::append_message(&self.document(), Role::System, &lines);
         self.apply(vec![edit]);
+        // An open fence would swallow the first message.
         self.apply(write::close_fences(&self.document()));
     }
 

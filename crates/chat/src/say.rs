@@ -37,6 +37,7 @@ pub fn say_with_references(document: &Document<'_>, text: &str) -> TextEdit {
 
 fn put_below(document: &Document<'_>, last: &Message, mut lines: Vec<String>) -> TextEdit {
     let end = end_of_content(document, last);
+    // A blank line separates it from text above.
     if end > last.lines.start + 1 || last.inline.is_some() {
         lines.insert(0, String::new());
     }
@@ -66,6 +67,7 @@ pub fn is_said<T: AsRef<str>>(document: &Document<'_>, texts: &[T]) -> bool {
     let above = text_above(document, last, start);
     let lines = spelled(&above, &lines).unwrap_or_else(|| spelled_alone(&lines));
     (start..end).zip(&lines).all(|(at, line)| {
+        // In a file with CRLF line ends, lines keep their CR.
         let there = document.text().line(at);
         there.strip_suffix(b"\r").unwrap_or(there) == line.as_bytes()
     })
@@ -131,6 +133,7 @@ fn lines_of<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
         let first = lines.len();
         let text = text.as_ref().trim_end().split('\n');
         lines.extend(text.map(|line| line.trim_end_matches('\r').to_owned()));
+        // An open fence would swallow the next message.
         let closing = open_fence(&lines[first..]);
         lines.extend(closing);
     }

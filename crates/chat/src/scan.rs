@@ -39,6 +39,7 @@ pub fn fence(line: &[u8]) -> Option<Fence<'_>> {
         return None;
     }
     let info = line[length..].trim_ascii();
+    // As in Markdown, this is inline code and not a fence.
     let inline_code = mark == b'`' && info.contains(&b'`');
     (!inline_code).then_some(Fence { mark, length, info })
 }
@@ -56,6 +57,7 @@ pub fn marker(line: &[u8]) -> Option<(Role, Option<usize>)> {
         [b'@', b'A', ..] => (Role::Assistant, line.strip_prefix(ASSISTANT)?),
         _ => return None,
     };
+    // The marker must end here: `@You:s` is text.
     matches!(rest, [] | [b' ' | b'\t' | b'\r', ..]).then(|| (role, inline(line, role)))
 }
 

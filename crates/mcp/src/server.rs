@@ -208,7 +208,7 @@ impl Server {
             (_, None) => Err("it has no such tool any more".to_owned()),
             (Some(agreed), Some(said)) if agreed == said => Ok(()),
             _ => Err(
-                "it describes the tool differently than when you agreed to it, so it was not \
+                "it describes the tool differently than when you accepted it, so it was not \
                  called"
                     .to_owned(),
             ),
@@ -216,6 +216,7 @@ impl Server {
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, String> {
+        // Held until the start has ended, so that calls at the same time share one start.
         let mut live = self.live.lock().await;
         if let Some(connection) = live.connection.as_ref().filter(|it| !it.is_closed()) {
             return Ok(connection.clone());
@@ -228,6 +229,7 @@ impl Server {
                 "it was started {STARTS} times within {within} seconds and ended each time"
             ));
         }
+        // Counted even if the start fails.
         live.starts.push_back(Instant::now());
         self.lock().state = State::Starting;
         let opened = self.open().await;
@@ -278,6 +280,7 @@ impl Server {
     /// Requests the tools and compares them with the accepted ones.
     async fn learn(&self, connection: &Connection) -> Result<(), String> {
         let offered = connection.definitions().await?;
+        // `news` may ask for the status, so the lock is released before it is called.
         let news = {
             let mut status = self.lock();
             let is_new = status.said.as_ref() != Some(&offered.definitions);

@@ -162,6 +162,7 @@ fn moved(document: &Document<'_>, message: &Message, content: &str) -> String {
     if is_result || content.starts_with('\\') {
         content.to_owned()
     } else if scan::fence(content.as_bytes()).is_some() {
+        // A fence that is indented by a blank is text.
         format!(" {content}")
     } else {
         escape_line(content).into_owned()

@@ -76,12 +76,14 @@ impl TextCalls {
                     events,
                 );
                 let reason = match reason {
+                    // The server ended the turn, but the calls in its text need results.
                     StopReason::EndTurn if self.count > 0 => StopReason::ToolUse,
                     reason => reason,
                 };
                 events.push(StreamEvent::Stop(reason));
             }
             StreamEvent::Error(_) => {
+                // An answer that broke off yields no call; what was held is shown as text.
                 self.release(events);
                 events.push(event);
             }
@@ -195,6 +197,7 @@ impl TextCalls {
     fn xml(&mut self, events: &mut Vec<StreamEvent>) -> bool {
         let start = self.end_of_line().unwrap_or(self.held.len());
         let body = self.held[start..].trim_start();
+        // Another block, unless the text so far may become one of the tags.
         if ["<tools", "<tool"]
             .iter()
             .all(|tag| !body.starts_with(tag) && !tag.starts_with(body))
@@ -231,6 +234,7 @@ impl TextCalls {
     }
 
     fn give_up_if_large(&mut self, events: &mut Vec<StreamEvent>) -> bool {
+        // Text this long is hardly a call, so it is shown.
         if self.held.len() > MAX_HELD_BYTES {
             self.release(events);
             self.state = ScanState::Line;
@@ -267,6 +271,7 @@ impl TextCalls {
             ScanState::Xml if whole => {
                 let start = self.end_of_line().unwrap_or(self.held.len());
                 let body = self.held[start..].trim_end();
+                // The closing fence may be the last line, without a line end.
                 let body = body.strip_suffix("```").unwrap_or(body);
                 if !body.trim_start().starts_with("<tool") {
                     return self.release(events);

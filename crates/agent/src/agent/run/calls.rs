@@ -39,6 +39,7 @@ impl Run<'_> {
 
     /// Handles the program's decision about a call.
     pub(super) fn call_decided(&mut self, call: CallKey, may_run: bool) {
+        // After a cancel the question was answered already.
         if self.asked.remove(&call).is_some() {
             let answers = Approval::answers(call, may_run);
             self.waiting
@@ -104,6 +105,7 @@ impl Run<'_> {
     }
 
     pub(super) fn call_ended(&mut self, call: CallKey, ran: Ran) {
+        // A call of an earlier run, which has a result already.
         let Some(Running { label, .. }) = self.running.remove(&call) else {
             return;
         };

@@ -118,6 +118,7 @@ impl Run<'_> {
     /// ignored.
     pub(super) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
         for event in events {
+            // Events of a request that was broken off are dropped.
             if !self.is_open(number) {
                 return;
             }
@@ -177,6 +178,7 @@ impl Run<'_> {
             return;
         };
         open.text.push_str(&open.answer.text());
+        // A request that failed before its first word leaves no message.
         if !open.text.is_empty() {
             self.agent.conversation.answer(&open.text);
             let message = self.agent.conversation.new_answer();
