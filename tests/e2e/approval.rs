@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// Calls `read`, `bash` and `calculator`, as `t_r`, `t_b` and `t_c`.
+/// Calls of `read`, `bash`, and `calculator`: `t_r`, `t_b`, and `t_c`.
 fn three_tools() -> Answer {
     Answer::new()
         .tool_use("t_r", "read", file("f.txt"))
@@ -13,7 +13,7 @@ fn three_tools() -> Answer {
         .tool_use("t_c", "calculator", json!({"expression": "2 + 2"}))
 }
 
-/// What became of the three calls under these options, written in Lua.
+/// The states of the three calls under these options, written in Lua.
 #[track_caller]
 fn run_under(options: &str) -> (Editor, [&'static str; 3]) {
     let provider = Provider::anthropic([three_tools()]);
@@ -109,7 +109,7 @@ fn a_function_approves_asks_denies_or_passes() {
         end }",
         ["waits", "denied", "ran"],
     );
-    // What passes goes to the next resolver, which approves everything here.
+    // If the function returns nothing, the next resolver decides, which approves everything here.
     expect(
         "tools = { require_approval = false, auto_approve = function(tool_name)
           if tool_name == 'bash' then return false end

@@ -1,5 +1,4 @@
-//! What continues by itself: several calls at once, one answer after another, and when it
-//! stops.
+//! Autopilot: parallel calls, consecutive answers, and when it stops.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
@@ -140,8 +139,7 @@ fn the_cursor_of_another_window_never_moves() {
     assert_eq!(editor.text(), "one\ntwo\nthree\n");
 }
 
-/// What each event of a turn with one call tells, and that an autocommand of the user's
-/// that fails stops nothing.
+/// The data of each event of a turn with one call. A failing autocommand of the user stops nothing.
 #[test]
 fn events_report_the_start_and_the_end() {
     let provider = Provider::anthropic([runs("t_1", "echo out"), Answer::says("Done.")]);
@@ -183,7 +181,7 @@ fn events_report_the_start_and_the_end() {
     wait_message(&editor, "my own mistake");
 }
 
-/// One call runs until its gate opens, and two wait: every way of cancelling ends all three.
+/// One call runs until its gate opens, and two are pending. Every kind of cancel ends all three.
 #[test]
 fn cancel_ends_running_and_approved_calls() {
     for keys in ["<C-c>", ":Flemma cancel<CR>", ":Flemma tool:cancel-all<CR>"] {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// A chat in which these commands wait, and what the model says to their results.
+/// A chat in which these commands are pending, and the model's answer to their results.
 fn waits(commands: &[&str]) -> (Provider, Editor) {
     let calls = commands.iter().enumerate();
     let answer = calls.fold(Answer::new(), |answer, (at, text)| {

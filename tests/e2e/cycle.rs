@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// Calls `read` on `f.txt`, then `bash` with `touch ran`.
+/// Calls of `read` for `f.txt`, and of `bash` with `touch ran`.
 fn read_and_bash() -> Answer {
     Answer::says("I'll look.")
         .tool_use("t_r", "read", file("f.txt"))

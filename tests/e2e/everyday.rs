@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// Options of a window or of all that plugins for such files are tempted to set.
+/// Window and global options that filetype plugins often set.
 const VIEW: [&str; 11] = [
     "conceallevel",
     "concealcursor",
@@ -46,7 +46,8 @@ fn folds_change_only_the_fold_options_of_their_window() {
     looks_the_same(json!({}), &others);
 }
 
-/// That a chat with these options leaves `names` alone in its own window, and every one in another.
+/// Checks that a chat with these options does not change the options `names` in its own window, and no
+/// option in another window.
 #[track_caller]
 fn looks_the_same(options: Json, names: &[&str]) {
     let provider = Provider::anthropic([Answer::new().thinking("Hm.", None).text("Well.")]);

@@ -8,7 +8,7 @@ use crate::traces::{counted, runs, wait_review};
 
 const REFUSED: &str = "Nothing was run: the call appeared as you pressed the key.";
 
-/// A chat in which a call waits, and the delay in milliseconds.
+/// A chat with a pending call, and the delay in milliseconds.
 fn waits(provider: &Provider, delay: u64) -> Editor {
     let options = json!({"tools": {"review_delay": delay, "autopilot": {"enabled": false}}});
     let editor = ask_with(provider, options);

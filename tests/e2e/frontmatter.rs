@@ -81,7 +81,7 @@ flemma.opt.vertex.thinking_budget = 4096"#;
 
 const CALLS: [&str; 5] = ["t_r", "t_w", "t_e", "t_b", "t_c"];
 
-/// Calls `read`, `write`, `edit`, `bash` and `calculator`: see [`CALLS`].
+/// Calls of `read`, `write`, `edit`, `bash`, and `calculator`; see [`CALLS`].
 fn five_tools() -> Answer {
     let write = json!({"label": "testing", "path": "new.txt", "content": "b"});
     let edit = json!({"label": "testing", "path": "f.txt", "oldText": "a", "newText": "b"});
@@ -279,7 +279,7 @@ fn chats_with_different_rules_do_not_affect_each_other() {
     let editor = setup(&provider).with("f.txt", "aaaaaaaa\n").start();
     for (name, frontmatter, _) in &rules {
         editor.command(&format!("edit {name}"));
-        // In place of the prompt that a new chat starts with.
+        // Replaces the prompt of a new chat.
         editor.keys("ggdG");
         editor.type_text(&below(frontmatter));
         editor.keys("<C-]>");
@@ -287,7 +287,7 @@ fn chats_with_different_rules_do_not_affect_each_other() {
     for (name, _, expected) in rules {
         editor.command(&format!("buffer {name}"));
         let came_to = outcomes(&editor, CALLS);
-        // `edit` may find another chat's edit, and fails then: it ran all the same.
+        // `edit` fails if another chat has already edited the file; that also shows that it ran.
         let came_to = came_to.map(|it| if it == "failed" { "ran" } else { it });
         assert_eq!(came_to, expected, "in {name}\n{}", editor.text());
     }
@@ -349,7 +349,7 @@ fn an_endless_loop_is_stopped_and_does_not_block_neovim() {
     }
 }
 
-/// Types until the frontmatter is reported: Neovim has to take every key.
+/// Types until the frontmatter is reported. Neovim must handle every key.
 #[track_caller]
 fn type_meanwhile(editor: &Editor) {
     while !editor.messages().contains("frontmatter line") {

@@ -53,7 +53,7 @@ fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
     editor.keys("<C-]>");
     editor.wait_text("Once");
     at_rest(&editor);
-    // Neovim looks for Ctrl-C between any two of these, and takes it as an interrupt.
+    // Neovim checks for Ctrl-C between these callbacks, and treats it as an interrupt.
     let much = "for _ = 1, 50 do vim.schedule(function() vim.uv.sleep(2) end) end";
     editor.lua(much, json!([]));
     editor.keys("<C-c>");
@@ -126,7 +126,7 @@ fn two_chats_are_answered_at_the_same_time_and_do_not_mix() {
     editor.command("wincmd p");
     wait_end(&editor, "@Assistant:\nOne is done.\n\n@You:\n\n");
     editor.command("wincmd p");
-    // A blank at the end waits for the word behind it.
+    // A trailing blank is only written with the next word.
     assert!(editor.text().ends_with("@Assistant:\nTwo\n"));
     two.open();
     wait_end(&editor, "@Assistant:\nTwo is done.\n\n@You:\n\n");
@@ -168,7 +168,7 @@ fn a_pending_call_ends_insert_mode() {
 fn one_undo_removes_a_result_and_the_call_waits_again() {
     let call = Answer::new().tool_use("t_1", "bash", command("echo x >> log; echo out"));
     let provider = Provider::anthropic([call]);
-    // A call that is folded away would take another press of the key.
+    // With folds, the first key would only open the fold of the call.
     let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});
     let editor = ask_with(&provider, options);
     editor.keys("<C-]>");
@@ -178,10 +178,10 @@ fn one_undo_removes_a_result_and_the_call_waits_again() {
     wait_cursor(&editor, "**Tool Result:** `t_1`");
     editor.keys("<M-CR>");
     wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\nout\n```");
-    // The text can be changed as soon as the result is in it.
+    // The chat is unlocked as soon as it contains the result.
     editor.keys("u");
     assert!(result(&editor, "t_1").contains("```flemma:tool status="));
-    // A decision is good for one run.
+    // A decision is valid for one run.
     editor.keys("<C-]>");
     at_rest(&editor);
     assert!(

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::stage::*;
 use crate::wire::{expect_valid_completion, expect_valid_messages};
 
-/// Checks the message about a provider that fails before its first word, and what comes
-/// next. Nothing is retried.
+/// Checks the message about a provider that fails before the answer, and the next request. Nothing is
+/// retried.
 #[track_caller]
 fn refused(provider: Provider, message: &str) -> String {
     let provider = {
@@ -127,8 +127,8 @@ fn a_missing_key_is_reported_with_its_variable_and_nothing_is_sent() {
     assert_eq!(editor.text(), QUESTION);
 }
 
-/// An answer that breaks off in the middle: its text stays with the reason, none
-/// of its calls runs, and the next key lets the model go on.
+/// Checks an answer that breaks off: its text stays with the reason, none of its calls runs, and the
+/// next key continues it.
 #[track_caller]
 fn broken(answer: Answer, message: &str) -> (Editor, [serde_json::Value; 2]) {
     let mut bodies = Vec::new();
@@ -203,7 +203,7 @@ fn a_call_that_the_token_limit_cuts_off_never_runs() {
 
 #[test]
 fn a_connection_cut_after_a_whole_call_runs_nothing() {
-    // The call is complete, its message is not.
+    // The call is complete, but not its message.
     let answer = Answer::new()
         .tool_use("t_1", "bash", command("touch ran"))
         .text_in_pieces("and then some more text that takes a while to say", 2);

@@ -7,14 +7,14 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 use crate::wire::{expect_valid_completion, expect_valid_messages};
 
-/// Says something, reads a file and runs a command that is denied.
+/// An answer with text, a call that reads a file, and a command that is denied.
 fn two_calls() -> Answer {
     Answer::says("I'll look.")
         .tool_use("t_1", "read", file("f.txt"))
         .tool_use("t_2", "bash", command("rm -rf x"))
 }
 
-/// Plays a turn with [`two_calls`]; returns the first and the second request.
+/// Plays a turn with [`two_calls`]. Returns its two requests.
 #[track_caller]
 fn play(provider: Provider) -> Vec<Recorded> {
     let options = json!({
@@ -33,7 +33,7 @@ fn play(provider: Provider) -> Vec<Recorded> {
     provider.requests()
 }
 
-/// `messages` without the marks that tell a provider what to cache.
+/// Removes the cache marks from messages.
 fn without_marks(mut messages: Json) -> Json {
     for message in messages.as_array_mut().unwrap() {
         for block in message["content"].as_array_mut().unwrap() {

@@ -32,7 +32,7 @@ fn victim(provider: &Provider, mut options: Value) -> Editor {
     editor
 }
 
-/// A model that makes these calls at once, as `t_0`, `t_1`, and so on.
+/// A model that makes these calls in one answer, as `t_0`, `t_1`, and so on.
 fn calls(calls: &[(&str, Value)]) -> Provider {
     let add = |answer: Answer, (at, (name, input)): (usize, &(&str, Value))| {
         answer.tool_use(&format!("t_{at}"), name, input.clone())

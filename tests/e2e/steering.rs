@@ -10,7 +10,7 @@ use crate::shell::Shell;
 use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
 use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate};
 
-/// One call at a time, none of which asks.
+/// Options that run one approved call at a time.
 fn one_at_a_time() -> Json {
     json!({"tools": {"require_approval": false, "max_concurrent": 1, "lock_buffer": true}})
 }
@@ -27,7 +27,7 @@ fn three_calls() -> Answer {
         .tool_use("t_3", "bash", command("echo >> ran"))
 }
 
-/// A chat in which the first of three calls runs.
+/// A chat in which the first of three calls is running.
 #[track_caller]
 fn first_of_three_runs(provider: &Provider) -> Editor {
     let editor = ask_with(provider, one_at_a_time());
@@ -39,7 +39,7 @@ fn first_of_three_runs(provider: &Provider) -> Editor {
     editor
 }
 
-/// What is shown of the messages that wait.
+/// The virtual lines of queued messages.
 fn queued(editor: &Editor) -> Vec<String> {
     let lines = editor.virtual_lines().into_iter().map(|line| line.text);
     lines
@@ -194,7 +194,7 @@ fn an_idle_chat_sends_the_message_unless_the_prompt_has_text() {
     );
     settle(&editor);
     assert_eq!(provider.requests().len(), 1);
-    // One undo takes the words away and nothing else.
+    // One undo removes the message and nothing else.
     editor.keys("u");
     assert!(editor.text().ends_with("I was th\n"), "{}", editor.text());
 }
@@ -291,7 +291,7 @@ fn messages_that_the_command_line_could_not_send_are_in_the_file() {
     let ran = shell.run(&["send", "new.chat", "--follow-up", " "]);
     assert!(ran.err.contains("--follow-up is empty"), "{ran:?}");
 
-    // Without autopilot the model is not done when its calls have run.
+    // Without autopilot, the model is not done after its calls.
     shell.write("config.toml", "[tools.autopilot]\nenabled = false\n");
     provider.then(Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"})));
     let ran = shell.run(&[

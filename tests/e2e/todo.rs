@@ -15,7 +15,7 @@ fn offered() -> Json {
     json!({"tools": {"offer": ["todo"]}})
 }
 
-/// Waits until these tasks are shown below the last line of the chat, and no other.
+/// Waits until exactly these tasks are shown below the last line of the chat.
 #[track_caller]
 fn wait_tasks(editor: &Editor, expected: &[&str]) {
     editor.wait_for(&format!("the tasks {expected:?}"), |editor| {
@@ -42,7 +42,7 @@ fn the_latest_list_is_shown_while_the_model_works_and_is_a_checklist_in_the_chat
     ]);
     let editor = ask_with(&provider, offered());
     editor.keys("<C-]>");
-    // Nothing asks, and the list stays while the next answer is awaited.
+    // The call needs no approval, and the list stays until the next answer.
     gates[0].wait_reached();
     wait_tasks(&editor, &["▸ Read", "○ Write"]);
     gates[0].open();

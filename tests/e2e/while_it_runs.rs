@@ -17,7 +17,7 @@ fn one_call(arguments: serde_json::Value) -> Provider {
     Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", arguments)])
 }
 
-/// A chat whose one call runs and waits at its gate.
+/// A chat whose only call is running and waits at its gate.
 #[track_caller]
 fn running(provider: &Provider) -> Editor {
     let options = json!({"tools": {"require_approval": false, "lock_buffer": true}});
@@ -62,7 +62,7 @@ fn a_call_whose_block_is_deleted_has_no_result() {
 #[test]
 fn a_call_whose_result_is_undone_needs_a_new_approval() {
     let provider = one_call(counted("echo result"));
-    // A call that is folded away would take another press of the key.
+    // With folds, the first key would only open the fold of the call.
     let options = json!({
         "tools": {"require_approval": false, "autopilot": {"enabled": false}},
         "folds": {"enabled": false},
@@ -192,7 +192,7 @@ fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
         let held = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
         editor.lua(held, json!([])) == json!(true)
     });
-    // What the key does, while the operator still waits for its motion.
+    // Does what the key does while the operator is pending.
     editor.lua("require('flemma.buffer').command('resolve')", json!([]));
     editor.keys("<Esc>");
     editor.wait_text("```\nsecond\n```");

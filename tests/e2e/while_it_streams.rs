@@ -148,7 +148,7 @@ fn undoing_the_answer_never_mixes_texts() {
         !text.contains("GoOne") && text.matches("@Assistant:").count() <= 1,
         "{text}"
     );
-    // The chat is as usable as before.
+    // The chat still works.
     editor.keys("GAMore.<Esc><C-]>");
     provider.wait_requests(2);
 }
@@ -223,7 +223,7 @@ fn line_endings_of_the_file_are_not_sent() {
     assert_eq!(file, editor.text().replace('\n', "\r\n"));
 }
 
-/// Most programs end the last line; some do not, and it still is a file with CRLF.
+/// A file with CRLF and without a final newline, as some programs write.
 #[test]
 fn a_crlf_chat_without_a_final_line_end_keeps_crlf() {
     let provider = Provider::anthropic([Answer::says("Yes.\nOf course.")]);
