@@ -102,6 +102,17 @@ fn begin(
     gate
 }
 
+/// Opens the gate and waits for all results. Returns the milliseconds, and prepares the next run.
+fn finish(editor: &Editor, gate: &Gate) -> f64 {
+    let start = Instant::now();
+    gate.open();
+    editor.wait_notified(COUNTED);
+    let took = since(start);
+    await_turn(editor);
+    ask_again(editor);
+    took
+}
+
 /// The output of a tool, which is different in each run.
 fn content(run: usize) -> String {
     format!("content of run {run}")
@@ -120,12 +131,7 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
         }
         let input = json!({"label": "reading", "path": "read.txt", "offset": null, "limit": null});
         let gate = begin(&provider, &with, run, count, ("read", input));
-        let start = Instant::now();
-        gate.open();
-        with.wait_notified(COUNTED);
-        ours.add(since(start));
-        await_turn(&with);
-        ask_again(&with);
+        ours.add(finish(&with, &gate));
 
         let start = Instant::now();
         let path = without.dir().join("read.txt");
@@ -166,12 +172,7 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         for editor in [&with, &without] {
             watch(editor, &content, count);
         }
-        let start = Instant::now();
-        gate.open();
-        with.wait_notified(COUNTED);
-        ours.add(since(start));
-        await_turn(&with);
-        ask_again(&with);
+        ours.add(finish(&with, &gate));
 
         let start = Instant::now();
         write_results(&without, run_by_hand(count, &command)?.into_iter());
