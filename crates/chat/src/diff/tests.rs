@@ -58,6 +58,14 @@ fn a_line_with_little_in_common_is_another_line() {
 }
 
 #[test]
+fn an_indent_that_stays_is_no_changed_word() {
+    assert_eq!(
+        screen("  return a\n", "  -- new\n  return a + 1\n", 80),
+        "1 -   return a\n1 +   -- new\n2 +   return a[ + 1]"
+    );
+}
+
+#[test]
 fn lines_that_are_only_added_have_no_changed_words() {
     assert_eq!(screen("a\n", "a\nb c\n", 80), "1   a\n2 + b c");
     assert_eq!(screen("", "b c\n", 80), "1 + b c");

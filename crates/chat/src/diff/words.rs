@@ -62,7 +62,33 @@ fn compare(removed: &[Line<'_>], added: &[Line<'_>]) -> (Ranges, Ranges) {
         gone[op.old_range()].fill(true);
         made[op.new_range()].fill(true);
     }
-    (ranges(removed, &old, &gone), ranges(added, &new, &made))
+    let (gone, made) = (ranges(removed, &old, &gone), ranges(added, &new, &made));
+    (
+        without_indents(gone, removed, added),
+        without_indents(made, added, removed),
+    )
+}
+
+/// Removes indents that a line of the other text has as well: they match any line.
+fn without_indents(mut ranges: Ranges, lines: &[Line<'_>], others: &[Line<'_>]) -> Ranges {
+    for (ranges, line) in ranges.iter_mut().zip(lines) {
+        let indent = indent(line);
+        let is_known = others.iter().any(|other| self::indent(other) == indent);
+        if let Some(first) = ranges
+            .first_mut()
+            .filter(|first| is_known && first.start == 0)
+        {
+            first.start = indent.len().min(first.end);
+        }
+        ranges.retain(|range| !range.is_empty());
+    }
+    ranges
+}
+
+/// The blanks at the start of a line.
+fn indent<'t>(line: &Line<'t>) -> &'t str {
+    let rest = line.text.trim_start_matches([' ', '\t']);
+    &line.text[..line.text.len() - rest.len()]
 }
 
 /// Splits lines into words, runs of blanks, and single other characters.
