@@ -137,7 +137,7 @@
 ---@class flemma.Options.tools
 ---@field require_approval? boolean Whether calls that no rule decides ask. false: they run.
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string The calls that run without asking: a list of tool names, presets, and modules, or a function:
----@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|.
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|.
 ---@field offer? string[] Tools that models are offered in addition to the default ones, see |flemma-built-in-tools|:
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.

@@ -17,7 +17,7 @@ use chat::cycle::{callable, is_by_hand};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tools::{Confinement, Elicitation, Progress, Sandbox, Tool, ToolContext};
+use tools::{Confinement, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext};
 
 use self::inside::Inside;
 use crate::audit::Audit;
@@ -54,6 +54,8 @@ pub struct CallEnvironment {
     pub sandbox: Arc<Sandbox>,
     /// Asks the user questions of the call.
     pub elicitation: Arc<dyn Elicitation>,
+    /// The texts of files as the model saw them.
+    pub seen: SeenFiles,
 }
 
 impl CallEnvironment {
@@ -93,6 +95,7 @@ impl CallEnvironment {
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
         context.elicitation.clone_from(&self.elicitation);
+        context.seen.clone_from(&self.seen);
         context.chat.clone_from(&self.path);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {

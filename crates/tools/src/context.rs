@@ -11,15 +11,13 @@ use crate::address::HttpAllow;
 use crate::buffers::{NoBuffers, OpenBuffers};
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::error::ToolError;
-use crate::files::{
-    ApprovedPath, FileState, FileText, Fingerprint, RealPath, ShownFiles, Stored, Target, blocking,
-    resolve,
-};
+use crate::files::{ApprovedPath, RealPath, ShownFiles, blocking, resolve};
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 use crate::proposal::{Applied, Proposal};
 use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
+use crate::seen::SeenFiles;
 use crate::shell::ShellLists;
 
 /// The environment of one call.
@@ -50,6 +48,8 @@ pub struct ToolContext {
     pub approved_paths: Vec<ApprovedPath>,
     /// Receives what the call does to files.
     pub applied: Applied,
+    /// The texts of files as the model of the chat saw them.
+    pub seen: SeenFiles,
     /// Runs other tools.
     pub nested: Arc<dyn Nested>,
     /// Asks the user questions.
@@ -88,6 +88,7 @@ impl ToolContext {
             reviewed: None,
             approved_paths: Vec::new(),
             applied: Applied::default(),
+            seen: SeenFiles::default(),
             nested: Arc::new(NoOthers),
             elicitation: Arc::new(NoElicitation),
             models: Arc::new(NoModels),
@@ -154,56 +155,6 @@ impl ToolContext {
             real.as_path().display(),
             writable.join(", ")
         )))
-    }
-
-    /// Finds the file at a path that the call changes.
-    ///
-    /// # Errors
-    ///
-    /// As [`ToolContext::writable_path`] and [`Target::find`].
-    pub(crate) async fn target(&self, text: &str) -> Result<Target, ToolError> {
-        let path = self.writable_path(text).await?;
-        Target::find(path, self.buffers.clone()).await
-    }
-
-    /// Stores the new text of a file; see [`Target::store`]. The caller holds the file's lock.
-    /// If the user approved the call by hand, the file must be as the user saw it.
-    ///
-    /// # Errors
-    ///
-    /// The file has changed since, or an error of [`Target::store`]. The file is unchanged
-    /// then.
-    pub(crate) async fn store(
-        &self,
-        target: &Target,
-        expected: Option<FileText>,
-        text: String,
-    ) -> Result<Stored, ToolError> {
-        let Some(shown) = &self.shown else {
-            self.sandbox.writes(target.path(), &text);
-            return target.store(expected, text).await;
-        };
-        let now = target.state().await;
-        if let Some(became) = shown.became(&now) {
-            return Err(ToolError::Failed(format!(
-                "{became}, so it is not as the user saw it when they approved this call. \
-                 Nothing was written. Read it again."
-            )));
-        }
-        // Recorded before the write because another call may check the file during it.
-        let after = Fingerprint::of(text.as_bytes());
-        shown.changes_to(now, after.clone());
-        self.sandbox.writes(target.path(), &text);
-        let stored = target.store(expected, text).await?;
-        // An autocommand may have formatted the text when the editor saved it.
-        if let Some(holds) = stored.holds.clone().filter(|holds| *holds != after) {
-            let before = FileState {
-                path: target.path().to_owned(),
-                holds: Some(after),
-            };
-            shown.changes_to(before, holds);
-        }
-        Ok(stored)
     }
 }
 

@@ -5,76 +5,106 @@ use crate::error::ToolError;
 use crate::files::{Before, Stored, Target};
 use crate::proposal::{Proposal, ProposedFile};
 
-/// A new text for a file.
+/// A change of a file that is not made yet.
 pub(crate) struct PlannedFile {
     pub target: Target,
     /// The file as the call names it.
     pub name: String,
     pub before: Before,
-    /// The new text.
-    pub after: String,
+    /// The new text. `None` deletes the file.
+    pub after: Option<String>,
+    /// The new place of the file, if it is moved.
+    pub moved_to: Option<Target>,
     /// Whether the file keeps its encoding, and must still have the text `before`. Otherwise it
     /// is stored as UTF-8 over any content.
     pub keeps: bool,
+    /// Remarks on how the change was found, a sentence each.
     pub remarks: Vec<String>,
 }
 
 impl PlannedFile {
     /// The plan as others see it.
-    pub(crate) fn proposal(self) -> Proposal {
-        let path = self.target.path().to_owned();
-        let unshown = match self.before {
-            Before::Other(why) => Some(why),
+    pub(crate) fn proposed(&self) -> ProposedFile {
+        let unshown = match &self.before {
+            Before::Other(why) => Some(*why),
             Before::Absent | Before::Text(_) => None,
         };
-        let before = self.before.text().map(|it| it.text.clone());
-        Proposal::from(ProposedFile {
-            name: self.name,
-            path,
-            before,
+        ProposedFile {
+            path: self.target.path().to_owned(),
+            before: self.before.text().map(|it| it.text.clone()),
+            name: self.name.clone(),
             unshown,
-            after: Some(self.after),
-            moved_to: None,
-            remarks: self.remarks,
-        })
+            after: self.after.clone(),
+            moved_to: self.moved_to.as_ref().map(|it| it.path().to_owned()),
+            remarks: self.remarks.clone(),
+        }
     }
 
-    /// Stores the text, or what the user made of it in a review. The caller holds the file's
+    /// The remarks, each preceded by a space.
+    pub(crate) fn remarks(&self) -> String {
+        self.remarks.iter().map(|it| format!(" {it}")).collect()
+    }
+
+    /// Stores the text of a file that is neither moved nor deleted. The caller holds the file's
     /// lock.
     ///
     /// # Errors
     ///
-    /// As [`ToolContext::store`]; the call was cancelled; or the file is not as it was reviewed.
+    /// As [`ToolContext::store`] and [`PlannedFile::approved`], or the call was cancelled.
     pub(crate) async fn store(self, ctx: &ToolContext) -> Result<Stored, ToolError> {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let text = match &ctx.reviewed {
-            Some(reviewed) => self.reviewed(reviewed)?,
-            None => self.after,
+        // A user who drops the whole change rejects the call, but nothing depends on it.
+        let Some(text) = self.approved(ctx)? else {
+            return Ok(Stored::default());
         };
-        let expected = self.before.text().filter(|_| self.keeps).cloned();
+        let before = self.before.text();
+        let expected = before.filter(|_| self.keeps).cloned();
+        let (path, before) = (self.target.path(), before.map(|it| &*it.text));
         let stored = ctx.store(&self.target, expected, text.clone()).await?;
-        let applied = Self {
-            after: text,
-            ..self
+        match before.filter(|_| self.keeps) {
+            Some(before) => ctx.seen.replace(path, before, &text),
+            None => ctx.seen.add(path, &text),
+        }
+        let applied = ProposedFile {
+            after: Some(text),
+            ..self.proposed()
         };
-        ctx.applied.add(applied.proposal());
+        ctx.applied.add(applied.into());
         Ok(stored)
     }
 
-    /// The text that the user approved for the file in a review.
-    fn reviewed(&self, reviewed: &Proposal) -> Result<String, ToolError> {
+    /// Adds a remark if the file changed since the model saw it.
+    pub(crate) fn note_change(&mut self, ctx: &ToolContext) {
+        let seen = ctx.seen.text(self.target.path());
+        let changed = seen
+            .zip(self.before.text())
+            .is_some_and(|(seen, now)| seen != now.text);
+        if changed {
+            let remark = format!("{} has changed since you read it.", self.name);
+            self.remarks.push(remark);
+        }
+    }
+
+    /// The new text: the planned one, or what the user made of it in a review.
+    ///
+    /// # Errors
+    ///
+    /// The file is not as it was when the user reviewed the call.
+    pub(crate) fn approved(&self, ctx: &ToolContext) -> Result<Option<String>, ToolError> {
+        let Some(Proposal { files }) = ctx.reviewed.as_deref() else {
+            return Ok(self.after.clone());
+        };
         let path = self.target.path();
         let before = self.before.text().map(|it| &it.text);
-        let file = reviewed.files.iter().find(|it| it.path == path);
-        let file = file.filter(|it| it.before.as_ref() == before);
-        let text = file.and_then(|it| it.after.clone());
-        text.ok_or_else(|| {
-            ToolError::Failed(format!(
+        let mut reviewed = files.iter().filter(|it| it.path == path);
+        match reviewed.find(|it| it.before.as_ref() == before) {
+            Some(file) => Ok(file.after.clone()),
+            None => Err(ToolError::Failed(format!(
                 "{} is not as it was when the user reviewed this call. Nothing was written. Read it again.",
                 path.display()
-            ))
-        })
+            ))),
+        }
     }
 }

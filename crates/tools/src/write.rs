@@ -17,6 +17,7 @@ use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
 use crate::files::{FileLocks, Target, named_path};
+use crate::merge::merge;
 use crate::planned::PlannedFile;
 use crate::tool::{CallResult, ProposalResult, ToolResult};
 
@@ -72,27 +73,64 @@ impl TypedTool for Write {
 
     async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
         let target = ctx.target(&arguments.path).await?;
-        Ok(Some(plan_write(target, arguments).await?.proposal()))
+        let planned = plan_write(target, arguments, ctx).await?;
+        Ok(Some(planned.proposed().into()))
     }
 
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let target = ctx.target(&arguments.path).await?;
         let _lock = self.locks.lock(target.path()).await;
-        let planned = plan_write(target, arguments).await?;
-        let name = planned.name.clone();
+        let planned = plan_write(target, arguments, &ctx).await?;
+        let (name, remarks) = (planned.name.clone(), planned.remarks());
         let stored = planned.store(&ctx).await?;
         let (size, remark) = (stored.size(), stored.remark());
-        Ok(ToolResult::text(format!("Wrote {size} to {name}.{remark}")))
+        Ok(ToolResult::text(format!(
+            "Wrote {size} to {name}.{remarks}{remark}"
+        )))
     }
 }
 
-async fn plan_write(target: Target, arguments: Arguments) -> Result<PlannedFile, ToolError> {
-    Ok(PlannedFile {
-        before: target.before().await?,
+/// Plans to write the text, merged with what others changed since the model read the file.
+async fn plan_write(
+    target: Target,
+    arguments: Arguments,
+    ctx: &ToolContext,
+) -> Result<PlannedFile, ToolError> {
+    let before = target.before().await?;
+    let seen = ctx.seen.text(target.path());
+    let mut planned = PlannedFile {
+        before,
         target,
         name: arguments.path,
-        after: arguments.content,
+        after: Some(arguments.content),
+        moved_to: None,
         keeps: false,
         remarks: Vec::new(),
-    })
+    };
+    if let Some(seen) = seen {
+        merge_changes(&mut planned, &seen)?;
+    }
+    Ok(planned)
+}
+
+fn merge_changes(planned: &mut PlannedFile, seen: &str) -> Result<(), ToolError> {
+    let (Some(now), Some(after)) = (planned.before.text(), &planned.after) else {
+        return Ok(());
+    };
+    if now.text == seen || now.text == *after {
+        return Ok(());
+    }
+    let name = &planned.name;
+    let merged = merge(seen, &now.text, after).map_err(|line| {
+        ToolError::Failed(format!(
+            "{name} has changed since you read it, also where your text changes it (line {line} as you read it). \
+             Nothing was written. Read it again."
+        ))
+    })?;
+    planned.remarks.push(format!(
+        "{name} had changed since you read it, and these changes were kept. Read it again before you write it."
+    ));
+    planned.after = Some(merged);
+    planned.keeps = true;
+    Ok(())
 }

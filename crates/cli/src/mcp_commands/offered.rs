@@ -76,6 +76,7 @@ impl OfferedTools {
             folder: self.folder.clone(),
             cwd: self.folder.clone(),
             elicitation: Arc::new(tools::NoElicitation),
+            seen: tools::SeenFiles::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use chat::approval::CallKey;
 use chat::document;
 use chat::marks::Mark;
+use tools::SeenFiles;
 
 use self::diffs::Diffs;
 pub use self::diffs::{Basis, Diff};
@@ -37,6 +38,8 @@ pub(super) struct Calls {
     pace: Pace,
     /// The files that waiting calls would change.
     snapshots: FileSnapshots,
+    /// The texts of files as the model saw them.
+    seen: SeenFiles,
     previews: Previews,
     diffs: Diffs,
     refusals: Refusals,

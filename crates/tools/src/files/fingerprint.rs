@@ -34,7 +34,7 @@ impl Fingerprint {
     /// It is not a regular file or can't be read; a sentence.
     pub fn of_file(path: &RealPath) -> Result<Self, ToolError> {
         let opened = match open_regular(path) {
-            Err(ToolError::NotFound(_)) => return Ok(Self(ABSENT.to_owned())),
+            Err(ToolError::NotFound(_)) => return Ok(Self::absent()),
             opened => opened?,
         };
         if opened.metadata.len() > MAX_SIZE {
@@ -42,6 +42,11 @@ impl Fingerprint {
         }
         let read = hash(opened.file);
         read.map_err(|error| super::file_error("read", path.as_path(), &error))
+    }
+
+    /// The fingerprint of a missing file.
+    pub(crate) fn absent() -> Self {
+        Self(ABSENT.to_owned())
     }
 
     /// Whether the file was missing.

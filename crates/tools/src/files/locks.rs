@@ -6,13 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
+/// A lock that is held.
+pub(crate) type FileLock = OwnedMutexGuard<()>;
+
 /// One lock per path. Clones share the locks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileLocks(Arc<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>>);
 
 impl FileLocks {
     /// Waits for the lock of `path`, which should be a real path.
-    pub(crate) async fn lock(&self, path: &Path) -> OwnedMutexGuard<()> {
+    pub(crate) async fn lock(&self, path: &Path) -> FileLock {
         self.of(path).lock_owned().await
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use chat::truncate::floor_char_boundary;
 
 use super::open::check_regular;
+use super::text::{Before, FileText, Unshown};
 use super::{Encoding, Fingerprint, MAX_SIZE, RealPath};
 use super::{atomic, blocking, check_size, file_error, open_regular};
 use crate::buffers::{OpenBuffers, Replaced, Replacement};
@@ -21,50 +22,10 @@ const CONFLICT: &str = "On disk, another program changed it: only the user can d
 const FORMATTED: &str = "The user's editor changed the text as it was saved:";
 
 /// A file that exists or can be created.
+#[derive(Clone)]
 pub(crate) struct Target {
     path: RealPath,
     buffers: Arc<dyn OpenBuffers>,
-}
-
-/// The text of a file when it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileText {
-    /// The text with line endings and byte order mark.
-    pub text: String,
-    /// How it is stored. The editor decides for an open file.
-    encoding: Encoding,
-}
-
-/// The content of a file before a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Before {
-    /// The file does not exist.
-    Absent,
-    /// Its text.
-    Text(FileText),
-    /// It exists, but has no text that could be shown.
-    Other(Unshown),
-}
-
-impl Before {
-    /// The text, if there is one.
-    pub(crate) fn text(&self) -> Option<&FileText> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Absent | Self::Other(_) => None,
-        }
-    }
-}
-
-/// Why an existing file has no text that could be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unshown {
-    /// It is binary.
-    Binary,
-    /// It is larger than a tool reads.
-    TooLarge,
-    /// It cannot be read.
-    Unreadable,
 }
 
 /// The result of storing a text.
@@ -262,7 +223,7 @@ impl Stored {
     }
 }
 
-fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError)> {
+pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError)> {
     let unreadable = |error| (Unshown::Unreadable, error);
     let too_large = |error| (Unshown::TooLarge, error);
     let opened = open_regular(path).map_err(unreadable)?;

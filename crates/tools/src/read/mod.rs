@@ -23,7 +23,7 @@ use crate::builtin::{BuiltIn, FileAccess, READONLY, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
-    Encoding, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular, resolve,
+    Encoding, MAX_SIZE, RealPath, Target, blocking, check_size, file_error, open_regular, resolve,
 };
 use crate::tool::{CallResult, ToolResult};
 use crate::{describe, schema};
@@ -84,7 +84,7 @@ impl TypedTool for Read {
         let path = ctx.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
         let unsaved = unsaved_text(&path, &ctx).await;
-        let cancel = ctx.cancel.clone();
+        let (cancel, real) = (ctx.cancel.clone(), path.clone());
         let window = blocking(move || match unsaved {
             Some(text) => window::read(Cursor::new(text), asked, &cancel)
                 .map_err(|error| file_error("read", path.as_path(), &error)),
@@ -95,7 +95,17 @@ impl TypedTool for Read {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
+        remember(real, &ctx).await;
         footer::with_footer(&window, asked, &arguments.path).map(ToolResult::text)
+    }
+}
+
+/// Remembers the text of a file that the model reads.
+async fn remember(path: RealPath, ctx: &ToolContext) {
+    if let Ok(target) = Target::find(path, ctx.buffers.clone()).await
+        && let Ok(text) = target.text().await
+    {
+        ctx.seen.add(target.path(), &text.text);
     }
 }
 

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::builtin::{BuiltIn, FileAccess, PRESETS};
-use crate::{bash, calculator, edit, fs_search, http, read, todo, tool_search, write};
+use crate::{bash, calculator, edit, fs_search, http, patch, read, todo, tool_search, write};
 
 /// All built-in tools.
-pub(crate) const BUILT_INS: [&BuiltIn; 13] = [
+pub(crate) const BUILT_INS: [&BuiltIn; 14] = [
+    &patch::BUILT_IN,
     &bash::BUILT_IN,
     &calculator::BUILT_IN,
     &calculator::BUILT_IN_ASYNC,
@@ -72,8 +73,20 @@ mod tests {
     fn presets_approve_what_the_manual_says() {
         let of = |name: &str| preset(name).unwrap().collect::<BTreeSet<_>>();
         assert_eq!(of("$readonly"), ["read"].into());
-        assert_eq!(of("$default"), ["edit", "read", "write"].into());
-        let standard = ["edit", "find", "grep", "ls", "read", "tool_search", "write"];
+        assert_eq!(
+            of("$default"),
+            ["apply_patch", "edit", "read", "write"].into()
+        );
+        let standard = [
+            "apply_patch",
+            "edit",
+            "find",
+            "grep",
+            "ls",
+            "read",
+            "tool_search",
+            "write",
+        ];
         assert_eq!(of("$standard"), standard.into());
         assert!(preset("$other").is_none());
     }
@@ -83,7 +96,10 @@ mod tests {
         let (locks, cwd) = (FileLocks::default(), std::path::Path::new("/p"));
         for row in BUILT_INS {
             let tool = (row.make)(&locks);
-            let named = tool.changes(&serde_json::json!({"path": "~/a"}), cwd);
+            let named = tool.changes(
+                &serde_json::json!({"path": "~/a", "input": "*** Delete File: b"}),
+                cwd,
+            );
             let expected = usize::from(row.files == FileAccess::Changes);
             assert_eq!(named.len(), expected, "{}", row.name);
             for input in ["{}", r#"{"path": 3}"#, r#"{"path": null}"#, "[]"] {
@@ -96,7 +112,10 @@ mod tests {
     #[test]
     fn what_reads_or_changes_files_is_known_under_both_names() {
         let of = |access| with_access(access).into_iter().collect::<Vec<_>>();
-        assert_eq!(of(FileAccess::Changes), ["edit", "write", "write_file"]);
+        assert_eq!(
+            of(FileAccess::Changes),
+            ["apply_patch", "edit", "write", "write_file"]
+        );
         let reading = [
             "find",
             "grep",

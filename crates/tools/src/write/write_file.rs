@@ -67,7 +67,8 @@ impl Tool for WriteFile {
             return self.write.propose(&own(&path, &content), ctx).await;
         }
         let target = ctx.target(&path).await?;
-        Ok(Some(plan_append(target, path, &content).await?.proposal()))
+        let planned = plan_append(target, path, &content).await?;
+        Ok(Some(planned.proposed().into()))
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
@@ -117,7 +118,8 @@ async fn plan_append(
         target,
         name,
         before,
-        after,
+        after: Some(after),
+        moved_to: None,
         keeps: true,
         remarks: Vec::new(),
     })

@@ -1,8 +1,12 @@
 //! The `edit` tool: an edit applies at exactly one place or not at all.
 
 use std::fs;
+use std::sync::Arc;
 
+use chat::tool::ToolOutcome;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tools::Registry;
 
 use crate::fixture::{OneBuffer, TestFolder};
 
@@ -16,7 +20,7 @@ async fn one_piece_is_replaced_and_the_rest_keeps_its_bytes() {
 
     let content = place.done("edit", input("one\ntwo\n", "1\n2\n")).await;
 
-    assert_eq!(content, "Edited a at line 1.");
+    assert_eq!(content, "Applied the edit to a at line 1.");
     assert_eq!(place.text("a"), "\u{feff}1\r\n2\r\nthree");
 }
 
@@ -87,4 +91,146 @@ async fn an_open_file_is_edited_in_the_editor_and_unsaved_text_stays_unsaved() {
     assert!(content.contains("not on disk yet"), "{content}");
     assert_eq!(buffer.shown(), "in an editor\n");
     assert_eq!(place.text("a"), "on disk\n");
+}
+
+#[tokio::test]
+async fn several_replacements_are_made_together_or_not_at_all() {
+    let place = TestFolder::new().with("a", "one\ntwo\nthree\n");
+    let edits = |edits: &[(&str, &str)]| {
+        let edits = edits
+            .iter()
+            .map(|(old, new)| json!({"oldText": old, "newText": new}));
+        let edits: Vec<Value> = edits.collect();
+        json!({"label": "", "path": "a", "oldText": null, "newText": null, "edits": edits})
+    };
+
+    let missing = edits(&[("one", "1"), ("four", "4")]);
+    let missing = place.failed("edit", missing).await;
+    assert!(
+        missing.starts_with("edits[1].oldText is not in a"),
+        "{missing}"
+    );
+    let overlap = edits(&[("one\ntwo", "x"), ("two", "y")]);
+    let overlap = place.failed("edit", overlap).await;
+    let reason = "edits[1].oldText overlaps edits[0].oldText";
+    assert!(overlap.starts_with(reason), "{overlap}");
+    assert_eq!(place.text("a"), "one\ntwo\nthree\n");
+
+    let both = edits(&[("three", "3"), ("one", "1")]);
+    let content = place.done("edit", both).await;
+    assert_eq!(content, "Applied 2 edits to a at lines 3, 1.");
+    assert_eq!(place.text("a"), "1\ntwo\n3\n");
+}
+
+#[tokio::test]
+async fn arguments_that_contradict_each_other_change_nothing() {
+    let place = TestFolder::new().with("a", "one\n");
+    let one = json!({"oldText": "one", "newText": "1"});
+    let call = |old: Value, new: Value, edits: Value| json!({"label": "", "path": "a", "oldText": old, "newText": new, "edits": edits});
+    for (input, problem) in [
+        (
+            call(json!("one"), json!("1"), json!([one])),
+            "Both edits and oldText",
+        ),
+        (
+            call(json!(null), json!(null), json!([])),
+            "Neither oldText and newText nor edits",
+        ),
+        (
+            call(json!("one"), json!(null), json!(null)),
+            "One of oldText and newText is missing",
+        ),
+    ] {
+        let refused = place.failed("edit", input).await;
+        assert!(refused.starts_with(problem), "{refused}");
+    }
+    assert_eq!(place.text("a"), "one\n");
+    // Some models fill arguments that they do not use.
+    let filled = call(json!(""), json!(""), json!([one]));
+    place.done("edit", filled).await;
+    assert_eq!(place.text("a"), "1\n");
+}
+
+#[tokio::test]
+async fn a_proposal_is_what_the_call_does() {
+    let place = TestFolder::new().with("a", "one  \ntwo\n");
+    let input = input("one\ntwo", "1\ntwo");
+    let tool = Registry::builtin().get("edit").unwrap();
+
+    let proposal = tool.propose(&input, &place.ctx).await.unwrap().unwrap();
+
+    let file = &proposal.files[0];
+    assert_eq!(file.before.as_deref(), Some("one  \ntwo\n"));
+    assert_eq!(file.after.as_deref(), Some("1\ntwo\n"));
+    assert_eq!(file.path, place.path("a").canonicalize().unwrap());
+    assert_eq!(place.text("a"), "one  \ntwo\n");
+    let content = place.done("edit", input).await;
+    assert!(content.ends_with(&file.remarks[0]), "{content}");
+    assert_eq!(Some(place.text("a")), file.after);
+}
+
+#[tokio::test]
+async fn what_the_user_made_of_a_proposal_is_stored_unless_the_file_changed() {
+    let mut place = TestFolder::new().with("a", "one\ntwo\n");
+    let input = input("one\n", "1\n");
+    let tool = Registry::builtin().get("edit").unwrap();
+    let mut proposal = tool.propose(&input, &place.ctx).await.unwrap().unwrap();
+    proposal.files[0].after = Some("eins\ntwo\n".to_owned());
+    place.ctx.reviewed = Some(Arc::new(proposal));
+
+    place.done("edit", input.clone()).await;
+    assert_eq!(place.text("a"), "eins\ntwo\n");
+
+    fs::write(place.path("a"), "one\nother\n").unwrap();
+    let refused = place.failed("edit", input).await;
+    let reason = "is not as it was when the user reviewed";
+    assert!(refused.contains(reason), "{refused}");
+    assert_eq!(place.text("a"), "one\nother\n");
+}
+
+/// A case of the corpus.
+#[derive(Deserialize)]
+struct Case {
+    kind: String,
+    name: String,
+    /// The file on disk.
+    file: String,
+    old: String,
+    new: String,
+    /// The text afterwards; `None` if the edit must be refused.
+    expect: Option<String>,
+    /// The unsaved text in the editor, if the file is open.
+    buffer: Option<String>,
+}
+
+/// Every case of the corpus ends as expected, or is refused although it is clear. A wrong place
+/// is worse than a refusal, so none is allowed.
+#[tokio::test]
+async fn no_edit_of_the_corpus_is_made_in_a_wrong_place_and_most_clear_ones_are_made() {
+    let (mut clear, mut refused) = (0, Vec::new());
+    for line in include_str!("edits.jsonl").lines() {
+        let case: Case = serde_json::from_str(line).unwrap();
+        let mut place = TestFolder::new().with("a", &case.file);
+        let open = |text: &String| OneBuffer::open(&place.path("a"), text, true);
+        let buffer = case.buffer.as_ref().map(open);
+        if let Some(buffer) = &buffer {
+            place.ctx.buffers = buffer.clone();
+        }
+        let outcome = place.call("edit", input(&case.old, &case.new)).await;
+        let now = buffer.map_or_else(|| place.text("a"), |it| it.shown());
+        let was = case.buffer.unwrap_or(case.file);
+        let name = format!("{}: {}: {outcome:?}", case.kind, case.name);
+        clear += usize::from(case.expect.is_some());
+        match (outcome, case.expect) {
+            (ToolOutcome::Done { .. }, Some(expected)) => assert_eq!(now, expected, "{name}"),
+            (ToolOutcome::Done { .. }, None) => panic!("made although it is unclear: {name}"),
+            (_, expected) => {
+                assert_eq!(now, was, "{name}");
+                refused.extend(expected.map(|_| name));
+            }
+        }
+    }
+    assert!(clear >= 200, "{clear}");
+    let count = refused.len();
+    assert!(count * 20 <= clear, "{count} of {clear}: {refused:#?}");
 }

@@ -57,7 +57,10 @@ async fn a_large_file_is_read_searched_and_edited_to_its_end() {
         let first = format!("lines {}, {}", last - ALIKE, last - ALIKE + 1);
         assert!(several.contains(&first), "{several}");
         let edited = timed(&place, "edit", edit("end"), &mut figures).await;
-        assert_eq!(content(edited), format!("Edited a at line {last}."));
+        assert_eq!(
+            content(edited),
+            format!("Applied the edit to a at line {last}.")
+        );
         let input = json!({"label": "", "path": "a", "offset": last, "limit": null});
         let read = timed(&place, "read", input, &mut figures).await;
         assert_eq!(content(read), "new");

@@ -135,3 +135,49 @@ async fn an_open_file_is_written_through_the_editor() {
         ("new", "new")
     );
 }
+
+#[tokio::test]
+async fn what_changed_since_the_file_was_read_is_kept_or_the_call_fails() {
+    let place = TestFolder::new().with("a", "one\ntwo\nthree\nfour\n");
+    let read = json!({"label": "", "path": "a", "offset": null, "limit": null});
+    let write = |content: &str| json!({"label": "", "path": "a", "content": content});
+    let edit = json!({"label": "", "path": "a", "oldText": "ONE", "newText": "1"});
+
+    place.done("read", read.clone()).await;
+    fs::write(place.path("a"), "one\ntwo\nthree\n4\n").unwrap();
+    let written = place.done("write", write("ONE\ntwo\nthree\nfour\n")).await;
+    assert!(
+        written.contains("a had changed since you read it"),
+        "{written}"
+    );
+    assert_eq!(place.text("a"), "ONE\ntwo\nthree\n4\n");
+
+    place.done("read", read).await;
+    fs::write(place.path("a"), "ONE\n2\nthree\n4\n").unwrap();
+    let problem = place.failed("write", write("ONE\nzwei\nthree\n4\n")).await;
+    let reason = "a has changed since you read it, also where your text changes it (line 2";
+    assert!(problem.starts_with(reason), "{problem}");
+    assert_eq!(place.text("a"), "ONE\n2\nthree\n4\n");
+    let edited = place.done("edit", edit).await;
+    assert!(
+        edited.ends_with("a has changed since you read it."),
+        "{edited}"
+    );
+    assert_eq!(place.text("a"), "1\n2\nthree\n4\n");
+}
+
+#[tokio::test]
+async fn own_changes_are_no_changes_since_the_file_was_read() {
+    let place = TestFolder::new();
+    let write = |content: &str| json!({"label": "", "path": "a", "content": content});
+    let edit = json!({"label": "", "path": "a", "oldText": "one", "newText": "two"});
+    place.done("write", write("one\n")).await;
+    assert_eq!(
+        place.done("edit", edit).await,
+        "Applied the edit to a at line 1."
+    );
+    assert_eq!(
+        place.done("write", write("three\n")).await,
+        "Wrote 6 bytes to a."
+    );
+}

@@ -55,9 +55,9 @@ needed.",
         "\
 Named lists for `auto_approve`. A tool that one of them denies stays denied
 even if another approves it. Built in are \"$readonly\" (read), \"$default\"
-(read, write, edit), and \"$standard\" (those of \"$default\", find, grep, ls,
-tool_search); \"$shell-safe\" approves `bash` for commands that only read, see
-|flemma-shell-safe|.
+(read, write, edit, apply_patch), and \"$standard\" (those of \"$default\",
+find, grep, ls, tool_search); \"$shell-safe\" approves `bash` for commands that
+only read, see |flemma-shell-safe|.
 >lua
 presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
 <",

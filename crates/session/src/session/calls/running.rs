@@ -197,6 +197,7 @@ impl Session {
             cwd: self.disk.cwd().to_owned(),
             sandbox: self.sandbox().clone(),
             elicitation,
+            seen: self.calls.seen.clone(),
         }
     }
 

@@ -1,0 +1,126 @@
+//! Changes of files by a call: only of files that the call may write, and only while they are as
+//! the user saw them.
+
+use std::path::PathBuf;
+
+use rustix::fs::RawMode;
+
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{
+    FileState, FileText, Fingerprint, ShownFiles, Stored, Target, blocking, resolve,
+};
+
+impl ToolContext {
+    /// Finds the file at a path that the call changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolContext::writable_path`] and [`Target::find`].
+    pub(crate) async fn target(&self, text: &str) -> Result<Target, ToolError> {
+        let path = self.writable_path(text).await?;
+        Target::find(path, self.buffers.clone()).await
+    }
+
+    /// Stores the new text of a file; see [`Target::store`]. The caller holds the file's lock.
+    /// If the user approved the call by hand, the file must be as the user saw it.
+    ///
+    /// # Errors
+    ///
+    /// The file has changed since, or an error of [`Target::store`]. The file is unchanged
+    /// then.
+    pub(crate) async fn store(
+        &self,
+        target: &Target,
+        expected: Option<FileText>,
+        text: String,
+    ) -> Result<Stored, ToolError> {
+        // Recorded before the write because another call may check the file during it.
+        let after = Fingerprint::of(text.as_bytes());
+        let shown = self.changes_to(target, after.clone()).await?;
+        self.sandbox.writes(target.path(), &text);
+        let stored = target.store(expected, text).await?;
+        // An autocommand may have formatted the text when the editor saved it.
+        let holds = stored.holds.clone().filter(|holds| *holds != after);
+        if let Some((shown, holds)) = shown.zip(holds) {
+            let before = FileState {
+                path: target.path().to_owned(),
+                holds: Some(after),
+            };
+            shown.changes_to(before, holds);
+        }
+        Ok(stored)
+    }
+
+    /// Deletes a file and returns its mode; see [`Target::remove`]. Otherwise like
+    /// [`ToolContext::store`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolContext::store`].
+    pub(crate) async fn remove(
+        &self,
+        target: &Target,
+        expected: &FileText,
+    ) -> Result<RawMode, ToolError> {
+        self.changes_to(target, Fingerprint::absent()).await?;
+        target.remove(expected).await
+    }
+
+    /// Renames a file; see [`Target::rename`]. Otherwise like [`ToolContext::store`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolContext::store`].
+    pub(crate) async fn rename(
+        &self,
+        target: &Target,
+        to: &Target,
+        expected: &FileText,
+    ) -> Result<(), ToolError> {
+        let text = Fingerprint::of(expected.text.as_bytes());
+        self.changes_to(to, text).await?;
+        self.changes_to(target, Fingerprint::absent()).await?;
+        self.sandbox.writes(to.path(), &expected.text);
+        target.rename(to, &expected.text).await
+    }
+
+    /// Checks that a file is as the user saw it, and records its new content. Returns what the
+    /// user saw, if the user approved the call by hand.
+    async fn changes_to(
+        &self,
+        target: &Target,
+        after: Fingerprint,
+    ) -> Result<Option<&ShownFiles>, ToolError> {
+        let Some(shown) = &self.shown else {
+            return Ok(None);
+        };
+        let now = target.state().await;
+        if let Some(became) = shown.became(&now) {
+            return Err(ToolError::Failed(format!(
+                "{became}, so it is not as the user saw it when they approved this call. \
+                 Nothing was written. Read it again."
+            )));
+        }
+        shown.changes_to(now, after);
+        Ok(Some(shown))
+    }
+
+    /// Checks that a path is no link: deleting or moving one would not do what its name says.
+    ///
+    /// # Errors
+    ///
+    /// It is a link.
+    pub(crate) async fn check_no_link(&self, text: &str) -> Result<(), ToolError> {
+        let path: PathBuf = self.sandbox.outside(&resolve(&self.cwd, text)?);
+        blocking(move || match path.is_symlink() {
+            true => Err(ToolError::Failed(format!(
+                "{} is a symbolic link, which can be neither deleted nor moved by a patch. Nothing was changed. Use \
+                 bash.",
+                path.display()
+            ))),
+            false => Ok(()),
+        })
+        .await
+    }
+}

@@ -1,0 +1,240 @@
+//! Parses the patch format that OpenAI's models are trained on.
+//!
+//! Pure. Knows no files.
+
+/// What a patch does to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Section {
+    /// The file as the patch names it.
+    pub path: String,
+    pub action: Action,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Creates the file with this text.
+    Add(String),
+    Delete,
+    Update {
+        /// The new name.
+        moved_to: Option<String>,
+        hunks: Vec<Hunk>,
+    },
+}
+
+/// Lines that are replaced by others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hunk {
+    /// The lines after `@@`, from the outermost: the hunk is below them.
+    pub headers: Vec<String>,
+    /// The context and the removed lines, each with a line ending.
+    pub old: String,
+    /// The context and the added lines, each with a line ending.
+    pub new: String,
+    /// Whether the hunk is at the end of the file.
+    pub is_last: bool,
+    /// The number of lines at its end that are empty, without the space of context.
+    empty: usize,
+}
+
+impl Hunk {
+    fn has_lines(&self) -> bool {
+        !self.old.is_empty() || !self.new.is_empty()
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        self.empty = if line.is_empty() { self.empty + 1 } else { 0 };
+        let (kept, added) = match line.chars().next() {
+            Some(' ') => (true, true),
+            Some('-') => (true, false),
+            Some('+') => (false, true),
+            // A blank line of context, without its space.
+            None => (true, true),
+            Some(_) => {
+                return Err(format!("does not start with a space, +, or -: \"{line}\"."));
+            }
+        };
+        let text = line.get(1..).unwrap_or_default();
+        for (has, to) in [(kept, &mut self.old), (added, &mut self.new)] {
+            if has {
+                to.push_str(text);
+                to.push('\n');
+            }
+        }
+        Ok(())
+    }
+}
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ADD: &str = "*** Add File: ";
+const DELETE: &str = "*** Delete File: ";
+const UPDATE: &str = "*** Update File: ";
+const MOVE: &str = "*** Move to: ";
+const END_OF_FILE: &str = "*** End of File";
+
+/// Parses a patch.
+///
+/// # Errors
+///
+/// A sentence for the model with the line of the patch that is wrong.
+pub(super) fn parse(patch: &str) -> Result<Vec<Section>, String> {
+    let plain = patch.replace("\r\n", "\n");
+    let mut lines: Vec<&str> = plain.trim().split('\n').collect();
+    if lines.first().map(|it| it.trim_end()) != Some(BEGIN) {
+        return Err(format!("The patch does not start with \"{BEGIN}\"."));
+    }
+    if lines.last().map(|it| it.trim_end()) != Some(END) {
+        return Err(format!("The patch does not end with \"{END}\"."));
+    }
+    lines.pop();
+    let mut sections = Vec::new();
+    for (number, line) in lines.into_iter().enumerate().skip(1) {
+        take(&mut sections, line)
+            .map_err(|why| format!("Line {} of the patch {why}", number + 1))?;
+    }
+    if sections.is_empty() {
+        return Err("The patch names no file.".to_owned());
+    }
+    sections.iter_mut().for_each(Section::drop_empty_lines);
+    match sections.iter().find(|it| it.changes_nothing()) {
+        Some(empty) => Err(format!("The patch has no lines for {}.", empty.path)),
+        None => Ok(sections),
+    }
+}
+
+/// The paths that a patch names, as far as it can be read, in its order. This is what a call is
+/// checked for, so it never names fewer files than [`parse`].
+pub(super) fn paths(patch: &str) -> Vec<&str> {
+    let headers = [ADD, DELETE, UPDATE, MOVE];
+    let named = patch
+        .lines()
+        .filter_map(|line| headers.iter().find_map(|it| line.strip_prefix(it)));
+    named.map(str::trim).filter(|it| !it.is_empty()).collect()
+}
+
+/// Adds a line to the section that it belongs to.
+fn take(sections: &mut Vec<Section>, line: &str) -> Result<(), String> {
+    if let Some(section) = start(line)? {
+        sections.push(section);
+        return Ok(());
+    }
+    let Some(section) = sections.last_mut() else {
+        return match line.trim().is_empty() {
+            true => Ok(()),
+            false => Err(format!("is before the first file: \"{line}\".")),
+        };
+    };
+    match &mut section.action {
+        Action::Add(text) => match line.strip_prefix('+') {
+            Some(added) => {
+                text.push_str(added);
+                text.push('\n');
+                Ok(())
+            }
+            None => Err(format!(
+                "adds a file and does not start with +: \"{line}\"."
+            )),
+        },
+        Action::Delete if line.trim().is_empty() => Ok(()),
+        Action::Delete => Err(format!("follows the name of a deleted file: \"{line}\".")),
+        Action::Update { moved_to, hunks } => take_hunk_line(moved_to, hunks, line),
+    }
+}
+
+/// The section that a line starts, if it does.
+fn start(line: &str) -> Result<Option<Section>, String> {
+    let update = Action::Update {
+        moved_to: None,
+        hunks: Vec::new(),
+    };
+    let kinds = [
+        (ADD, Action::Add(String::new())),
+        (DELETE, Action::Delete),
+        (UPDATE, update),
+    ];
+    for (header, action) in kinds {
+        if let Some(path) = line.strip_prefix(header) {
+            let path = named(path)?;
+            return Ok(Some(Section { path, action }));
+        }
+    }
+    Ok(None)
+}
+
+fn named(path: &str) -> Result<String, String> {
+    match path.trim() {
+        "" => Err("names no file.".to_owned()),
+        path => Ok(path.to_owned()),
+    }
+}
+
+fn take_hunk_line(
+    moved_to: &mut Option<String>,
+    hunks: &mut Vec<Hunk>,
+    line: &str,
+) -> Result<(), String> {
+    if let Some(path) = line.strip_prefix(MOVE) {
+        if !hunks.is_empty() {
+            return Err("moves the file, and must follow its name.".to_owned());
+        }
+        *moved_to = Some(named(path)?);
+        return Ok(());
+    }
+    // Several headers in a row belong to one hunk.
+    let header = line.strip_prefix("@@");
+    let is_new = hunks
+        .last()
+        .is_none_or(|it| header.is_some() && it.has_lines());
+    if is_new {
+        hunks.push(Hunk::default());
+    }
+    let Some(hunk) = hunks.last_mut() else {
+        return Ok(());
+    };
+    if let Some(header) = header {
+        let header = header.strip_prefix(' ').unwrap_or(header).trim_end();
+        hunk.headers
+            .extend((!header.is_empty()).then(|| header.to_owned()));
+        return Ok(());
+    }
+    if line.trim_end() == END_OF_FILE {
+        hunk.is_last = true;
+        return Ok(());
+    }
+    if hunk.is_last {
+        return match line.is_empty() {
+            true => Ok(()),
+            false => Err(format!("follows the end of the file: \"{line}\".")),
+        };
+    }
+    hunk.add(line)
+}
+
+impl Section {
+    /// Drops empty lines between the last hunk and what follows it.
+    fn drop_empty_lines(&mut self) {
+        let Action::Update { hunks, .. } = &mut self.action else {
+            return;
+        };
+        if let Some(hunk) = hunks.last_mut() {
+            for text in [&mut hunk.old, &mut hunk.new] {
+                text.truncate(text.len() - hunk.empty);
+            }
+            hunk.empty = 0;
+        }
+    }
+
+    fn changes_nothing(&self) -> bool {
+        match &self.action {
+            Action::Add(_) | Action::Delete => false,
+            Action::Update { moved_to, hunks } => {
+                hunks.iter().any(|it| !it.has_lines()) || (hunks.is_empty() && moved_to.is_none())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

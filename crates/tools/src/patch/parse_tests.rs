@@ -1,0 +1,79 @@
+//! How patches are read.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn patch(lines: &str) -> Result<Vec<Section>, String> {
+    parse(&format!("*** Begin Patch\n{lines}*** End Patch\n"))
+}
+
+#[test]
+fn all_kinds_of_sections_are_read() {
+    let text = "*** Add File: new.txt\n+one\n+\n*** Delete File: old.txt\n*** Update File: a.py\n\
+                *** Move to: b.py\n@@ class A\n@@ def f():\n x\n-y\n+z\n\n@@\n-last\n*** End of File\n";
+    let sections = patch(text).unwrap();
+    assert_eq!(paths(text), ["new.txt", "old.txt", "a.py", "b.py"]);
+    assert_eq!(sections[0].action, Action::Add("one\n\n".to_owned()));
+    assert_eq!(sections[1].action, Action::Delete);
+    let Action::Update { moved_to, hunks } = &sections[2].action else {
+        panic!("{sections:?}");
+    };
+    assert_eq!(moved_to.as_deref(), Some("b.py"));
+    assert_eq!(hunks[0].headers, ["class A", "def f():"]);
+    assert_eq!((&*hunks[0].old, &*hunks[0].new), ("x\ny\n\n", "x\nz\n\n"));
+    assert_eq!((&*hunks[1].old, &*hunks[1].new), ("last\n", ""));
+    assert!(hunks[1].is_last && !hunks[0].is_last);
+}
+
+#[test]
+fn a_first_hunk_needs_no_header_and_empty_lines_may_end_a_section() {
+    let sections = patch("*** Update File: a\n-x\n+y\n\n\n*** Delete File: b\n").unwrap();
+    let Action::Update { hunks, .. } = &sections[0].action else {
+        panic!("{sections:?}");
+    };
+    assert_eq!((&*hunks[0].old, &*hunks[0].new), ("x\n", "y\n"));
+}
+
+#[test]
+fn a_patch_that_cannot_be_read_names_its_line() {
+    for (lines, problem) in [
+        ("", "names no file"),
+        ("x\n", "Line 2 of the patch is before the first file"),
+        ("*** Add File: a\nx\n", "Line 3 of the patch adds a file"),
+        (
+            "*** Delete File: a\n-x\n",
+            "Line 3 of the patch follows the name of a deleted file",
+        ),
+        ("*** Update File: a\n", "has no lines for a"),
+        ("*** Update File: a\n@@ x\n", "has no lines for a"),
+        (
+            "*** Update File: a\nx\n",
+            "Line 3 of the patch does not start with",
+        ),
+        (
+            "*** Update File: a\n-x\n*** Move to: b\n",
+            "Line 4 of the patch moves the file",
+        ),
+        (
+            "*** Update File: a\n-x\n*** End of File\n-y\n",
+            "Line 5 of the patch follows the end",
+        ),
+        (
+            "*** Update File: \n-x\n",
+            "Line 2 of the patch names no file",
+        ),
+    ] {
+        let refused = patch(lines).unwrap_err();
+        assert!(refused.contains(problem), "{refused}");
+    }
+    assert!(
+        parse("*** Update File: a\n")
+            .unwrap_err()
+            .contains("does not start")
+    );
+    assert!(
+        parse("*** Begin Patch\n")
+            .unwrap_err()
+            .contains("does not end")
+    );
+}
