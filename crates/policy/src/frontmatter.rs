@@ -12,6 +12,7 @@ mod environment;
 mod given;
 mod json;
 mod list;
+mod located;
 mod opt;
 mod options;
 mod places;

@@ -185,5 +185,4 @@ fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "protected/tests.rs"]
 mod tests;

@@ -153,5 +153,4 @@ impl Resolver<'_> {
 }
 
 #[cfg(test)]
-#[path = "references/tests.rs"]
 mod tests;

@@ -135,5 +135,4 @@ fn hide_sockets(roots: &[&Path], set: impl Fn(&str) -> Option<PathBuf>, limits: 
 }
 
 #[cfg(test)]
-#[path = "sandbox/tests.rs"]
 mod tests;

@@ -289,5 +289,4 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "trust/tests.rs"]
 mod tests;

@@ -98,3 +98,58 @@ fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_by_its_own_work_and_when_it_gets_no_processor_for_long() {
+        let ms = Duration::from_millis;
+        for (used, waited, expected) in [
+            (0, 0, false),
+            (100, 100, false),
+            (101, 101, true),
+            (0, 101, false),
+            (0, 2000, false),
+            (0, 2001, true),
+        ] {
+            let is_over = is_exceeded(ms(100), ms(used), ms(waited));
+            assert_eq!(is_over, expected, "{used} ms of {waited} ms");
+        }
+    }
+
+    #[test]
+    fn the_line_is_asked_at_first_and_then_now_and_then() {
+        let budget = Budget::new();
+        budget.start(Duration::MAX);
+        let mut asked = Vec::new();
+        for at in 1..=400 {
+            let is_over = budget.is_over(|| {
+                asked.push(at);
+                (at != 384).then_some(at)
+            });
+            assert!(!is_over);
+        }
+        let expected: Vec<usize> = (1..256).chain([256, 320, 384]).collect();
+        assert_eq!(asked, expected);
+        assert_eq!(budget.last_line(), Some(320), "the last that was known");
+    }
+
+    #[test]
+    fn what_reached_its_limit_stays_over_until_the_next_start() {
+        let budget = Budget::new();
+        budget.start(Duration::ZERO);
+        while !budget.is_over(|| Some(7)) {}
+        assert!(budget.is_over(|| Some(8)) && budget.was_reached());
+        assert_eq!(budget.last_line(), Some(7));
+        budget.start(Duration::MAX);
+        assert!(!budget.is_over(|| None) && !budget.was_reached());
+        assert_eq!(budget.last_line(), None);
+    }
+
+    #[test]
+    fn the_processor_time_is_that_of_the_thread() {
+        assert!(processor_time() > Duration::ZERO);
+    }
+}

@@ -61,7 +61,10 @@ fn convert(value: &LuaValue, depth: usize, room: &mut Room) -> Result<Value, Str
         LuaValue::Nil => Ok(Value::Null),
         LuaValue::Boolean(value) => Ok(Value::Bool(*value)),
         LuaValue::Integer(value) => Ok(Value::from(*value)),
-        LuaValue::Number(value) => number(*value),
+        // The engine hands over a number without a fraction as an integer.
+        LuaValue::Number(value) => Number::from_f64(*value)
+            .map(Value::Number)
+            .ok_or_else(|| format!("the number {value}")),
         LuaValue::String(text) => text
             .to_str()
             .map(|text| Value::from(&*text))
@@ -74,18 +77,6 @@ fn convert(value: &LuaValue, depth: usize, room: &mut Room) -> Result<Value, Str
         }
         other => Err(format!("a {}", other.type_name())),
     }
-}
-
-/// A number without a fraction is an integer, as the user wrote it.
-fn number(value: f64) -> Result<Value, String> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        return Ok(Value::from(value as i64));
-    }
-    let number = Number::from_f64(value);
-    number
-        .map(Value::Number)
-        .ok_or_else(|| format!("the number {value}"))
 }
 
 fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Value, String> {
@@ -141,4 +132,60 @@ pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
             LuaValue::Table(table)
         }
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The value of an expression as JSON.
+    fn of(code: &str) -> Result<Value, String> {
+        to_json(&Lua::new().load(code).eval().unwrap(), OPTION)
+    }
+
+    #[test]
+    fn a_table_is_a_list_or_an_object_and_nothing_between() {
+        let half = Err("a table that is half a list".to_owned());
+        let gaps = Err("a table with gaps".to_owned());
+        for (code, expected) in [
+            ("{}", Ok(json!([]))),
+            ("{ 1, 'a', true }", Ok(json!([1, "a", true]))),
+            ("{ b = 1, a = { 2 } }", Ok(json!({"a": [2], "b": 1}))),
+            ("{ 1, 2, x = 1 }", half.clone()),
+            ("{ 1, nil, 3 }", half),
+            ("{ 1, 2, [5] = 5 }", gaps.clone()),
+            ("{ [1.5] = 1 }", gaps.clone()),
+            ("{ [true] = 1 }", gaps),
+        ] {
+            assert_eq!(of(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole() {
+        for (code, expected) in [
+            ("2.0", "2"),
+            ("0.5", "0.5"),
+            ("-9007199254740992", "-9007199254740992"),
+            ("1e300", "1e+300"),
+        ] {
+            assert_eq!(of(code).unwrap().to_string(), expected);
+        }
+        assert_eq!(of("1 / 0"), Err("the number inf".to_owned()));
+    }
+
+    #[test]
+    fn a_value_has_its_room() {
+        let lua = Lua::new();
+        for (room, bytes) in [(OPTION, 65_536), (ANSWER, 4_194_304)] {
+            for (length, fits) in [(bytes, true), (bytes + 1, false)] {
+                let text = lua.create_string("x".repeat(length)).unwrap();
+                let json = to_json(&LuaValue::String(text), room);
+                assert_eq!(json.is_ok(), fits, "{length}");
+            }
+        }
+    }
 }

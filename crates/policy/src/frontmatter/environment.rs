@@ -140,3 +140,51 @@ fn include(lua: &Lua, (path, options): (LuaString, Option<Table>)) -> mlua::Resu
     };
     lua.create_userdata(IncludeValue(include))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Runs code that sees the environment. Nothing stops it.
+    fn run(code: &str) -> Result<(), String> {
+        let lua = Lua::new();
+        let environment = build(&lua, None).unwrap();
+        let chunk = lua.load(code).set_environment(environment);
+        chunk.exec().map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn check(code: &str, refused: Option<&str>) {
+        match (run(code), refused) {
+            (Ok(()), None) => {}
+            (Err(error), Some(part)) if error.contains(part) => {}
+            (other, _) => panic!("{code}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_no_interrupt_can_cut_takes_what_is_short_enough() {
+        for (length, refused) in [(100_000, None), (100_001, Some("at most 100000 elements"))] {
+            let fill = format!("local t = {{}} for i = 1, {length} do t[i] = i end");
+            check(&format!("{fill} table.sort(t)"), refused);
+        }
+        // 2^14 times 2^14 bytes.
+        for (length, refused) in [(16_384, None), (16_385, Some("texts that are too long"))] {
+            let find = format!("local s = ('a'):rep(16384) s:find(('a'):rep({length}), 1, true)");
+            check(&find, refused);
+        }
+    }
+
+    #[test]
+    fn a_path_and_a_type_to_include_have_a_length() {
+        let refused = Some("include takes a path, and this is too long");
+        for (length, refused) in [(4096, None), (4097, refused)] {
+            check(&format!("include(('x'):rep({length}))"), refused);
+            check(
+                &format!("include('x', {{ mime = ('x'):rep({length}) }})"),
+                refused,
+            );
+        }
+    }
+}

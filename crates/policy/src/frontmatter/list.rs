@@ -139,3 +139,69 @@ impl List {
         invalid(format!("no {kind} named \"{quoted}\".{meant} {all}"))
     }
 }
+
+/// The present values of the two options.
+#[derive(Debug)]
+pub struct Lists {
+    tools: List,
+    /// Absent while a function decides.
+    auto_approve: Option<List>,
+}
+
+impl Lists {
+    /// Returns the lists with their first values.
+    pub fn new(known: &Known) -> Self {
+        let mut lists = Self {
+            tools: List::new(Which::Tools, Vec::new()),
+            auto_approve: None,
+        };
+        lists.reset(Which::Tools, known);
+        lists.reset(Which::AutoApprove, known);
+        lists
+    }
+
+    /// Gives a list its first value.
+    pub fn reset(&mut self, which: Which, known: &Known) {
+        let first = match which {
+            Which::Tools => Some(&known.default_tools),
+            Which::AutoApprove => known.auto_approve.as_ref(),
+        };
+        match first {
+            Some(names) => self.set(List::new(which, names.clone())),
+            None => self.set_function(),
+        }
+    }
+
+    /// Replaces the value of the option that the list is of.
+    pub fn set(&mut self, list: List) {
+        match list.which {
+            Which::Tools => self.tools = list,
+            Which::AutoApprove => self.auto_approve = Some(list),
+        }
+    }
+
+    /// Lets a function decide about calls.
+    pub fn set_function(&mut self) {
+        self.auto_approve = None;
+    }
+
+    /// Returns true while a function decides about calls.
+    pub fn has_function(&self) -> bool {
+        self.auto_approve.is_none()
+    }
+
+    /// Returns the value of an option.
+    ///
+    /// # Errors
+    ///
+    /// It is a function.
+    pub fn get(&self, which: Which) -> Result<&List, InvalidOption> {
+        match which {
+            Which::Tools => Ok(&self.tools),
+            Which::AutoApprove => self.auto_approve.as_ref().ok_or_else(|| {
+                let what = "tools.auto_approve is a function in setup(), so there is no list to read or change. Assign a list or a function instead.";
+                InvalidOption::new(which.path(), what)
+            }),
+        }
+    }
+}

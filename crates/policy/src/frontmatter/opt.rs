@@ -13,8 +13,9 @@ use mlua::{
 use super::convert;
 use super::given::{Entry, Given, MAX_NAME, name_list};
 use super::list::{List, Operation, Which};
+use super::located::{line_here, located};
 use super::options::Options;
-use super::vm::{CHUNK, POLICY};
+use super::vm::POLICY;
 use crate::options::InvalidOption;
 
 /// The options of one evaluation, shared with the Lua values that represent them.
@@ -207,46 +208,6 @@ fn add_operators<M: UserDataMethods<ListNode>>(methods: &mut M) {
             this.changed(lua, operation, names)
         });
     }
-}
-
-/// An invalid option and its line, on their way through Lua.
-#[derive(Debug)]
-pub struct Located {
-    /// What was wrong.
-    pub invalid: InvalidOption,
-    /// Line of the file, when Lua knew one.
-    pub line: Option<usize>,
-}
-
-impl std::fmt::Display for Located {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.invalid.fmt(f)
-    }
-}
-
-impl std::error::Error for Located {}
-
-fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<T> {
-    outcome.map_err(|invalid| {
-        mlua::Error::external(Located {
-            invalid,
-            line: line_here(lua),
-        })
-    })
-}
-
-/// The line of the frontmatter that runs now. The chunk was loaded with as many
-/// empty lines before it as the file has.
-pub fn line_here(lua: &Lua) -> Option<usize> {
-    (0..16)
-        .map_while(|level| {
-            lua.inspect_stack(level, |debug| {
-                let ours = debug.source().source.as_deref() == Some(CHUNK);
-                debug.current_line().filter(|_| ours)
-            })
-        })
-        .flatten()
-        .next()
 }
 
 fn option_name(lua: &Lua, name: &LuaValue) -> mlua::Result<String> {

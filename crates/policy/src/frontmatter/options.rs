@@ -9,7 +9,7 @@ use chat::did_you_mean;
 use serde_json::{Value, json};
 
 use super::given::{Entry, Given, MAX_NAME, name_list, plain, shown};
-use super::list::{List, Operation, Which};
+use super::list::{List, Lists, Operation, Which};
 use super::{AutoApprove, FunctionHandle, Known, Overrides};
 use crate::options::{self, InvalidOption, OptionDef, Scope, at, join, lay_over, nested};
 
@@ -17,9 +17,7 @@ use crate::options::{self, InvalidOption, OptionDef, Scope, at, join, lay_over, 
 #[derive(Debug)]
 pub struct Options {
     known: Known,
-    tools: List,
-    /// Absent while a function decides.
-    auto_approve: Option<List>,
+    lists: Lists,
     /// The other options, in tables as `setup()` takes them.
     values: Value,
     /// Also says which options were set.
@@ -30,21 +28,13 @@ pub struct Options {
 impl Options {
     /// Options before the first line.
     pub fn new(known: Known) -> Self {
-        let mut options = Self {
-            tools: List::new(Which::Tools, known.default_tools.clone()),
-            auto_approve: None,
+        Self {
+            lists: Lists::new(&known),
             values: json!({}),
             lines: BTreeMap::new(),
             closed: false,
             known,
-        };
-        options.seed_auto_approve();
-        options
-    }
-
-    fn seed_auto_approve(&mut self) {
-        let names = self.known.auto_approve.clone();
-        self.auto_approve = names.map(|names| List::new(Which::AutoApprove, names));
+        }
     }
 
     /// Returns the names that exist.
@@ -58,14 +48,7 @@ impl Options {
     ///
     /// The option is a function.
     pub fn list(&self, which: Which) -> Result<&List, InvalidOption> {
-        match (which, &self.auto_approve) {
-            (Which::Tools, _) => Ok(&self.tools),
-            (Which::AutoApprove, Some(list)) => Ok(list),
-            (Which::AutoApprove, None) => Err(InvalidOption::new(
-                which.path(),
-                "tools.auto_approve is a function in setup(), so there is no list to read or change. Assign a list or a function instead.",
-            )),
-        }
+        self.lists.get(which)
     }
 
     /// Returns the value of the option `name` below `parent`.
@@ -92,7 +75,7 @@ impl Options {
     }
 
     fn has_function(&self) -> bool {
-        self.auto_approve.is_none() && self.lines.contains_key(Which::AutoApprove.path())
+        self.lists.has_function() && self.lines.contains_key(Which::AutoApprove.path())
     }
 
     /// Sets `name` below `parent`, as a line of the file says.
@@ -205,11 +188,11 @@ impl Options {
         match given {
             Given::Nothing => {
                 self.lines.remove(path);
-                self.reset(which);
+                self.lists.reset(which, &self.known);
                 return Ok(());
             }
             Given::Function if which == Which::AutoApprove => {
-                self.auto_approve = None;
+                self.lists.set_function();
                 self.lines.insert(path.to_owned(), line);
                 return Ok(());
             }
@@ -223,24 +206,9 @@ impl Options {
                 list.change(Operation::Set, &name_list(path, &value)?, &self.known)?;
             }
         }
-        self.set_list(list);
+        self.lists.set(list);
         self.lines.insert(path.to_owned(), line);
         Ok(())
-    }
-
-    fn set_list(&mut self, list: List) {
-        match list.which() {
-            Which::Tools => self.tools = list,
-            Which::AutoApprove => self.auto_approve = Some(list),
-        }
-    }
-
-    /// Gives a list its first value.
-    fn reset(&mut self, which: Which) {
-        match which {
-            Which::Tools => self.tools = List::new(which, self.known.default_tools.clone()),
-            Which::AutoApprove => self.seed_auto_approve(),
-        }
     }
 
     /// Changes a list option in place.
@@ -256,11 +224,12 @@ impl Options {
         line: usize,
     ) -> Result<(), InvalidOption> {
         self.check_open()?;
-        if which == Which::AutoApprove && operation == Operation::Set && self.auto_approve.is_none()
-        {
-            self.auto_approve = Some(List::new(which, Vec::new()));
-        }
-        let mut list = self.list(which)?.clone();
+        let mut list = match self.list(which) {
+            Ok(list) => list.clone(),
+            // A new list may take the place of the user's function.
+            Err(_) if operation == Operation::Set => List::new(which, Vec::new()),
+            Err(invalid) => return Err(invalid),
+        };
         list.change(operation, names, &self.known)?;
         self.assign_list(which, Given::List(list), line)
     }
@@ -269,15 +238,17 @@ impl Options {
     pub fn close(&mut self) -> Overrides {
         self.closed = true;
         let touched = |path: &str| self.lines.get(path).copied();
-        let list = self.auto_approve.clone();
-        let auto_approve = touched("tools.auto_approve").map(|line| match list {
-            None => AutoApprove::Function(FunctionHandle { line }),
-            Some(List {
-                names, exclusions, ..
-            }) => AutoApprove::List { names, exclusions },
-        });
+        let names = |which| self.list(which).ok().cloned();
+        let auto_approve =
+            touched("tools.auto_approve").map(|line| match names(Which::AutoApprove) {
+                None => AutoApprove::Function(FunctionHandle { line }),
+                Some(List {
+                    names, exclusions, ..
+                }) => AutoApprove::List { names, exclusions },
+            });
+        let tools = names(Which::Tools).filter(|_| touched("tools").is_some());
         Overrides {
-            tools: touched("tools").map(|_| self.tools.names.clone()),
+            tools: tools.map(|list| list.names),
             auto_approve,
             values: self.set_values(),
             lines: self.lines.clone(),

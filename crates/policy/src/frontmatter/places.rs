@@ -137,7 +137,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_word;
+    use super::{Keys, line_of, of_word};
 
     #[test]
     fn a_word_is_found_at_its_only_place_or_from_the_line_on() {
@@ -148,6 +148,52 @@ mod tests {
             ("word", None),
         ] {
             assert_eq!(of_word(text, "word", 7, 5), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_is_on_the_line_that_contains_it() {
+        for (at, expected) in [(0, 5), (1, 5), (2, 6), (3, 7)] {
+            assert_eq!(line_of("a\n\nb", at, 5), expected, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_path() {
+        let text =
+            r#"{ "a": 1, "b\"\\" : [ "a", "a", {"a": "}"} ], "c": {"a" :{"d" : -1.5}}, "e": []}"#;
+        let keys = Keys::read(text);
+        assert_eq!(keys.twice, None);
+        let spelled = |path: &[&str]| {
+            keys.find(path)
+                .map(|at| text[at..].split([':', ' ']).next())
+        };
+        for (path, expected) in [
+            (&["a"][..], r#""a""#),
+            (&["b\"\\"], r#""b\"\\""#),
+            (&["c"], r#""c""#),
+            (&["c", "a"], r#""a""#),
+            (&["c", "a", "d"], r#""d""#),
+            (&["e"], r#""e""#),
+        ] {
+            assert_eq!(spelled(path), Some(Some(expected)), "{path:?}");
+        }
+        assert!(keys.find(&["c"]) < keys.find(&["c", "a"]));
+        for path in [&["d"][..], &["c", "d"], &["a", "c"]] {
+            assert_eq!(keys.find(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_key_that_occurs_twice_is_found() {
+        for (text, expected) in [
+            (r#"{"a": 1, "b": 2, "b": 3, "a": 4}"#, Some(("b", 17))),
+            (r#"{"a": {"a": 1}, "b": {"a": 1}}"#, None),
+            (r#"{"x": {"a": "a", "a": ["a"]}}"#, Some(("a", 17))),
+        ] {
+            let twice = Keys::read(text).twice;
+            let twice = twice.as_ref().map(|(key, at)| (key.as_str(), *at));
+            assert_eq!(twice, expected, "{text}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Tests of frontmatters as written in files.
 #![allow(clippy::unwrap_used)]
 
+mod engine;
 mod examples;
 mod json;
 mod limits;
 mod refusals;
+mod rules;
 mod scopes;
 mod templates;
 

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::budget::Budget;
 use super::environment::{self, IncludeValue};
-use super::opt::{Shared, line_here};
+use super::located::line_here;
+use super::opt::Shared;
 use super::options::Options;
 use super::{Evaluated, Expansion, Failure, Known, MAX_SOURCE, Source, convert};
 

@@ -164,3 +164,6 @@ fn either(words: &[String]) -> String {
         [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests;

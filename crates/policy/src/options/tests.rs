@@ -1,6 +1,8 @@
 //! Each option on its way through every layer, and what messages say.
 #![allow(clippy::unwrap_used)]
 
+mod said;
+
 use serde_json::json;
 use tools::Registry;
 
@@ -176,108 +178,58 @@ fn said(given: Value) -> String {
 }
 
 #[test]
-fn a_wrong_value_is_reported_with_its_path_and_what_it_must_be() {
-    for (given, expected) in [
-        (
-            json!({"provider": "antropic"}),
-            "provider is \"antropic\"; it must be \"anthropic\", \"openai\", \"gemini\"",
-        ),
-        (
-            json!({"provider": "antropic"}),
-            "Did you mean \"anthropic\"?",
-        ),
-        (
-            json!({"parameters": {"anthropc": {}}}),
-            "There is no option \"parameters.anthropc\". Did you mean \"anthropic\"?",
-        ),
-        (
-            json!({"tools": {"max_concurrent": 1.5}}),
-            "tools.max_concurrent is 1.5; it must be a whole number from 0.",
-        ),
-        (
-            json!({"tools": {"auto_approve": ["read", 3]}}),
-            "a list of strings, a function or the path of a module.",
-        ),
-        (
-            json!({"tools": {"presets": {"$x": {"aprove": []}}}}),
-            "There is no option \"tools.presets.$x.aprove\". Did you mean \"approve\"?",
-        ),
-        (json!({"tools": 3}), "tools is 3; it must be a table."),
-        (
-            json!({"keymaps": {"normal": {"send": true}}}),
-            "keymaps.normal.send is true; it must be a string or false.",
-        ),
-        (
-            json!({"model": {"function": 3}}),
-            "model is a function; it must be a string.",
-        ),
-        (
-            json!({"colour": 1}),
-            "There is no option \"colour\". Options: provider,",
-        ),
-        (
-            json!({"folds": {"closed": ["message", "thnking"]}}),
-            "folds.closed: nothing is named \"thnking\". Did you mean \"thinking\"?",
-        ),
-        (
-            json!({"folds": {"closed": ["x"]}}),
-            "folds.closed: nothing is named \"x\".",
-        ),
-        (
-            json!({"folds": {"closed": "thinking"}}),
-            "folds.closed is \"thinking\"; it must be a list of \"frontmatter\",",
-        ),
-        (
-            json!({"mcp": {"servers": {"x": {"timeout": 86_401}}}}),
-            "mcp.servers.x.timeout is 86401; it must be a whole number from 1 to 86400.",
-        ),
+fn the_parameters_of_a_provider_are_offered_as_words() {
+    let words = parameter_words("openai");
+    for (word, expected) in [
+        ("max_tokens=", true),
+        ("thinking=low", true),
+        ("thinking=false", true),
+        ("thinking=", false),
+        ("base_url=", true),
+        ("api_key=", false),
+        ("api_key_command=", false),
+        ("thinking_budget=", false),
     ] {
-        let said = said(given);
-        assert!(said.contains(expected), "{said}");
+        assert_eq!(words.iter().any(|it| it == word), expected, "{word}");
+    }
+    assert!(parameter_words("gemini").contains(&"thinking_budget=".to_owned()));
+    assert_eq!(parameter_words("tutor"), [""; 0]);
+}
+
+#[test]
+fn an_option_is_found_by_its_path() {
+    let name = |path: &str| find(path).map(|option| option.name);
+    assert_eq!(name("tools"), Some("tools"));
+    assert_eq!(name("tools.autopilot.max_cost"), Some("max_cost"));
+    for path in [
+        "",
+        "tool",
+        "tools.x",
+        "tools.autopilot.max_cost.x",
+        "max_cost",
+    ] {
+        assert_eq!(name(path), None, "{path}");
     }
 }
 
 #[test]
-fn a_number_that_json_cannot_hold_is_reported_wherever_it_is() {
-    let infinite = json!({"not_finite": "inf"});
-    for (path, expected) in [
-        (
-            "parameters.timeout",
-            "parameters.timeout is inf; it must be a number from 1 to 86400.",
-        ),
-        ("parameters.max_tokens", "parameters.max_tokens is inf;"),
-        ("models.x.price.input", "models.x.price.input is inf;"),
-        ("mcp.servers.x.timeout", "mcp.servers.x.timeout is inf;"),
-        (
-            "presets.$x.temperature",
-            "presets.$x.temperature is inf; it must be a finite number.",
-        ),
-        (
-            "tools.mine.deep",
-            "tools.mine.deep is inf; it must be a finite number.",
-        ),
+fn what_a_value_loosens_depends_on_the_users_own() {
+    let strict = Loosens::Unless {
+        strict: "true",
+        what: "x",
+    };
+    let (on, off) = (json!(true), json!(false));
+    for (loosens, value, own, expected) in [
+        (Loosens::Never, &on, &off, false),
+        (Loosens::Compared, &on, &off, false),
+        (Loosens::Always("x"), &off, &off, true),
+        (Loosens::WhenTurnedOn("x"), &on, &off, true),
+        (Loosens::WhenTurnedOn("x"), &on, &on, false),
+        (Loosens::WhenTurnedOn("x"), &off, &off, false),
+        (strict, &on, &off, false),
+        (strict, &off, &off, true),
     ] {
-        assert!(
-            said(nested(path, infinite.clone())).contains(expected),
-            "{path}"
-        );
-    }
-    let list = json!({"presets": {"$x": {"stop": [1, {"not_finite": "-inf"}]}}});
-    assert_eq!(
-        said(list),
-        "presets.$x.stop.2 is -inf; it must be a finite number."
-    );
-}
-
-#[test]
-fn a_secret_is_not_shown_when_it_is_wrong() {
-    for given in [
-        json!({"parameters": {"anthropic": {"api_key": {"s3cret": "s3cret"}}}}),
-        json!({"mcp": {"servers": {"x": {"env": ["s3cret"]}}}}),
-        json!({"mcp": {"servers": {"x": {"headers": {"A": ["s3cret"]}}}}}),
-    ] {
-        let said = said(given);
-        assert!(said.contains(" is a table; it must be a"), "{said}");
-        assert!(!said.contains("s3cret"), "{said}");
+        let what = loosens.what(value, own);
+        assert_eq!(what, expected.then_some("x"), "{loosens:?} {value} {own}");
     }
 }

@@ -1,6 +1,8 @@
 //! Which paths are asked about.
 #![allow(clippy::unwrap_used)]
 
+mod commands;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -228,14 +230,13 @@ fn the_reason_can_be_shown() {
 }
 
 #[test]
-fn the_places_of_this_process_are_known() {
-    let own_state = tools::state_dir::path().join("trust.json");
-    assert!(is_protected(&own_state, Path::new("/")));
-    let named = |path: PathBuf| (path.clone(), path);
-    let other = named(PathBuf::from("/p/src/main.rs"));
-    let policy = named(own_state.with_file_name("policy.lua"));
-    assert!(needs_review(&[other.clone(), policy], Vec::new()).is_some());
-    assert_eq!(needs_review(&[other], Vec::new()), None);
-    assert_eq!(needs_review(&[], Vec::new()), None);
-    assert!(!is_protected(Path::new("src/main.rs"), Path::new("/p")));
+fn a_folder_that_git_names_counts_also_where_it_leads_elsewhere() {
+    let world = World::new();
+    let tree = world.home().join("p");
+    fs::create_dir_all(tree.join(".git")).unwrap();
+    fs::write(tree.join(".git/config"), "[core]\nhooksPath = ci\n").unwrap();
+    world.link("p/ci", "p/scripts");
+    world.check("ci/pre-commit", true);
+    world.check("scripts/pre-commit", true);
+    world.check("other/pre-commit", false);
 }

@@ -1,6 +1,8 @@
 //! What references become, and which are refused.
 #![allow(clippy::unwrap_used)]
 
+mod kinds;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -218,19 +220,33 @@ fn every_problem_has_its_line() {
 }
 
 #[test]
-fn a_pipe_is_refused_and_not_waited_for() {
-    let world = World::new();
-    let pipe = world.path("p/chats/pipe");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert_eq!(world.refusal("@./pipe"), Refusal::NotAFile);
+fn what_was_agreed_to_here_goes_before_what_was_agreed_to_elsewhere() {
+    let agreed = |entries: &[(&str, &str)]| {
+        let mut agreed = Agreed::default();
+        for (path, text) in entries {
+            let holds = Fingerprint::of(text.as_bytes());
+            agreed.add(PathBuf::from(path), Some(holds));
+        }
+        agreed
+    };
+    let here = agreed(&[("/a", "new")]);
+    let mut both = here.or(agreed(&[("/a", "old"), ("/b", "b")]));
+    assert_eq!(both, agreed(&[("/a", "new"), ("/b", "b")]));
+    both.clear();
+    assert_eq!(both, Agreed::default());
 }
 
 #[test]
-fn the_files_of_a_message_are_bounded_together() {
+fn a_chat_in_the_root_folder_makes_no_file_of_the_machine_part_of_it() {
     let world = World::new();
-    let file = fs::File::create(world.path("p/chats/big")).unwrap();
-    file.set_len(11 * 1024 * 1024).unwrap();
-    let twice = "@./big;type=image/png @./big;type=image/png";
-    assert_eq!(world.refusal(twice), Refusal::TooLarge);
+    let folders = Folders {
+        chat: PathBuf::from("/"),
+        project: PathBuf::from("/"),
+        ..world.folders()
+    };
+    let mut evaluate = |_: &str| Err(String::new());
+    let pieces = pieces("@~/secret.txt", 0);
+    let troubles = resolve(&pieces, &folders, &mut evaluate, &Agreed::default()).unwrap_err();
+    let outside = Refusal::Outside(world.path("secret.txt"), Objection::Unasked);
+    assert_eq!(troubles[0].what, What::File(outside));
 }

@@ -1,4 +1,8 @@
+//! A chat's frontmatter over the user's options.
 #![allow(clippy::unwrap_used)]
+
+mod applied;
+mod chosen;
 
 use super::*;
 use crate::frontmatter::{Source as Text, evaluate};

@@ -130,8 +130,12 @@ pub fn passed_variables(granted: &[String]) -> impl Iterator<Item = &'static str
 
 /// What `granted` names, and the signs of what it does not.
 pub fn of(granted: &[String], here: Here<'_>) -> Grants {
+    among(&AGENTS, granted, here)
+}
+
+fn among(agents: &[Agent], granted: &[String], here: Here<'_>) -> Grants {
     let mut grants = Grants::default();
-    for agent in &AGENTS {
+    for agent in agents {
         let sockets = agent.sockets();
         if granted.iter().any(|it| it == agent.name) {
             grants.sockets.extend(sockets);
@@ -230,6 +234,52 @@ mod tests {
         }
         let found = places(&format!("{}/S.*", folder.path().display()));
         assert_eq!(found.len(), 2);
+    }
+
+    /// A program whose sockets begin with `s` in `folder`.
+    fn agent(folder: &Path) -> Agent {
+        let place: &str = format!("{}/s*", folder.display()).leak();
+        Agent {
+            name: "x",
+            variables: &[],
+            places: vec![place].leak(),
+            complaints: &["cannot reach x"],
+        }
+    }
+
+    #[test]
+    fn a_program_that_listens_is_granted_by_its_name_or_its_absence_is_explained() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = Here {
+            cwd: folder.path(),
+            chat: None,
+        };
+        let of = |granted: &[&str]| {
+            let granted: Vec<String> = granted.iter().map(|it| (*it).to_owned()).collect();
+            among(&[agent(folder.path())], &granted, here)
+        };
+        assert_eq!(of(&[]).missing.len(), 0, "nothing listens");
+        std::fs::write(folder.path().join("s.txt"), "").unwrap();
+        assert_eq!(of(&[]).missing.len(), 0, "a file is no socket");
+
+        let path = folder.path().join("s.socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let granted = of(&["x"]);
+        assert_eq!(granted.sockets, std::slice::from_ref(&path));
+        assert_eq!(granted.missing.len(), 0);
+        let other = of(&["y"]);
+        assert_eq!(other.sockets.len(), 0);
+        let signs = ["cannot reach x".to_owned(), path.display().to_string()];
+        assert_eq!(other.missing[0].signs, signs);
+        let note = &other.missing[0].note;
+        assert!(note.ends_with("sandbox.sockets = { \"x\" }."), "{note}");
+    }
+
+    #[test]
+    fn a_place_in_the_home_folder_is_that_of_the_user() {
+        let home = std::env::home_dir().unwrap();
+        assert_eq!(places("~/.x/socket"), [home.join(".x/socket")]);
+        assert_eq!(places("/run/x/socket"), [PathBuf::from("/run/x/socket")]);
     }
 
     #[test]

@@ -10,14 +10,12 @@ use chat::approval::{
     Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
 };
 use chat::cycle::Options;
-use chat::did_you_mean;
 use chat::tool::ToolDefinition;
-use serde_json::Value;
-use tools::{HttpAllow, Registry, Tool};
+use tools::{Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
-use super::{CommandLineApproval, Problems, RegisteredResolver, Settings};
-use crate::options::InvalidOption;
+use super::names::is_module;
+use super::{CommandLineApproval, RegisteredResolver, Settings};
 
 /// Priority of the resolvers made from options. Higher priorities decide first.
 pub(super) const OPTIONS_PRIORITY: i32 = 100;
@@ -47,113 +45,7 @@ pub(crate) fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
 /// The tool that finds tools.
 const SEARCH: &str = "tool_search";
 
-/// Whether an entry of `tools.auto_approve` is the path of a module.
-fn is_module(name: &str) -> bool {
-    name.contains('.') && !name.starts_with("urn:flemma:")
-}
-
-/// Reports a name that is none of `known`. One that is near none of them may be that of
-/// a tool that is still to come.
-fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut Problems) {
-    if known.contains(name) {
-        return;
-    }
-    let meant = did_you_mean(name, known.iter().map(String::as_str));
-    if meant.is_empty() && !name.starts_with('$') {
-        problems.remarks.push(format!(
-            "{path}: there is no tool named \"{name}\" so far. What is said of it counts once there is one."
-        ));
-        return;
-    }
-    let message = format!("{path}: nothing is named \"{name}\".{meant}");
-    let invalid = InvalidOption::new(path, message);
-    match name.starts_with('$') {
-        true => problems.invalid.push(invalid),
-        false => problems.unknown.push(invalid),
-    }
-}
-
 impl Settings {
-    /// What is wrong with the names in `tools.auto_approve` and `tools.presets`. A
-    /// name that is near nothing may be that of a tool that is still to come.
-    pub(super) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
-        let tools = registry.iter().chain(registry.aliases());
-        let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
-        let presets = self.preset_names();
-        for name in &self.tools.offer {
-            check_name("tools.offer", name, &tools, problems);
-        }
-        for name in self.approved_names() {
-            let known = if name.starts_with('$') {
-                &presets
-            } else {
-                &tools
-            };
-            let remarks = problems.remarks.len();
-            check_name("tools.auto_approve", name, known, problems);
-            if problems.remarks.len() > remarks {
-                problems.missing.push(name.to_owned());
-            }
-        }
-        self.check_presets(&tools, problems);
-        if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
-            let path = "tools.http_get.allow";
-            let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
-            problems.invalid.push(invalid);
-        }
-    }
-
-    fn check_presets(&self, tools: &BTreeSet<String>, problems: &mut Problems) {
-        for (preset, lists) in &self.tools.presets {
-            if !preset.starts_with('$') {
-                let message =
-                    format!("tools.presets: the name \"{preset}\" must start with \"$\".");
-                let invalid = InvalidOption::new("tools.presets", message);
-                problems.invalid.push(invalid);
-            }
-            for (list, names) in [("approve", &lists.approve), ("deny", &lists.deny)] {
-                let path = format!("tools.presets.{preset}.{list}");
-                for name in names {
-                    check_name(&path, name, tools, problems);
-                }
-            }
-        }
-    }
-
-    /// The names that start with `$`.
-    pub(crate) fn preset_names(&self) -> BTreeSet<String> {
-        let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
-        let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
-        built_in.chain(self.tools.presets.keys().cloned()).collect()
-    }
-
-    /// The policy function, when `auto_approve` is one.
-    fn function(&self) -> Option<u64> {
-        self.tools
-            .auto_approve
-            .get("function")
-            .and_then(Value::as_u64)
-    }
-
-    /// Returns true if the user's own rules are code: a function, or modules by their paths.
-    pub(crate) fn decides_by_code(&self) -> bool {
-        self.function().is_some() || self.entries().any(is_module)
-    }
-
-    fn entries(&self) -> impl Iterator<Item = &str> {
-        let (list, single) = match &self.tools.auto_approve {
-            Value::Array(list) => (list.as_slice(), None),
-            Value::String(name) => (&[][..], Some(name.as_str())),
-            _ => (&[][..], None),
-        };
-        list.iter().filter_map(Value::as_str).chain(single)
-    }
-
-    /// The tools and presets that `tools.auto_approve` lists.
-    pub(crate) fn approved_names(&self) -> impl Iterator<Item = &str> {
-        self.entries().filter(|name| !is_module(name))
-    }
-
     /// What a list of tool names and presets means, less what was excluded from it:
     /// that takes approvals away and never a denial.
     pub fn expand<'a>(
@@ -329,5 +221,4 @@ fn link(item: &RegisteredResolver) -> Resolver {
 }
 
 #[cfg(test)]
-#[path = "policy/tests.rs"]
 mod tests;

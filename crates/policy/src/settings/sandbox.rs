@@ -174,21 +174,4 @@ pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_variables_stand_for_folders_and_a_chat_without_a_file_has_none() {
-        let here = |chat| Here {
-            cwd: Path::new("/work"),
-            chat,
-        };
-        let chat = here(Some(Path::new("/notes/a.chat")));
-        let is = |path, expected: &str| folder(path, chat) == Some(expected.into());
-        assert!(is("$CWD", "/work/") && is("$CWD/target", "/work/target"));
-        assert!(is("$FLEMMA_BUFFER_PATH", "/notes") && is("/tmp", "/tmp"));
-        assert_eq!(folder("$FLEMMA_BUFFER_PATH", here(None)), None);
-        assert_eq!(folder("$CWDx", chat), None);
-        assert_eq!(folder("relative", chat), None);
-    }
-}
+mod tests;

@@ -177,3 +177,6 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

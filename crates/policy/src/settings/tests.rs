@@ -1,6 +1,8 @@
 //! Options as users give them, and what the host makes of them.
 #![allow(clippy::unwrap_used)]
 
+mod effects;
+
 use super::*;
 use chat::approval::{Decision, Function, Source};
 use serde_json::json;

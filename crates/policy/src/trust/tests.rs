@@ -182,6 +182,66 @@ fn only_its_owner_reads_the_store_and_a_store_others_can_write_counts_for_nothin
 }
 
 #[test]
+fn a_store_of_four_megabytes_is_read_and_a_larger_one_is_not() {
+    let desk = Desk::new();
+    let chat = desk.chat("a.chat");
+    desk.trust.trust(&chat, LOOSE).unwrap();
+    let text = fs::read_to_string(desk.store()).unwrap();
+    for (size, is_read) in [(4_194_304, true), (4_194_305, false)] {
+        let blanks = " ".repeat(size - text.len());
+        fs::write(desk.store(), format!("{text}{blanks}")).unwrap();
+        assert_eq!(desk.trust.is_trusted(&chat, LOOSE), is_read, "{size}");
+    }
+}
+
+#[test]
+fn a_folder_in_the_place_of_the_store_is_a_problem() {
+    let desk = Desk::new();
+    assert_eq!(desk.trust.problem(), None);
+    fs::create_dir_all(desk.store()).unwrap();
+    assert!(desk.trust.problem().unwrap().contains("it is not a file"));
+}
+
+#[test]
+fn an_agreement_has_its_time() {
+    let desk = Desk::new();
+    desk.trust.trust(&desk.chat("a.chat"), LOOSE).unwrap();
+    let since = desk.trust.list()[0].since;
+    assert!(since > 1_700_000_000, "{since} seconds since 1970");
+}
+
+#[test]
+fn what_is_taken_back_in_one_chat_stays_in_others() {
+    let desk = Desk::new();
+    let [mine, other, third] = ["mine.chat", "other.chat", "third.chat"].map(|it| desk.chat(it));
+    let holds = Fingerprint::of(b"x");
+    let may_send = |chat: &Path, files: &[&str]| {
+        let mut agreed = Agreed::default();
+        for file in files {
+            agreed.add(PathBuf::from(file), Some(holds.clone()));
+        }
+        desk.trust.sendable(chat) == agreed
+    };
+    for (chat, file) in [(&mine, "/a"), (&mine, "/b"), (&other, "/a")] {
+        desk.trust.let_send(chat, Path::new(file), &holds).unwrap();
+    }
+    desk.trust.trust(&other, LOOSE).unwrap();
+    assert!(may_send(&mine, &["/a", "/b"]));
+
+    assert!(!desk.trust.revoke(&third).unwrap());
+    assert!(desk.trust.revoke(&mine).unwrap(), "it may send files");
+    assert!(may_send(&mine, &[]) && may_send(&other, &["/a"]));
+    assert!(desk.trust.is_trusted(&other, LOOSE));
+}
+
+#[test]
+fn a_path_below_a_file_is_never_remembered() {
+    let desk = Desk::new();
+    let path = desk.chat("a.chat").join("b.chat");
+    assert!(desk.trust.trust(&path, LOOSE).is_err());
+}
+
+#[test]
 fn hosts_that_write_at_the_same_time_lose_nothing() {
     let desk = Desk::new();
     let chats: Vec<PathBuf> = (0..8).map(|at| desk.chat(&format!("{at}.chat"))).collect();

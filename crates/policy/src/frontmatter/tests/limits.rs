@@ -137,6 +137,17 @@ fn a_frontmatter_has_a_length() {
         failure(&lua(&long)).message,
         "frontmatter line 2: it is 195 KB long; at most 128 KB are read."
     );
+    for (length, is_read) in [(131_072, true), (131_073, false)] {
+        let blanks = " ".repeat(length);
+        assert_eq!(
+            evaluate(&lua(&blanks), &known()).is_ok(),
+            is_read,
+            "{length}"
+        );
+        let expression = format!("1{}", " ".repeat(length - 1));
+        let value = evaluated(&lua("")).expression(&expression);
+        assert_eq!(value.is_ok(), is_read, "{length}");
+    }
 }
 
 #[test]

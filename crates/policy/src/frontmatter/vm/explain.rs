@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mlua::Error;
 
-use super::super::opt::Located;
+use super::super::located::Located;
 use super::super::{Failure, Source, places};
 use super::MEMORY;
 use crate::frontmatter::budget::Budget;

@@ -1,10 +1,12 @@
 //! The chain of resolvers that the options make.
 
+mod expand;
+
 use super::*;
 use crate::settings::Resolvers;
 use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
 use chat::tool::ToolUseId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
     RegisteredResolver {
@@ -167,4 +169,109 @@ fn yes_approves_what_no_rule_and_no_list_of_the_command_line_decides() {
         by(&settings, "write"),
         decided(Decision::Deny, COMMAND_LINE)
     );
+}
+
+#[test]
+fn the_command_line_decides_behind_all_functions_and_options() {
+    let given = json!({"tools": {"require_approval": false}});
+    let (mut settings, _) = Settings::read(&given, &Registry::builtin());
+    settings.resolvers.items = vec![item("late", -1, 1)];
+    let names_with = |rules| {
+        let mut settings = settings.clone();
+        let mut policy = Policy::default();
+        policy.approve.insert("http_get".to_owned());
+        policy.argument_rules = rules;
+        settings.resolvers.command_line = CommandLineApproval { policy, yes: true };
+        let chain = settings.chain(BTreeSet::new(), BTreeSet::new());
+        let ours = chain
+            .resolvers()
+            .iter()
+            .filter(|it| it.name == COMMAND_LINE);
+        let holds_rules = |source: &Source| match source {
+            Source::List(list) => !list.argument_rules.is_empty(),
+            _ => false,
+        };
+        assert!(
+            !ours.map(|it| &it.source).any(holds_rules),
+            "a link of their own"
+        );
+        names(&chain).join(" ")
+    };
+    let before = [CONFIG, FRONTMATTER, CATCH_ALL, "late"].join(" ");
+    let by_name = format!("{before} {COMMAND_LINE} {COMMAND_LINE}");
+    assert_eq!(names_with(ArgumentRules::default()), by_name);
+    let by_rule = format!("{by_name} {SHELL_SAFE_NAME}");
+    assert_eq!(names_with(settings.shell_safe()), by_rule);
+}
+
+#[test]
+fn denials_of_shell_commands_come_first_and_stay() {
+    for (bash, expected) in [
+        (json!({}), &[CONFIG, FRONTMATTER][..]),
+        (json!({"allow": ["make"]}), &[CONFIG, FRONTMATTER]),
+        (json!({"deny": ["curl"]}), &[SHELL, CONFIG, FRONTMATTER]),
+        (json!({"unlisted": "deny"}), &[SHELL, CONFIG, FRONTMATTER]),
+    ] {
+        let given = json!({"tools": {"bash": bash}});
+        assert_eq!(names(&chain(given.clone(), vec![], &[])), expected);
+        assert_eq!(names(&chain(given, vec![], &[SHELL])), expected);
+    }
+}
+
+#[test]
+fn listed_hosts_are_a_link_that_can_be_taken_away() {
+    let given = json!({"tools": {"http_get": {"allow": ["docs.rs"]}}});
+    let http = crate::settings::judges::HTTP;
+    assert!(names(&chain(given.clone(), vec![], &[])).contains(&http));
+    assert!(!names(&chain(given, vec![], &[http])).contains(&http));
+}
+
+#[test]
+fn a_function_that_fails_denies_where_it_was_registered_so() {
+    for (closed, on_error) in [(false, OnError::Pass), (true, OnError::Deny)] {
+        let item = RegisteredResolver {
+            closed,
+            ..item("plugin", 200, 7)
+        };
+        let chain = chain(json!({}), vec![item], &[]);
+        let function = Source::Function(Function::resolver(7, on_error));
+        assert_eq!(chain.resolvers()[0].source, function);
+    }
+}
+
+#[test]
+fn models_are_offered_the_usual_tools_and_those_that_the_options_name() {
+    let registry = Registry::builtin();
+    let offered = |given: Value| -> Vec<String> {
+        let (settings, _) = Settings::read(&given, &registry);
+        let offered = settings.offered(&registry).into_iter();
+        offered.map(|it| it.name).collect()
+    };
+    let usual = offered(json!({}));
+    assert!(usual.contains(&"read".to_owned()) && usual.is_sorted());
+    let more = offered(json!({"tools": {"offer": ["grep"]}}));
+    assert!(more.contains(&"grep".to_owned()) && more.is_sorted());
+    assert_eq!(more.len(), usual.len() + 1);
+}
+
+#[test]
+fn the_cycle_gets_the_options() {
+    let autopilot = json!({"enabled": false, "max_turns": 7, "max_cost": 0.5});
+    let given = json!({"tools": {
+        "autopilot": autopilot, "max_concurrent": 2, "cursor_after_result": "next",
+    }});
+    let registry = Registry::builtin();
+    let (settings, problems) = Settings::read(&given, &registry);
+    assert_eq!(problems, [""; 0]);
+    let options = settings.options(&registry);
+    assert!(!options.autopilot);
+    assert_eq!((options.max_turns, options.max_cost), (7, Some(0.5)));
+    assert_eq!(options.max_concurrent, 2);
+    assert_eq!(
+        options.cursor_after_result,
+        chat::cycle::CursorAfterResult::Next
+    );
+    for tool in ["bash", "shell", "grep"] {
+        assert!(options.tools.contains_key(tool), "{tool}");
+    }
 }

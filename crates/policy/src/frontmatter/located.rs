@@ -1,0 +1,51 @@
+//! Invalid options with their lines, on their way through Lua.
+
+use mlua::Lua;
+
+use super::vm::CHUNK;
+use crate::options::InvalidOption;
+
+/// An invalid option and its line.
+#[derive(Debug)]
+pub struct Located {
+    /// What was wrong.
+    pub invalid: InvalidOption,
+    /// Line of the file, when Lua knew one.
+    pub line: Option<usize>,
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.invalid.fmt(f)
+    }
+}
+
+impl std::error::Error for Located {}
+
+/// Returns the value, or an error for Lua that knows the line.
+///
+/// # Errors
+///
+/// The option is invalid.
+pub fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<T> {
+    outcome.map_err(|invalid| {
+        mlua::Error::external(Located {
+            invalid,
+            line: line_here(lua),
+        })
+    })
+}
+
+/// The line of the frontmatter that runs now. The chunk was loaded with as many
+/// empty lines before it as the file has.
+pub fn line_here(lua: &Lua) -> Option<usize> {
+    (0..16)
+        .map_while(|level| {
+            lua.inspect_stack(level, |debug| {
+                let ours = debug.source().source.as_deref() == Some(CHUNK);
+                debug.current_line().filter(|_| ours)
+            })
+        })
+        .flatten()
+        .next()
+}

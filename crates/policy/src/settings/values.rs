@@ -1,0 +1,151 @@
+//! The values of the options as the host uses them, a type for each table.
+
+use std::collections::BTreeMap;
+
+use chat::cycle::CursorAfterResult;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// `folds.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct FoldSettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// The kinds of them that are closed when they are made.
+    pub closed: Vec<String>,
+}
+
+/// `tools.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ToolSettings {
+    /// Whether a call that no rule speaks of waits for the user.
+    pub require_approval: bool,
+    /// Names, presets, modules, or a function.
+    pub auto_approve: Value,
+    /// Tools that models are offered beside those that always are.
+    pub offer: Vec<String>,
+    /// The user's presets by name.
+    pub presets: BTreeMap<String, Preset>,
+    /// See [`AutopilotSettings`].
+    pub autopilot: AutopilotSettings,
+    /// Seconds a tool may run.
+    pub default_timeout: f64,
+    /// Milliseconds that a call has to be on the screen before one key runs it.
+    pub review_delay: u64,
+    /// Most calls that run at the same time in a buffer; 0 is any number.
+    pub max_concurrent: usize,
+    /// Whether running calls show a spinner.
+    pub show_spinner: bool,
+    /// Where the cursor goes when a call that waited gets its result.
+    pub cursor_after_result: CursorAfterResult,
+    /// Whether nothing can be typed into a chat while its tools run.
+    pub lock_buffer: bool,
+    /// See [`BashSettings`].
+    pub bash: BashSettings,
+    /// See [`HttpSettings`].
+    pub http_get: HttpSettings,
+}
+
+/// `tools.autopilot.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct AutopilotSettings {
+    /// Whether the phases chain by themselves.
+    pub enabled: bool,
+    /// Maximum number of requests in a row without the user.
+    pub max_turns: u32,
+    /// Maximum price of requests in a row without the user, in US dollars.
+    pub max_cost: Option<f64>,
+}
+
+/// `mcp.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct McpSettings {
+    /// Servers by name, as they were written.
+    pub servers: Map<String, Value>,
+    /// Whether those of a project count.
+    pub project: bool,
+}
+
+/// `tools.bash.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct BashSettings {
+    /// The shell; `bash` when absent.
+    pub shell: Option<String>,
+    /// Where commands run; `$FLEMMA_BUFFER_PATH` is the chat's directory.
+    pub cwd: Option<String>,
+    /// Added to the environment of commands.
+    pub env: BTreeMap<String, String>,
+    /// What the preset `$shell-safe` approves as well.
+    pub allow: Vec<String>,
+    /// What never runs.
+    pub deny: Vec<String>,
+    /// What becomes of commands that `$shell-safe` does not approve.
+    pub unlisted: Unlisted,
+}
+
+/// `tools.bash.unlisted`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlisted {
+    /// The other rules decide; without one the user is asked.
+    #[default]
+    Ask,
+    /// They are refused.
+    Deny,
+}
+
+/// `tools.http_get.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct HttpSettings {
+    /// Hosts and networks.
+    pub allow: Vec<String>,
+}
+
+/// A named collection of rules.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Preset {
+    /// Tools to approve.
+    #[serde(default)]
+    pub approve: Vec<String>,
+    /// Tools to deny.
+    #[serde(default)]
+    pub deny: Vec<String>,
+}
+
+/// `ui.*`
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct UiSettings {
+    /// Seconds that the figures of an answer are shown, or `false`.
+    pub usage: Value,
+}
+
+/// `trust.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct TrustSettings {
+    /// What frontmatter that was not typed here may loosen.
+    pub frontmatter: FrontmatterTrust,
+    /// Who decides about calls that were in the file when it was opened.
+    pub unrecognized_calls: UnrecognizedCalls,
+}
+
+/// `trust.frontmatter`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrontmatterTrust {
+    /// Nothing until the user trusts it.
+    #[default]
+    Ask,
+    /// Whatever it says.
+    Always,
+}
+
+/// `trust.unrecognized_calls`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnrecognizedCalls {
+    /// The user.
+    #[default]
+    Review,
+    /// The rules, as for any other call.
+    Policy,
+}
