@@ -110,7 +110,7 @@ fn calls_that_end_at_once_are_sent_once_without_a_message() {
 fn a_remark_appears_once_however_often_the_chat_is_sent() {
     let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
     let editor = open(&provider, "@You:\nGo.\n@Asistant:\nText.\n");
-    wait_diagnostic(&editor, "no role marker");
+    wait_diagnostic(&editor, "is not a role marker");
     assert_eq!(diagnostics(&editor), 1);
     for answer in ["One.", "Two."] {
         editor.keys("GAMore.<Esc><C-]>");
