@@ -2,44 +2,48 @@
 //! or chat. They use no Neovim and no network; see `recorder` and `script`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod approving;
+mod choosing;
+mod costs;
 mod deciding;
 mod diffs;
 mod editing;
 mod expectations;
+mod frontmatter;
+mod inner_calls;
+mod invalid;
 mod recorder;
+mod references;
+mod reports;
+mod requests;
 mod running;
 mod script;
 mod sending;
+mod setup;
 mod showing;
 mod steering;
 mod streaming;
+mod trusting;
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, Once};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use chat::text::Text;
-use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::timeout;
-use tools::{Precedence, Tool};
 
 use self::recorder::{Record, Recorder};
-use self::script::{Answer, Echo, Script};
+use self::script::{Answer, Script};
+use self::setup::{Setup, below};
 use super::Input;
-use crate::editor::Editor;
-use crate::frontend::buffer::TextBuffer;
-use crate::frontend::{Capabilities, SessionEvent};
+use crate::frontend::SessionEvent;
 use crate::protocol::*;
 use crate::scripts::Scripts;
-use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::sources::{Catalogue, Change, Sources};
-use crate::usage::Ledger;
+use crate::sources::Catalogue;
 
 const BUFFER: BufferId = 7;
 /// A chat with a question.
@@ -58,34 +62,8 @@ struct Stage {
     /// Settings that are made later need it.
     catalogue: Catalogue,
     scripts: Scripts,
-}
-
-/// Keeps the state of all tests of this process out of the user's state folder.
-fn use_a_separate_state_folder() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let target = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target");
-        let all = target.join("tmp/session-tests");
-        // Tests run in parallel, so none of them knows when its own folder can be deleted;
-        // the folders of earlier processes can.
-        for old in fs::read_dir(&all).into_iter().flatten().flatten() {
-            if !Path::new("/proc").join(old.file_name()).exists() {
-                drop(fs::remove_dir_all(old.path()));
-            }
-        }
-        let folder = all.join(std::process::id().to_string());
-        let variable = ("XDG_STATE_HOME".into(), folder.into());
-        tools::add_variables(&tools::encode_variables(&[variable]));
-    });
-}
-
-/// Returns the options of all tests with these values on top.
-fn with_options(more: &Value) -> Value {
-    let mut options = json!({"provider": "tutor"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        options[name] = value.clone();
-    }
-    options
+    /// The chat's folder.
+    folder: Option<TempDir>,
 }
 
 impl Stage {
@@ -96,11 +74,7 @@ impl Stage {
 
     /// Returns the same with options.
     fn with(options: Value, text: &str) -> Self {
-        let capabilities = Capabilities {
-            can_elicit: true,
-            ..Capabilities::default()
-        };
-        Self::on(capabilities, options, text)
+        Setup::new(options, text).start()
     }
 
     /// Returns a chat in which calls run without approval.
@@ -108,75 +82,15 @@ impl Stage {
         Self::with(json!({"tools": {"require_approval": false}}), text)
     }
 
-    fn on(capabilities: Capabilities, options: Value, text: &str) -> Self {
-        use_a_separate_state_folder();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let (inbox, inputs) = mpsc::unbounded_channel();
-        // A buffer has no line after the last newline of its file.
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let buffer = TextBuffer::new(BUFFER, Text::from(text));
-        let (recorder, record, changed) = Recorder::new(capabilities, buffer, &inbox);
-        let (sources, _changes) = Sources::new();
-        let gate = Arc::new(Semaphore::new(0));
-        let mut stage = Self {
-            inbox: inbox.clone(),
-            record,
-            script: Arc::new(Script::new(changed.clone())),
-            changed,
-            catalogue: catalogue(&gate),
-            gate,
-            scripts: Scripts::new(sources),
-            runtime,
-        };
-        let shared = stage.shared(&options);
-        let editor = Editor::new(recorder);
-        stage
-            .runtime
-            .block_on(async { super::start(BUFFER, editor, shared, inbox, inputs) });
-        stage.attach(text);
-        stage
+    /// Returns a chat in a separate folder with these files.
+    fn beside(files: &[(&str, &[u8])], options: Value, text: &str) -> Self {
+        Setup::new(options, text).files(files).start()
     }
 
-    fn shared(&self, options: &Value) -> Arc<Shared> {
-        let options = with_options(options);
-        let (settings, problems) = Settings::read(&options, &self.catalogue.registry);
-        assert_eq!(problems, Vec::<String>::new());
-        let ledger = Ledger::default();
-        let mut shared = Shared::new(settings, &self.catalogue, ledger, self.scripts.clone());
-        shared.models = self.script.clone();
-        Arc::new(shared)
-    }
-
-    fn attach(&mut self, text: &str) {
-        self.send(Input::Attach(Attach {
-            buffer: BUFFER,
-            path: String::new(),
-            cwd: "/".to_owned(),
-            process: 0,
-            width: 80,
-            reason: "open".to_owned(),
-            interrupted: Vec::new(),
-            streaming: false,
-            queued: Vec::new(),
-            came: Came::Read,
-            modified: false,
-        }));
-        self.send(Input::Snapshot(Snapshot {
-            buffer: BUFFER,
-            seq: 0,
-            text: Some(ByteBuf::from(text)),
-            lines: Vec::new(),
-            done: true,
-        }));
-        self.send(Input::Viewport(Viewport {
-            buffer: BUFFER,
-            first: 0,
-            last: 60,
-            width: 80,
-        }));
+    /// Returns a chat that the user typed beside `f.txt`: a [`QUESTION`] below a frontmatter.
+    fn typed(options: Value, frontmatter: &str) -> Self {
+        let setup = Setup::new(options, &below(frontmatter)).files(&[("f.txt", b"a\n")]);
+        setup.typed().start()
     }
 
     fn send(&self, input: Input) {
@@ -189,6 +103,11 @@ impl Stage {
 
     fn text(&self) -> String {
         self.record().text()
+    }
+
+    /// Returns the path of a file beside the chat.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.as_ref().unwrap().path().join("work").join(name)
     }
 
     /// Sets the model's answers, one per request. It answers later requests with "Done.".
@@ -312,20 +231,4 @@ impl Stage {
         });
         self
     }
-}
-
-fn catalogue(gate: &Arc<Semaphore>) -> Catalogue {
-    let mut catalogue = Catalogue::builtin();
-    let tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(Echo {
-            name: "echo",
-            gate: None,
-        }),
-        Arc::new(Echo {
-            name: "wait",
-            gate: Some(gate.clone()),
-        }),
-    ];
-    catalogue.take(Change::Ready("test".to_owned(), Precedence::Own, tools));
-    catalogue
 }

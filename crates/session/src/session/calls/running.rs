@@ -280,10 +280,10 @@ impl Session {
 
     /// Returns the running calls with their seconds, the oldest first.
     pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
-        let calls = self.calls.running.iter();
+        let mut calls: Vec<_> = self.calls.running.iter().collect();
+        calls.sort_by_key(|(_, call)| call.started);
         let seconds = |call: &Call| call.started.elapsed().as_secs();
-        let mut calls: Vec<_> = calls.map(|(key, call)| (key, seconds(call))).collect();
-        calls.sort_by_key(|(_, seconds)| std::cmp::Reverse(*seconds));
-        calls
+        let calls = calls.into_iter();
+        calls.map(|(key, call)| (key, seconds(call))).collect()
     }
 }

@@ -6,8 +6,8 @@ use chat::text::Lines;
 use serde_bytes::ByteBuf;
 
 use super::script::Answer;
-use super::{BUFFER, Input, Stage};
-use crate::protocol::Changed;
+use super::{BUFFER, Input, Record, Stage};
+use crate::protocol::{Changed, DiagnosticItem, MarkItem};
 
 impl Stage {
     /// Lets one call of `wait` end.
@@ -68,6 +68,45 @@ impl Stage {
         let rest = &text[start..];
         let fence = rest.match_indices("\n```").nth(1).unwrap().0;
         rest[..fence + 4].to_owned()
+    }
+
+    /// What became of a call: `ran`, `failed`, `waits`, or `denied`.
+    pub(super) fn became(&self, id: &str) -> &'static str {
+        let block = self.result(id);
+        let is = |part: &str| block.contains(part);
+        match () {
+            () if is("status=pending") => "waits",
+            () if is("status=") || block.is_empty() => "undecided",
+            () if is("The tool was denied by a policy.") => "denied",
+            () if is("(error)") => "failed",
+            () => "ran",
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn expect_became<const N: usize>(&self, ids: [&str; N], expected: [&str; N]) {
+        assert_eq!(ids.map(|id| self.became(id)), expected, "{}", self.story());
+    }
+
+    /// The lines of the report that is shown, with single blanks.
+    pub(super) fn report(&self) -> Vec<String> {
+        let is_there = |it: &Record| !it.reports().is_empty();
+        self.wait("a report", is_there);
+        let lines = self.record().reports().into_iter();
+        let single = |line: String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.map(single).collect()
+    }
+
+    /// Waits until a call is shown with this preview.
+    pub(super) fn wait_preview(&self, preview: &str) -> &Self {
+        let is_it = |it: &MarkItem| it.preview.as_deref() == Some(preview);
+        self.wait(preview, |it| it.marks().iter().any(is_it))
+    }
+
+    #[track_caller]
+    pub(super) fn expect_diagnostic(&self, part: &str) {
+        let is_it = |it: &DiagnosticItem| it.message.contains(part);
+        self.wait(part, |it| it.diagnostics().iter().any(is_it));
     }
 
     #[track_caller]

@@ -2,7 +2,7 @@
 //! buffer: it applies edits and answers questions from a script.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use chat::cycle::Notice;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -54,6 +54,24 @@ impl Record {
         });
         marks.unwrap_or_default()
     }
+
+    /// The diagnostics that were shown last.
+    pub fn diagnostics(&self) -> Vec<DiagnosticItem> {
+        let items = self.shown.iter().rev().find_map(|it| match it {
+            Display::Diagnostics(it) => Some(it.items.clone()),
+            _ => None,
+        });
+        items.unwrap_or_default()
+    }
+
+    /// The lines of the report that was shown last.
+    pub fn reports(&self) -> Vec<String> {
+        let lines = self.shown.iter().rev().find_map(|it| match it {
+            Display::Report(it) => Some(it.lines.clone()),
+            _ => None,
+        });
+        lines.unwrap_or_default()
+    }
 }
 
 /// A front end; see the module.
@@ -92,27 +110,31 @@ impl Recorder {
         (recorder, record, changed)
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
+    /// Changes the record, and wakes the test, which may wait on another thread.
+    fn record<T>(&self, change: impl FnOnce(&mut Record) -> T) -> T {
+        let result = change(&mut self.record.lock().unwrap());
         self.changed.notify_waiters();
-        self.record.lock().unwrap()
+        result
     }
 
     /// Refuses an edit if the script says so; otherwise applies it.
     fn write(&self, edit: u64, apply: impl FnOnce(&mut TextBuffer) -> Applied) {
-        let mut record = self.record();
-        let applied = match record.refuse.pop_front().flatten() {
-            Some(outcome) => Applied {
-                buffer: super::BUFFER,
-                edit,
-                outcome,
-                seq: record.buffer.seq(),
-                message: Some("it is locked".to_owned()),
-                at_row: None,
-                at_column: None,
-            },
-            None => apply(&mut record.buffer),
-        };
-        record.edits.push(applied.outcome);
+        let applied = self.record(|record| {
+            let applied = match record.refuse.pop_front().flatten() {
+                Some(outcome) => Applied {
+                    buffer: super::BUFFER,
+                    edit,
+                    outcome,
+                    seq: record.buffer.seq(),
+                    message: Some("it is locked".to_owned()),
+                    at_row: None,
+                    at_column: None,
+                },
+                None => apply(&mut record.buffer),
+            };
+            record.edits.push(applied.outcome);
+            applied
+        });
         if let Some(inbox) = self.inbox.upgrade() {
             drop(inbox.send(Input::Applied(applied)));
         }
@@ -133,21 +155,23 @@ impl Frontend for Recorder {
     }
 
     fn release_anchor(&self, anchor: ReleaseAnchor) {
-        self.record().buffer.release_anchor(anchor.anchor);
+        self.record(|it| it.buffer.release_anchor(anchor.anchor));
     }
 
     fn show(&self, display: Display) {
-        self.record().shown.push(display);
+        self.record(|it| it.shown.push(display));
     }
 
     fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
         let (sender, reply) = oneshot::channel();
-        let mut record = self.record();
-        let prompted = match &question {
-            EditorQuestion::Prompt(_) => record.prompted.pop_front(),
-            _ => None,
-        };
-        record.asked.push(question);
+        let prompted = self.record(|record| {
+            let prompted = match &question {
+                EditorQuestion::Prompt(_) => record.prompted.pop_front(),
+                _ => None,
+            };
+            record.asked.push(question);
+            prompted
+        });
         if let Some(prompted) = prompted {
             drop(sender.send(EditorReply::Prompted(prompted)));
         }
@@ -155,10 +179,10 @@ impl Frontend for Recorder {
     }
 
     fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
-        self.record().notices.push(notice.text.clone());
+        self.record(|it| it.notices.push(notice.text.clone()));
     }
 
     fn emit(&self, event: SessionEvent) {
-        self.record().events.push(event);
+        self.record(|it| it.events.push(event));
     }
 }

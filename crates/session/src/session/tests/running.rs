@@ -168,7 +168,7 @@ fn a_call_that_was_deleted_while_it_ran_leaves_no_result() {
             .iter()
             .any(|it| matches!(it, SessionEvent::ToolFinished { .. }))
     });
-    stage.settle();
+    stage.wait_notice("its block was deleted or changed");
     assert!(!stage.text().contains("t_1 ran"), "{}", stage.story());
     stage.expect_requests(1);
 }
@@ -181,4 +181,30 @@ fn results_of_calls_of_an_earlier_host_say_that_they_were_interrupted() {
     stage.press("advance");
     assert!(order(&stage).is_empty(), "{}", stage.story());
     stage.expect_requests(0);
+}
+
+#[test]
+fn calls_that_end_at_once_are_sent_once_without_a_message() {
+    let answer = calls(["t_1", "t_2", "t_3", "t_4", "t_5"].map(echo));
+    let stage = Stage::unasked(QUESTION).answers([answer, says("Well.")]);
+    stage.press("advance");
+    stage.expect_end("Well.\n\n@You:\n\n");
+    stage.expect_requests(2);
+    assert_eq!(order(&stage).len(), 10);
+    assert_eq!(stage.record().notices, [""; 0]);
+}
+
+#[test]
+fn words_typed_into_the_prompt_before_the_results_are_kept() {
+    let stage = Stage::of(QUESTION).answers([calls([wait("t_1")])]);
+    stage.press("advance");
+    let end = stage.text().lines().count();
+    let words = [String::new(), "my own words".to_owned()];
+    stage.replaces(end..end, &words, Some(usize::MAX));
+    stage.key_at("resolve", "status=", json!({}));
+    stage
+        .wait_started("t_1")
+        .open_gate()
+        .wait_text("t_1 ran\n```");
+    assert!(stage.text().contains("my own words"), "{}", stage.story());
 }

@@ -1,12 +1,12 @@
 //! A model with scripted answers, and tools that end when the test lets them.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use agent::transport::Events;
 use async_trait::async_trait;
 use chat::Problem;
-use chat::prompt::{Part, Prompt};
+use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
 use chat::tool::ToolUseId;
 use provider::{StopReason, StreamEvent, ToolUse};
 use serde_json::{Value, json};
@@ -44,14 +44,19 @@ pub fn fails(why: &str) -> Answer {
 
 /// Returns an answer of calls: id, tool, and arguments.
 pub fn calls<const N: usize>(calls: [(&str, &str, Value); N]) -> Answer {
-    let mut answer = Vec::new();
-    for (id, name, input) in calls {
-        let (id, name, input) = (id.to_owned(), name.to_owned(), input.to_string());
-        answer.push(StreamEvent::ToolUseStart { name: name.clone() });
-        answer.push(StreamEvent::ToolUse(ToolUse { id, name, input }));
-    }
+    let calls = calls.into_iter();
+    let mut answer: Answer = calls
+        .flat_map(|(id, name, input)| call(id, name, &input.to_string()))
+        .collect();
     answer.push(StreamEvent::Stop(StopReason::ToolUse));
     answer
+}
+
+/// Returns the events of one call, whose arguments may be anything.
+pub fn call(id: &str, name: &str, input: &str) -> Answer {
+    let [id, name, input] = [id, name, input].map(str::to_owned);
+    let start = StreamEvent::ToolUseStart { name: name.clone() };
+    vec![start, StreamEvent::ToolUse(ToolUse { id, name, input })]
 }
 
 /// Returns a call of `echo`, which returns its text at once.
@@ -64,11 +69,21 @@ pub fn wait(id: &str) -> (&str, &'static str, Value) {
     (id, "wait", json!({"text": format!("{id} ran")}))
 }
 
+/// Returns a call of `read`.
+pub fn read<'a>(id: &'a str, path: &str) -> (&'a str, &'static str, Value) {
+    (id, "read", json!({"path": path}))
+}
+
+/// Returns a call of `bash`.
+pub fn bash<'a>(id: &'a str, command: &str) -> (&'a str, &'static str, Value) {
+    (id, "bash", json!({"command": command}))
+}
+
 /// A model with scripted answers.
 #[derive(Debug, Default)]
 pub struct Script {
     answers: Mutex<VecDeque<Answer>>,
-    prompts: Mutex<Vec<Prompt>>,
+    prompts: Mutex<Vec<(Destination, Prompt)>>,
     open: Mutex<Option<Events>>,
     /// Notified about each request.
     asked: Arc<Notify>,
@@ -100,36 +115,88 @@ impl Script {
     /// Returns the last message of the last request: text, and results with their ids.
     pub fn last_message(&self) -> Vec<String> {
         let prompts = self.prompts.lock().unwrap();
-        let message = prompts.last().and_then(|it| it.messages.last());
-        let parts = message.expect("a request").parts.iter();
-        let parts = parts.map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::ToolResult {
-                tool_use_id,
-                content,
-                is_error,
-                ..
-            } => {
-                let mark = if *is_error { " (error)" } else { "" };
-                format!("{tool_use_id}{mark}: {content}")
-            }
-            other => format!("{other:?}"),
-        });
-        parts.collect()
+        let (_, prompt) = prompts.last().expect("a request");
+        expect_valid(prompt);
+        prompt.messages.last().map(shown).unwrap()
     }
+
+    /// Returns the last request, without its destination.
+    pub fn prompt(&self) -> Prompt {
+        let prompts = self.prompts.lock().unwrap();
+        let (_, prompt) = prompts.last().expect("a request");
+        expect_valid(prompt);
+        prompt.clone()
+    }
+
+    /// Returns the body of the last request, encoded for its provider.
+    pub fn body(&self) -> Value {
+        let prompts = self.prompts.lock().unwrap();
+        let (destination, prompt) = prompts.last().expect("a request");
+        let Destination::Server(endpoint, parameters) = destination else {
+            panic!("the request has no provider");
+        };
+        let request = provider::encode(prompt, endpoint, parameters).unwrap();
+        serde_json::from_slice(&request.body).unwrap()
+    }
+
+    /// Returns the names of the tools that the last request offers.
+    pub fn offered(&self) -> Vec<String> {
+        self.prompt().tools.into_iter().map(|it| it.name).collect()
+    }
+}
+
+/// Returns the parts of a message: text, and results with their ids.
+pub fn shown(message: &PromptMessage) -> Vec<String> {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(text) => text.clone(),
+        Part::ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            ..
+        } => {
+            let mark = if *is_error { " (error)" } else { "" };
+            format!("{tool_use_id}{mark}: {content}")
+        }
+        other => format!("{other:?}"),
+    });
+    parts.collect()
+}
+
+/// Fails if a provider would refuse the conversation: the speakers take turns, the user has
+/// the first and the last word, and each call is answered once, in the next message.
+fn expect_valid(prompt: &Prompt) {
+    let mut open: Vec<&ToolUseId> = Vec::new();
+    for (at, message) in prompt.messages.iter().enumerate() {
+        let role = [PromptRole::User, PromptRole::Assistant][at % 2];
+        assert_eq!(message.role, role, "{prompt:#?}");
+        let results = message.parts.iter().filter_map(|it| match it {
+            Part::ToolResult { tool_use_id, .. } => Some(tool_use_id),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), open, "{prompt:#?}");
+        let calls = message.parts.iter().filter_map(|it| match it {
+            Part::ToolUse { id, .. } => Some(id),
+            _ => None,
+        });
+        open = calls.collect();
+        let ids: HashSet<_> = open.iter().collect();
+        assert_eq!(ids.len(), open.len(), "{prompt:#?}");
+    }
+    assert_eq!(prompt.messages.len() % 2, 1, "{prompt:#?}");
 }
 
 #[async_trait]
 impl Models for Script {
     async fn answer(
         &self,
-        _destination: Destination,
+        destination: Destination,
         prompt: Prompt,
         events: Events,
         _note: Note,
         cancel: CancellationToken,
     ) {
-        self.prompts.lock().unwrap().push(prompt);
+        self.prompts.lock().unwrap().push((destination, prompt));
         let answer = self.answers.lock().unwrap().pop_front();
         let answer = answer.unwrap_or_else(|| says("Done."));
         let is_whole = answer.last().is_some_and(StreamEvent::is_terminal);

@@ -1,18 +1,10 @@
 //! Displays beside the text.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::script::{begins, calls, echo, ends, says, wait};
 use super::{QUESTION, Record, Stage};
 use crate::protocol::{DiagnosticItem, Display};
-
-fn diagnostics(record: &Record) -> Vec<DiagnosticItem> {
-    let items = record.shown.iter().rev().find_map(|it| match it {
-        Display::Diagnostics(it) => Some(it.items.clone()),
-        _ => None,
-    });
-    items.unwrap_or_default()
-}
 
 fn has_state(record: &Record, state: &str) -> bool {
     record.marks().iter().any(|it| it.state == Some(state))
@@ -87,9 +79,9 @@ fn a_misspelled_status_has_a_diagnostic_with_its_fix() {
     stage.types("pending", "aproved");
     stage.wait("a diagnostic", |it| {
         let is_it = |it: &DiagnosticItem| it.message.contains("\"aproved\" is not a status");
-        diagnostics(it).iter().any(is_it)
+        it.diagnostics().iter().any(is_it)
     });
-    assert!(diagnostics(&stage.record())[0].fix.is_some());
+    assert!(stage.record().diagnostics()[0].fix.is_some());
 }
 
 #[test]
@@ -97,7 +89,7 @@ fn errors_in_a_partial_answer_are_not_shown() {
     let stage = Stage::of(QUESTION).answers([begins("**Tool Use:** `echo` (`x`)\n\n```json\n")]);
     stage.key("advance").wait_text("json");
     stage.key("status").settle();
-    assert_eq!(diagnostics(&stage.record()), []);
+    assert_eq!(stage.record().diagnostics(), []);
 }
 
 #[test]
@@ -135,18 +127,81 @@ fn a_running_call_shows_up_in_the_list_of_tools() {
 }
 
 #[test]
-fn a_frontmatter_of_a_file_approves_nothing() {
-    let text = "```lua\nflemma.opt.tools.auto_approve = { \"echo\" }\n```\n\n@You:\nGo.\n";
-    let stage = Stage::of(text).answers([calls([echo("t_1")])]);
-    stage.press("advance");
-    stage.expect_result("t_1", "\n\n```flemma:tool status=pending\n```");
-    stage.expect_notice("so that does not apply until you read it and agree with :Flemma trust.");
-}
-
-#[test]
 fn a_failing_frontmatter_sends_nothing_and_is_reported() {
     let stage = Stage::of("```lua\nerror(\"no\")\n```\n\n@You:\nGo.\n");
     stage.press("advance");
     stage.expect_requests(0);
-    stage.wait("a diagnostic", |it| !diagnostics(it).is_empty());
+    stage.wait("a diagnostic", |it| !it.diagnostics().is_empty());
+}
+
+#[test]
+fn a_remark_is_shown_once_however_often_the_chat_is_sent() {
+    let stage = Stage::of("@You:\nGo.\n@Asistant:\nText.\n");
+    stage.expect_diagnostic("not a role marker");
+    for _ in 0..2 {
+        stage.say("steer", "More.").wait_rest();
+        assert_eq!(stage.record().diagnostics().len(), 1);
+    }
+}
+
+/// The preview of a call that waits in the file.
+#[track_caller]
+fn preview(name: &str, input: &str) -> Option<String> {
+    let stage = Stage::of(&format!(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `{name}` (`t_1`)\n\n```json\n{input}\n```\n\n\
+         @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```\n"
+    ));
+    stage.wait("a mark", |it| has_state(it, "pending"));
+    let marks = stage.record().marks();
+    marks[0].preview.clone()
+}
+
+#[test]
+fn a_call_that_can_only_fail_has_no_preview() {
+    assert_eq!(preview("bash", r#"{"label":"no command"}"#), None);
+    assert!(preview("bash", r#"{"command":"ls"}"#).is_some());
+}
+
+#[test]
+fn a_tool_without_a_preview_shows_scalars_and_then_tables() {
+    let input = r#"{"tags":["a","b"],"query":"say\nhi","limit":5,"filter":{"b":1,"a":2}}"#;
+    let expected = r#"my_search: limit=5, query="say⤶hi", filter={a, b}, tags=[2 items]"#;
+    assert_eq!(preview("my_search", input).as_deref(), Some(expected));
+}
+
+#[test]
+fn hidden_characters_in_a_command_are_shown() {
+    let input = "{\"label\":\"\",\"command\":\"ls\\u001b[2K\\u202e\\n\\nrm x\"}";
+    let drawn = preview("bash", input).unwrap();
+    assert!(drawn.contains("rm x"), "{drawn}");
+    assert!(!drawn.contains(['\u{1b}', '\u{202e}', '\n']), "{drawn}");
+}
+
+/// A call of `todo` with one task.
+fn task(id: &'static str, status: &str) -> (&'static str, &'static str, Value) {
+    let items = json!([{"content": "Read", "status": status}]);
+    (id, "todo", json!({ "items": items }))
+}
+
+#[test]
+fn a_complete_list_of_tasks_is_no_longer_shown() {
+    let options = json!({"tools": {"offer": ["todo"]}});
+    let answers = [
+        calls([task("t_1", "in_progress")]),
+        calls([task("t_2", "completed")]),
+        begins("Done"),
+    ];
+    let stage = Stage::with(options, QUESTION).answers(answers);
+    let tasks = |it: &Record| -> Vec<usize> {
+        let lists = it.shown.iter().filter_map(|it| match it {
+            Display::Queued(it) => Some(it.tasks.len()),
+            _ => None,
+        });
+        lists.collect()
+    };
+    stage.key("advance").wait_text("Done");
+    stage.wait("no list", |it| tasks(it).last() == Some(&0));
+    assert!(tasks(&stage.record()).contains(&1), "{}", stage.story());
+    assert!(stage.text().contains("- [x] Read\n"), "{}", stage.story());
+    stage.continues(ends()).wait_rest();
 }
