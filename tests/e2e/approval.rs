@@ -1,4 +1,4 @@
-//! Which calls run, wait, or are denied: presets, names, and functions in `setup()`.
+//! Approval functions in `setup()`, and options that are set again.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -33,70 +33,6 @@ fn expect(options: &str, expected: [&str; 3]) -> Editor {
     let (editor, outcomes) = run_under(options);
     assert_eq!(outcomes, expected, "read, bash, calculator under {options}");
     editor
-}
-
-#[test]
-fn reads_run_and_commands_wait_by_default() {
-    expect("", ["ran", "waits", "waits"]);
-}
-
-#[test]
-fn a_preset_approves_its_tools_and_no_others() {
-    expect(
-        "tools = { auto_approve = { '$readonly' } }",
-        ["ran", "waits", "waits"],
-    );
-    expect("tools = { auto_approve = {} }", ["waits", "waits", "waits"]);
-}
-
-#[test]
-fn presets_and_tool_names_can_be_combined() {
-    expect(
-        "tools = { auto_approve = { '$default', 'calculator' } }",
-        ["ran", "waits", "ran"],
-    );
-}
-
-#[test]
-fn a_tool_that_one_preset_denies_is_denied() {
-    expect(
-        "tools = {
-          presets = {
-            ['$yolo'] = { approve = { 'bash', 'read', 'write', 'edit' } },
-            ['$no-bash'] = { deny = { 'bash' } },
-          },
-          auto_approve = { '$yolo', '$no-bash' },
-        }",
-        ["ran", "denied", "waits"],
-    );
-}
-
-#[test]
-fn a_users_preset_replaces_the_built_in_one() {
-    expect(
-        "tools = { presets = { ['$default'] = { approve = { 'bash' } } } }",
-        ["waits", "ran", "waits"],
-    );
-}
-
-#[test]
-fn every_call_runs_without_required_approval() {
-    expect(
-        "tools = { require_approval = false }",
-        ["ran", "ran", "ran"],
-    );
-}
-
-#[test]
-fn an_unknown_preset_is_reported_with_a_suggestion_and_approves_nothing() {
-    let editor = expect(
-        "tools = { auto_approve = { '$readnly', 'calculator' } }",
-        ["waits", "waits", "waits"],
-    );
-    wait_message(
-        &editor,
-        "nothing is named \"$readnly\". Did you mean \"$readonly\"?",
-    );
 }
 
 #[test]

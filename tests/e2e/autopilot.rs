@@ -1,6 +1,6 @@
 //! Autopilot: parallel calls, consecutive answers, and when it stops.
 
-use harness::{Answer, Editor, Provider};
+use harness::{Answer, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
@@ -14,23 +14,6 @@ fn approving(mut tools: Json) -> Json {
 /// An answer that runs a command.
 fn runs(id: &str, text: &str) -> Answer {
     Answer::new().tool_use(id, "bash", command(text))
-}
-
-#[test]
-fn a_running_tool_locks_the_text() {
-    let provider = Provider::anthropic([runs("t_1", "until [ -e go ]; do sleep 0.02; done")]);
-    let editor = ask_with(&provider, approving(json!({"lock_buffer": true})));
-    editor.keys("<C-]>");
-    let modifiable = |editor: &Editor| editor.lua("return vim.bo.modifiable", json!([]));
-    editor.wait_for("the lock", |editor| modifiable(editor) == json!(false));
-    let before = editor.text();
-    editor.keys("<C-]>");
-    wait_message(&editor, "A tool is running, so nothing was changed.");
-    assert_eq!(editor.text(), before);
-
-    std::fs::write(editor.dir().join("go"), "").unwrap();
-    editor.wait_text("@Assistant:\nDone.");
-    editor.wait_for("no lock", |editor| modifiable(editor) == json!(true));
 }
 
 #[test]
@@ -52,35 +35,6 @@ fn a_cancelled_command_leaves_no_process() {
             status.is_empty() || status.contains(") Z ")
         });
     }
-}
-
-#[test]
-fn a_cancelled_answer_keeps_its_text_and_is_marked() {
-    let provider = Provider::anthropic([Answer::says("Once upon a time").stall()]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    editor.wait_text("Once upon a time");
-    editor.keys("<C-c>");
-    editor.wait_text("Once upon a time\n\n<!-- flemma:aborted: cancelled by the user -->");
-    provider.wait_hang_ups(1);
-    at_rest(&editor);
-    assert_eq!(editor.text().matches("@You:").count(), 1);
-    // One key is one cancel.
-    assert!(!editor.messages().contains("Nothing is running here."));
-}
-
-#[test]
-fn text_typed_below_the_results_is_kept_and_not_sent() {
-    let provider = Provider::anthropic([runs("t_1", "echo out")]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    wait_cursor(&editor, "**Tool Result:** `t_1`");
-    editor.keys("Go<CR>Be quick.<Esc>");
-    editor.keys("/Tool Result<CR><M-CR>");
-    editor.wait_text("@Assistant:\nDone.");
-    let sent = provider.requests()[1].body["messages"][2]["content"].clone();
-    assert_eq!(sent[0]["content"], "out");
-    assert_eq!(sent[1]["text"], "Be quick.");
 }
 
 #[test]

@@ -41,15 +41,6 @@ fn one_key_runs_all_pending_calls() {
 }
 
 #[test]
-fn the_only_pending_call_is_approved_from_any_line() {
-    let (_provider, editor) = waits(&["echo one"]);
-    editor.keys("gg");
-    editor.command("Flemma approve");
-    wait_end(&editor, "Well.\n\n@You:\n\n");
-    assert_eq!(outcomes(&editor, ["t_0"]), ["ran"]);
-}
-
-#[test]
 fn the_call_at_the_cursor_is_rejected() {
     let (provider, editor) = waits(&["echo one", "echo two"]);
     editor.keys("gg");

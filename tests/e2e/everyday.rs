@@ -27,10 +27,6 @@ fn view(editor: &Editor, names: &[&str]) -> Json {
     editor.lua(code, json!([names]))
 }
 
-fn diagnostics(editor: &Editor) -> Json {
-    editor.lua("return #vim.diagnostic.get(0)", json!([]))
-}
-
 #[test]
 fn a_chat_changes_no_window_options() {
     let folds = json!({"folds": {"enabled": false}});
@@ -79,45 +75,6 @@ fn retyping_a_marker_changes_only_its_line() {
         editor.text(),
         text.replace("@You:\nThree", "@System:\nThree")
     );
-}
-
-#[test]
-fn calls_that_end_at_once_are_sent_once_without_a_message() {
-    let calls = (1..6).fold(Answer::new(), |answer, number| {
-        answer.tool_use(
-            &format!("t_{number}"),
-            "calculator",
-            json!({"expression": "1"}),
-        )
-    });
-    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
-    let options = json!({"tools": {"require_approval": false}});
-    let editor = ask_with(&provider, options);
-    editor.keys("<C-]>");
-    wait_end(&editor, "Well.\n\n@You:\n\n");
-    let said = editor.messages();
-    assert!(!said.contains("Flemma"), "{said}");
-    at_rest(&editor);
-    expect_requests(&editor, 2);
-    let started = events(&editor);
-    let started = started
-        .iter()
-        .filter(|it| it.starts_with("FlemmaToolStarted"));
-    assert_eq!(started.count(), 5);
-}
-
-#[test]
-fn a_remark_appears_once_however_often_the_chat_is_sent() {
-    let provider = Provider::anthropic([Answer::says("One."), Answer::says("Two.")]);
-    let editor = open(&provider, "@You:\nGo.\n@Asistant:\nText.\n");
-    wait_diagnostic(&editor, "is not a role marker");
-    assert_eq!(diagnostics(&editor), 1);
-    for answer in ["One.", "Two."] {
-        editor.keys("GAMore.<Esc><C-]>");
-        wait_end(&editor, &format!("{answer}\n\n@You:\n\n"));
-        at_rest(&editor);
-        assert_eq!(diagnostics(&editor), 1);
-    }
 }
 
 #[test]

@@ -172,38 +172,6 @@ fn a_cut_inside_the_arguments_of_a_call_runs_nothing() {
 }
 
 #[test]
-fn two_calls_with_one_id_are_two_calls() {
-    let answer = Answer::new()
-        .tool_use("t_1", "bash", command("echo one"))
-        .tool_use("t_1", "bash", command("echo two"));
-    let provider = Provider::anthropic([answer, Answer::says("Both.")]);
-    let editor = ask_with(&provider, unasked_once());
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nBoth.");
-    let body = &provider.requests()[1].body;
-    expect_valid_messages(body);
-    let results = &body["messages"][2]["content"];
-    assert_eq!(results[0]["tool_use_id"], "t_1");
-    assert!(results[0].to_string().contains("one"), "{results}");
-    assert!(results[1].to_string().contains("two"), "{results}");
-}
-
-#[test]
-fn a_call_of_a_tool_that_was_not_offered_is_an_error_for_the_model() {
-    let call = || Answer::new().tool_use("t_1", "bash", command("touch ran"));
-    // None was offered, then others were.
-    for selection in ["{}", "{ \"read\" }"] {
-        let provider = Provider::anthropic([call(), Answer::says("Well.")]);
-        let text = format!("flemma.opt.tools = {selection}");
-        let editor = type_below(&provider, &text);
-        editor.keys("<C-]>");
-        editor.wait_text("@Assistant:\nWell.");
-        assert!(result(&editor, "t_1").contains("(error)"));
-        assert!(!editor.dir().join("ran").exists());
-    }
-}
-
-#[test]
 fn the_environments_proxy_and_its_exceptions_are_respected() {
     let proxy = Provider::anthropic(["Through the proxy."]);
     let at_proxy = format!("http://{}", proxy.address());

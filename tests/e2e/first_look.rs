@@ -38,18 +38,6 @@ fn a_call_that_just_appeared_runs_at_the_second_alt_enter() {
 }
 
 #[test]
-fn a_call_of_an_answer_that_just_ended_runs_at_the_second_alt_enter() {
-    let provider = one_call();
-    let editor = waits(&provider, 10_000);
-    editor.keys("gg/Tool Use<CR><M-CR>");
-    wait_message(&editor, REFUSED);
-    at_rest(&editor);
-    assert_eq!(runs(&editor), 0);
-    editor.keys("<M-CR>");
-    editor.wait_text("\nout\n");
-}
-
-#[test]
 fn a_call_that_has_been_visible_runs_at_the_first_alt_enter() {
     let provider = one_call();
     let editor = waits(&provider, 50);

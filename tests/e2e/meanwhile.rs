@@ -5,45 +5,12 @@ use harness::{Answer, Gate, Provider};
 use serde_json::json;
 
 use crate::stage::*;
-use crate::wire::{expect_valid_completion, expect_valid_messages};
 
 /// A command that ends when `name` exists.
 fn waits_for(name: &str) -> serde_json::Value {
     command(&format!(
         "until [ -e {name} ]; do sleep 0.02; done; echo {name} is there"
     ))
-}
-
-#[test]
-fn a_request_that_is_cancelled_before_its_first_word_leaves_no_trace() {
-    let provider = Provider::anthropic([Answer::new().stall(), Answer::says("Now.")]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    provider.wait_requests(1);
-    editor.keys("<C-c>");
-    provider.wait_hang_ups(1);
-    wait_event(&editor, "FlemmaRequestFinished cancelled");
-    at_rest(&editor);
-    assert_eq!(editor.text(), QUESTION);
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nNow.");
-}
-
-#[test]
-fn a_key_pressed_twice_cancels_once() {
-    let provider = Provider::anthropic([Answer::says("Once").stall()]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    editor.wait_text("Once");
-    // In one go, before the host can have ended the first.
-    let twice = "vim.cmd('Flemma cancel') vim.cmd('Flemma cancel')";
-    editor.lua(twice, json!([]));
-    wait_event(&editor, "FlemmaRequestFinished cancelled");
-    at_rest(&editor);
-    assert_eq!(
-        editor.text(),
-        "@You:\nGo.\n\n@Assistant:\nOnce\n\n<!-- flemma:aborted: cancelled by the user -->\n"
-    );
 }
 
 #[test]
@@ -60,52 +27,8 @@ fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
     editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
     at_rest(&editor);
     assert_eq!(editor.text().matches("flemma:aborted").count(), 1);
-}
-
-#[test]
-fn alt_enter_does_not_overrule_a_policy_that_denies() {
-    let call = Answer::new().tool_use("t_1", "bash", command("touch ran"));
-    let provider = Provider::anthropic([call]);
-    let options = "tools = { autopilot = { enabled = false },
-                             auto_approve = function() return 'deny' end }";
-    let setup = with_lua_options(&provider, options);
-    let editor = setup.file("question.chat", QUESTION).start();
-    watch(&editor);
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaRequestFinished success");
-    editor.keys("/Tool Use<CR><M-CR>");
-    wait_result(
-        &editor,
-        "t_1",
-        "**Tool Result:** `t_1` (error)\n\n```\nThe tool was denied by a policy.\n```",
-    );
-    assert!(!editor.dir().join("ran").exists());
-}
-
-#[test]
-fn a_chat_sent_with_pending_calls_is_a_valid_conversation() {
-    let calls = || {
-        Answer::new()
-            .tool_use("t_1", "bash", command("touch ran"))
-            .tool_use("t_2", "bash", command("touch ran"))
-    };
-    for provider in [
-        Provider::anthropic([calls(), Answer::says("Well.")]),
-        Provider::chat_completions([calls(), Answer::says("Well.")]),
-    ] {
-        let editor = ask_with(&provider, json!({}));
-        editor.keys("<C-]>");
-        wait_cursor(&editor, "**Tool Result:** `t_1`");
-        editor.keys(":Flemma send<CR>");
-        editor.wait_text("@Assistant:\nWell.");
-        let body = &provider.requests()[1].body;
-        if provider.url().ends_with("/v1") {
-            expect_valid_completion(body);
-        } else {
-            expect_valid_messages(body);
-        }
-        assert!(!editor.dir().join("ran").exists());
-    }
+    // One key is one cancel.
+    assert!(!editor.messages().contains("Nothing is running here."));
 }
 
 #[test]

@@ -84,29 +84,6 @@ fn a_pending_call_of_each_tool_shows_what_it_would_do() {
 }
 
 #[test]
-fn a_call_that_can_only_fail_has_no_preview() {
-    let chat = waiting_in_the_file("bash", r#"{"label":"no command"}"#);
-    let provider = Provider::anthropic([Answer::says("Done.")]);
-    let setup = with_options(&provider, approve_nothing());
-    let editor = setup.file("question.chat", &chat).start();
-    wait_previews(&editor, &["```"]);
-    // Once it fits it has one.
-    editor.keys("/label<CR>cwcommand<Esc>");
-    wait_previews(&editor, &["bash: $ no command"]);
-}
-
-#[test]
-fn a_tool_without_a_preview_shows_scalars_and_then_tables() {
-    let input = r#"{"tags":["a","b"],"query":"say\nhi","limit":5,"filter":{"b":1,"a":2}}"#;
-    let text = waiting_in_the_file("my_search", input);
-    let editor = offline().file("question.chat", &text).start();
-    wait_previews(
-        &editor,
-        &[r#"my_search: limit=5, query="say⤶hi", filter={a, b}, tags=[2 items]"#],
-    );
-}
-
-#[test]
 fn a_preview_ends_at_the_width_of_the_text() {
     let input = r#"{"label":"","command":"echo abcdefghijklmnopqrstuvwxyz","timeout":null}"#;
     let text = waiting_in_the_file("bash", input);
@@ -146,17 +123,6 @@ fn combining_characters_stay_with_their_base() {
     let editor = offline().size(33, 40).file("question.chat", &text).start();
     let shown = format!("bash: $ {}…", "e\u{301}".repeat(24));
     wait_previews(&editor, &[&shown]);
-}
-
-#[test]
-fn hidden_characters_in_a_command_are_shown() {
-    let input = "{\"label\":\"\",\"command\":\"ls\\u001b[2K\\u202e\\n\\nrm x\",\"timeout\":null}";
-    let text = waiting_in_the_file("bash", input);
-    let editor = offline().file("question.chat", &text).start();
-    editor.wait_for("a preview", |editor| !editor.virtual_lines().is_empty());
-    let drawn = &editor.virtual_lines()[0].text;
-    assert!(drawn.contains("rm x"), "{drawn}");
-    assert!(!drawn.contains(['\u{1b}', '\u{202e}', '\n']), "{drawn}");
 }
 
 #[test]

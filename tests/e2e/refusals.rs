@@ -180,28 +180,6 @@ fn an_error_in_the_middle_keeps_the_text_and_says_which() {
 }
 
 #[test]
-fn a_call_that_the_token_limit_cuts_off_never_runs() {
-    let whole = command("touch ran");
-    let anthropic = Answer::says("I'll do it.")
-        .tool_use("t_1", "bash", whole)
-        .tool_use_raw("t_2", "bash", "{\"label\":\"x\",\"command\":\"touch r")
-        .stop("max_tokens");
-    let provider = Provider::anthropic([anthropic, Answer::says("As I said.")]);
-    let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
-    editor.keys("<C-]>");
-    wait_message(
-        &editor,
-        "reached its token limit in the middle of its calls, so none of them runs.",
-    );
-    editor.wait_text("<!-- flemma:aborted: ");
-    expect_requests(&editor, 1);
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nAs I said.");
-    expect_valid_messages(&provider.requests()[1].body);
-    assert!(!editor.dir().join("ran").exists());
-}
-
-#[test]
 fn a_connection_cut_after_a_whole_call_runs_nothing() {
     // The call is complete, but not its message.
     let answer = Answer::new()
@@ -209,23 +187,6 @@ fn a_connection_cut_after_a_whole_call_runs_nothing() {
         .text_in_pieces("and then some more text that takes a while to say", 2);
     let (editor, _) = broken(answer.cut_after(2600), "The connection ended");
     assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
-}
-
-#[test]
-fn text_that_reaches_the_token_limit_is_marked_and_can_be_continued() {
-    let cut = Answer::says("A long story").stop("max_tokens");
-    let provider = Provider::anthropic([cut, Answer::says("and its end.")]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    wait_message(
-        &editor,
-        "The answer reached its token limit and is cut there.",
-    );
-    editor.wait_text(
-        "@Assistant:\nA long story\n\n<!-- flemma:aborted: The answer reached its token limit and is cut there. -->\n\n@You:\n",
-    );
-    editor.keys("<Esc><C-]>");
-    editor.wait_text("Your answer was cut off. Continue from where it ends.\n\n@Assistant:\nand its end.\n\n@You:\n");
 }
 
 #[test]

@@ -89,27 +89,13 @@ fn reading_a_secret_waits_whatever_approves_reading() {
 }
 
 #[test]
-fn no_form_of_automatic_approval_reads_a_secret() {
+fn no_approval_function_reads_a_secret() {
     let read = [("read", file(".env"))];
-    for tools in [
-        "auto_approve = 'read'",
-        "auto_approve = { '$readonly' }",
-        "auto_approve = function() return true end",
-        "require_approval = false",
-    ] {
-        let provider = calls(&read);
-        let setup = with_lua_options(&provider, &format!("tools = {{ {tools} }}"));
-        let setup = setup.with(".env", SECRET);
-        let editor = setup.file("question.chat", QUESTION).start();
-        watch(&editor);
-        editor.keys("<C-]>");
-        assert_eq!(outcomes(&editor, ["t_0"]), ["waits"], "{tools}");
-    }
     let provider = calls(&read);
-    let setup = setup(&provider).with(".env", SECRET);
-    let editor = setup.file("question.chat", "").start();
+    let approves = "tools = { auto_approve = function() return true end }";
+    let setup = with_lua_options(&provider, approves).with(".env", SECRET);
+    let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
-    editor.type_text(&below("flemma.opt.tools.auto_approve = { \"read\" }"));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_0"]), ["waits"]);
 }
@@ -160,21 +146,6 @@ fn a_search_skips_secrets_and_names_them() {
 }
 
 #[test]
-fn a_chat_reveals_nothing() {
-    let provider = calls(&[("read", file(".env"))]);
-    let setup = setup(&provider).with(".env", SECRET);
-    let editor = setup.file("question.chat", "").start();
-    watch(&editor);
-    editor.type_text(&below("flemma.opt.sandbox.reveal = { \"$CWD/.env\" }"));
-    editor.keys("<C-]>");
-    wait_diagnostic(
-        &editor,
-        "sandbox.reveal can only be set in setup() or the configuration file.",
-    );
-    assert!(provider.requests().is_empty());
-}
-
-#[test]
 fn a_refusal_without_a_user_names_the_option() {
     let shell = Shell::offline();
     shell.write(".env", SECRET);
@@ -204,25 +175,6 @@ fn a_refusal_without_a_user_names_the_option() {
     let input = command("cat .env").to_string();
     let ran = shell.run(&["tool", "bash", "--restricted", &input]);
     assert!(ran.out.contains(SECRET), "{ran:?}");
-}
-
-#[test]
-fn a_referenced_secret_is_sent_once_the_user_agrees() {
-    let provider = Provider::anthropic([Answer::says("Well.")]);
-    let setup = setup(&provider).with(".env", SECRET);
-    let editor = setup.file("question.chat", "").start();
-    watch(&editor);
-    editor.paste("@You:\nSee\n@./.env\n");
-    editor.keys("<C-]>");
-    wait_diagnostic(&editor, "may hold secrets of an environment");
-    assert!(provider.requests().is_empty());
-    editor.keys("3G");
-    editor.command("Flemma allow-file");
-    wait_message(&editor, "This chat may send");
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nWell.");
-    let sent = provider.requests()[0].body.to_string();
-    assert!(sent.contains(SECRET), "{sent}");
 }
 
 #[test]

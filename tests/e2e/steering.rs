@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::processes::{host, next_host, signal};
 use crate::shell::Shell;
-use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
-use crate::traces::{gate, open_gate, press_cancel, settle, wait_gate};
+use crate::stage::{QUESTION, ask_with, command, open, wait_end, wait_message};
+use crate::traces::{gate, open_gate, settle, wait_gate};
 
 /// Options that run one approved call at a time.
 fn one_at_a_time() -> Json {
@@ -59,79 +59,12 @@ fn wait_queued(editor: &Editor, expected: &[&str]) {
     });
 }
 
-/// The last message of a request, one word a part: its text, or its result and
-/// whether that is an error.
-fn last_parts(request: &Json) -> Vec<String> {
-    let messages = request["messages"].as_array().unwrap();
-    let parts = messages.last().unwrap()["content"].as_array().unwrap();
-    let text = |part: &Json| match part["type"].as_str() {
-        Some("tool_result") => {
-            let content = &part["content"];
-            let content = content.as_str().or(content[0]["text"].as_str()).unwrap();
-            format!(
-                "{} {}: {content}",
-                part["tool_use_id"].as_str().unwrap(),
-                part["is_error"]
-            )
-        }
-        _ => part["text"].as_str().unwrap_or_default().to_owned(),
-    };
-    parts.iter().map(text).collect()
-}
-
-/// Acceptance Y10, from the tool trait's "Tool Execution Flow".
 /// A chat in which the first word of the answer has arrived.
 fn answering(provider: &Provider) -> Editor {
     let editor = open(provider, QUESTION);
     editor.keys("<C-]>");
     editor.wait_text("Well");
     editor
-}
-
-#[test]
-fn stop_while_the_first_of_three_calls_runs_skips_the_others_and_is_sent() {
-    let provider = Provider::anthropic([three_calls(), Answer::says("Stopped.")]);
-    let editor = first_of_three_runs(&provider);
-    editor.keys(":Flemma steer STOP<CR>");
-    editor.wait_text("\n\nSTOP\n");
-    assert_eq!(provider.requests().len(), 1);
-    open_gate(&editor, "gate");
-    wait_end(&editor, "STOP\n\n@Assistant:\nStopped.\n\n@You:\n\n");
-    assert!(result(&editor, "t_1").contains("one"));
-    assert!(!editor.dir().join("ran").exists());
-    let parts = last_parts(&provider.requests()[1].body);
-    assert!(
-        parts[0].starts_with("t_1 ") && !parts[0].contains("true"),
-        "{parts:?}"
-    );
-    assert_eq!(
-        parts[1..],
-        [
-            "t_2 true: Skipped due to queued user message",
-            "t_3 true: Skipped due to queued user message",
-            "STOP"
-        ]
-    );
-}
-
-#[test]
-fn a_message_that_looks_like_a_reference_is_text() {
-    let answers = [three_calls(), Answer::says("Stopped."), Answer::says("Ok.")];
-    let provider = Provider::anthropic(answers);
-    let editor = first_of_three_runs(&provider);
-    // Neither is there, so that a request that looked for it would fail.
-    editor.keys(":Flemma steer See @./none and {{ none() }}, not `{{ none }}`.<CR>");
-    editor.wait_text("See \\@./none and \\{{ none() }}, not `{{ none }}`.");
-    open_gate(&editor, "gate");
-    wait_end(&editor, "Stopped.\n\n@You:\n\n");
-    editor.keys(":Flemma queue Then {{ 1 + 1 }}.<CR>");
-    wait_end(&editor, "Ok.\n\n@You:\n\n");
-    let requests = provider.requests();
-    let words = "See @./none and {{ none() }}, not `{{ none }}`.";
-    assert_eq!(last_parts(&requests[1].body)[3], words);
-    assert_eq!(last_parts(&requests[2].body), ["Then {{ 1 + 1 }}."]);
-    let all = requests[2].body.to_string();
-    assert!(all.contains(words), "{all}");
 }
 
 #[test]
@@ -197,24 +130,6 @@ fn an_idle_chat_sends_the_message_unless_the_prompt_has_text() {
     // One undo removes the message and nothing else.
     editor.keys("u");
     assert!(editor.text().ends_with("I was th\n"), "{}", editor.text());
-}
-
-#[test]
-fn a_cancel_moves_the_message_into_the_prompt() {
-    let provider = Provider::anthropic([three_calls()]);
-    let editor = first_of_three_runs(&provider);
-    editor.keys(":Flemma queue Next.<CR>");
-    wait_queued(&editor, &["then: Next."]);
-    press_cancel(&editor, "a chat that rests", |editor| {
-        editor
-            .text()
-            .contains("Cancelled by the user before it ran.")
-            && editor.lua("return vim.bo.modifiable", json!([])) == json!(true)
-    });
-    wait_end(&editor, "\n\nNext.\n");
-    wait_queued(&editor, &[]);
-    settle(&editor);
-    assert_eq!(provider.requests().len(), 1);
 }
 
 #[test]

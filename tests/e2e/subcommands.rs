@@ -4,7 +4,6 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::stage::*;
-use crate::traces::settle;
 
 #[track_caller]
 fn completions(editor: &Editor, line: &str) -> serde_json::Value {
@@ -81,66 +80,6 @@ fn status_shows_provider_model_key_and_policy_and_never_the_key() {
     assert_eq!(editor.text(), QUESTION);
 }
 
-/// The report of a command, with single blanks. It is closed again.
-fn report(editor: &Editor, command: &str) -> String {
-    editor.command(command);
-    editor.wait_text("by the policy now");
-    let text = editor.text();
-    editor.keys("q");
-    let lines = text.lines();
-    let lines: Vec<String> = lines
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
-    lines.join("\n")
-}
-
-#[test]
-fn status_shows_what_the_chats_own_frontmatter_decides() {
-    let frontmatter = "flemma.opt.tools = { \"read\", \"bash\", \"write\" }
-flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }
-flemma.opt.tools.auto_approve:remove(\"write\")
-flemma.opt.temperature = 0.3";
-    let editor = open(&Provider::anthropic([Answer::new()]), &below(frontmatter));
-    let untrusted = report(&editor, "Flemma status");
-    for line in [
-        "frontmatter applies, except for this until :Flemma trust:",
-        "line 4: would run bash without asking",
-        "bash needs approval",
-        "read runs; asks if the file is secret (urn:flemma:approval:frontmatter)",
-        "write needs approval",
-    ] {
-        assert!(untrusted.contains(line), "{line} in {untrusted}");
-    }
-    assert!(!untrusted.contains("calculator"), "{untrusted}");
-    editor.command("Flemma trust");
-    wait_message(&editor, "is trusted as it is now");
-    let trusted = report(&editor, "Flemma status verbose");
-    for line in [
-        "frontmatter applies",
-        "bash runs (urn:flemma:approval:frontmatter)",
-        "write needs approval",
-        "parameters.temperature 0.3 frontmatter",
-        "tools { \"read\", \"bash\", \"write\" } frontmatter",
-        "tools.auto_approve { names = { \"$default\", \"bash\" }, without = { \"write\" } } frontmatter",
-        "tools.autopilot.enabled true defaults",
-    ] {
-        assert!(trusted.contains(line), "{line} in {trusted}");
-    }
-}
-
-#[test]
-fn status_of_a_chat_whose_frontmatter_fails_says_so() {
-    let editor = open(
-        &Provider::anthropic([Answer::new()]),
-        &below("flemma.opt.tools = { \"bsah\" }"),
-    );
-    editor.command("Flemma status");
-    editor.wait_text("Did you mean \"bash\"?");
-    let text = editor.text();
-    assert!(text.contains("Nothing runs and nothing is sent"), "{text}");
-    assert!(!text.contains("by the policy now"), "{text}");
-}
-
 #[test]
 fn send_sends_and_cancel_cancels() {
     let provider = Provider::anthropic([Answer::says("Once upon").stall()]);
@@ -154,48 +93,6 @@ fn send_sends_and_cancel_cancels() {
     at_rest(&editor);
     editor.keys(":Flemma cancel<CR>");
     wait_message(&editor, "Nothing is running here.");
-}
-
-#[test]
-fn running_tools_are_listed_and_one_of_them_is_cancelled() {
-    let calls = Answer::new()
-        .tool_use(
-            "t_1",
-            "bash",
-            command("until [ -e go ]; do sleep 0.02; done"),
-        )
-        .tool_use("t_2", "bash", command("sleep 60"));
-    let provider = Provider::anthropic([calls]);
-    let options = json!({"tools": {"require_approval": false}});
-    let editor = ask_with(&provider, options);
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaToolStarted t_1");
-    wait_event(&editor, "FlemmaToolStarted t_2");
-    editor.keys(":Flemma tool:list<CR>");
-    editor.wait_for("the list", |editor| {
-        let lines = editor.lines();
-        let running: Vec<&String> = lines.iter().take_while(|line| !line.is_empty()).collect();
-        running.len() == 2
-            && ["t_1", "t_2"]
-                .iter()
-                .all(|id| running.iter().any(|line| line.contains(id)))
-    });
-    editor.keys("q");
-    editor.keys("/Tool Result:.. `t_2<CR>:Flemma tool:cancel<CR>");
-    wait_event(&editor, "FlemmaToolFinished t_2");
-    std::fs::write(editor.dir().join("go"), "").unwrap();
-    wait_event(&editor, "FlemmaToolFinished t_1");
-    editor.wait_for("both results", |editor| {
-        result(editor, "t_1").starts_with("**Tool Result:** `t_1`\n\n```\n")
-            && result(editor, "t_2").starts_with("**Tool Result:** `t_2` (error)")
-    });
-}
-
-#[test]
-fn with_no_tool_running_the_list_says_so() {
-    let editor = offline().file("question.chat", QUESTION).start();
-    editor.keys(":Flemma tool:list<CR>");
-    editor.wait_text("No tool is running here.");
 }
 
 #[test]
@@ -269,52 +166,6 @@ fn fix_repairs_what_the_diagnostic_reports() {
         &editor,
         "There is nothing on this line that can be fixed automatically.",
     );
-}
-
-#[test]
-fn correcting_a_misspelled_approval_approves() {
-    let text = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{\"label\": \"\", \"command\": \"echo ran\", \"timeout\": null}\n```\n\n\
-                @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=aproved\n```\n";
-    let editor = offline().file("question.chat", text).start();
-    watch(&editor);
-    editor.keys("gg<C-]>");
-    at_rest(&editor);
-    // The cursor is on the block, and its status two lines further down.
-    editor.keys(":Flemma fix<CR>");
-    editor.wait_for("the word that was meant", |editor| {
-        editor.text() == text.replace("aproved", "approved")
-    });
-    settle(&editor);
-    assert!(
-        editor.text().contains("status=approved"),
-        "nothing runs yet"
-    );
-    editor.keys("<C-]>");
-    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
-}
-
-#[test]
-fn cancel_all_ends_every_call() {
-    let ids = ["t_1", "t_2", "t_3"];
-    let calls = ids.iter().fold(Answer::new(), |answer, id| {
-        answer.tool_use(id, "bash", command("sleep 60"))
-    });
-    let provider = Provider::anthropic([calls]);
-    let editor = ask_with(
-        &provider,
-        json!({"tools": {"require_approval": false, "max_concurrent": 2}}),
-    );
-    editor.keys("<C-]>");
-    wait_event(&editor, "FlemmaToolStarted t_2");
-    editor.keys(":Flemma tool:cancel-all<CR>");
-    editor.wait_for("three errors", |editor| {
-        ids.iter().all(|id| {
-            let block = result(editor, id);
-            block.contains("(error)") && block.contains("Cancelled by the user")
-        })
-    });
-    assert!(!events(&editor).contains(&"FlemmaToolStarted t_3".to_owned()));
-    expect_requests(&editor, 1);
 }
 
 #[test]

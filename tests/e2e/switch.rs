@@ -48,26 +48,6 @@ fn a_switch_changes_one_chat_and_with_a_bang_every_chat() {
 }
 
 #[test]
-fn the_frontmatter_overrules_a_switch() {
-    let provider = Provider::anthropic([Answer::says("Well.")]);
-    let chat = format!("```lua\nflemma.opt.model = 'claude-sonnet-4-5'\n```\n\n{QUESTION}");
-    let editor = open(&provider, &chat);
-    editor.command("Flemma switch anthropic claude-haiku-4-5");
-    wait_message(
-        &editor,
-        "Line 2 of the frontmatter chooses this chat's model",
-    );
-    editor.keys("<CR>");
-    editor.command("Flemma status");
-    editor.wait_text("provider   anthropic  (by line 2 of the chat)");
-    editor.keys("q<C-]>");
-    assert_eq!(
-        provider.wait_requests(1)[0].body["model"],
-        "claude-sonnet-4-5"
-    );
-}
-
-#[test]
 fn without_arguments_a_menu_offers_presets_and_models() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});
@@ -87,16 +67,6 @@ fn without_arguments_a_menu_offers_presets_and_models() {
     wait_message(&editor, "sent to anthropic (claude-opus-4-1)");
     editor.keys("<C-]>");
     assert_eq!(provider.wait_requests(1)[0].body["max_tokens"], 50);
-}
-
-#[test]
-fn an_unknown_provider_is_reported_and_changes_nothing() {
-    let provider = Provider::anthropic([Answer::says("Well.")]);
-    let editor = open(&provider, QUESTION);
-    editor.command("Flemma switch antropic");
-    wait_message(&editor, "Did you mean \"anthropic\"?");
-    editor.keys("<C-]>");
-    editor.wait_text("@Assistant:\nWell.");
 }
 
 #[test]

@@ -60,24 +60,6 @@ fn the_latest_list_is_shown_while_the_model_works_and_is_a_checklist_in_the_chat
 }
 
 #[test]
-fn a_complete_list_is_no_longer_shown() {
-    let gate = Gate::new();
-    let call = |status| list(&[("Read", status)]);
-    let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "todo", call("in_progress")),
-        Answer::new().tool_use("t_2", "todo", call("completed")),
-        Answer::new().gate(&gate).text("Done."),
-    ]);
-    let editor = ask_with(&provider, offered());
-    editor.keys("<C-]>");
-    gate.wait_reached();
-    wait_tasks(&editor, &[]);
-    assert!(editor.text().contains("- [x] Read\n"));
-    gate.open();
-    wait_end(&editor, "Done.\n\n@You:\n\n");
-}
-
-#[test]
 fn a_cancelled_run_removes_the_list_and_queued_messages_are_below_it() {
     let gate = Gate::new();
     let call = list(&[("Read", "in_progress")]);
@@ -97,21 +79,4 @@ fn a_cancelled_run_removes_the_list_and_queued_messages_are_below_it() {
     });
     editor.keys("<C-c>");
     wait_tasks(&editor, &[]);
-}
-
-#[test]
-fn the_user_can_deny_it() {
-    let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "todo", list(&[("Read", "pending")])),
-        Answer::says("I see."),
-    ]);
-    let rules = json!({"tools": {
-        "offer": ["todo"],
-        "auto_approve": ["$quiet"],
-        "presets": {"$quiet": {"deny": ["todo"]}},
-    }});
-    let editor = ask_with(&provider, rules);
-    editor.keys("<C-]>");
-    wait_end(&editor, "I see.\n\n@You:\n\n");
-    assert!(editor.text().contains("Tool Result:** `t_1` (error)"));
 }

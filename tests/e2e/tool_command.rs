@@ -1,6 +1,8 @@
 //! `flemma tool` and `flemma tools`: single tools on the command line, with the rules of
 //! a chat.
 
+use serde_json::{Value as Json, json};
+
 use crate::shell::Shell;
 
 #[test]
@@ -114,4 +116,24 @@ fn a_search_lists_the_best_match_first() {
     let ran = shell.run(&["tools", "--search", "zzz"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert!(ran.err.contains("No tool matches \"zzz\""), "{}", ran.err);
+}
+
+#[test]
+fn the_question_about_a_call_through_another_tool_is_about_the_inner_call() {
+    let shell = Shell::offline();
+    let run = |name: &str, arguments: Json| json!({"name": name, "arguments": arguments});
+    let input = json!({"label": "", "path": "out.txt", "content": "x"});
+    let write = run("write", input);
+    let ran = shell.run_with(&["tool", "execute_tool", &write.to_string()], "n\n");
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let asked = format!(
+        "Tool write wants to write to {}",
+        shell.path("out.txt").display()
+    );
+    assert!(ran.err.contains(&asked), "{}", ran.err);
+    let read = run("calculator", json!({"expression": "7*8"}));
+    let ran = shell.run(&["tool", "execute_tool", &read.to_string()]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "56\n"), "{ran:?}");
+    let ran = shell.run(&["tool", "tool_search", r#"{"query":"calculator"}"#, "--yes"]);
+    assert!(ran.out.contains("\"score\": 1,"), "{ran:?}");
 }

@@ -41,20 +41,6 @@ fn replace_on_disk(editor: &Editor, text: &str) {
 }
 
 #[test]
-fn what_a_files_frontmatter_loosens_is_withheld_and_reported() {
-    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
-    let editor = open(&provider, &below(LOOSE));
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
-    wait_message(&editor, WITHHELD);
-    wait_diagnostic(
-        &editor,
-        "This would run bash without asking; it does not apply until :Flemma trust.",
-    );
-    assert!(!editor.dir().join("ran").exists());
-}
-
-#[test]
 fn a_frontmatter_applies_until_its_trust_is_revoked() {
     let turn = |id| [bash(id, "echo out"), Answer::says("Well.")];
     let provider = Provider::anthropic(turn("t_1").into_iter().chain(turn("t_2")));
@@ -112,78 +98,6 @@ fn typed_frontmatter_is_trusted_when_the_chat_is_reopened() {
 }
 
 #[test]
-fn tightening_applies_without_trust() {
-    for tight in [
-        "flemma.opt.tools.auto_approve = {}",
-        "flemma.opt.tools.auto_approve:remove(\"read\")",
-        "flemma.opt.tools.auto_approve = function() return false end",
-        "flemma.opt.tools.auto_approve = function() end",
-    ] {
-        let provider = Provider::anthropic([Answer::new().tool_use("t_r", "read", file("f.txt"))]);
-        let editor = open(&provider, &below(tight));
-        editor.keys("<C-]>");
-        assert_eq!(outcomes(&editor, ["t_r"]), ["waits"], "{tight}");
-    }
-}
-
-#[test]
-fn a_files_function_approves_nothing_beyond_the_options() {
-    let deny_reading = "flemma.opt.tools.auto_approve = function(name)
-  if name == \"read\" then return \"deny\" end
-  return true
-end";
-    let calls = bash("t_b", "touch ran").tool_use("t_r", "read", file("f.txt"));
-    let provider = Provider::anthropic([calls]);
-    let editor = open(&provider, &below(deny_reading));
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_b", "t_r"]), ["waits", "denied"]);
-    wait_message(
-        &editor,
-        "would decide about every call by a function of this chat",
-    );
-    assert!(!editor.dir().join("ran").exists());
-}
-
-#[test]
-fn a_json_frontmatter_is_trusted_no_further() {
-    let text =
-        "```json\n{\"flemma\": {\"tools\": {\"auto_approve\": [\"bash\"]}}}\n```\n\n@You:\nGo.\n";
-    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
-    let editor = open(&provider, text);
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
-    wait_message(&editor, WITHHELD);
-}
-
-#[test]
-fn the_users_own_options_can_trust_every_file() {
-    let provider = Provider::anthropic([bash("t_b", "echo out")]);
-    let options = json!({"trust": {"frontmatter": "always"}});
-    let setup = with_options(&provider, options);
-    let editor = setup.file("question.chat", &below(LOOSE)).start();
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_b"]), ["ran"]);
-}
-
-#[test]
-fn typing_in_a_chat_that_came_with_a_frontmatter_does_not_make_it_trusted() {
-    let provider = Provider::anthropic([bash("t_b", "touch ran")]);
-    let editor = open(
-        &provider,
-        &below("flemma.opt.tools.auto_approve = {\n  \"bash\",\n}"),
-    );
-    editor.keys("ggjA -- mine<Esc>Gomore<Esc>:write<CR><C-]>");
-    assert_eq!(outcomes(&editor, ["t_b"]), ["waits"]);
-}
-
-#[test]
-fn trusting_nothing_says_so() {
-    let editor = open(&Provider::anthropic([Answer::new()]), QUESTION);
-    editor.command("Flemma trust");
-    wait_message(&editor, "This chat has no frontmatter in a file");
-}
-
-#[test]
 fn files_that_decide_what_runs_are_written_only_with_approval() {
     let paths = [
         ".git/hooks/pre-commit",
@@ -221,22 +135,6 @@ fn files_that_decide_what_runs_are_written_only_with_approval() {
     wait_message(
         &editor,
         "so this needs your approval, whatever the policy says.",
-    );
-}
-
-#[test]
-fn a_protected_file_is_written_when_the_user_approves_it() {
-    let input = json!({"label": "", "path": "notes.chat", "content": "@You:\n"});
-    let provider = Provider::anthropic([Answer::new().tool_use("t_w", "write", input)]);
-    let editor = ask_with(&provider, json!({}));
-    editor.keys("<C-]>");
-    assert_eq!(outcomes(&editor, ["t_w"]), ["waits"]);
-    wait_review(&editor);
-    editor.keys(&format!("{APPROVE}<C-]>"));
-    assert_eq!(outcomes(&editor, ["t_w"]), ["ran"]);
-    assert_eq!(
-        fs::read_to_string(editor.dir().join("notes.chat")).unwrap(),
-        "@You:\n"
     );
 }
 

@@ -5,9 +5,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::processes::wait_commands;
-use crate::stage::{
-    QUESTION, ask_with, became, command, open, result, type_below, wait_end, wait_message,
-};
+use crate::stage::{QUESTION, ask_with, command, open, result, wait_end, wait_message};
 use crate::traces::{
     counted, gate, open_gate, runs, settle, wait_gate, wait_request_over, wait_review,
 };
@@ -44,19 +42,6 @@ fn the_text_is_locked_and_another_file_is_not() {
     wait_end(&editor, "Done.\n\n@You:\n\n");
     editor.keys("ggdd");
     assert!(editor.text().starts_with("Go."));
-}
-
-#[test]
-fn a_call_whose_block_is_deleted_has_no_result() {
-    let provider = one_call(counted(&format!("{}; echo SECRET", gate("gate"))));
-    let editor = running(&provider);
-    editor.keys(":set modifiable<CR>gg/Tool Use<CR>dG");
-    let before = editor.text();
-    open_gate(&editor, "gate");
-    wait_message(&editor, "its block was deleted or changed");
-    settle(&editor);
-    assert_eq!(editor.text(), before);
-    assert_eq!(provider.requests().len(), 1);
 }
 
 #[test]
@@ -119,27 +104,6 @@ fn a_saved_approval_does_not_count_after_a_reload() {
 }
 
 #[test]
-fn arguments_that_are_edited_after_the_approval_wait_again() {
-    let provider = one_call(counted("echo seen"));
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    wait_review(&editor);
-    editor.keys(":%s/pending/approved/<CR>:%s/echo seen/echo unseen/<CR><C-]>");
-    wait_review(&editor);
-    wait_message(&editor, "was not given in this session for these arguments");
-    assert_eq!(runs(&editor), 0);
-    editor.wait_for("the preview of the new arguments", |editor| {
-        let lines = editor.virtual_lines();
-        lines.iter().any(|line| line.text.contains("unseen"))
-    });
-
-    editor.keys(":%s/pending/approved/<CR><C-]>");
-    wait_end(&editor, "Done.\n\n@You:\n\n");
-    assert_eq!(runs(&editor), 1);
-    assert!(result(&editor, "toolu_1").contains("unseen"));
-}
-
-#[test]
 fn a_formatter_that_runs_on_save_approves_nothing() {
     let provider = one_call(counted(""));
     let editor = open(&provider, QUESTION);
@@ -154,18 +118,6 @@ fn a_formatter_that_runs_on_save_approves_nothing() {
     wait_message(&editor, "There is nothing new to send");
     settle(&editor);
     assert_eq!(runs(&editor), 0);
-}
-
-#[test]
-fn text_typed_into_the_prompt_before_the_results_is_kept() {
-    let provider = one_call(command(&gate("gate")));
-    let editor = open(&provider, QUESTION);
-    editor.keys("<C-]>");
-    wait_review(&editor);
-    editor.keys("Go<CR>my own words<Esc>gg/status=<CR><M-CR>");
-    open_gate(&editor, "gate");
-    editor.wait_text("(no output)");
-    assert!(editor.text().contains("my own words"), "{}", editor.text());
 }
 
 #[test]
@@ -200,23 +152,4 @@ fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
         result(editor, "toolu_1").contains("\n30\n")
     });
     assert!(result(&editor, "toolu_3").contains("status=pending"));
-}
-
-#[test]
-fn the_chats_own_rules_stay_when_the_options_change_meanwhile() {
-    let provider = one_call(command(&gate("gate")));
-    let rules = "flemma.opt.tools.auto_approve = { \"bash\" }\nflemma.opt.tools.autopilot = false";
-    let editor = type_below(&provider, rules);
-    editor.keys("<C-]>");
-    wait_end(&editor, "\n```\n");
-    wait_request_over(&editor);
-    editor.keys("<C-]>");
-    wait_gate(&editor, "gate");
-    editor.command("Flemma autopilot:disable");
-    editor.command("Flemma autopilot:enable");
-    open_gate(&editor, "gate");
-    editor.wait_for("the result", |editor| became(editor, "toolu_1") == "ran");
-    editor.command("Flemma autopilot:status");
-    wait_message(&editor, "Autopilot is off.");
-    assert_eq!(provider.requests().len(), 1);
 }

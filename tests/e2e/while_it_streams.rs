@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::processes::{host, signal, stop};
-use crate::stage::{QUESTION, open, wait_end, wait_message};
+use crate::stage::{QUESTION, open, wait_end};
 use crate::traces::wait_request_over;
 
 /// An answer that stops after `first` until the gate opens, and ends with `rest`.
@@ -88,18 +88,6 @@ fn typing_below_the_answer_is_kept() {
     let text = editor.text();
     assert!(text.contains("One, two, three.\n\nFour.\n"), "{text}");
     assert!(text.contains("\nnext question\n"), "{text}");
-}
-
-#[test]
-fn deleting_the_answer_ends_it_with_a_message() {
-    let (gate, provider) = gated("One, two", ", three.");
-    let editor = streaming(&provider, "two");
-    editor.keys("/@Assistant<CR>dG");
-    gate.open();
-    wait_message(&editor, "so the answer ends here");
-    wait_request_over(&editor);
-    assert!(!editor.text().contains("three"), "{}", editor.text());
-    assert!(editor.text().starts_with(QUESTION));
 }
 
 #[test]
