@@ -31,6 +31,7 @@ mod suggest;
 pub mod text;
 pub mod tool;
 pub mod truncate;
+mod visible;
 pub mod write;
 
 pub use problem::Problem;

@@ -5,12 +5,11 @@
 //! untrusted, so nothing in it may hide: invisible characters are spelled out, and a cut is
 //! visible.
 
-pub(crate) mod visible;
-
 use serde_json::{Map, Value};
 
 use crate::approval::inside;
 use crate::diff::Counts;
+use crate::visible;
 
 /// Number of an object argument's keys shown before `+N more`.
 const KEYS_SHOWN: usize = 3;

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::unified::NO_NEWLINE;
 use super::{FileDiff, Hunk, Line, LineKind};
-use crate::preview::visible::push_visible;
+use crate::visible::push_visible;
 
 /// Lines of context in a preview.
 const CONTEXT: usize = 2;

@@ -13,8 +13,8 @@ const BLANKS_SHOWN: usize = 8;
 /// Maximum combining marks shown on a base character; others are spelled out.
 const MARKS_SHOWN: usize = 4;
 
-/// Fits `text` on one line of at most `width` columns; see [`super::preview`].
-pub(super) fn fit(text: &str, width: usize) -> String {
+/// Fits `text` on one line of at most `width` columns; see [`crate::preview::preview`].
+pub(crate) fn fit(text: &str, width: usize) -> String {
     let whole = pieces(text, width);
     if !whole.cut {
         return whole.shown;
