@@ -213,14 +213,7 @@ impl Audit {
     fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
         let _turn = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let _lock = state_dir::lock(&self.folder, LOCK)?;
-        self.rotate()?;
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .mode(state_dir::FILE_MODE)
-            .open(self.file(0))?;
-        let length = file.metadata()?.len();
+        let (mut file, length) = self.newest()?;
         let mut lines = String::new();
         // The cut-off line stays, to be reported; the next record begins on a new line.
         if ends_within_a_line(&file, length)? {
@@ -236,20 +229,22 @@ impl Audit {
         })
     }
 
-    /// Starts a new file when the newest one is full, and drops the oldest one.
-    fn rotate(&self) -> io::Result<()> {
-        let is_full = |file: File| Ok(file.metadata()?.len() >= self.max_bytes);
-        let full = File::open(self.file(0))
-            .and_then(is_full)
-            .or_else(missing)?;
-        if full {
-            // From the oldest to the newest, so that no file is overwritten before it is
-            // moved.
-            for age in (0..KEPT).rev() {
-                fs::rename(self.file(age), self.file(age + 1)).or_else(missing)?;
-            }
+    /// Opens the newest file and returns its length. Starts a new file when it is full, and
+    /// drops the oldest one.
+    fn newest(&self) -> io::Result<(File, u64)> {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).read(true).append(true);
+        let options = options.mode(state_dir::FILE_MODE);
+        let file = options.open(self.file(0))?;
+        let length = file.metadata()?.len();
+        if length < self.max_bytes {
+            return Ok((file, length));
         }
-        Ok(())
+        // From the oldest to the newest, so that no file is overwritten before it is moved.
+        for age in (0..KEPT).rev() {
+            fs::rename(self.file(age), self.file(age + 1)).or_else(missing)?;
+        }
+        Ok((options.open(self.file(0))?, 0))
     }
 }
 

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use chat::cycle::{Cycle, Event, Level, Notice};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use self::buffer::Buffer;
@@ -124,13 +125,23 @@ impl Session {
         tokio::select! {
             // A key that waits for the chat lock is handled before later inputs.
             input = inputs.recv(), if !self.disk.has_waiting_key() => match input {
-                Some(input) => self.handle(input),
+                Some(input) => self.take_input(input).await,
                 None => return false,
             },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.try_again(),
         }
         self.take_waiting_inputs(inputs);
         true
+    }
+
+    async fn take_input(&mut self, input: Input) {
+        let call_ended = matches!(input, Input::ToolEnded(..));
+        self.handle(input);
+        if call_ended {
+            // The other calls run on this thread, too. They continue first, and those that end
+            // now are handled in the same step.
+            yield_now().await;
+        }
     }
 
     /// Takes inputs that have arrived already, so that one decision and one drawing serve

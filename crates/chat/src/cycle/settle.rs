@@ -185,14 +185,15 @@ impl Cycle {
 
     /// Placeholders of finished calls into which the user typed while they ran.
     fn typed_meanwhile<'d>(&self, document: &Document<'_>, turn: &Turn<'d>) -> Vec<&'d ToolResult> {
-        let ended = turn.calls.iter().filter(|call| {
-            let key = classify::key(document, call.tool_use);
-            call.status().is_some() && self.finished.iter().any(|(it, _)| *it == key)
+        let typed = turn.calls.iter().filter(|call| {
+            let body = call.result.map(|result| result.body.clone());
+            call.status().is_some() && body.is_some_and(|body| !document.is_blank(body))
         });
-        ended
-            .filter_map(|call| call.result)
-            .filter(|result| !document.is_blank(result.body.clone()))
-            .collect()
+        let ended = typed.filter(|call| {
+            let key = classify::key(document, call.tool_use);
+            self.finished.iter().any(|(it, _)| *it == key)
+        });
+        ended.filter_map(|call| call.result).collect()
     }
 
     fn enqueue(&mut self, ready: Vec<CallKey>) {
