@@ -112,11 +112,11 @@ fn the_rules_say_what_they_do_with_some_commands_only() {
     for (approve, unlisted, expected) in [
         (json!(["$default"]), "ask", None),
         (json!(["bash"]), "ask", None),
-        (safe.clone(), "ask", Some("what only reads runs")),
+        (safe.clone(), "ask", Some("commands that only read run")),
         (
             safe,
             "deny",
-            Some("what only reads runs, the rest is denied"),
+            Some("commands that only read run, all others are denied"),
         ),
         (
             json!([]),
@@ -189,7 +189,11 @@ fn a_command_is_inspected_in_the_folder_in_which_it_will_run() {
 fn what_the_guard_says_follows_the_option_for_commands_that_are_not_listed() {
     let (_folder, _, plain) = folders();
     for (unlisted, decision, said) in [
-        ("ask", Decision::RequireApproval, "The call \"x\" waits. "),
+        (
+            "ask",
+            Decision::RequireApproval,
+            "The call \"x\" needs your approval. ",
+        ),
         ("deny", Decision::Deny, "The call \"x\" was denied. "),
     ] {
         let given = json!({"tools": {"bash": {"unlisted": unlisted}}});

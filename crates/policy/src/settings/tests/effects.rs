@@ -11,7 +11,7 @@ fn examine(given: Value) -> (Settings, Problems) {
 
 #[test]
 fn a_mistake_in_the_rules_makes_every_call_wait_and_no_other_does() {
-    let wait = "Until the tools options are right, every call waits for you.";
+    let wait = "Until the tools options are valid, every call needs your approval.";
     let keep = "These options keep their defaults.";
     for (given, expected) in [
         (json!({"tools": {"auto_aprove": []}}), wait),
