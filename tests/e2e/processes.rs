@@ -5,6 +5,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use harness::Editor;
+pub use harness::is_running;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Sends a signal to one process, if it still exists.
@@ -29,13 +30,6 @@ pub fn stop(pid: u32) {
     while !threads().all(has_stopped) {
         std::thread::yield_now();
     }
-}
-
-/// Returns true if a process exists and is not a zombie.
-pub fn is_running(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = status.rsplit(") ").next().unwrap_or_default();
-    !state.is_empty() && !state.starts_with('Z')
 }
 
 /// The two processes of a host.

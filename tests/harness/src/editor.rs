@@ -306,12 +306,14 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process exists and is not a zombie.
-fn is_running(pid: u32) -> bool {
-    let status = Path::new("/proc").join(pid.to_string()).join("stat");
-    let status = std::fs::read_to_string(status).unwrap_or_default();
+/// Returns true until a process and all its threads have ended. A process whose first thread
+/// has ended is shown as a zombie while others still run, which hold its files and locks.
+pub fn is_running(pid: u32) -> bool {
+    let process = Path::new("/proc").join(pid.to_string());
+    let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
     let state = status.rsplit(") ").next().unwrap_or_default();
-    !state.is_empty() && !state.starts_with('Z')
+    let threads = std::fs::read_dir(process.join("task")).map_or(0, Iterator::count);
+    !state.is_empty() && (!state.starts_with('Z') || threads > 1)
 }
 
 fn kill(pid: u32) {

@@ -35,7 +35,7 @@ mod screen;
 mod setup;
 
 pub use answer::Answer;
-pub use editor::{Editor, Mode, PATIENCE};
+pub use editor::{Editor, Mode, PATIENCE, is_running};
 pub use gate::Gate;
 pub use http::Recorded;
 pub use inspect::Drawn;
