@@ -87,6 +87,8 @@ M.COMMANDS = {
     anywhere = true,
     complete = complete_switch,
   },
+  ["undo"] = { help = "Restore the files that the last call changed." },
+  ["redo"] = { help = "Take the last undo back." },
   ["usage"] = { help = "Show tokens and cost of this chat and of all chats." },
   ["log"] = { help = "Show the latest decisions and calls." },
   ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },

@@ -68,6 +68,7 @@ mod remarks;
 mod requests;
 mod resolvers;
 mod responsive;
+mod restoring;
 mod retries;
 mod run_command;
 mod sandbox;

@@ -16,6 +16,8 @@ const EXITS: [(&str, &str); 2] = [
 ];
 /// Maximum length of an exit code or signal name in bytes; anything longer is other text.
 const LONGEST_EXIT: usize = 16;
+/// The command that restores the files that a call changed.
+const UNDO: &str = ":Flemma undo";
 /// Maximum columns of a tool's name.
 const NAME: usize = 40;
 
@@ -28,6 +30,8 @@ pub struct Run {
     pub took: Duration,
     /// Numbers of lines that it added to files and removed from them, if it changed files.
     pub changed: Option<Counts>,
+    /// Whether it changed files that `:Flemma undo` restores.
+    pub is_undoable: bool,
 }
 
 /// Summary of a finished call.
@@ -74,7 +78,9 @@ pub fn outcome(
     let took = run.map(|run| duration(run.took));
     let changed = run.and_then(|run| run.changed).or(counts);
     let changed = changed.filter(|_| !failed).map(|it| it.to_string());
-    let parts = [Some(name), changed, exit, took];
+    let undo = run.is_some_and(|run| run.is_undoable);
+    let undo = undo.then(|| UNDO.to_owned());
+    let parts = [Some(name), changed, exit, took, undo];
     let summary = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
     Outcome { failed, summary }
 }
@@ -136,7 +142,20 @@ mod tests {
             failed,
             took,
             changed: None,
+            is_undoable: false,
         })
+    }
+
+    #[test]
+    fn an_outcome_names_the_command_that_restores_files() {
+        let run = ran(false, 4).map(|run| Run {
+            is_undoable: true,
+            ..run
+        });
+        assert_eq!(
+            of("write", "", "done", run).0,
+            "✓ write · 4ms · :Flemma undo"
+        );
     }
 
     /// What the arguments of an edit tell.

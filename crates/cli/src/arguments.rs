@@ -67,6 +67,13 @@ pub enum Command {
     ///
     /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 not trusted.
     Trust(Trust),
+    /// Restore the files that the last call changed.
+    ///
+    /// Lists the files and asks. A file that has changed since is merged, or stays as it
+    /// is. Without a chat, the last call in the current project is meant.
+    ///
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 nothing was changed.
+    Undo(Undo),
     /// List the providers: address, model, and whether each one answers.
     ///
     /// Sends nothing to a model, and no key.
@@ -220,6 +227,23 @@ pub struct Trust {
     /// Read the options from this file instead of `flemma/config.toml`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
+}
+
+/// `flemma undo`
+#[derive(Debug, Args)]
+pub struct Undo {
+    /// Only calls of this chat.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub chat: Option<PathBuf>,
+    /// Take the last undo back.
+    #[arg(long)]
+    pub redo: bool,
+    /// Also restore files that have changed since.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Restore without asking.
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 /// Commands for tools other than running one.

@@ -23,6 +23,7 @@ mod stdout;
 mod supervise;
 mod terminal;
 mod trust;
+mod undo;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -85,6 +86,7 @@ fn run(arguments: Arguments, start: Start) -> ExitCode {
         Command::Tools(tools) => commands::tools(tools),
         Command::Backends { config } => commands::backends(config),
         Command::Trust(arguments) => trust::command(&arguments),
+        Command::Undo(arguments) => undo::command(&arguments),
         Command::Completions { shell } => completions::print(shell),
         Command::Man { command } => man_pages::print(command.as_deref()),
         Command::Tool(Tool {

@@ -42,6 +42,8 @@ pub fn in_a_shell(message: &str) -> String {
         (", or try `:Flemma tutor`, which needs no key", ""),
         ("; :Flemma trust lets it", "; `flemma trust` lets it"),
         ("agree with :Flemma trust", "agree with `flemma trust`"),
+        (":Flemma undo", "`flemma undo`"),
+        (":Flemma redo", "`flemma undo --redo`"),
     ]
     .iter()
     .fold(message.to_owned(), |message, (key, command)| {

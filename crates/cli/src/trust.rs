@@ -18,7 +18,7 @@ pub fn command(arguments: &Trust) -> ExitCode {
 }
 
 /// Asks a question on standard error. Returns true only for an explicit yes.
-fn confirm(question: &str) -> bool {
+pub fn confirm(question: &str) -> bool {
     eprint!("{question} [y/N]: ");
     let _ = io::stderr().flush();
     let mut answer = String::new();

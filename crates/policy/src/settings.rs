@@ -29,8 +29,9 @@ pub use resolvers::{CommandLineApproval, RegisteredResolver, Resolvers};
 pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};
 pub use target::{Target, value_of};
 pub use values::{
-    AutopilotSettings, BashSettings, FoldSettings, FrontmatterTrust, HttpSettings, McpSettings,
-    Preset, ToolSettings, TrustSettings, UiSettings, Unlisted, UnrecognizedCalls,
+    AutopilotSettings, BashSettings, CheckpointSettings, FoldSettings, FrontmatterTrust,
+    HttpSettings, McpSettings, Preset, ToolSettings, TrustSettings, UiSettings, Unlisted,
+    UnrecognizedCalls,
 };
 
 use layers::Layers;
@@ -50,6 +51,8 @@ pub struct Settings {
     pub models: BTreeMap<String, Value>,
     /// See [`ToolSettings`].
     pub tools: ToolSettings,
+    /// See [`CheckpointSettings`].
+    pub checkpoints: CheckpointSettings,
     /// See [`SandboxSettings`].
     pub sandbox: SandboxSettings,
     /// See [`McpSettings`].

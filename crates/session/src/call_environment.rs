@@ -17,6 +17,7 @@ use chat::cycle::{callable, is_by_hand};
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tools::checkpoints::Recorder;
 use tools::{Confinement, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext};
 
 use self::inside::Inside;
@@ -56,6 +57,8 @@ pub struct CallEnvironment {
     pub elicitation: Arc<dyn Elicitation>,
     /// The texts of files as the model saw them.
     pub seen: SeenFiles,
+    /// Records the files that the call and those inside it change.
+    pub recorder: Recorder,
 }
 
 impl CallEnvironment {
@@ -97,6 +100,7 @@ impl CallEnvironment {
         context.elicitation.clone_from(&self.elicitation);
         context.seen.clone_from(&self.seen);
         context.chat.clone_from(&self.path);
+        context.recorder.clone_from(&self.recorder);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
             rules: self.rules.clone(),

@@ -26,6 +26,7 @@ pub mod models;
 mod open_files;
 pub mod protocol;
 pub mod resolver_calls;
+pub mod restoring;
 mod route;
 pub mod scripts;
 mod session;

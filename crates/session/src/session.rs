@@ -11,6 +11,7 @@
 mod approve;
 mod buffer;
 mod calls;
+mod checkpoints;
 mod decisions;
 mod disk;
 mod input;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::HttpAllow;
 use crate::buffers::{NoBuffers, OpenBuffers};
+use crate::checkpoints::Recorder;
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::error::ToolError;
 use crate::files::{ApprovedPath, RealPath, ShownFiles, blocking, resolve};
@@ -68,6 +69,8 @@ pub struct ToolContext {
     pub secrets: Arc<Secrets>,
     /// Whether the call may read secret files that it names.
     pub reads_secrets: bool,
+    /// Records the files that the call changes.
+    pub recorder: Recorder,
     /// The directory for full outputs. It is created on demand with mode 0700.
     pub output_dir: PathBuf,
 }
@@ -98,6 +101,7 @@ impl ToolContext {
             confinement: Confinement::default(),
             secrets: Secrets::usual(),
             reads_secrets: true,
+            recorder: Recorder::default(),
             output_dir: output_dir.into(),
         }
     }

@@ -22,8 +22,9 @@ impl ToolContext {
         Target::find(path, self.buffers.clone()).await
     }
 
-    /// Stores the new text of a file; see [`Target::store`]. The caller holds the file's lock.
-    /// If the user approved the call by hand, the file must be as the user saw it.
+    /// Stores the new text of a file, and records the change; see [`Target::store`]. The caller
+    /// holds the file's lock. If the user approved the call by hand, the file must be as the
+    /// user saw it.
     ///
     /// # Errors
     ///
@@ -39,7 +40,9 @@ impl ToolContext {
         let after = Fingerprint::of(text.as_bytes());
         let shown = self.changes_to(target, after.clone()).await?;
         self.sandbox.writes(target.path(), &text);
+        let before = self.recorder.before(target).await;
         let stored = target.store(expected, text).await?;
+        self.recorder.after(target, before).await;
         // An autocommand may have formatted the text when the editor saved it.
         let holds = stored.holds.clone().filter(|holds| *holds != after);
         if let Some((shown, holds)) = shown.zip(holds) {
@@ -64,7 +67,10 @@ impl ToolContext {
         expected: &FileText,
     ) -> Result<RawMode, ToolError> {
         self.changes_to(target, Fingerprint::absent()).await?;
-        target.remove(expected).await
+        let before = self.recorder.before(target).await;
+        let mode = target.remove(expected).await?;
+        self.recorder.after(target, before).await;
+        Ok(mode)
     }
 
     /// Renames a file; see [`Target::rename`]. Otherwise like [`ToolContext::store`].
@@ -82,7 +88,14 @@ impl ToolContext {
         self.changes_to(to, text).await?;
         self.changes_to(target, Fingerprint::absent()).await?;
         self.sandbox.writes(to.path(), &expected.text);
-        target.rename(to, &expected.text).await
+        let before = (
+            self.recorder.before(target).await,
+            self.recorder.before(to).await,
+        );
+        target.rename(to, &expected.text).await?;
+        self.recorder.after(target, before.0).await;
+        self.recorder.after(to, before.1).await;
+        Ok(())
     }
 
     /// Checks that a file is as the user saw it, and records its new content. Returns what the

@@ -10,6 +10,7 @@ mod bash;
 mod buffers;
 mod builtin;
 mod calculator;
+pub mod checkpoints;
 mod context;
 mod describe;
 mod edit;

@@ -184,6 +184,7 @@ fn the_fold_of_a_result_has_the_outcome() {
             failed,
             took,
             changed: None,
+            is_undoable: false,
         })
     };
     let fine = ("✓ bash · 430ms $ ls".to_owned(), "FlemmaToolSuccess", false);

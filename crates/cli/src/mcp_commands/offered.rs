@@ -77,6 +77,7 @@ impl OfferedTools {
             cwd: self.folder.clone(),
             elicitation: Arc::new(tools::NoElicitation),
             seen: tools::SeenFiles::default(),
+            recorder: tools::checkpoints::Recorder::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::kind::{Kind, MANY};
 use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, RULES, option, table, unset};
 
+mod checkpoints;
 mod folds;
 mod mcp;
 mod models;
@@ -12,6 +13,7 @@ mod providers;
 mod sandbox;
 mod tools;
 
+use checkpoints::CHECKPOINTS;
 use folds::FOLDS;
 use mcp::MCP;
 use models::MODELS;
@@ -64,6 +66,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     MODELS,
     PRESETS,
     table("tools", Kind::Tools(&[TOOLS]), ""),
+    CHECKPOINTS,
     SANDBOX,
     MCP,
     table("trust", Kind::Table(&[TRUST]), ""),

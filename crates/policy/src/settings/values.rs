@@ -6,6 +6,15 @@ use chat::cycle::CursorAfterResult;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+/// `checkpoints.*`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct CheckpointSettings {
+    /// Whether files are stored before calls change them.
+    pub enabled: bool,
+    /// Most megabytes of a project.
+    pub limit: u64,
+}
+
 /// `folds.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct FoldSettings {

@@ -69,6 +69,10 @@ pub enum Action {
     CancelTools,
     /// List the running calls and all tools.
     ListTools,
+    /// Restore the files of the last call.
+    Undo,
+    /// Take the last undo back.
+    Redo,
     /// Report tokens and cost.
     Usage,
     /// Report recent decisions.
@@ -162,6 +166,8 @@ impl Action {
     fn parse_report(name: &str, word: Option<String>) -> Self {
         match name {
             "tool:list" => Self::ListTools,
+            "undo" => Self::Undo,
+            "redo" => Self::Redo,
             "usage" => Self::Usage,
             "log" => Self::Log,
             "status" => Self::Status {

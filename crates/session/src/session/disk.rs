@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use chat::approval::CallKey;
 use tokio::time::Instant;
+use tools::checkpoints;
 
 use self::chat_lock::ChatLock;
 use self::recovery::Recovery;
@@ -15,6 +16,8 @@ use self::recovery::Recovery;
 pub(super) struct Disk {
     /// Absolute; none for a buffer without a name.
     path: Option<PathBuf>,
+    /// Identifies this session in checkpoints, also while the chat has no file.
+    session: String,
     /// The working directory of the window that shows the chat.
     cwd: PathBuf,
     lock: ChatLock,
@@ -28,6 +31,7 @@ impl Default for Disk {
     fn default() -> Self {
         Self {
             path: None,
+            session: checkpoints::new_session(),
             cwd: PathBuf::from("/"),
             lock: ChatLock::default(),
             recovery: Recovery::default(),
@@ -44,6 +48,10 @@ impl Disk {
     /// Sets the chat's path; an empty one means that the buffer has no name.
     pub(super) fn set_path(&mut self, path: &str) {
         self.path = Some(PathBuf::from(path)).filter(|it| !it.as_os_str().is_empty());
+    }
+
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     pub(super) fn cwd(&self) -> &Path {

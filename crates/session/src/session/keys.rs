@@ -6,6 +6,7 @@ use chat::cycle::Event;
 use chat::document::Document;
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
+use tools::checkpoints::Request;
 
 use super::Session;
 use crate::protocol::{Action, Command, Cursor, Display};
@@ -79,6 +80,8 @@ impl Session {
             Action::Switch(words) => self.switch(words),
             Action::Fix => self.fix(line),
             Action::AllowFile => self.allow_file(line),
+            Action::Undo => self.restore_files(Request::Undo),
+            Action::Redo => self.restore_files(Request::Redo),
             report => self.report(report),
         }
     }

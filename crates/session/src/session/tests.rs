@@ -24,6 +24,7 @@ mod showing;
 mod steering;
 mod streaming;
 mod trusting;
+mod undoing;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -58,6 +58,12 @@ impl RealPath {
         })
     }
 
+    /// A path that was resolved before. If a component has become a link since, opening it
+    /// fails.
+    pub(crate) fn exact(path: PathBuf) -> Self {
+        Self(path)
+    }
+
     /// The path.
     pub fn as_path(&self) -> &Path {
         &self.0

@@ -67,12 +67,12 @@ impl Target {
     }
 
     /// The resolved path, for opening the file.
-    pub(super) fn real(&self) -> &RealPath {
+    pub(crate) fn real(&self) -> &RealPath {
         &self.path
     }
 
     /// The editor, which may have the file open.
-    pub(super) fn buffers(&self) -> &dyn OpenBuffers {
+    pub(crate) fn buffers(&self) -> &dyn OpenBuffers {
         &*self.buffers
     }
 

@@ -11,6 +11,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tools::checkpoints::Recorder;
 use tools::{Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
 
 use super::applied::AppliedDiff;
@@ -55,14 +56,17 @@ pub(crate) struct Call {
     started: Instant,
     /// The last lines of its output; the last one may be unfinished.
     output: VecDeque<String>,
+    /// The files that it changes.
+    recorder: Recorder,
     /// Questions to the user that are not answered yet.
     pub(super) questions: VecDeque<Question>,
 }
 
 impl Call {
-    fn new(cancel: CancellationToken) -> Self {
+    fn new(context: &ToolContext) -> Self {
         Self {
-            cancel,
+            cancel: context.cancel.clone(),
+            recorder: context.recorder.clone(),
             started: Instant::now(),
             output: VecDeque::new(),
             questions: VecDeque::new(),
@@ -139,7 +143,7 @@ impl Session {
         let Some(tool) = self.shared.registry.get(&name) else {
             return self.fail_call(call, format!("There is no tool named \"{name}\" any more."));
         };
-        let running = Call::new(context.cancel.clone());
+        let running = Call::new(&context);
         self.calls.running.insert(call.clone(), running);
         self.editor.emit(SessionEvent::ToolStarted {
             buffer: self.buffer.id(),
@@ -198,6 +202,7 @@ impl Session {
             sandbox: self.sandbox().clone(),
             elicitation,
             seen: self.calls.seen.clone(),
+            recorder: self.recorder(call),
         }
     }
 
@@ -244,10 +249,12 @@ impl Session {
             }
         );
         let took = ran.started.elapsed();
+        let is_undoable = self.report_checkpoint(&ran.recorder);
         let run = outcome::Run {
             failed,
             took,
             changed,
+            is_undoable,
         };
         self.view.call_ended(&call, run, details.as_ref());
         self.report_end(&call, failed, details.and_then(within_bounds));

@@ -1,0 +1,71 @@
+//! `flemma undo`: restores the files that a call changed.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use session::restoring::{nothing, report};
+use tools::NoBuffers;
+use tools::checkpoints::{CallLabel, Name, Request, Restore, Scope};
+
+use crate::arguments::Undo;
+use crate::exit_code::Code;
+use crate::problems::{current_folder, in_a_shell, warn};
+use crate::runtime::block_on;
+use crate::terminal;
+use crate::trust::confirm;
+
+/// `flemma undo`
+pub fn command(arguments: &Undo) -> ExitCode {
+    match block_on(undo(arguments)) {
+        Ok(Ok((code, message))) => code.report(&in_a_shell(&message)),
+        Ok(Err(problem)) | Err(problem) => Code::Error.report(&in_a_shell(&problem)),
+    }
+}
+
+/// Lists what would change, asks, and restores it.
+async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
+    let (folder, scope) = place(arguments.chat.as_deref())?;
+    let request = match arguments.redo {
+        true => Request::Redo,
+        false => Request::Undo,
+    };
+    let Some(restore) = Restore::plan(folder, scope, request.clone(), &NoBuffers).await? else {
+        return Ok((Code::Ok, nothing(&request).to_owned()));
+    };
+    warn(restore.problem.as_slice());
+    let calls = restore
+        .calls
+        .iter()
+        .map(|(id, tool)| format!("{tool} ({id})"));
+    let calls: Vec<String> = calls.collect();
+    let lines = restore.lines();
+    let list = format!("{}:\n  {}", calls.join(", "), lines.join("\n  "));
+    eprintln!("{}", terminal::visible(&list));
+    let overwrites = arguments.overwrite && restore.conflicts().next().is_some();
+    if restore.changes().next().is_none() && !overwrites {
+        return Ok((Code::Ok, "No file needs to be changed.".to_owned()));
+    }
+    if !arguments.yes && !confirm("Change these files?") {
+        return Ok((Code::Denied, "Nothing was changed.".to_owned()));
+    }
+    let restored = restore.apply(arguments.overwrite, &NoBuffers).await?;
+    Ok((Code::Ok, report(&request, &restored)))
+}
+
+/// The project's folder, and the chat or all chats of the project.
+fn place(chat: Option<&Path>) -> Result<(PathBuf, Scope), String> {
+    let here = current_folder()?;
+    let Some(chat) = chat.map(|it| here.join(it)) else {
+        return Ok((here, Scope::Project));
+    };
+    if !chat.is_file() {
+        return Err(format!("There is no chat {}.", chat.display()));
+    }
+    let folder = chat.parent().unwrap_or(&here).to_owned();
+    let chat = Some(Name(chat));
+    let label = CallLabel {
+        chat,
+        ..CallLabel::default()
+    };
+    Ok((folder, Scope::Chat(label)))
+}

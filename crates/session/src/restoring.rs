@@ -1,0 +1,176 @@
+//! A restore of files, as the user sees it: the list first, then a question, then a report.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chat::cycle::{Level, Notice};
+use tools::OpenBuffers;
+use tools::checkpoints::{Request, Restore, Restored, Scope};
+
+use crate::editor::Editor;
+use crate::form::Prompts;
+use crate::protocol::BufferId;
+
+/// Most files that a message names.
+const MOST_NAMED: usize = 5;
+
+/// The chat whose files are restored.
+pub(crate) struct Restoring {
+    pub(crate) editor: Editor,
+    pub(crate) buffer: BufferId,
+    pub(crate) buffers: Arc<dyn OpenBuffers>,
+    pub(crate) folder: PathBuf,
+    pub(crate) scope: Scope,
+}
+
+/// What the user chose.
+enum Choice {
+    /// Restore the files.
+    Restore {
+        /// Also those that have changed since.
+        overwrite: bool,
+    },
+    /// Show the diff of the file at this index.
+    Diff(usize),
+}
+
+impl Restoring {
+    /// Lists what would change, asks, and restores it.
+    pub(crate) async fn run(self, request: Request) {
+        let outcome = self.restore(request).await;
+        let (level, text) = match outcome {
+            Ok(Some(text)) => (Level::Info, text),
+            Ok(None) => return,
+            Err(text) => (Level::Error, text),
+        };
+        self.editor.notify(&Notice { level, text });
+    }
+
+    async fn restore(&self, request: Request) -> Result<Option<String>, String> {
+        let scope = self.scope.clone();
+        let planned = Restore::plan(self.folder.clone(), scope, request.clone(), &*self.buffers);
+        let Some(restore) = planned.await? else {
+            return Ok(Some(nothing(&request).to_owned()));
+        };
+        if let Some(text) = restore.problem.clone() {
+            let level = Level::Warning;
+            self.editor.notify(&Notice { level, text });
+        }
+        if restore.changes().next().is_none() && restore.conflicts().next().is_none() {
+            let lines = restore.lines().join("\n");
+            return Ok(Some(format!("No file needs to be changed:\n{lines}")));
+        }
+        let Some(overwrite) = self.ask(&request, &restore).await else {
+            return Ok(None);
+        };
+        let restored = restore.apply(overwrite, &*self.buffers).await?;
+        self.editor.check_files();
+        Ok(Some(report(&request, &restored)))
+    }
+
+    /// Asks until the user restores or leaves. Returns whether files that have changed since
+    /// are overwritten.
+    async fn ask(&self, request: &Request, restore: &Restore) -> Option<bool> {
+        let prompts = self.editor.prompts(self.buffer);
+        let (items, choices) = items(restore);
+        let title = title(request, restore);
+        loop {
+            let at = prompts.choose(&title, &items).await?;
+            match choices.get(at)? {
+                Some(Choice::Restore { overwrite }) => return Some(*overwrite),
+                Some(Choice::Diff(at)) => {
+                    let item = restore.items.get(*at)?;
+                    let diff = restore.diff(item);
+                    let lines = diff.lines().map(str::to_owned).collect();
+                    self.editor.report("diff", lines);
+                }
+                None => return None,
+            }
+        }
+    }
+}
+
+/// What can be chosen: the actions, then each file, which shows its diff.
+fn items(restore: &Restore) -> (Vec<String>, Vec<Option<Choice>>) {
+    let (mut items, mut choices) = (Vec::new(), Vec::new());
+    let count = restore.changes().count();
+    if count > 0 {
+        items.push(format!("Change {}", files(count)));
+        choices.push(Some(Choice::Restore { overwrite: false }));
+    }
+    let conflicts = restore.conflicts().count();
+    if conflicts > 0 {
+        items.push(format!(
+            "Also overwrite {} that changed since; :Flemma redo brings that back",
+            files(conflicts)
+        ));
+        choices.push(Some(Choice::Restore { overwrite: true }));
+    }
+    items.push("Leave everything as it is".to_owned());
+    choices.push(None);
+    for (at, line) in restore.lines().into_iter().enumerate() {
+        items.push(line);
+        choices.push(Some(Choice::Diff(at)));
+    }
+    (items, choices)
+}
+
+fn title(request: &Request, restore: &Restore) -> String {
+    let calls: Vec<String> = restore
+        .calls
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(id, tool)| format!("{tool} ({id})"))
+        .collect();
+    match request {
+        Request::Undo => format!("Undo {}?", calls.join(", ")),
+        Request::Redo => "Take the last undo back?".to_owned(),
+        Request::Turns { .. } => format!("Restore the files of {} calls?", restore.calls.len()),
+    }
+}
+
+/// The message when no call changed a file.
+pub fn nothing(request: &Request) -> &'static str {
+    match request {
+        Request::Undo => "There is nothing to undo: no call here changed a file.",
+        Request::Redo => "There is nothing to redo.",
+        Request::Turns { .. } => "There is nothing to restore: no call since then changed a file.",
+    }
+}
+
+/// The message about a finished restore.
+pub fn report(request: &Request, restored: &Restored) -> String {
+    let mut changed: Vec<String> = restored
+        .changed
+        .iter()
+        .take(MOST_NAMED)
+        .map(|it| it.display().to_string())
+        .collect();
+    let count = restored.changed.len();
+    if let more @ 1.. = count.saturating_sub(changed.len()) {
+        changed.push(format!("and {more} more"));
+    }
+    let back = match request {
+        Request::Redo => ":Flemma undo",
+        _ => ":Flemma redo",
+    };
+    let mut text = match count {
+        0 => "No file was changed.".to_owned(),
+        _ => format!(
+            "Restored {}: {}. {back} takes that back.",
+            files(count),
+            changed.join(", ")
+        ),
+    };
+    for (path, why) in &restored.kept {
+        text.push_str(&format!("\nLeft as it is: {}: {why}.", path.display()));
+    }
+    text
+}
+
+fn files(count: usize) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        _ => format!("{count} files"),
+    }
+}

@@ -1,0 +1,122 @@
+//! `:Flemma undo` and `:Flemma redo`: what they list, ask, restore, and report.
+
+use std::fs;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::script::calls;
+use super::{QUESTION, Stage};
+use crate::protocol::{Display, EditorQuestion, Prompted};
+use crate::session::Input;
+
+/// A chat in a folder with the file `a`, whose model writes `two` into it.
+fn wrote() -> (Stage, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "one\n").unwrap();
+    let input = json!({"label": "", "path": "a", "content": "two\n"});
+    let stage = Stage::unasked(QUESTION).answers([calls([("t_1", "write", input)])]);
+    let cwd = folder.path().to_str().unwrap().to_owned();
+    stage.send(Input::Directory(cwd));
+    stage.press("advance");
+    assert_eq!(text(&folder), "two\n");
+    (stage, folder)
+}
+
+fn text(folder: &TempDir) -> String {
+    fs::read_to_string(folder.path().join("a")).unwrap()
+}
+
+/// Answers the next list.
+fn choose(stage: &Stage, item: Option<usize>) {
+    let prompted = Prompted { text: None, item };
+    stage.record().prompted.push_back(prompted);
+}
+
+fn last_list(stage: &Stage) -> Vec<String> {
+    let asked = stage.record().asked.clone();
+    let mut lists = asked.into_iter().rev().filter_map(|it| match it {
+        EditorQuestion::Prompt(prompt) => prompt.items,
+        _ => None,
+    });
+    lists.next().unwrap()
+}
+
+#[test]
+fn undo_lists_the_files_first_and_redo_takes_it_back() {
+    let (stage, folder) = wrote();
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 1 file");
+    assert_eq!(
+        last_list(&stage),
+        [
+            "Change 1 file",
+            "Leave everything as it is",
+            "restore  a  +1 −1"
+        ]
+    );
+    assert_eq!(text(&folder), "one\n");
+    choose(&stage, Some(0));
+    stage
+        .key("redo")
+        .wait_notice(":Flemma undo takes that back");
+    assert_eq!(text(&folder), "two\n");
+    stage.key("redo").wait_notice("There is nothing to redo");
+}
+
+#[test]
+fn nothing_is_restored_unless_the_user_says_so_and_a_file_shows_its_diff() {
+    let (stage, folder) = wrote();
+    choose(&stage, Some(2));
+    choose(&stage, None);
+    stage.key("undo");
+    stage.wait("the list again", |it| it.prompted.is_empty());
+    let shown = stage.record().shown.clone();
+    let diff = shown.into_iter().find_map(|it| match it {
+        Display::Report(report) => Some(report.lines),
+        _ => None,
+    });
+    assert!(diff.unwrap().contains(&"-two".to_owned()));
+    choose(&stage, Some(1));
+    stage.key("undo");
+    stage.wait("the list", |it| it.prompted.is_empty());
+    assert_eq!(text(&folder), "two\n");
+}
+
+#[test]
+fn a_file_that_changed_since_stays_unless_the_user_overwrites_it() {
+    let (stage, folder) = wrote();
+    fs::write(folder.path().join("a"), "mine\n").unwrap();
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 1 file");
+    assert!(last_list(&stage)[0].starts_with("Also overwrite 1 file"));
+    assert_eq!(text(&folder), "one\n");
+    choose(&stage, Some(0));
+    stage
+        .key("redo")
+        .wait_notice(":Flemma undo takes that back");
+    assert_eq!(text(&folder), "mine\n");
+}
+
+#[test]
+fn a_result_names_the_command_that_restores_its_files() {
+    let (stage, _folder) = wrote();
+    let marks = stage.record().marks();
+    let labels: Vec<_> = marks.into_iter().filter_map(|it| it.label).collect();
+    assert!(
+        labels.iter().any(|it| it.ends_with(":Flemma undo")),
+        "{labels:?}"
+    );
+}
+
+#[test]
+fn nothing_is_stored_if_checkpoints_are_off() {
+    let options = json!({"tools": {"require_approval": false}, "checkpoints": {"enabled": false}});
+    let folder = tempfile::tempdir().unwrap();
+    let input = json!({"label": "", "path": "a", "content": "two\n"});
+    let stage = Stage::with(options, QUESTION).answers([calls([("t_1", "write", input)])]);
+    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.press("advance");
+    assert_eq!(text(&folder), "two\n");
+    stage.key("undo").wait_notice("There is nothing to undo");
+}

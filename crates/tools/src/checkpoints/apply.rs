@@ -1,0 +1,190 @@
+//! Changes files for a restore, and takes that back if one of them fails.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Mode, OFlags, symlinkat, unlinkat};
+
+use super::image::{Image, Name};
+use super::journal::FileChange;
+use super::objects::Objects;
+use super::recorder::capture;
+use crate::buffers::{OpenBuffers, Replacement};
+use crate::files::{Encoding, RealPath};
+
+/// Permission to write a file.
+const WRITABLE: u32 = 0o200;
+
+/// The changes that a restore has made so far.
+#[derive(Debug, Default)]
+pub(super) struct Undone(Vec<FileChange>);
+
+impl Undone {
+    /// Changes a file.
+    ///
+    /// # Errors
+    ///
+    /// Why not, to follow the file's name. The file is unchanged then.
+    pub(super) async fn change(
+        &mut self,
+        change: &FileChange,
+        objects: &Objects,
+        buffers: &dyn OpenBuffers,
+    ) -> Result<(), String> {
+        let path = RealPath::exact(change.path.0.clone());
+        if capture(&path, buffers).await.image != change.before {
+            return Err("changed meanwhile".to_owned());
+        }
+        put(&path, &change.after, change.made, objects, buffers).await?;
+        self.0.push(change.clone());
+        Ok(())
+    }
+
+    /// Takes all changes back, the last one first. Returns the files for which that failed.
+    pub(super) async fn take_back(
+        self,
+        objects: &Objects,
+        buffers: &dyn OpenBuffers,
+    ) -> Vec<PathBuf> {
+        let mut left = Vec::new();
+        for change in self.0.into_iter().rev() {
+            let path = RealPath::exact(change.path.0.clone());
+            if put(&path, &change.before, 0, objects, buffers)
+                .await
+                .is_err()
+            {
+                left.push(change.path.0);
+            }
+        }
+        left
+    }
+}
+
+/// Makes a path what an image says. `made` folders above a removed file are removed with it
+/// if they are empty.
+async fn put(
+    path: &RealPath,
+    image: &Image,
+    made: usize,
+    objects: &Objects,
+    buffers: &dyn OpenBuffers,
+) -> Result<(), String> {
+    let failed = |error: io::Error| format!("cannot be written: {error}");
+    match image {
+        Image::Absent => remove(path, made).map_err(failed),
+        Image::Link(target) => link(path, target).map_err(failed),
+        Image::File { hash, mode } => {
+            let content = objects.get(*hash).map_err(failed)?;
+            if !replace_open(path, &content, buffers).await? {
+                write(path, &content).map_err(failed)?;
+            }
+            set_mode(path, *mode).map_err(failed)
+        }
+        Image::NotCovered(why) => Err(format!("has no checkpoint: {why}")),
+    }
+}
+
+/// Replaces the text of an open file. Returns false if it is not open, or if the content is
+/// no text.
+async fn replace_open(
+    path: &RealPath,
+    content: &[u8],
+    buffers: &dyn OpenBuffers,
+) -> Result<bool, String> {
+    let Some(open) = buffers.text(path.as_path()).await else {
+        return Ok(false);
+    };
+    let Some((text, _)) = Encoding::decode(content.to_vec()) else {
+        return Ok(false);
+    };
+    let stat = path
+        .stat()
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    // Only an unmodified buffer of a file that was removed differs from the disk.
+    if stat.is_none() && !open.modified {
+        return Ok(false);
+    }
+    if open.text == text {
+        return Ok(true);
+    }
+    #[allow(clippy::useless_conversion, reason = "a signed number on macOS")]
+    let device = |number| u64::try_from(number).unwrap_or_default();
+    let new = Replacement {
+        expected: Some(&open.text),
+        text: &text,
+        as_utf8: false,
+        file: stat.map(|it| (device(it.st_dev), it.st_ino)),
+    };
+    let replaced = buffers.replace(path.as_path(), new).await;
+    replaced
+        .map(|_| true)
+        .map_err(|why| format!("cannot be changed in the editor: {why}"))
+}
+
+fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
+    match path
+        .stat()?
+        .map(|it| rustix::fs::FileType::from_raw_mode(it.st_mode))
+    {
+        Some(rustix::fs::FileType::Symlink) => remove(path, 0)?,
+        Some(_) => make_writable(path)?,
+        None => {}
+    }
+    path.write(content).map(drop)
+}
+
+/// A file that a call made read-only can be restored nevertheless.
+fn make_writable(path: &RealPath) -> io::Result<()> {
+    let Some(file) = path.open_file()? else {
+        return Err(io::Error::other("it is no regular file"));
+    };
+    let mut permissions = file.metadata()?.permissions();
+    if permissions.mode() & WRITABLE == 0 {
+        permissions.set_mode(permissions.mode() | WRITABLE);
+        file.set_permissions(permissions)?;
+    }
+    Ok(())
+}
+
+fn set_mode(path: &RealPath, mode: u32) -> io::Result<()> {
+    // A buffer that was never saved has no file.
+    let Some(stat) = path.stat()? else {
+        return Ok(());
+    };
+    #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
+    let now = u32::from(stat.st_mode) & 0o7777;
+    if now == mode {
+        return Ok(());
+    }
+    let file = path.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        reason = "16 bits on macOS"
+    )]
+    let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+    Ok(rustix::fs::fchmod(file, mode)?)
+}
+
+fn remove(path: &RealPath, made: usize) -> io::Result<()> {
+    if path.stat()?.is_some() {
+        let (folder, name) = path.open_parent()?;
+        unlinkat(&folder, name, AtFlags::empty())?;
+    }
+    let above = path.as_path().ancestors().skip(1).take(made);
+    for folder in above.map(|it| RealPath::exact(it.to_owned())) {
+        let (parent, name) = folder.open_parent()?;
+        // Fails for a folder that is not empty, which stays.
+        if unlinkat(&parent, name, AtFlags::REMOVEDIR).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn link(path: &RealPath, target: &Name) -> io::Result<()> {
+    remove(path, 0)?;
+    let (folder, name) = path.open_parent()?;
+    Ok(symlinkat(&target.0, &folder, name)?)
+}

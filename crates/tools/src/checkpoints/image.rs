@@ -1,0 +1,197 @@
+//! What is at a path: a file with its content's hash, a symbolic link, or nothing.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, readlinkat};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::objects::{Hash, Objects};
+use crate::files::RealPath;
+
+/// Largest file that a checkpoint holds, in bytes (16 MiB).
+pub(super) const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// Bytes from which a content shares its blocks with the file, if the file system can do
+/// that. Smaller contents take less when they are compressed.
+const SHARE_FROM: usize = 256 * 1024;
+/// The bits of a mode that a checkpoint restores.
+const MODE: u32 = 0o7777;
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Image {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// The hash of its content.
+        hash: Hash,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Link(Name),
+    /// Something that no checkpoint holds, and why.
+    NotCovered(String),
+}
+
+/// A path, which may not be UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(pub PathBuf);
+
+/// An image with the content of a file.
+pub(super) struct Captured {
+    pub(super) image: Image,
+    pub(super) content: Option<Vec<u8>>,
+    /// The file on disk that has the content.
+    pub(super) file: Option<File>,
+}
+
+impl Image {
+    /// The image of a regular file with this content.
+    pub(super) fn file(content: &[u8], mode: u32) -> Self {
+        Self::File {
+            hash: Hash::of(content),
+            mode: mode & MODE,
+        }
+    }
+
+    /// The hash of a file's content.
+    pub(super) fn hash(&self) -> Option<Hash> {
+        match self {
+            Self::File { hash, .. } => Some(*hash),
+            _ => None,
+        }
+    }
+
+    /// The mode of a file.
+    pub(super) fn mode(&self) -> Option<u32> {
+        match self {
+            Self::File { mode, .. } => Some(*mode),
+            _ => None,
+        }
+    }
+}
+
+impl Captured {
+    /// Reads what is at a path on disk, without following links. Blocking.
+    pub(super) fn on_disk(path: &RealPath) -> Self {
+        match read(path) {
+            Ok(captured) => captured,
+            Err(error) => Self::not_covered(format!("it cannot be read: {error}")),
+        }
+    }
+
+    /// A file with this content.
+    pub(super) fn file(content: Vec<u8>, mode: u32) -> Self {
+        Self {
+            image: Image::file(&content, mode),
+            content: Some(content),
+            file: None,
+        }
+    }
+
+    /// Something that no checkpoint holds.
+    pub(super) fn not_covered(why: impl Into<String>) -> Self {
+        Self::of(Image::NotCovered(why.into()))
+    }
+
+    fn of(image: Image) -> Self {
+        Self {
+            image,
+            content: None,
+            file: None,
+        }
+    }
+
+    /// Stores the content. An image that cannot be stored becomes one that is not covered.
+    pub(super) fn store(self, objects: &Objects) -> Image {
+        if let (Some(file), Some(content), Image::File { hash, .. }) =
+            (&self.file, &self.content, &self.image)
+            && content.len() >= SHARE_FROM
+            && objects.share(*hash, file)
+        {
+            return self.image;
+        }
+        match (&self.content, &self.image) {
+            (Some(content), Image::File { hash, .. }) => match objects.put(*hash, content) {
+                Ok(()) => self.image,
+                Err(error) => Image::NotCovered(format!("it could not be stored: {error}")),
+            },
+            _ => self.image,
+        }
+    }
+}
+
+fn read(path: &RealPath) -> io::Result<Captured> {
+    let stat = match path.stat() {
+        Ok(Some(stat)) => stat,
+        Ok(None) => return Ok(Captured::of(Image::Absent)),
+        // A part of the path is a file, so nothing is there.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Ok(Captured::of(Image::Absent));
+        }
+        Err(error) => return Err(error),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => {
+            let (folder, name) = path.open_parent()?;
+            let target = readlinkat(&folder, name, Vec::new())?.into_bytes();
+            let target = Name(OsString::from_vec(target).into());
+            return Ok(Captured::of(Image::Link(target)));
+        }
+        FileType::Directory => return Ok(Captured::not_covered("it is a folder")),
+        _ => return Ok(Captured::not_covered("it is no regular file")),
+    }
+    let Some(file) = path.open_file()? else {
+        return Ok(Captured::not_covered("it is no regular file"));
+    };
+    let mut content = Vec::new();
+    (&file).take(MAX_FILE + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_FILE {
+        return Ok(Captured::not_covered("it is larger than 16 MB"));
+    }
+    #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
+    let mode = u32::from(stat.st_mode);
+    Ok(Captured {
+        file: Some(file),
+        ..Captured::file(content, mode)
+    })
+}
+
+impl Name {
+    /// The path.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.to_str() {
+            Some(text) => serializer.serialize_str(text),
+            None => self.0.as_os_str().as_bytes().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A path as it is stored.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Text(String),
+            Bytes(Vec<u8>),
+        }
+        Ok(Self(match Stored::deserialize(deserializer)? {
+            Stored::Text(text) => text.into(),
+            Stored::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }))
+    }
+}

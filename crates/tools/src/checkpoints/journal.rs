@@ -1,0 +1,229 @@
+//! The journal of a project's checkpoints: one JSON object per line, only ever appended to.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::image::{Image, Name};
+use super::objects::Hash;
+
+/// The call that changed files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallLabel {
+    /// The chat's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Name>,
+    /// Identifies the open chat, also while it has no file.
+    #[serde(default)]
+    pub session: String,
+    /// Number of the user's message that it follows.
+    #[serde(default)]
+    pub turn: usize,
+    /// The id of the call.
+    #[serde(default)]
+    pub call: String,
+    /// The name of its tool.
+    #[serde(default)]
+    pub tool: String,
+}
+
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileChange {
+    pub(super) path: Name,
+    pub(super) before: Image,
+    pub(super) after: Image,
+    /// Number of folders above it that did not exist before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) made: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// What a restore reverted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reverted {
+    /// Ids of checkpoints.
+    pub(super) of: Vec<String>,
+    /// True for a redo, which reverts a restore.
+    pub(super) redo: bool,
+}
+
+/// A line of the journal. Lines with the same id belong to one checkpoint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Checkpoint {
+    pub(super) id: String,
+    /// When it was made, in milliseconds since 1970.
+    pub(super) at: u64,
+    /// The calls that may have made its changes: several if commands overlapped.
+    #[serde(default)]
+    pub(super) calls: Vec<CallLabel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reverted: Option<Reverted>,
+    #[serde(default)]
+    pub(super) files: Vec<FileChange>,
+    /// True if the restore with this id failed, and was taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) dropped: bool,
+}
+
+/// Whose checkpoints are meant.
+#[derive(Debug, Clone)]
+pub enum Scope {
+    /// Those of one chat: its file, and its session.
+    Chat(CallLabel),
+    /// All of the project.
+    Project,
+}
+
+/// Checkpoints, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    pub(super) checkpoints: Vec<Checkpoint>,
+    /// Number of lines that could not be read.
+    pub(super) damaged: usize,
+}
+
+impl Journal {
+    /// Parses the lines of a journal. The last one may be torn by a crash.
+    pub(super) fn parse(text: &[u8]) -> Self {
+        let mut journal = Self::default();
+        let mut places = HashMap::new();
+        let mut dropped = HashSet::new();
+        for line in text
+            .split(|byte| *byte == b'\n')
+            .filter(|it| !it.is_empty())
+        {
+            let Ok(line) = serde_json::from_slice::<Checkpoint>(line) else {
+                journal.damaged += 1;
+                continue;
+            };
+            if line.dropped {
+                dropped.insert(line.id);
+                continue;
+            }
+            match places.get(&line.id) {
+                Some(at) => journal.add_to(*at, line),
+                None => {
+                    places.insert(line.id.clone(), journal.checkpoints.len());
+                    journal.checkpoints.push(line);
+                }
+            }
+        }
+        let checkpoints = &mut journal.checkpoints;
+        checkpoints.retain(|it| !dropped.contains(&it.id));
+        journal
+    }
+
+    fn add_to(&mut self, at: usize, line: Checkpoint) {
+        if let Some(checkpoint) = self.checkpoints.get_mut(at) {
+            let more = line.calls.into_iter();
+            for call in more {
+                if !checkpoint.calls.contains(&call) {
+                    checkpoint.calls.push(call);
+                }
+            }
+            checkpoint.files.extend(line.files);
+        }
+    }
+
+    /// The checkpoints with these ids.
+    pub(super) fn find<'a>(
+        &'a self,
+        ids: &'a [String],
+    ) -> impl DoubleEndedIterator<Item = &'a Checkpoint> {
+        self.checkpoints.iter().filter(|it| ids.contains(&it.id))
+    }
+
+    /// The calls of a scope that are not undone, the oldest first.
+    pub(super) fn calls<'a>(&'a self, scope: &Scope) -> Vec<&'a Checkpoint> {
+        let undone = self.undone();
+        let calls = self.checkpoints.iter().filter(|it| it.reverted.is_none());
+        let calls = calls.filter(|it| !undone.contains(&*it.id) && !it.files.is_empty());
+        calls.filter(|it| scope.has(it)).collect()
+    }
+
+    /// The last undo of a scope that can be redone: nothing ran since.
+    pub(super) fn last_undo(&self, scope: &Scope) -> Option<&Checkpoint> {
+        let undone = self.undone();
+        let latest = self.checkpoints.iter().rev().filter(|it| scope.has(it));
+        let mut latest = latest.take_while(|it| it.reverted.is_some());
+        latest.find(|it| {
+            let is_undo = it.reverted.as_ref().is_some_and(|it| !it.redo);
+            is_undo && !undone.contains(&*it.id)
+        })
+    }
+
+    /// Returns true if one of these checkpoints was reverted.
+    pub(super) fn is_undone(&self, ids: &[String]) -> bool {
+        let undone = self.undone();
+        ids.iter().any(|id| undone.contains(&**id))
+    }
+
+    /// The checkpoints that were reverted, and not restored since.
+    fn undone(&self) -> HashSet<&str> {
+        let mut undone = HashSet::new();
+        for reverted in self
+            .checkpoints
+            .iter()
+            .filter_map(|it| it.reverted.as_ref())
+        {
+            let ids = reverted.of.iter().map(String::as_str);
+            undone.extend(ids);
+            if reverted.redo {
+                let undos = self.find(&reverted.of);
+                let undos = undos.filter_map(|it| it.reverted.as_ref());
+                undos.flat_map(|it| &it.of).for_each(|id| {
+                    undone.remove(&**id);
+                });
+            }
+        }
+        undone
+    }
+
+    /// The contents that checkpoints need.
+    pub(super) fn hashes(&self) -> HashSet<Hash> {
+        let files = self.checkpoints.iter().flat_map(|it| &it.files);
+        let images = files.flat_map(|it| [&it.before, &it.after]);
+        images.filter_map(Image::hash).collect()
+    }
+
+    /// Removes the checkpoints of the oldest turn. Returns false if there is none.
+    pub(super) fn remove_oldest_turn(&mut self) -> bool {
+        let turn = |it: &Checkpoint| {
+            let call = it.calls.first();
+            call.map(|it| (it.chat.clone(), it.session.clone(), it.turn))
+        };
+        let Some(oldest) = self.checkpoints.first().map(turn) else {
+            return false;
+        };
+        self.checkpoints.retain(|it| turn(it) != oldest);
+        true
+    }
+}
+
+impl Scope {
+    fn has(&self, checkpoint: &Checkpoint) -> bool {
+        let Self::Chat(chat) = self else {
+            return true;
+        };
+        checkpoint.calls.iter().any(|it| {
+            let same_session = !chat.session.is_empty() && it.session == chat.session;
+            same_session || it.chat.is_some() && it.chat == chat.chat
+        })
+    }
+}
+
+impl CallLabel {
+    /// The chat's file.
+    pub fn chat_path(&self) -> Option<&Path> {
+        self.chat.as_ref().map(Name::path)
+    }
+}

@@ -1,0 +1,24 @@
+//! Checkpoints: every file that a call changes, as it was before and after, so that it can be
+//! restored. Needs no Git.
+//!
+//! The store of a project is in the state folder. A [`Recorder`] adds the changes of one call
+//! to it, and a [`Restore`] takes changes back, which is a checkpoint itself. A file is
+//! restored only if it still is what the call left; otherwise later changes are merged, or
+//! the file stays as it is and is reported.
+
+mod apply;
+mod image;
+mod journal;
+mod merge;
+mod objects;
+mod recorder;
+mod restore;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use image::Name;
+pub use journal::{CallLabel, Scope};
+pub use recorder::{Recorder, Summary};
+pub use restore::{Item, Request, Restore, Restored};
+pub use store::new_id as new_session;

@@ -1,0 +1,213 @@
+//! Records the files that one call changes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::image::{Captured, Image, Name};
+use super::journal::{CallLabel, Checkpoint, FileChange};
+use super::store::{Store, is_project, new_id, now};
+use crate::buffers::OpenBuffers;
+use crate::error::ToolError;
+use crate::files::{RealPath, Target, blocking};
+
+/// Bytes after which the size of the store is checked.
+const CHECK_EVERY: u64 = 4 * 1024 * 1024;
+/// Mode of a file that is not on disk yet.
+const NEW_FILE: u32 = 0o644;
+
+/// Records the files that one call and the calls inside it change. Does nothing by default.
+#[derive(Clone, Default)]
+pub struct Recorder(Option<Arc<Recording>>);
+
+struct Recording {
+    /// A folder of the project.
+    folder: PathBuf,
+    /// Most bytes of the project's store.
+    limit: u64,
+    id: String,
+    label: CallLabel,
+    summary: Mutex<Summary>,
+}
+
+/// What a call changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Number of changes that can be undone.
+    pub changes: usize,
+    /// Changes that cannot be undone, and what happened to the store; sentences.
+    pub remarks: Vec<String>,
+}
+
+/// A file before a change.
+pub(crate) struct Before {
+    image: Image,
+    /// Number of folders above it that do not exist.
+    missing: usize,
+}
+
+impl Recorder {
+    /// Records the changes of a call in the store of the project that `folder` is in, which
+    /// holds at most `limit` bytes.
+    pub fn new(folder: PathBuf, limit: u64, label: CallLabel) -> Self {
+        Self(Some(Arc::new(Recording {
+            folder,
+            limit,
+            id: new_id(),
+            label,
+            summary: Mutex::default(),
+        })))
+    }
+
+    /// What was recorded so far.
+    pub fn summary(&self) -> Summary {
+        let recording = self.0.as_ref();
+        recording.map_or_else(Summary::default, |it| it.summary().clone())
+    }
+
+    /// Stores a file that is about to be changed.
+    pub(crate) async fn before(&self, target: &Target) -> Option<Before> {
+        let recording = self.0.clone()?;
+        let captured = capture(target.real(), target.buffers()).await;
+        let path = target.path().to_owned();
+        let before = blocking(move || {
+            let store = recording.open()?;
+            let above = path.ancestors().skip(1);
+            let missing = above.take_while(|it| !it.exists()).count();
+            let image = captured.store(&store.objects);
+            Ok(Before { image, missing })
+        });
+        before.await.ok()
+    }
+
+    /// Records that a file was changed.
+    pub(crate) async fn after(&self, target: &Target, before: Option<Before>) {
+        let (Some(recording), Some(before)) = (self.0.clone(), before) else {
+            return;
+        };
+        let captured = capture(target.real(), target.buffers()).await;
+        let path = target.path().to_owned();
+        let recorded = blocking(move || {
+            recording.record(path, before, captured);
+            Ok(())
+        });
+        // Fails only if the thread panicked.
+        let _ = recorded.await;
+    }
+}
+
+impl Recording {
+    fn summary(&self) -> std::sync::MutexGuard<'_, Summary> {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remark(&self, remark: String) {
+        let mut summary = self.summary();
+        if !summary.remarks.contains(&remark) {
+            summary.remarks.push(remark);
+        }
+    }
+
+    fn open(&self) -> Result<Store, ToolError> {
+        // `:Flemma undo` says why, so that not every call has to.
+        if !is_project(&self.folder) {
+            return Err(ToolError::Cancelled);
+        }
+        Store::open(&self.folder).map_err(|why| {
+            self.remark(format!("{why} :Flemma undo cannot restore this change."));
+            ToolError::Failed(why)
+        })
+    }
+
+    fn record(&self, path: PathBuf, before: Before, after: Captured) {
+        let Ok(store) = self.open() else {
+            return;
+        };
+        let size = after.content.as_ref().map_or(0, |it| it.len() as u64);
+        let after = after.store(&store.objects);
+        if before.image == after {
+            return;
+        }
+        for image in [&before.image, &after] {
+            if let Image::NotCovered(why) = image {
+                let path = path.display();
+                self.remark(format!(":Flemma undo cannot restore {path}: {why}."));
+            }
+        }
+        let change = FileChange {
+            path: Name(path),
+            before: before.image,
+            after,
+            made: before.missing,
+        };
+        self.append(&store, vec![change]);
+        self.shrink(&store, size);
+    }
+
+    fn append(&self, store: &Store, files: Vec<FileChange>) {
+        let covered = |it: &&FileChange| !matches!(it.before, Image::NotCovered(_));
+        let changes = files.iter().filter(covered).count();
+        let line = Checkpoint {
+            id: self.id.clone(),
+            at: now(),
+            calls: vec![self.label.clone()],
+            files,
+            ..Checkpoint::default()
+        };
+        match store.append(&line) {
+            Ok(()) => self.summary().changes += changes,
+            Err(error) => self.remark(format!(
+                "The checkpoint of this call could not be written ({error}), so :Flemma undo cannot restore it."
+            )),
+        }
+    }
+
+    /// Removes old turns if the store may have become too large.
+    fn shrink(&self, store: &Store, added: u64) {
+        if !is_due(added) {
+            return;
+        }
+        let removed = store.shrink(self.limit, |_| false);
+        if let Ok(turns @ 1..) = removed {
+            self.remark(format!(
+                "The checkpoints of the {turns} oldest turns were removed, because those of {} take more than {} MB \
+                 (checkpoints.limit).",
+                store.root.display(),
+                self.limit / 1_000_000
+            ));
+        }
+    }
+}
+
+/// Returns true each time that about [`CHECK_EVERY`] bytes were written, and the first time.
+fn is_due(added: u64) -> bool {
+    static WRITTEN: Mutex<Option<u64>> = Mutex::new(None);
+    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = written.map(|it| it + added).filter(|it| *it < CHECK_EVERY);
+    *written = Some(now.unwrap_or_default());
+    now.is_none()
+}
+
+/// Reads a file as tools see it: the text of an open buffer with unsaved changes, otherwise
+/// what is on disk.
+pub(super) async fn capture(path: &RealPath, buffers: &dyn OpenBuffers) -> Captured {
+    let open = buffers.text(path.as_path()).await;
+    let unsaved = open.filter(|it| it.modified);
+    let real = path.clone();
+    let on_disk = blocking(move || Ok(Captured::on_disk(&real))).await;
+    let on_disk = on_disk.unwrap_or_else(|error| Captured::not_covered(error.to_string()));
+    match unsaved {
+        Some(open) => {
+            let mode = on_disk.image.mode().unwrap_or(NEW_FILE);
+            Captured::file(open.text.into_bytes(), mode)
+        }
+        None => on_disk,
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder: Option<&Path> = self.0.as_ref().map(|it| &*it.folder);
+        f.debug_tuple("Recorder").field(&folder).finish()
+    }
+}

@@ -1,0 +1,268 @@
+//! Plans a restore: which files are put back, merged, or left as they are, and why.
+
+mod find;
+mod item;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::apply::Undone;
+use super::image::{Image, Name};
+use super::journal::{CallLabel, Checkpoint, FileChange, Reverted, Scope};
+use super::recorder::capture;
+use super::store::{Store, new_id, now};
+use crate::buffers::OpenBuffers;
+use crate::error::ToolError;
+use crate::files::{RealPath, blocking};
+
+use self::find::{chains, find};
+pub use self::item::Item;
+use self::item::shown;
+
+/// What is to be restored.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// The files of the last call that is not undone.
+    Undo,
+    /// The files as they were before the last undo.
+    Redo,
+    /// The files of these calls and of all of this and later turns.
+    Turns {
+        /// The first turn.
+        from: usize,
+        /// Ids of calls.
+        calls: Vec<String>,
+    },
+}
+
+/// A planned restore.
+#[derive(Debug)]
+pub struct Restore {
+    store: Arc<Store>,
+    label: CallLabel,
+    pub(super) reverted: Reverted,
+    /// The calls whose changes are taken back, or brought back: ids and tools.
+    pub calls: Vec<(String, String)>,
+    /// The files, by path.
+    pub items: Vec<Item>,
+    /// Damage of the journal; a sentence.
+    pub problem: Option<String>,
+}
+
+/// What a restore did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Files that were changed.
+    pub changed: Vec<PathBuf>,
+    /// Files that were left as they are, and why.
+    pub kept: Vec<(PathBuf, String)>,
+}
+
+impl Restore {
+    /// Plans a restore for the project that `folder` is in. `None` if there is nothing to
+    /// restore. Changes no file.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used; a sentence.
+    pub async fn plan(
+        folder: PathBuf,
+        scope: Scope,
+        request: Request,
+        buffers: &dyn OpenBuffers,
+    ) -> Result<Option<Self>, String> {
+        let found = blocking(move || find(&folder, scope, &request).map_err(ToolError::Failed));
+        let Some(mut restore) = found.await.map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        restore.plan_items(buffers).await?;
+        Ok(Some(restore))
+    }
+
+    /// Computes the items anew. Stores the current contents and the merged ones.
+    async fn plan_items(&mut self, buffers: &dyn OpenBuffers) -> Result<(), String> {
+        let ids = self.reverted.of.clone();
+        let store = self.store.clone();
+        let chains = blocking(move || {
+            let journal = store.read();
+            let journal = journal.map_err(|error| unreadable(&error))?;
+            Ok(chains(&journal, &ids))
+        });
+        let chains = chains.await.map_err(|error| error.to_string())?;
+        let mut items = Vec::new();
+        for (path, chain) in chains {
+            let real = RealPath::exact(path.0.clone());
+            let is_unsaved = buffers.text(&path.0).await.is_some_and(|it| it.modified);
+            let captured = capture(&real, buffers).await;
+            let store = self.store.clone();
+            let item = blocking(move || {
+                let now = captured.store(&store.objects);
+                Ok(Item::new(path.0, now, &chain, &store.objects, is_unsaved))
+            });
+            items.push(item.await.map_err(|error| error.to_string())?);
+        }
+        self.items = items;
+        Ok(())
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.store.root
+    }
+
+    /// The files that would change.
+    pub fn changes(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|it| it.is_change())
+    }
+
+    /// The files that have changed since, and could be overwritten.
+    pub fn conflicts(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|it| it.is_conflict())
+    }
+
+    /// A line for each file: what happens to it.
+    pub fn lines(&self) -> Vec<String> {
+        let items = self.items.iter();
+        items
+            .map(|it| it.line(self.root(), &self.store.objects))
+            .collect()
+    }
+
+    /// The change of a file as a unified diff.
+    pub fn diff(&self, item: &Item) -> String {
+        let content = |image: Option<&Image>| {
+            let bytes = image.and_then(Image::hash);
+            let bytes = bytes.and_then(|it| self.store.objects.get(it).ok());
+            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+        };
+        let target = item.target.as_ref().ok().or(item.forced.as_ref());
+        let (old, new) = (content(Some(&item.now)), content(target));
+        let name = shown(self.root(), &item.path);
+        let header = Some((name.as_str(), name.as_str()));
+        similar::udiff::unified_diff(similar::Algorithm::Myers, &old, &new, 3, header)
+    }
+
+    /// Restores the files, if they still are as planned. With `overwrite`, also those that
+    /// have changed since.
+    ///
+    /// # Errors
+    ///
+    /// A file is not as planned, or one cannot be written; a sentence. No file is changed
+    /// then.
+    pub async fn apply(
+        mut self,
+        overwrite: bool,
+        buffers: &dyn OpenBuffers,
+    ) -> Result<Restored, String> {
+        let lock = self.store.lock_restores();
+        let _lock = lock.map_err(|error| format!("The files were not restored: {error}."))?;
+        let planned = std::mem::take(&mut self.items);
+        self.plan_items(buffers).await?;
+        if planned != self.items || self.is_reverted()? {
+            return Err(
+                "A file changed since the list was made, so nothing was restored. Try again."
+                    .to_owned(),
+            );
+        }
+        let (changes, kept) = self.split(overwrite);
+        let id = new_id();
+        self.record(&id, &changes)?;
+        let mut done = Undone::default();
+        for change in &changes {
+            if let Err(why) = done.change(change, &self.store.objects, buffers).await {
+                let left = done.take_back(&self.store.objects, buffers).await;
+                if left.is_empty() {
+                    self.drop_record(&id);
+                }
+                return Err(failure(&change.path.0, &why, &left));
+            }
+        }
+        let changed = changes.into_iter().map(|it| it.path.0).collect();
+        Ok(Restored { changed, kept })
+    }
+
+    /// Returns true if another program has restored the same meanwhile.
+    fn is_reverted(&self) -> Result<bool, String> {
+        let journal = self.store.read();
+        let journal = journal.map_err(|error| unreadable(&error).to_string())?;
+        Ok(journal.is_undone(&self.reverted.of))
+    }
+
+    /// The files to change, and those that stay.
+    fn split(&self, overwrite: bool) -> (Vec<FileChange>, Vec<(PathBuf, String)>) {
+        let (mut changes, mut kept) = (Vec::new(), Vec::new());
+        for item in &self.items {
+            let forced = item.forced.clone().filter(|_| overwrite);
+            let target = item.target.clone().or_else(|why| forced.ok_or(why));
+            match target {
+                Ok(after) if after == item.now => {}
+                Ok(after) => changes.push(FileChange {
+                    path: Name(item.path.clone()),
+                    before: item.now.clone(),
+                    after,
+                    made: item.made,
+                }),
+                Err(why) => kept.push((item.path.clone(), why)),
+            }
+        }
+        (changes, kept)
+    }
+
+    /// Checks that all contents are there, and writes the checkpoint of this restore.
+    fn record(&self, id: &str, changes: &[FileChange]) -> Result<(), String> {
+        for change in changes {
+            for hash in [&change.before, &change.after]
+                .into_iter()
+                .filter_map(Image::hash)
+            {
+                let content = self.store.objects.get(hash);
+                content.map_err(|error| {
+                    let path = change.path.0.display();
+                    format!(
+                        "Nothing was restored: {path} cannot be read from the checkpoint: {error}."
+                    )
+                })?;
+            }
+        }
+        let line = Checkpoint {
+            id: id.to_owned(),
+            at: now(),
+            calls: vec![self.label.clone()],
+            reverted: Some(self.reverted.clone()),
+            files: changes.to_vec(),
+            dropped: false,
+        };
+        let written = self.store.append(&line);
+        written.map_err(|error| {
+            format!("Nothing was restored, because the checkpoint of the restore cannot be written: {error}.")
+        })
+    }
+
+    fn drop_record(&self, id: &str) {
+        let line = Checkpoint {
+            id: id.to_owned(),
+            dropped: true,
+            ..Checkpoint::default()
+        };
+        if let Err(error) = self.store.append(&line) {
+            tracing::warn!(%error, "a failed restore is still in the journal");
+        }
+    }
+}
+
+fn failure(path: &Path, why: &str, left: &[PathBuf]) -> String {
+    let path = path.display();
+    if left.is_empty() {
+        return format!("Nothing was restored: {path} {why}.");
+    }
+    let left: Vec<_> = left.iter().map(|it| it.to_string_lossy()).collect();
+    format!(
+        "The files were not restored: {path} {why}. These could not be put back: {}; :Flemma redo tries again.",
+        left.join(", ")
+    )
+}
+
+/// The error for a journal that cannot be read.
+fn unreadable(error: &std::io::Error) -> ToolError {
+    ToolError::Failed(format!("The checkpoints cannot be read: {error}."))
+}

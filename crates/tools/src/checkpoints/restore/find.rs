@@ -1,0 +1,76 @@
+//! Finds the checkpoints that a restore reverts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Request, Restore, unreadable};
+use crate::checkpoints::image::Name;
+use crate::checkpoints::journal::{Checkpoint, FileChange, Journal, Reverted, Scope};
+use crate::checkpoints::store::Store;
+
+/// Finds the checkpoints that a request is about.
+pub(super) fn find(
+    folder: &Path,
+    scope: Scope,
+    request: &Request,
+) -> Result<Option<Restore>, String> {
+    let store = Arc::new(Store::open(folder)?);
+    let journal = store.read();
+    let journal = journal.map_err(|error| unreadable(&error).to_string())?;
+    let problem = (journal.damaged > 0).then(|| {
+        format!(
+            "{} lines of the checkpoints' journal are damaged; what they say cannot be restored.",
+            journal.damaged
+        )
+    });
+    let found: Vec<&Checkpoint> = match request {
+        Request::Undo => journal.calls(&scope).pop().into_iter().collect(),
+        Request::Redo => journal.last_undo(&scope).into_iter().collect(),
+        Request::Turns { from, calls } => {
+            let mut found = journal.calls(&scope);
+            found.retain(|it| {
+                let mut labels = it.calls.iter();
+                labels.any(|it| it.turn >= *from || calls.contains(&it.call))
+            });
+            found
+        }
+    };
+    if found.is_empty() {
+        return problem.map_or(Ok(None), Err);
+    }
+    let labels = found.iter().flat_map(|it| &it.calls);
+    let calls = labels
+        .map(|it| (it.call.clone(), it.tool.clone()))
+        .collect();
+    let reverted = Reverted {
+        of: found.iter().map(|it| it.id.clone()).collect(),
+        redo: matches!(request, Request::Redo),
+    };
+    let label = match scope {
+        Scope::Chat(label) => label,
+        Scope::Project => found
+            .first()
+            .and_then(|it| it.calls.first())
+            .cloned()
+            .unwrap_or_default(),
+    };
+    Ok(Some(Restore {
+        store,
+        label,
+        reverted,
+        calls,
+        items: Vec::new(),
+        problem,
+    }))
+}
+
+/// The changes of each file by these checkpoints, the newest first.
+pub(super) fn chains(journal: &Journal, ids: &[String]) -> BTreeMap<Name, Vec<FileChange>> {
+    let mut chains: BTreeMap<Name, Vec<FileChange>> = BTreeMap::new();
+    for change in journal.find(ids).rev().flat_map(|it| it.files.iter().rev()) {
+        let chain = chains.entry(change.path.clone()).or_default();
+        chain.push(change.clone());
+    }
+    chains
+}

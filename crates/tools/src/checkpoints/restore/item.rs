@@ -1,0 +1,154 @@
+//! A file of a restore: what becomes of it.
+
+use std::path::{Path, PathBuf};
+
+use crate::checkpoints::image::Image;
+use crate::checkpoints::journal::FileChange;
+use crate::checkpoints::merge;
+use crate::checkpoints::objects::{Hash, Objects};
+
+/// A file of a restore.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The real path.
+    pub path: PathBuf,
+    pub(in crate::checkpoints) now: Image,
+    /// What it becomes, or why it stays as it is.
+    pub(in crate::checkpoints) target: Result<Image, String>,
+    /// What it was before the calls, which the user can choose although it has changed since.
+    pub(in crate::checkpoints) forced: Option<Image>,
+    pub(in crate::checkpoints) is_merged: bool,
+    pub(in crate::checkpoints) made: usize,
+}
+
+impl Item {
+    pub(super) fn new(
+        path: PathBuf,
+        now: Image,
+        chain: &[FileChange],
+        objects: &Objects,
+        is_unsaved: bool,
+    ) -> Self {
+        let mut is_merged = false;
+        let back = |now: Result<Image, String>, change: &FileChange| {
+            revert(now?, change, objects, &mut is_merged)
+        };
+        let mut target = chain.iter().fold(Ok(now.clone()), back);
+        let mut forced = chain.last().map(|it| it.before.clone());
+        forced = forced.filter(|it| !matches!(it, Image::NotCovered(_)));
+        if let Image::NotCovered(why) = &now {
+            // It could not be brought back.
+            (target, forced) = (Err(why.clone()), None);
+        } else if is_unsaved && matches!(target, Ok(Image::Absent) | Ok(Image::Link(_))) {
+            (target, forced) = (Err("it has unsaved changes in the editor".to_owned()), None);
+        }
+        Self {
+            forced: forced.filter(|it| target.is_err() && *it != now && !is_unsaved),
+            made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
+            path,
+            now,
+            target,
+            is_merged,
+        }
+    }
+
+    /// Whether it becomes something else.
+    pub(super) fn is_change(&self) -> bool {
+        self.target.as_ref().is_ok_and(|it| *it != self.now)
+    }
+
+    /// Whether it has changed since, and could be overwritten.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.forced.is_some()
+    }
+
+    /// What happens to it, in a line.
+    pub(super) fn line(&self, root: &Path, objects: &Objects) -> String {
+        let name = shown(root, &self.path);
+        let target = match &self.target {
+            Ok(target) => target,
+            Err(why) => return format!("keep     {name}: {why}"),
+        };
+        let count = self.count(target, objects);
+        match (&self.now, target) {
+            (now, target) if now == target => format!("same     {name}"),
+            (_, Image::Absent) => format!("remove   {name}"),
+            (Image::Absent, _) => format!("create   {name}{count}"),
+            _ if self.is_merged => format!("merge    {name}{count}, keeping later changes"),
+            _ => format!("restore  {name}{count}"),
+        }
+    }
+
+    fn count(&self, target: &Image, objects: &Objects) -> String {
+        let content = |image: &Image| match image {
+            Image::Absent => Some(Vec::new()),
+            image => objects.get(image.hash()?).ok(),
+        };
+        let contents = content(&self.now).zip(content(target));
+        let count = contents.and_then(|(old, new)| merge::count(&old, &new));
+        count.map_or_else(String::new, |(added, removed)| {
+            format!("  +{added} −{removed}")
+        })
+    }
+}
+
+/// The path below the project's folder, or the whole path.
+pub(super) fn shown(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.display().to_string().escape_debug().to_string()
+}
+
+/// Takes one change of a file back.
+fn revert(
+    now: Image,
+    change: &FileChange,
+    objects: &Objects,
+    is_merged: &mut bool,
+) -> Result<Image, String> {
+    let FileChange { before, after, .. } = change;
+    match (before, after) {
+        (Image::NotCovered(why), _) => return Err(format!("no checkpoint has it: {why}")),
+        _ if now == *before => return Ok(now),
+        (_, Image::NotCovered(why)) => {
+            return Err(format!("it is not known what the call made of it: {why}"));
+        }
+        _ if now == *after => return Ok(before.clone()),
+        _ => {}
+    }
+    let files = (&now, before, after);
+    let (
+        Image::File { hash, mode },
+        Image::File {
+            hash: old,
+            mode: old_mode,
+        },
+        Image::File {
+            hash: new,
+            mode: new_mode,
+        },
+    ) = files
+    else {
+        return Err("it has changed since".to_owned());
+    };
+    let mode = if mode == new_mode { *old_mode } else { *mode };
+    let hash = if hash == new {
+        *old
+    } else if hash == old || old == new {
+        *hash
+    } else {
+        *is_merged = true;
+        merged(*new, *hash, *old, objects)?
+    };
+    Ok(Image::File { hash, mode })
+}
+
+/// Applies the change from `base` to `theirs` to `ours`, and stores the result.
+fn merged(base: Hash, ours: Hash, theirs: Hash, objects: &Objects) -> Result<Hash, String> {
+    let content = |hash| objects.get(hash).map_err(|error| error.to_string());
+    let merged = merge::merge(&content(base)?, &content(ours)?, &content(theirs)?);
+    let merged = merged.ok_or("the same lines have changed since")?;
+    let hash = Hash::of(&merged);
+    let stored = objects.put(hash, &merged);
+    stored.map_err(|error| format!("the merged text could not be stored: {error}"))?;
+    Ok(hash)
+}

@@ -1,0 +1,174 @@
+//! The checkpoints of one project on disk: the journal and the contents, in a folder of the
+//! state folder that only the user can read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::process::geteuid;
+
+use super::journal::{Checkpoint, Journal};
+use super::objects::{Hash, Objects};
+use crate::files::leads_to;
+use crate::state_dir::{self, FILE_MODE, Lock};
+
+/// Folder of all projects in the state folder.
+const FOLDER: &str = "checkpoints";
+/// Names that mark the top of a project.
+const TOPS: [&str; 3] = [".git", ".jj", ".hg"];
+/// Letters of the hash that names a project's folder.
+const NAME: usize = 16;
+/// Distinguishes the checkpoints of one process.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The checkpoints of one project.
+#[derive(Debug)]
+pub(super) struct Store {
+    /// The project's folder.
+    pub(super) root: PathBuf,
+    folder: PathBuf,
+    pub(super) objects: Objects,
+}
+
+impl Store {
+    /// Opens the store of the project that a folder is in. Creates it if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The project is the home folder or `/`, or the store cannot be used; a sentence.
+    pub(super) fn open(folder: &Path) -> Result<Self, String> {
+        let root = project_of(folder);
+        if !is_project(&root) {
+            return Err(format!(
+                "No checkpoints are kept for {}, because that is no project.",
+                root.display()
+            ));
+        }
+        let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
+        let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
+        let objects = Objects::new(folder.join("objects"));
+        let store = Self {
+            root,
+            folder,
+            objects,
+        };
+        store.prepare().map_err(|why| {
+            let folder = store.folder.display();
+            format!("The checkpoints in {folder} cannot be used: {why}.")
+        })?;
+        Ok(store)
+    }
+
+    fn prepare(&self) -> Result<(), String> {
+        let made = state_dir::make_folder(&self.folder);
+        made.map_err(|error| error.to_string())?;
+        let metadata = fs::symlink_metadata(&self.folder).map_err(|error| error.to_string())?;
+        if !metadata.is_dir() {
+            return Err("it is no folder".to_owned());
+        }
+        if metadata.uid() != geteuid().as_raw() {
+            return Err("it belongs to another user".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The file of the journal.
+    pub(super) fn journal_path(&self) -> PathBuf {
+        self.folder.join("journal.jsonl")
+    }
+
+    /// Excludes other restores, also of other programs.
+    pub(super) fn lock_restores(&self) -> io::Result<Lock> {
+        state_dir::lock(&self.folder, "restore.lock")
+    }
+
+    /// Reads the journal; an empty one if there is none.
+    pub(super) fn read(&self) -> io::Result<Journal> {
+        match fs::read(self.journal_path()) {
+            Ok(text) => Ok(Journal::parse(&text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Journal::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds a line to the journal.
+    pub(super) fn append(&self, line: &Checkpoint) -> io::Result<()> {
+        let _lock = state_dir::lock(&self.folder, "lock")?;
+        // A line that a crash tore ends before the new one begins.
+        let mut bytes = vec![b'\n'];
+        serde_json::to_writer(&mut bytes, line)?;
+        bytes.push(b'\n');
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(FILE_MODE)
+            .open(self.journal_path())?;
+        file.write_all(&bytes)
+    }
+
+    /// Removes the oldest turns until all contents fit into `limit` bytes. Contents in
+    /// `exempt` stay. Returns the number of turns that were removed.
+    pub(super) fn shrink(&self, limit: u64, exempt: impl Fn(&Hash) -> bool) -> io::Result<usize> {
+        let sizes = self.objects.sizes();
+        let total: u64 = sizes.iter().map(|(_, size)| size).sum();
+        if total <= limit {
+            return Ok(0);
+        }
+        let _lock = state_dir::lock(&self.folder, "lock")?;
+        let mut journal = self.read()?;
+        let mut turns = 0;
+        loop {
+            let needed = journal.hashes();
+            let stays = |(hash, _): &&(Hash, u64)| needed.contains(hash) || exempt(hash);
+            let kept: u64 = sizes.iter().filter(stays).map(|(_, size)| size).sum();
+            if kept <= limit || !journal.remove_oldest_turn() {
+                self.replace(&journal)?;
+                let unneeded = sizes.iter().filter(|it| !stays(it));
+                unneeded.for_each(|(hash, _)| self.objects.remove(*hash));
+                return Ok(turns);
+            }
+            turns += 1;
+        }
+    }
+
+    fn replace(&self, journal: &Journal) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for checkpoint in &journal.checkpoints {
+            serde_json::to_writer(&mut bytes, checkpoint)?;
+            bytes.push(b'\n');
+        }
+        state_dir::replace(&self.journal_path(), &bytes)
+    }
+}
+
+/// A new id, of a checkpoint or of a session.
+pub fn new_id() -> String {
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{number}", now(), std::process::id())
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Returns false for a folder whose files are not all of one project: the home folder and `/`.
+pub(super) fn is_project(folder: &Path) -> bool {
+    let root = project_of(folder);
+    root.parent().is_some() && std::env::home_dir().is_none_or(|it| leads_to(&it) != root)
+}
+
+/// The top of the project that a folder is in, without links: the nearest folder with a
+/// repository, below the home folder, or the folder itself.
+fn project_of(folder: &Path) -> PathBuf {
+    let folder = leads_to(folder);
+    let home = std::env::home_dir().map(|it| leads_to(&it));
+    let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
+    let is_top = |it: &&Path| TOPS.iter().any(|name| it.join(name).exists());
+    let top = folder.ancestors().take_while(inside).find(is_top);
+    top.map(Path::to_owned).unwrap_or(folder)
+}

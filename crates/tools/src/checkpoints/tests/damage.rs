@@ -1,0 +1,104 @@
+//! Stores that are damaged, full, or in the wrong place.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Project, block_on, use_a_state_folder_of_our_own};
+use crate::buffers::NoBuffers;
+use crate::checkpoints::store::Store;
+use crate::checkpoints::{Request, Restore, Scope};
+use crate::state_dir;
+
+#[test]
+fn a_damaged_content_is_reported_and_nothing_is_restored() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.write("a", "two\n");
+    let change = project.journal().checkpoints.remove(0).files.remove(0);
+    let hash = String::from(change.before.hash().unwrap());
+    let object = find(&state_dir::path(), &hash[2..]).unwrap();
+    fs::write(object, "damaged").unwrap();
+    let plan = project.plan(Request::Undo).unwrap().unwrap();
+    let why = block_on(plan.apply(false, &NoBuffers)).unwrap_err();
+    assert!(why.contains("is damaged"), "{why}");
+    assert_eq!(project.text("a").as_deref(), Some("two\n"));
+    assert_eq!(project.journal().checkpoints.len(), 1);
+}
+
+#[test]
+fn damaged_and_torn_lines_of_the_journal_are_reported_and_the_others_count() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.write("a", "two\n");
+    let journal = find(&state_dir::path(), "journal.jsonl");
+    assert!(journal.is_some());
+    let path = project.store().journal_path();
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("{\"id\": \"torn");
+    fs::write(&path, text).unwrap();
+    project.write("a", "three\n");
+    let plan = project.plan(Request::Undo).unwrap().unwrap();
+    assert!(plan.problem.unwrap().starts_with("1 lines"));
+    project.undo();
+    project.undo();
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn the_oldest_turns_are_removed_when_the_store_is_full() {
+    let mut project = Project::new();
+    for turn in 0..20_u64 {
+        let text: String = (0..2000)
+            .map(|it| format!("{} ", it * (turn + 7919)))
+            .collect();
+        project.write(&format!("file{turn}"), &text);
+    }
+    let store = project.store();
+    let size = |store: &Store| store.objects.sizes().iter().map(|it| it.1).sum::<u64>();
+    let all = size(&store);
+    // All calls are of one turn, which goes as a whole.
+    assert_eq!(store.shrink(all, |_| false).unwrap(), 0);
+    assert_eq!(store.shrink(all - 1, |_| false).unwrap(), 1);
+    assert_eq!(size(&store), 0);
+    assert!(project.plan(Request::Undo).unwrap().is_none());
+}
+
+#[test]
+fn the_store_is_private_and_another_thing_in_its_place_is_refused() {
+    let mut project = Project::new();
+    project.write("a", "secret\n");
+    let journal = project.store().journal_path();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&journal), 0o600);
+    let folder = journal.parent().unwrap();
+    assert_eq!(mode(folder), 0o700);
+    fs::remove_dir_all(folder).unwrap();
+    fs::write(folder, "a file").unwrap();
+    let why = project.plan(Request::Undo).unwrap_err();
+    assert!(why.contains("cannot be used"), "{why}");
+    let summary = project.write("a", "again\n");
+    assert_eq!(summary.changes, 0);
+    assert!(summary.remarks[0].contains("cannot restore"), "{summary:?}");
+    assert_eq!(project.text("a").as_deref(), Some("again\n"));
+}
+
+#[test]
+fn the_home_folder_and_the_root_are_no_projects() {
+    use_a_state_folder_of_our_own();
+    for folder in [PathBuf::from("/"), std::env::home_dir().unwrap()] {
+        let plan = Restore::plan(folder, Scope::Project, Request::Undo, &NoBuffers);
+        assert!(block_on(plan).unwrap_err().contains("no project"));
+    }
+}
+
+/// Finds a file by its name.
+fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
+        let path = entry.path();
+        match path.is_dir() {
+            true => find(&path, name),
+            false => (entry.file_name() == name).then_some(path),
+        }
+    })
+}

@@ -1,0 +1,84 @@
+//! `:Flemma undo` in a real Neovim, and `flemma undo` in a shell.
+
+use std::fs;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::shell::Shell;
+use crate::stage::*;
+
+const BEFORE: &str = "1\n2\n3\n4\n5\n";
+
+/// Has the user choose this item of each list that is shown from now on.
+fn choose(editor: &Editor, item: usize) {
+    let code = "local item = ...
+      vim.ui.select = function(items, _, done) done(items[item], item) end";
+    editor.lua(code, json!([item]));
+}
+
+fn write(text: &str) -> Answer {
+    let input = json!({"label": "", "path": "a.txt", "content": text});
+    Answer::new().tool_use("t_1", "write", input)
+}
+
+#[test]
+fn an_undo_changes_an_open_file_as_one_step_and_keeps_what_is_not_saved() {
+    let provider = Provider::anthropic([write("ONE\n2\n3\n4\n5\n"), Answer::says("Done.")]);
+    let setup = setup(&provider).with("question.chat", QUESTION);
+    let editor = setup.file("a.txt", BEFORE).start();
+    editor.command("edit a.txt");
+    editor.command("edit question.chat");
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    editor.command("buffer a.txt");
+    editor.keys("Gccfive<Esc>");
+    editor.command("buffer question.chat");
+    choose(&editor, 1);
+    editor.command("Flemma undo");
+    wait_message(&editor, "Restored 1 file");
+    editor.command("buffer a.txt");
+    let state = "return { vim.api.nvim_buf_get_lines(0, 0, -1, false), vim.bo.modified }";
+    let merged = json!([["1", "2", "3", "4", "five"], true]);
+    assert_eq!(editor.lua(state, json!([])), merged);
+    assert_eq!(
+        fs::read_to_string(editor.dir().join("a.txt")).unwrap(),
+        "ONE\n2\n3\n4\n5\n"
+    );
+    editor.keys("u");
+    let typed = json!([["ONE", "2", "3", "4", "five"], true]);
+    assert_eq!(editor.lua(state, json!([])), typed);
+}
+
+#[test]
+fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
+    let shell = Shell::offline();
+    shell.write("a.txt", BEFORE);
+    let call = r#"{"label": "", "path": "a.txt", "content": "new\n"}"#;
+    assert_eq!(shell.run(&["tool", "write", call, "--yes"]).code, Some(0));
+    assert_eq!(shell.read("a.txt"), "new\n");
+
+    let ran = shell.run(&["undo"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.err.contains("restore  a.txt  +5 −1\n"), "{}", ran.err);
+    assert_eq!(shell.read("a.txt"), "new\n");
+
+    let ran = shell.run_with(&["undo"], "y\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.err.contains("`flemma undo --redo` takes that back"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(shell.read("a.txt"), BEFORE);
+    assert_eq!(shell.run(&["undo", "--redo", "--yes"]).code, Some(0));
+    assert_eq!(shell.read("a.txt"), "new\n");
+
+    shell.write("a.txt", "mine\n");
+    assert_eq!(shell.run(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(shell.read("a.txt"), "mine\n");
+    let ran = shell.run(&["undo", "--yes", "--overwrite"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(shell.read("a.txt"), BEFORE);
+    assert_eq!(shell.run(&["undo", "missing.chat"]).code, Some(1));
+}
