@@ -61,7 +61,8 @@ impl Objects {
         Self { folder }
     }
 
-    fn path(&self, hash: Hash) -> PathBuf {
+    /// Where a compressed content is.
+    pub(super) fn path(&self, hash: Hash) -> PathBuf {
         let hex = hash.hex();
         self.folder.join(&hex[..2]).join(&hex[2..])
     }

@@ -8,7 +8,6 @@ use super::{Project, block_on, use_a_state_folder_of_our_own};
 use crate::buffers::NoBuffers;
 use crate::checkpoints::store::Store;
 use crate::checkpoints::{Request, Restore, Scope};
-use crate::state_dir;
 
 #[test]
 fn a_damaged_content_is_reported_and_nothing_is_restored() {
@@ -16,8 +15,7 @@ fn a_damaged_content_is_reported_and_nothing_is_restored() {
     project.put("a", "one\n");
     project.write("a", "two\n");
     let change = project.journal().checkpoints.remove(0).files.remove(0);
-    let hash = String::from(change.before.hash().unwrap());
-    let object = find(&state_dir::path(), &hash[2..]).unwrap();
+    let object = project.store().objects.path(change.before.hash().unwrap());
     fs::write(object, "damaged").unwrap();
     let plan = project.plan(Request::Undo).unwrap().unwrap();
     let why = block_on(plan.apply(false, &NoBuffers)).unwrap_err();
@@ -31,8 +29,6 @@ fn damaged_and_torn_lines_of_the_journal_are_reported_and_the_others_count() {
     let mut project = Project::new();
     project.put("a", "one\n");
     project.write("a", "two\n");
-    let journal = find(&state_dir::path(), "journal.jsonl");
-    assert!(journal.is_some());
     let path = project.store().journal_path();
     let mut text = fs::read_to_string(&path).unwrap();
     text.push_str("{\"id\": \"torn");
@@ -90,15 +86,4 @@ fn the_home_folder_and_the_root_are_no_projects() {
         let plan = Restore::plan(folder, Scope::Project, Request::Undo, &NoBuffers);
         assert!(block_on(plan).unwrap_err().contains("no project"));
     }
-}
-
-/// Finds a file by its name.
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
-        let path = entry.path();
-        match path.is_dir() {
-            true => find(&path, name),
-            false => (entry.file_name() == name).then_some(path),
-        }
-    })
 }
