@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::stage::*;
 use crate::wire::expect_valid_messages;
 
-/// Options without approval and retries.
+/// Options that approve every call and disable retries.
 fn unasked_once() -> serde_json::Value {
     json!({"tools": {"require_approval": false}, "parameters": {"max_retries": 0}})
 }
 
-/// Sends a question to which `answer` is the answer, and waits until it failed.
+/// Sends a question that gets this answer, and waits until the request has failed.
 #[track_caller]
 fn fails(answer: Answer, message: &str) -> (Editor, Provider) {
     let provider = Provider::anthropic([answer]);
@@ -27,7 +27,7 @@ fn fails(answer: Answer, message: &str) -> (Editor, Provider) {
     (editor, provider)
 }
 
-/// As [`fails`], and the chat is as it was.
+/// Like [`fails`]. The chat must be unchanged.
 #[track_caller]
 fn leaves_nothing(answer: Answer, message: &str) -> (Editor, Provider) {
     let (editor, provider) = fails(answer, message);
@@ -81,7 +81,7 @@ fn a_key_that_is_echoed_is_shown_nowhere() {
     }
 }
 
-/// No file below `folder` holds `text`.
+/// Checks that no file below `folder` contains `text`.
 #[track_caller]
 fn expect_nowhere(folder: &std::path::Path, text: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -106,7 +106,7 @@ fn an_endless_line_is_cut_off() {
 
 #[test]
 fn a_line_that_arrives_byte_by_byte_counts_as_silence() {
-    // A byte every 50 ms is something on the line, and nothing of an answer.
+    // A byte every 50 ms, but never a complete line.
     let answer = Answer::says("Once")
         .bytes("data: {")
         .bytes("a".repeat(4000));

@@ -27,7 +27,7 @@ fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
     editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
     at_rest(&editor);
     assert_eq!(editor.text().matches("flemma:aborted").count(), 1);
-    // One key is one cancel.
+    // One key cancels once.
     assert!(!editor.messages().contains("Nothing is running here."));
 }
 

@@ -1,17 +1,16 @@
-//! Text drawn beside the buffer's: previews of pending calls, spinners, outcomes, and
-//! their colors.
+//! Virtual text: previews of pending calls, spinners, outcomes, and their colors.
 
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// Every call waits.
+/// No call is approved by a rule.
 fn approve_nothing() -> Json {
     json!({"tools": {"auto_approve": []}})
 }
 
-/// The rows of the screen below each waiting block's opening fence.
+/// The rows of the screen below the opening fence of each pending placeholder.
 fn previews(rows: &[String]) -> Vec<&str> {
     let below = rows.iter().zip(rows.iter().skip(1));
     below
@@ -27,7 +26,7 @@ fn wait_previews(editor: &Editor, expected: &[&str]) {
     });
 }
 
-/// A chat in which a call waits that was there when it was opened.
+/// A chat that contains a pending call when it is opened.
 fn waiting_in_the_file(name: &str, input: &str) -> String {
     format!(
         "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `{name}` (`t_1`)\n\n```json\n{input}\n```\n\n\
@@ -79,7 +78,7 @@ fn a_pending_call_of_each_tool_shows_what_it_would_do() {
             "write: output.txt  (2.3 KB)  # saving log",
         ],
     );
-    // They are drawn, not written.
+    // They are not part of the text.
     assert!(!editor.text().contains("# checking repo"));
 }
 
@@ -104,7 +103,7 @@ fn wide_characters_are_not_split() {
     let command = "日本".repeat(10);
     let input = format!(r#"{{"label":"","command":"{command}","timeout":null}}"#);
     let text = waiting_in_the_file("bash", &input);
-    // Eight columns go before the command, and one to the mark of the cut.
+    // Eight columns precede the command, and the ellipsis takes one.
     let editor = offline().size(33, 40).file("question.chat", &text).start();
     let shown = format!("bash: $ {}…", "日本".repeat(6));
     wait_previews(&editor, &[&shown]);

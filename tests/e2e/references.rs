@@ -5,11 +5,10 @@ use serde_json::{Value as Json, json};
 
 use crate::stage::*;
 
-/// One pixel.
+/// A PNG image of one pixel.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\0IEND\xaeB`\x82";
 
-/// An editor beside a few files, on a chat in which the user types `text`; the key
-/// was pressed.
+/// Types and sends `text` in a chat beside a few files.
 #[track_caller]
 fn send(provider: &Provider, text: &str) -> Editor {
     let setup: Setup = setup(provider)
@@ -22,7 +21,7 @@ fn send(provider: &Provider, text: &str) -> Editor {
     editor
 }
 
-/// The content of the user's first message as it was sent.
+/// The content of the user's first message in the request.
 #[track_caller]
 fn sent(text: &str) -> Json {
     let provider = Provider::anthropic([Answer::says("Well.")]);
@@ -31,7 +30,7 @@ fn sent(text: &str) -> Json {
     provider.requests()[0].body["messages"][0]["content"].clone()
 }
 
-/// All text of a content.
+/// All text in a content.
 fn text_of(content: &Json) -> String {
     let blocks = content.as_array().into_iter().flatten();
     let texts: Vec<&str> = blocks.filter_map(|it| it["text"].as_str()).collect();
@@ -49,7 +48,7 @@ fn an_image_is_sent_as_an_attachment() {
     assert!(start.starts_with("iVBORw0KGgo"), "{start}");
 }
 
-/// The lines of all diagnostics, from zero.
+/// The zero-based lines of all diagnostics.
 fn diagnostic_lines(editor: &Editor) -> Vec<u64> {
     let code = "return vim.tbl_map(function(it) return it.lnum end, vim.diagnostic.get(0))";
     let lines = editor.lua(code, json!([]));
@@ -68,7 +67,7 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     let editor = send(&provider, "@You:\nSee\n@../outside.txt\n");
     wait_diagnostic(&editor, "put the cursor here and run :Flemma allow-file");
     editor.command("write");
-    // Elsewhere there is nothing to agree to.
+    // On another line, there is nothing to allow.
     editor.keys("gg");
     editor.command("Flemma allow-file");
     wait_message(
@@ -89,12 +88,12 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     let content = provider.requests()[0].body["messages"][0]["content"].clone();
     assert!(text_of(&content).contains("s3cret"), "{content}");
 
-    // It is remembered for this file, until that is taken back.
+    // The grant is stored for this chat until it is revoked.
     editor.command("edit!");
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nTwo.\n\n@You:\n");
 
-    // Somebody puts something else in its place.
+    // Another program replaces the file.
     std::fs::write(editor.dir().join("../outside.txt"), "0ther").unwrap();
     editor.command("edit!");
     editor.keys("<C-]>");
@@ -125,7 +124,7 @@ fn allowing_a_file_allows_no_other_file_and_no_other_chat() {
     editor.keys("2G");
     editor.command("Flemma allow-file");
     wait_message(&editor, "This chat may send");
-    // The same words lead elsewhere now.
+    // The same reference leads to another file now.
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink("../other.txt", &link).unwrap();
     editor.keys("<C-]>");

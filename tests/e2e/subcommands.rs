@@ -75,7 +75,7 @@ fn status_shows_provider_model_key_and_policy_and_never_the_key() {
     assert!(of("bash").contains("needs approval"), "{report}");
     assert!(!report.contains("test-key"));
 
-    // `q` closes the report, and the chat is as it was.
+    // `q` closes the report, and the chat is unchanged.
     editor.keys("q");
     assert_eq!(editor.text(), QUESTION);
 }
@@ -177,7 +177,7 @@ fn checkhealth_finds_a_working_host() {
     let report = editor.text();
     assert!(report.contains("OK Host program"), "{report}");
     assert!(!report.contains("ERROR"), "{report}");
-    // The host's table knows more providers than any test does.
+    // The host's table has more providers than this list.
     for line in [
         "Provider: anthropic",
         "openai: $OPENAI_API_KEY is",

@@ -11,7 +11,7 @@ use crate::shell::Shell;
 use crate::stage::*;
 use crate::traces::{wait_review, wait_unlocked};
 
-/// Runs commands without asking, if it may.
+/// Frontmatter that approves commands.
 const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }";
 
 const WITHHELD: &str = "Line 2 of the frontmatter would run bash without asking.";
@@ -25,14 +25,14 @@ fn log(editor: &Editor) -> PathBuf {
     editor.dir().join("../state/nvim/flemma/audit.jsonl")
 }
 
-/// Asks again below the last answer.
+/// Sends another question below the last answer.
 #[track_caller]
 fn ask_again(editor: &Editor) {
     wait_unlocked(editor);
     editor.keys("GiAgain.<Esc><C-]>");
 }
 
-/// Writes `text` over the chat, behind Neovim's back, and reads it again.
+/// Overwrites the chat's file outside of Neovim, and reloads it.
 #[track_caller]
 fn replace_on_disk(editor: &Editor, text: &str) {
     fs::write(editor.dir().join("question.chat"), text).unwrap();
@@ -166,7 +166,7 @@ fn the_log_has_a_decision_for_every_call() {
             .iter()
             .filter_map(|it| it["event"].as_str())
             .collect();
-        // What waited was decided on twice.
+        // A pending call has two decisions.
         let first = usize::from(id == "t_b");
         let run = &events[first..];
         assert_eq!(run, ["decided", "started", "ended"], "{records:#?}");
@@ -175,7 +175,7 @@ fn the_log_has_a_decision_for_every_call() {
             (&json!(tool), &json!("approved"))
         );
     }
-    // No arguments, which may be secret.
+    // The log has no arguments, because they may be secret.
     assert!(!format!("{records:?}").contains("echo out"));
 
     editor.command("Flemma log");
@@ -238,7 +238,7 @@ fn nothing_runs_while_the_log_cannot_be_written() {
     assert!(!editor.dir().join("ran").exists());
 }
 
-/// A chat whose frontmatter lets commands run.
+/// A chat whose frontmatter approves commands.
 const LOOSE_CHAT: &str = "```lua\nflemma.opt.tools.auto_approve = {\"bash\"}\n```\n\n@You:\nGo.\n";
 
 #[test]
