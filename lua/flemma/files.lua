@@ -59,21 +59,21 @@ local function replace_lines(buffer, lines)
 end
 
 ---@type string[]? The paths that the host knows.
-local told
+local sent
 
 --- Tells the host which files are open, so that it asks about no others. Called before
 --- anything that may start work on files.
 function M.tell()
   local paths = vim.tbl_map(api.nvim_buf_get_name, open_files())
-  if not vim.deep_equal(paths, told) then
-    told = paths
+  if not vim.deep_equal(paths, sent) then
+    sent = paths
     host.send("open_files", { paths = paths })
   end
 end
 
 --- Tells a new host, and from then on whenever the list changes.
 function M.watch()
-  told = nil
+  sent = nil
   M.tell()
   api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
     group = api.nvim_create_augroup("flemma.files", { clear = true }),

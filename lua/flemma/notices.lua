@@ -135,12 +135,12 @@ function M.notify(message)
 end
 
 ---@type flemma.protocol.Event? The event whose autocommands have to run.
-local told
+local current
 
 --- Runs the autocommands of the current event.
 function M.run_autocommands()
-  local event = told
-  told = nil
+  local event = current
+  current = nil
   if event then
     vim.api.nvim_exec_autocmds("User", { pattern = event.name, modeline = false, data = event.data })
   end
@@ -157,10 +157,10 @@ local RUN = {
 ---@param event flemma.protocol.Event
 function M.event(event)
   local before = vim.v.errmsg
-  told, vim.v.errmsg = event, ""
+  current, vim.v.errmsg = event, ""
   local ok, why = pcall(vim.api.nvim_cmd, RUN, {})
   -- A Ctrl-C just now interrupts the call before it begins.
-  if told then
+  if current then
     ok, why = pcall(vim.api.nvim_cmd, RUN, {})
   end
   if not ok then

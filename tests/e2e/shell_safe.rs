@@ -295,7 +295,7 @@ fn local_addresses_are_fetched_only_if_the_options_name_them() {
     let address = provider.environment()[0].1.clone();
     let call = json!({ "url": address }).to_string();
     let ran = shell.run(&["tool", "http_get", &call]);
-    assert_eq!(ran.code, Some(4), "nobody could be asked: {ran:?}");
+    assert_eq!(ran.code, Some(4), "no user could be asked: {ran:?}");
     let ran = shell.run(&["tool", "http_get", "--restricted", &call]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(

@@ -256,7 +256,7 @@ fn the_command_line_shows_what_a_frontmatter_allows_and_asks() {
 
     shell.write("a.chat", LOOSE_CHAT);
     let ran = shell.run(&["trust", "a.chat"]);
-    assert_eq!(ran.code, Some(4), "nobody was there: {ran:?}");
+    assert_eq!(ran.code, Some(4), "no user was there: {ran:?}");
     for said in [
         "Line 2 would run bash without asking.",
         "Nothing was trusted",

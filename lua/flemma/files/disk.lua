@@ -14,7 +14,7 @@ local MOST_BYTES = 64 * 1024 * 1024
 ---@type table<integer, flemma.files.Stamp> The file of each buffer when both were last the same.
 local agreed = {}
 ---@type table<integer, flemma.files.Stamp> The last conflict that was reported, by buffer.
-local told = {}
+local reported = {}
 
 ---@param buffer integer
 ---@return flemma.files.Stamp
@@ -118,8 +118,8 @@ function M.conflicts(buffer)
   if not vim.bo[buffer].modified or agreed[buffer] == nil or agreed[buffer] == now then
     return false, false
   end
-  local first = told[buffer] ~= now
-  told[buffer] = now
+  local first = reported[buffer] ~= now
+  reported[buffer] = now
   return true, first
 end
 
@@ -210,7 +210,7 @@ function M.watch()
     group = group,
     desc = "flemma: forget the file of a buffer",
     callback = function(event)
-      agreed[event.buf], told[event.buf] = nil, nil
+      agreed[event.buf], reported[event.buf] = nil, nil
     end,
   })
 end
