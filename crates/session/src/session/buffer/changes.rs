@@ -52,7 +52,7 @@ impl Session {
         self.buffer.seq = changed.seq;
         self.note_change();
         self.request.note_change();
-        // One event stands for all changes until it is handled.
+        // One queued event covers all changes until it is handled.
         if self.queue.last() != Some(&Event::Changed) {
             self.queue.push(Event::Changed);
         }
