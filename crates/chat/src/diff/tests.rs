@@ -72,6 +72,50 @@ fn lines_that_are_only_added_have_no_changed_words() {
 }
 
 #[test]
+fn a_changed_first_letter_keeps_all_lines_of_context_below() {
+    let before = numbered(5);
+    let after = before.replacen('l', "L", 1);
+    let unified = FileDiff::of(&before, &after).unified("a", (true, true));
+    assert!(
+        unified.ends_with(" line 2\n line 3\n line 4\n"),
+        "{unified}"
+    );
+}
+
+#[test]
+fn characters_that_share_some_of_their_bytes_differ() {
+    // C3 A9 and C3 A8 begin alike; C3 A9 and C5 A9 end alike.
+    assert_eq!(screen("é\n", "è\n", 80), "1 - é\n1 + è");
+    assert_eq!(screen("a é\n", "a ũ\n", 80), "1 - a é\n1 + a ũ");
+}
+
+#[test]
+fn more_lines_than_are_compared_count_as_one_change() {
+    let below = "end\n";
+    let inserted = "new\n".repeat(MOST_LINES + 1);
+    let ops = |before: &str, after: &str| {
+        let diff = FileDiff::of(before, after);
+        let tags: Vec<_> = diff.ops.iter().map(|op| op.tag()).collect();
+        (tags, diff.counts)
+    };
+    let counts = |added, removed| Counts { added, removed };
+    assert_eq!(
+        ops(below, &format!("{inserted}{below}")),
+        (
+            vec![DiffTag::Replace, DiffTag::Equal],
+            counts(MOST_LINES + 1, 0)
+        )
+    );
+    assert_eq!(
+        ops(&format!("{inserted}{below}"), below),
+        (
+            vec![DiffTag::Replace, DiffTag::Equal],
+            counts(0, MOST_LINES + 1)
+        )
+    );
+}
+
+#[test]
 fn what_lines_do_not_show_is_said() {
     let notes = |before, after| {
         let diff = FileDiff::of(before, after);

@@ -78,6 +78,7 @@ fn autopilot_stops_at_max_cost_and_a_key_resets_the_sum() {
     let mut play = Play::typed(QUESTION);
     play.options.max_cost = Some(0.10);
     play.event(Event::Advance);
+    assert!(!play.cycle.reached_limit());
     for (id, price) in [("a", 0.04), ("b", 0.06)] {
         play.cycle.spend(price);
         play.answer("", &[("slow", id, "{}")]);

@@ -179,3 +179,15 @@ fn a_tool_may_define_the_text_of_a_rejection_without_a_reason() {
     assert!(chat.contains(own) && chat.contains(other), "{chat}");
     assert!(!refused("No.").contains("Ask first."));
 }
+
+#[test]
+fn a_call_outside_the_document_runs_with_its_checked_arguments() {
+    let options = crate::play::options();
+    let call = |name: &str, input: serde_json::Value| chat::cycle::callable(name, input, &options);
+    let ls = serde_json::json!({"command": "ls"});
+    assert_eq!(call("bash", ls.clone()), Ok(ls));
+
+    let missing = call("bash", serde_json::json!({})).unwrap_err();
+    assert!(missing.contains("do not fit the schema"), "{missing}");
+    assert!(call("bahs", serde_json::json!({})).is_err());
+}

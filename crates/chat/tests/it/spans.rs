@@ -54,6 +54,8 @@ fn every_header_of_a_message_is_highlighted() {
     let all = groups(0..100);
     for expected in [
         "8 FlemmaToolUse",
+        "10 FlemmaFence",
+        "12 FlemmaFence",
         "14 FlemmaToolUse",
         "21 FlemmaToolResult",
         "27 FlemmaToolResult",
