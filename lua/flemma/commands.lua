@@ -115,6 +115,13 @@ M.COMMANDS = {
       return require("flemma.switch").complete_run(before, lead)
     end,
   },
+  ["install"] = {
+    help = "Install the host program of this version, or build it with cargo.",
+    anywhere = true,
+    run = function()
+      require("flemma.install").start()
+    end,
+  },
   ["restart"] = {
     help = "Restart the host process.",
     anywhere = true,

@@ -32,6 +32,7 @@ local DEFAULTS = {
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
 ---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
+---@field install_url string? URL of the folder with the archives of |:Flemma-install|.
 ---@field default_timeout number Seconds a tool may run, and a source of tools.
 
 ---@type flemma.config.Options?
@@ -92,6 +93,7 @@ function M.load(options)
     keymaps = keymaps,
     highlights = at(options, "table", "highlights") or {},
     bell = at(options, "string", "ui", "bell"),
+    install_url = at(options, "string", "install", "url"),
     host = { path = at(options, "string", "host", "path"), log = at(options, "string", "host", "log") or log },
     -- A timer accepts neither infinity nor NaN.
     default_timeout = seconds and seconds > 0 and seconds <= 86400 and seconds or DEFAULTS.tools.default_timeout,

@@ -2,7 +2,7 @@
 ---@class flemma.health
 local M = {}
 
-local BUILD = "Run `cargo build --release` in the plugin's folder."
+local INSTALL = "Run `:Flemma install`."
 
 local function check_neovim()
   vim.health.start("Neovim")
@@ -16,7 +16,7 @@ end
 ---@param path string
 local function check_binary(path)
   if vim.fn.executable(path) == 0 then
-    vim.health.error(("There is no host program at %s, so nothing can be sent."):format(path), BUILD)
+    vim.health.error(("There is no host program at %s, so nothing can be sent."):format(path), INSTALL)
     return
   end
   local ok, result = pcall(function()
@@ -25,7 +25,7 @@ local function check_binary(path)
   if ok and result.code == 0 then
     vim.health.ok(("Host program: %s (%s)."):format(path, vim.trim(result.stdout)))
   else
-    vim.health.error(("The host program %s does not run."):format(path), BUILD)
+    vim.health.error(("The host program %s does not run."):format(path), INSTALL)
   end
 end
 
@@ -59,7 +59,7 @@ local function check_options(path)
   end)
   if not ok or result.code ~= 0 then
     vim.health.start("Options")
-    vim.health.warn("The host program could not validate the options.", BUILD)
+    vim.health.warn("The host program could not validate the options.", INSTALL)
     return
   end
   for line in vim.gsplit(result.stdout, "\n", { trimempty = true }) do

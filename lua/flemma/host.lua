@@ -14,7 +14,7 @@ local MAX_RESTARTS = 3
 local WINDOW_MS = 60 * 1000
 --- Longest wait for `welcome`. A host answers within 30 ms.
 local HELLO_TIMEOUT_MS = 5000
-local BUILD = "Run `cargo build --release` in the plugin's folder and try again."
+local INSTALL = "Run :Flemma install and try again."
 
 ---@class flemma.host.Listener
 ---@field ready fun(reason: "open"|"restart") The host answered `hello`; it knows no buffer yet.
@@ -70,23 +70,35 @@ local function give_up(why)
   tell("error", why)
 end
 
---- Finds the host binary: the option, $FLEMMA_HOST, the newest build in the plugin's
---- folder, then PATH. A wrong value of the first two is reported, not replaced.
+--- Returns the plugin's folder.
+---@return string
+function M.root()
+  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
+end
+
+--- Finds the host binary: the option, $FLEMMA_HOST, the newest of the installed program and
+--- the builds in the plugin's folder, then PATH. A wrong value of the first two is reported,
+--- not replaced.
 ---@return string path Which need not exist.
 function M.binary()
   local explicit = config.get().host.path or vim.env.FLEMMA_HOST
   if explicit and explicit ~= "" then
     return vim.fs.normalize(explicit)
   end
-  local root = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
-  local release = vim.fs.joinpath(root, "target", "release", "flemma")
-  local debug_build = vim.fs.joinpath(root, "target", "debug", "flemma")
-  local newest = vim.fn.getftime(debug_build) > vim.fn.getftime(release) and debug_build or release
-  if vim.fn.executable(newest) == 1 then
+  local root, program = M.root(), vim.fn.has("win32") == 1 and "flemma.exe" or "flemma"
+  local newest, time
+  for _, folder in ipairs({ "bin", "target/release", "target/debug" }) do
+    local path = vim.fs.joinpath(root, folder, program)
+    local built = vim.fn.getftime(path)
+    if built > (time or -1) and vim.fn.executable(path) == 1 then
+      newest, time = path, built
+    end
+  end
+  if newest then
     return newest
   end
   local found = vim.fn.exepath("flemma")
-  return found ~= "" and found or release
+  return found ~= "" and found or vim.fs.joinpath(root, "bin", program)
 end
 
 --- Counts the host's deaths within WINDOW_MS, and forgets older ones.
@@ -132,20 +144,20 @@ end
 function start()
   local path = M.binary()
   if vim.fn.executable(path) == 0 then
-    give_up(("There is no host program at %s, so nothing can be sent. %s"):format(path, BUILD))
+    give_up(("There is no host program at %s, so nothing can be sent. %s"):format(path, INSTALL))
     return
   end
   problem = nil
   local ok, id = pcall(vim.fn.jobstart, { path, "host" }, { rpc = true, on_exit = on_exit })
   if not ok or id <= 0 then
-    give_up(("The host program %s does not start, so nothing can be sent. %s"):format(path, BUILD))
+    give_up(("The host program %s does not start, so nothing can be sent. %s"):format(path, INSTALL))
     return
   end
   channel = id
   watchdog = vim.uv.new_timer()
   local function give_up_waiting()
     if channel == id and not welcome then
-      give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, BUILD))
+      give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, INSTALL))
     end
   end
   watchdog:start(HELLO_TIMEOUT_MS, 0, vim.schedule_wrap(give_up_waiting))
@@ -161,7 +173,7 @@ local function on_welcome(answer)
   stop_watchdog()
   if answer.protocol ~= protocol.VERSION then
     local why = "The host speaks protocol %s, the plugin %d, so nothing can be sent. %s"
-    give_up(why:format(answer.protocol, protocol.VERSION, BUILD))
+    give_up(why:format(answer.protocol, protocol.VERSION, INSTALL))
     return
   end
   welcome = answer

@@ -19,6 +19,7 @@
 ---@field keymaps? flemma.Options.keymaps Keys in chat buffers.
 ---@field highlights? table<string, string|table> Highlight groups by name in lower case. The value is the group to link to, or a definition as in |nvim_set_hl()|:
 ---@field host? flemma.Options.host
+---@field install? flemma.Options.install
 
 ---@class flemma.Options.parameters
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
@@ -226,6 +227,9 @@
 ---@field send? string|false Review, run, or send.
 
 ---@class flemma.Options.host
----@field path? string The host program. nil: $FLEMMA_HOST, the newest build in the plugin's folder, or `flemma` in $PATH.
+---@field path? string The host program. nil: $FLEMMA_HOST, the newest installed or built program in the plugin's folder, or `flemma` in $PATH.
 ---@field log? string The log file of plugin and host, which never contains keys. nil: `flemma.log` in `stdpath("log")`.
+
+---@class flemma.Options.install
+---@field url? string The folder from which |:Flemma-install| downloads the archive with the host program. Its digest is part of the plugin, so a mirror needs no trust. nil: the archives of the release.
 -- End.

@@ -66,7 +66,7 @@ test("without a host program a chat is an ordinary buffer, and a key shows what 
   require("flemma.buffer").command("advance")
   same(starts, 0)
   assert(reported[1]:find("no host program at /nonexistent/flemma", 1, true), reported[1])
-  assert(reported[1]:find("cargo build --release", 1, true), reported[1])
+  assert(reported[1]:find(":Flemma install", 1, true), reported[1])
   vim.api.nvim_buf_set_lines(buffer, 1, 1, false, { "still editable" })
   same(said, {})
   vim.cmd.bwipeout({ bang = true })

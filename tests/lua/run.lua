@@ -44,6 +44,7 @@ for _, name in ipairs({
   "files_spec",
   "approval_spec",
   "tools_spec",
+  "install_spec",
 }) do
   require(name)
 end

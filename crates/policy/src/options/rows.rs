@@ -85,6 +85,7 @@ highlights = { tool_preview = \"NonText\", user = { bold = true } }
 <",
     ),
     table("host", Kind::Table(&[HOST]), ""),
+    table("install", Kind::Table(&[INSTALL]), ""),
 ]]);
 
 /// The parameters of every provider.
@@ -256,8 +257,8 @@ const HOST: &[OptionDef] = &[
         "path",
         Kind::Text,
         "\
-The host program. nil: $FLEMMA_HOST, the newest build in the plugin's
-folder, or `flemma` in $PATH.",
+The host program. nil: $FLEMMA_HOST, the newest installed or built program in
+the plugin's folder, or `flemma` in $PATH.",
     ),
     unset(
         "log",
@@ -267,3 +268,12 @@ The log file of plugin and host, which never contains keys. nil:
 `flemma.log` in `stdpath(\"log\")`.",
     ),
 ];
+
+const INSTALL: &[OptionDef] = &[unset(
+    "url",
+    Kind::Text,
+    "\
+The folder from which |:Flemma-install| downloads the archive with the host
+program. Its digest is part of the plugin, so a mirror needs no trust. nil:
+the archives of the release.",
+)];
