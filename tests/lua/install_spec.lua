@@ -47,7 +47,7 @@ local function pack(script)
     file:close()
     vim.uv.fs_chmod(path, 493)
   end
-  run({ "tar", "-czf", "archive", "flemma", "flemma-leash" }, folder)
+  run({ "tar", "--mtime=@0", "-czf", "archive", "flemma", "flemma-leash" }, folder)
   local path = vim.fs.joinpath(folder, "archive")
   return read(path), run({ "sha256sum", path }):match("^%x+")
 end
@@ -156,6 +156,7 @@ end
 
 test("a good archive is downloaded once, verified, and installed", function()
   local bytes, digest = pack(GOOD)
+  local before = os.time()
   local url, stop, requests = serve(function()
     return answer("200 OK", bytes)
   end)
@@ -165,6 +166,8 @@ test("a good archive is downloaded once, verified, and installed", function()
   same(requests, { "/files/" .. NAME })
   same(bin(root), { "flemma", "flemma-leash" })
   same(run({ vim.fs.joinpath(root, "bin", "flemma") }), "flemma 0.1.0\n")
+  -- Newer than any build in the plugin's folder, so that it is the one that starts.
+  assert(vim.fn.getftime(vim.fs.joinpath(root, "bin", "flemma")) >= before)
   assert(reported[1]:find("Installed flemma 0.1.0", 1, true), reported[1])
 end)
 

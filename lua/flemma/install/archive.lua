@@ -93,7 +93,8 @@ end
 ---@return string? problem
 local function unpack(path, stage, version, target)
   local names = programs(target)
-  local command = { "tar", "-xzf", path, "-C", stage, "--" }
+  -- With the time of now, because the newest program is the one that starts.
+  local command = { "tar", "-xzmf", path, "-C", stage, "--" }
   local result = job.run(vim.list_extend(command, names))
   if result.code ~= 0 then
     return ("tar could not unpack it (%s)"):format(vim.trim(result.stderr or ""):match("[^\n]*$"))
