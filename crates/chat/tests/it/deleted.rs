@@ -1,6 +1,7 @@
 //! Blocks that the user deletes: what is written again, and which notices appear.
 
-use chat::cycle::Event;
+use chat::cycle::{Effect, Event, step};
+use chat::document::Document;
 
 use crate::cycle::{bash_waits, line_of};
 
@@ -30,6 +31,21 @@ fn a_removed_placeholder_is_written_again_with_a_notice() {
     play.event(Event::Advance);
     assert!(play.said().contains("was removed"));
     play.expect_no_run();
+}
+
+#[test]
+fn a_stale_edit_is_made_again_without_a_second_notice() {
+    let mut play = bash_waits();
+    play.change(PLACEHOLDER, "");
+    let text = play.text.clone();
+    let document = Document::parse(&text);
+    let effects = step(&mut play.cycle, Event::Advance, &document, &play.options);
+    let notices = effects.iter().filter(|it| matches!(it, Effect::Notify(_)));
+    assert_eq!(notices.count(), 1);
+    // The editor refused the edit, which is all that the cycle learns.
+    play.event(Event::Continue);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert_eq!(play.said(), "");
 }
 
 #[test]
