@@ -1,6 +1,7 @@
 --- Installing the host program from an archive on a server on the loopback.
 -- luacheck: globals test same
 
+local host = require("flemma.host")
 local install = require("flemma.install")
 local notices = require("flemma.notices")
 
@@ -95,28 +96,31 @@ local function answer(status, body, length)
 end
 
 --- Installs into a new folder, and returns it with the problem.
----@param setting { url?: string, digest?: string, root?: string, version?: string }
+---@param setting { url?: string, digest?: string, root?: string, channel?: integer }
 ---@return string root
 ---@return string? problem
 local function installed(setting)
   local root, ended, problem = setting.root or vim.fn.tempname(), false, nil
   reported = {}
-  local notify = notices.notify
+  local notify, state = notices.notify, host.state
   notices.notify = function(notice)
     reported[#reported + 1] = notice.message
+  end
+  host.state = function()
+    return { restarts = 0, channel = setting.channel }
   end
   install.start({
     root = root,
     target = TARGET,
     url = setting.url,
-    release = { version = setting.version or "0.1.0", sha256 = { [TARGET] = setting.digest } },
+    release = { version = "0.1.0", sha256 = { [TARGET] = setting.digest } },
   }, function(why)
     ended, problem = true, why
   end)
   assert(vim.wait(20000, function()
     return ended
   end, 5))
-  notices.notify = notify
+  notices.notify, host.state = notify, state
   return root, problem
 end
 
@@ -169,6 +173,18 @@ test("a good archive is downloaded once, verified, and installed", function()
   -- Newer than any build in the plugin's folder, so that it is the one that starts.
   assert(vim.fn.getftime(vim.fs.joinpath(root, "bin", "flemma")) >= before)
   assert(reported[1]:find("Installed flemma 0.1.0", 1, true), reported[1])
+end)
+
+test("a host that runs is the old one until it is restarted", function()
+  local bytes, digest = pack(GOOD)
+  local url, stop = serve(function()
+    return answer("200 OK", bytes)
+  end)
+  installed({ url = url, digest = digest })
+  assert(not reported[1]:find(":Flemma restart", 1, true), reported[1])
+  installed({ url = url, digest = digest, channel = 1 })
+  assert(reported[1]:find(":Flemma restart", 1, true), reported[1])
+  stop()
 end)
 
 test("an update replaces a program while it runs", function()
@@ -256,6 +272,8 @@ test("a second installation waits for the first", function()
     release = { version = "0.1.0", sha256 = { [TARGET] = digest } },
   }
   local ended
+  local restart = host.restart
+  host.restart = function() end
   install.start(plan, function()
     ended = true
   end)
@@ -265,6 +283,7 @@ test("a second installation waits for the first", function()
     return ended
   end, 5))
   stop()
+  host.restart = restart
   same(#requests, 1)
 end)
 
