@@ -77,7 +77,7 @@ pub use self::event::{Call, Ended, Event};
 pub use self::provider::Provider;
 pub use self::remote::Remote;
 
-pub use ::provider::{Level, Patience, Thinking, Usage};
+pub use ::provider::{Patience, Thinking, ThinkingLevel, Usage};
 pub use async_trait::async_trait;
 pub use chat::Problem;
 pub use chat::prompt::{Part, PromptMessage, PromptRole};

@@ -11,7 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::Problem;
 use chat::prompt::Prompt;
-use provider::{Endpoint, Failure, HttpRequest, Parameters, Secret, StreamEvent, Tries, Verdict};
+use provider::{
+    Endpoint, Failure, HttpRequest, Parameters, RetryDecision, Secret, StreamEvent, Tries,
+};
 use reqwest::Client;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -176,8 +178,8 @@ async fn wait_for_next_try(
 ) -> Result<(), Problem> {
     let patience = parameters.patience;
     let wait = match patience.decide(failed.failure, *tries, dice()) {
-        Verdict::Wait(wait) => wait,
-        Verdict::GiveUp => {
+        RetryDecision::Wait(wait) => wait,
+        RetryDecision::GiveUp => {
             // Attempts were left, so say that time ran out.
             let out_of_time =
                 failed.failure == Failure::Unreachable && tries.made <= patience.retries;
@@ -188,7 +190,7 @@ async fn wait_for_next_try(
                 out_of_time,
             ));
         }
-        Verdict::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
+        RetryDecision::TooLong(asked) => return Err(too_long(failed.problem, asked, patience)),
     };
     let turn = format!("try {} of {}", tries.made + 1, patience.retries + 1);
     let provider = &endpoint.provider;

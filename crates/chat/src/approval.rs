@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 pub use argument_rules::{ArgumentRule, ArgumentRules, EXECUTE_TOOL, inside, meant};
-pub use function::{Form, Function, FunctionId, OnError, Returned};
+pub use function::{Function, FunctionId, FunctionKind, OnError, Returned};
 
 use crate::tool::ToolUseId;
 

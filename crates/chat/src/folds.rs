@@ -60,7 +60,7 @@ pub struct Fold {
 
 /// A range of lines and the folds that start in it, outer ones first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct FoldedPart {
     /// All lines, whether they can be folded or not.
     pub lines: Lines,
     /// Folds, none of which extends beyond `lines`.
@@ -79,20 +79,20 @@ pub fn part_at(document: &Document<'_>, line: usize) -> usize {
 }
 
 /// Returns a part of the document; empty if out of range.
-pub fn part(document: &Document<'_>, part: usize) -> Part {
+pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
     let messages = &document.messages;
     let Some(at) = part.checked_sub(1) else {
         let end = document.text().line_count();
         let end = messages.first().map_or(end, |first| first.lines.start);
         let folds = frontmatter(document).into_iter().collect();
-        return Part {
+        return FoldedPart {
             lines: 0..end,
             folds,
         };
     };
     let Some(message) = messages.get(at) else {
         let end = document.text().line_count();
-        return Part {
+        return FoldedPart {
             lines: end..end,
             folds: Vec::new(),
         };
@@ -107,7 +107,7 @@ pub fn part(document: &Document<'_>, part: usize) -> Part {
     });
     let inner = blocks.iter();
     let inner = inner.filter_map(|block| inner_fold(document, message, block, waits));
-    Part {
+    FoldedPart {
         lines: message.lines.clone(),
         folds: whole.into_iter().chain(inner).collect(),
     }

@@ -23,7 +23,7 @@ const NAME: usize = 40;
 
 /// A run of a call, as observed by the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct CallRun {
     /// Whether the tool or its command failed.
     pub failed: bool,
     /// Its duration.
@@ -64,7 +64,7 @@ pub fn outcome(
     document: &Document<'_>,
     call: &ToolUse,
     result: &ToolResult,
-    run: Option<Run>,
+    run: Option<CallRun>,
     counts: Option<Counts>,
 ) -> Outcome {
     let exit = match run {
@@ -120,7 +120,7 @@ mod tests {
     use crate::text::Text;
 
     /// Returns the outcome of the only call in a chat whose result has these lines.
-    fn of(tool: &str, suffix: &str, lines: &str, run: Option<Run>) -> (String, bool) {
+    fn of(tool: &str, suffix: &str, lines: &str, run: Option<CallRun>) -> (String, bool) {
         let text = Text::from(&*format!(
             "@Assistant:\n**Tool Use:** `{tool}` (`t`)\n\n```json\n{{}}\n```\n\n\
              @You:\n**Tool Result:** `t`{suffix}\n\n```\n{lines}\n```\n"
@@ -136,9 +136,9 @@ mod tests {
         )
     }
 
-    fn ran(failed: bool, millis: u64) -> Option<Run> {
+    fn ran(failed: bool, millis: u64) -> Option<CallRun> {
         let took = Duration::from_millis(millis);
-        Some(Run {
+        Some(CallRun {
             failed,
             took,
             changed: None,
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_outcome_names_the_command_that_restores_files() {
-        let run = ran(false, 4).map(|run| Run {
+        let run = ran(false, 4).map(|run| CallRun {
             is_undoable: true,
             ..run
         });
@@ -224,7 +224,7 @@ mod tests {
             added: 12,
             removed: 3,
         });
-        let run = ran(false, 4).map(|run| Run { changed, ..run });
+        let run = ran(false, 4).map(|run| CallRun { changed, ..run });
         assert_eq!(of("edit", "", "Edited f.", run).0, "✓ edit · +12 −3 · 4ms");
         assert_eq!(of("write", "", "Wrote f.", run).0, "✓ write · +12 −3 · 4ms");
     }

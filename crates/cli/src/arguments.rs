@@ -26,12 +26,12 @@ pub struct Arguments {
     pub collected: bool,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Send a chat as Ctrl-] does in Neovim, and continue until the model is done.
     ///
     /// The answer goes to standard output, and the file is changed as the buffer would
@@ -46,7 +46,7 @@ pub enum Command {
     ///
     /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
     /// 130 cancelled.
-    Tool(Tool),
+    Tool(ToolArgs),
     /// Run a command: a prompt with arguments, written as YAML.
     ///
     /// Commands are NAME.yaml in `flemma/commands` beside the options or in
@@ -54,11 +54,11 @@ pub enum Command {
     /// all commands are listed. At most 5 requests are made unless --max-turns is given.
     ///
     /// Exit codes: the same as `send`.
-    Run(Run),
+    Run(RunArgs),
     /// Use MCP servers, or serve Flemma's tools over the Model Context Protocol.
     Mcp(Mcp),
     /// List the tools, and whether each runs, asks, or is denied.
-    Tools(Tools),
+    Tools(ToolsArgs),
     /// Trust a project's tools in `.flemma/tools`, or a chat's frontmatter that loosens
     /// your options.
     ///
@@ -66,7 +66,7 @@ pub enum Command {
     /// and in Neovim. The rules still decide about each call.
     ///
     /// Exit codes: 0 done, 1 error, 2 wrong command line, 4 not trusted.
-    Trust(Trust),
+    Trust(TrustArgs),
     /// Restore the files that the last call changed.
     ///
     /// Lists the files and asks. A file that has changed since is merged, or stays as it
@@ -138,15 +138,15 @@ pub struct Send {
     pub last: bool,
     /// Provider, model, and number of requests.
     #[command(flatten)]
-    pub model: Model,
+    pub model: ModelArgs,
     /// Approval, output, and options.
     #[command(flatten)]
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// `flemma run`
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunArgs {
     /// Name or file of the command.
     pub command: Option<String>,
     /// Arguments: values in order, or name=value.
@@ -159,15 +159,15 @@ pub struct Run {
     pub dry_run: bool,
     /// Provider, model, and number of requests.
     #[command(flatten)]
-    pub model: Model,
+    pub model: ModelArgs,
     /// Approval, output, and options.
     #[command(flatten)]
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// Provider, model, and number of requests.
 #[derive(Debug, Args)]
-pub struct Model {
+pub struct ModelArgs {
     /// Provider, instead of the option `provider`.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
@@ -183,10 +183,10 @@ pub struct Model {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
-pub struct Tool {
+pub struct ToolArgs {
     /// Other commands for tools.
     #[command(subcommand)]
-    pub command: Option<ToolCommand>,
+    pub command: Option<ToolSubcommand>,
     /// Name of the tool.
     #[arg(required = true)]
     pub name: Option<String>,
@@ -195,12 +195,12 @@ pub struct Tool {
     pub json: String,
     /// Approval, output, and options.
     #[command(flatten)]
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// `flemma tools`
 #[derive(Debug, Args)]
-pub struct Tools {
+pub struct ToolsArgs {
     /// Only tools that match these words, best first.
     #[arg(long, value_name = "WORDS")]
     pub search: Option<String>,
@@ -214,7 +214,7 @@ pub struct Tools {
 
 /// `flemma trust`
 #[derive(Debug, Args)]
-pub struct Trust {
+pub struct TrustArgs {
     /// Project (default: the current folder) or chat.
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
@@ -248,7 +248,7 @@ pub struct Undo {
 
 /// Commands for tools other than running one.
 #[derive(Debug, Subcommand)]
-pub enum ToolCommand {
+pub enum ToolSubcommand {
     /// Create a script tool that works at once: a folder with a `tool.toml` and a
     /// script.
     New(NewTool),
@@ -278,7 +278,7 @@ pub enum Language {
 
 /// Options of all commands that run tools.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct RunOptions {
     /// Tools and presets that run without asking, in addition to those of the options.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub approve: Vec<String>,
@@ -293,7 +293,7 @@ pub struct Options {
     pub restricted: bool,
     /// Print all events in this format.
     #[arg(long, value_name = "FORMAT")]
-    pub events: Option<Events>,
+    pub events: Option<EventFormat>,
     /// Show each call and result in full on standard error.
     #[arg(long, env = "FLEMMA_DEBUG", value_parser = clap::builder::FalseyValueParser::new())]
     pub debug: bool,
@@ -304,7 +304,7 @@ pub struct Options {
 
 /// A format of events.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Events {
+pub enum EventFormat {
     /// One JSON object per line.
     Jsonl,
 }

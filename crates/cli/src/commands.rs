@@ -4,12 +4,12 @@ use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::arguments::{Model, Options, Run, Send, Tool, Tools};
+use crate::arguments::{ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs};
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::headless::{self, Chat, Job, Show};
 use crate::problems::{current_folder, fail};
-use crate::spec::{self, Spec};
+use crate::spec::{self, CommandSpec};
 use crate::terminal;
 use crate::{backends, direct, stdout};
 
@@ -67,7 +67,7 @@ fn message(send: &Send) -> Result<Option<String>, String> {
 }
 
 /// `flemma run` with the name of a command.
-pub fn run(run: Run) -> ExitCode {
+pub fn run(run: RunArgs) -> ExitCode {
     let lines = match chat_of(&run) {
         Ok(lines) => lines,
         Err((code, problem)) => return fail(code, &[problem]),
@@ -93,11 +93,11 @@ pub fn run(run: Run) -> ExitCode {
 }
 
 /// Renders the chat of a command with its arguments.
-fn chat_of(run: &Run) -> Result<Vec<String>, (Code, String)> {
+fn chat_of(run: &RunArgs) -> Result<Vec<String>, (Code, String)> {
     let folder = current_folder().map_err(|problem| (Code::Error, problem))?;
     let name = run.command.as_deref().unwrap_or_default();
     let spec = spec::find(name, &folder).map_err(|problem| (Code::Error, problem))?;
-    let lines = spec.chat(&spec::Given::read(&run.arguments, &spec));
+    let lines = spec.chat(&spec::CommandArguments::read(&run.arguments, &spec));
     lines.map_err(|problem| (Code::Usage, format!("{problem}.")))
 }
 
@@ -124,7 +124,7 @@ pub fn list_commands() -> ExitCode {
     stdout::print(&lines.join("\n")).into()
 }
 
-fn usage(spec: &Spec) -> String {
+fn usage(spec: &CommandSpec) -> String {
     let usage = spec.usage();
     if usage == "no arguments" {
         String::new()
@@ -134,7 +134,7 @@ fn usage(spec: &Spec) -> String {
 }
 
 /// `flemma tool`
-pub fn tool(tool: Tool) -> ExitCode {
+pub fn tool(tool: ToolArgs) -> ExitCode {
     let flags = Flags {
         // The result is the output, so it is not sent to a model.
         autopilot: Some(false),
@@ -160,7 +160,7 @@ pub fn tool(tool: Tool) -> ExitCode {
 }
 
 /// `flemma tools`
-pub fn tools(tools: Tools) -> ExitCode {
+pub fn tools(tools: ToolsArgs) -> ExitCode {
     let flags = Flags {
         file: tools.config,
         tools_dir: tools.tools_dir,
@@ -189,7 +189,7 @@ pub fn backends(file: Option<PathBuf>) -> ExitCode {
     }
 }
 
-fn flags(options: &Options) -> Flags {
+fn flags(options: &RunOptions) -> Flags {
     Flags {
         file: options.config.clone(),
         approve: options.approve.clone(),
@@ -199,7 +199,7 @@ fn flags(options: &Options) -> Flags {
     }
 }
 
-fn with_model(options: &Options, model: &Model) -> Flags {
+fn with_model(options: &RunOptions, model: &ModelArgs) -> Flags {
     Flags {
         provider: model.provider.clone(),
         model: model.model.clone(),
@@ -208,7 +208,7 @@ fn with_model(options: &Options, model: &Model) -> Flags {
     }
 }
 
-fn job(config: Config, options: &Options, chat: Chat, show: Show) -> Job {
+fn job(config: Config, options: &RunOptions, chat: Chat, show: Show) -> Job {
     Job {
         chat,
         options: config.options,

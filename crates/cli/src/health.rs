@@ -13,7 +13,7 @@ use serde_json::Value;
 use tools::Registry;
 
 use crate::credentials::how_to_store;
-use crate::endpoint::{self, Variables};
+use crate::endpoint::{self, GetVariable};
 use crate::options::{InvalidOption, Scope};
 use crate::settings::Settings;
 use crate::stdout;
@@ -72,7 +72,7 @@ fn options(invalid: &[InvalidOption]) -> Vec<Finding> {
 }
 
 /// Returns a finding about the provider in use, then one about each other provider.
-fn report(settings: &Settings, variables: Variables<'_>) -> Vec<Finding> {
+fn report(settings: &Settings, variables: GetVariable<'_>) -> Vec<Finding> {
     let used = match settings.provider.as_str() {
         "auto" => endpoint::from_environment(variables),
         name => Some(name),
@@ -102,7 +102,7 @@ fn without_key(name: &str) -> Finding {
 }
 
 /// Returns where the provider in use gets its key, or what is missing.
-fn in_use(spec: &ProviderSpec, settings: &Settings, variables: Variables<'_>) -> Finding {
+fn in_use(spec: &ProviderSpec, settings: &Settings, variables: GetVariable<'_>) -> Finding {
     let name = spec.name;
     let is_given = |option: &str| {
         settings
@@ -149,7 +149,7 @@ fn missing(spec: &ProviderSpec) -> Finding {
 }
 
 /// Returns which variables of another provider are set.
-fn variables_of(spec: &ProviderSpec, variables: Variables<'_>) -> Option<Finding> {
+fn variables_of(spec: &ProviderSpec, variables: GetVariable<'_>) -> Option<Finding> {
     let state = |variable: &str| match variables(variable) {
         Some(value) if !value.trim().is_empty() => format!("${variable} is set"),
         _ => format!("${variable} is not set"),

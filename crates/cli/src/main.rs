@@ -39,7 +39,7 @@ use session::{
 };
 use tools::state_dir;
 
-use arguments::{Arguments, Command, Tool, ToolCommand};
+use arguments::{Arguments, CliCommand, ToolArgs, ToolSubcommand};
 use supervise::Start;
 
 fn main() -> ExitCode {
@@ -78,22 +78,22 @@ fn host_command(words: &[OsString]) -> Option<fn(Start) -> ExitCode> {
 /// Runs a command that starts no tool, or has the watcher run it.
 fn run(arguments: Arguments, start: Start) -> ExitCode {
     match arguments.command {
-        Command::Host if arguments.inner => serve_neovim(arguments.collected),
-        Command::Host => supervise::watch_host(start),
-        Command::Local => local_guide::print(),
-        Command::Health => health::print(),
-        Command::Log { count, json, diff } => log::print(count, json, diff),
-        Command::Tools(tools) => commands::tools(tools),
-        Command::Backends { config } => commands::backends(config),
-        Command::Trust(arguments) => trust::command(&arguments),
-        Command::Undo(arguments) => undo::command(&arguments),
-        Command::Completions { shell } => completions::print(shell),
-        Command::Man { command } => man_pages::print(command.as_deref()),
-        Command::Tool(Tool {
-            command: Some(ToolCommand::New(new)),
+        CliCommand::Host if arguments.inner => serve_neovim(arguments.collected),
+        CliCommand::Host => supervise::watch_host(start),
+        CliCommand::Local => local_guide::print(),
+        CliCommand::Health => health::print(),
+        CliCommand::Log { count, json, diff } => log::print(count, json, diff),
+        CliCommand::Tools(tools) => commands::tools(tools),
+        CliCommand::Backends { config } => commands::backends(config),
+        CliCommand::Trust(arguments) => trust::command(&arguments),
+        CliCommand::Undo(arguments) => undo::command(&arguments),
+        CliCommand::Completions { shell } => completions::print(shell),
+        CliCommand::Man { command } => man_pages::print(command.as_deref()),
+        CliCommand::Tool(ToolArgs {
+            command: Some(ToolSubcommand::New(new)),
             ..
         }) => scaffold::write(&new),
-        Command::Run(run) if run.command.is_none() => commands::list_commands(),
+        CliCommand::Run(run) if run.command.is_none() => commands::list_commands(),
         // All others run tools. The watcher ends whatever these leave running.
         _ if !arguments.inner => supervise::watch_command(start),
         command => {
@@ -104,12 +104,12 @@ fn run(arguments: Arguments, start: Start) -> ExitCode {
 }
 
 /// Runs a command that starts tools.
-fn run_tools(command: Command) -> ExitCode {
+fn run_tools(command: CliCommand) -> ExitCode {
     match command {
-        Command::Send(send) => commands::send(send),
-        Command::Run(run) => commands::run(run),
-        Command::Tool(tool) => commands::tool(tool),
-        Command::Mcp(mcp) => mcp_commands::command(mcp),
+        CliCommand::Send(send) => commands::send(send),
+        CliCommand::Run(run) => commands::run(run),
+        CliCommand::Tool(tool) => commands::tool(tool),
+        CliCommand::Mcp(mcp) => mcp_commands::command(mcp),
         // `run` handles all others.
         _ => ExitCode::FAILURE,
     }

@@ -6,10 +6,10 @@ mod project;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-use crate::arguments::Trust;
+use crate::arguments::TrustArgs;
 
 /// `flemma trust`. A path that is no folder is a chat.
-pub fn command(arguments: &Trust) -> ExitCode {
+pub fn command(arguments: &TrustArgs) -> ExitCode {
     match arguments.path.as_deref().filter(|path| !path.is_dir()) {
         Some(chat) if arguments.revoke => chat::revoke(chat),
         Some(chat) => chat::trust(chat, arguments),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use mcp::serve::{Call, Guard, Offer, serve_http};
-use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -105,7 +105,7 @@ fn caller() -> Caller {
 /// Connects to a server and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let spec = Spec::new(
+    let spec = ServerSpec::new(
         "test",
         "suite",
         Reach::Http {
@@ -118,7 +118,7 @@ async fn client(url: String) -> Result<(), String> {
             .build()
             .map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, Agreed::Never, Arc::new(http), |_| {});
+    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
     server.start().await?;
     for tool in server.status().agreed.unwrap_or_default() {
         let arguments = match tool.name.as_str() {

@@ -27,10 +27,10 @@ use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Program, Progress};
 
 use crate::definition::{Definition, MOST_TOOLS, clean};
-use crate::spec::Spec;
+use crate::spec::ServerSpec;
 use limited::Trouble;
-pub use peer::Event;
 use peer::Peer;
+pub use peer::PeerEvent;
 pub use questions::PATIENCE;
 use questions::Questions;
 
@@ -110,9 +110,9 @@ impl Connection {
     ///
     /// The server can't be reached or is not ready after 30 seconds; a phrase.
     pub async fn open(
-        spec: &Spec,
+        spec: &ServerSpec,
         http: &Http,
-        events: impl Fn(Event) + Send + Sync + 'static,
+        events: impl Fn(PeerEvent) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let peer = Peer::new(&spec.name, Arc::new(events));
         let trouble = Trouble::new();

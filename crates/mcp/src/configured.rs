@@ -13,7 +13,7 @@ mod servers;
 use std::io;
 use std::path::Path;
 
-use crate::{Http, Spec};
+use crate::{Http, ServerSpec};
 
 pub use known::{Configured, known};
 pub use pins::Pins;
@@ -35,4 +35,4 @@ pub trait Consent: Send + Sync {
 }
 
 /// Returns the HTTP client of a server.
-pub type HttpOf = fn(&Spec) -> Http;
+pub type HttpOf = fn(&ServerSpec) -> Http;

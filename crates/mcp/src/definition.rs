@@ -112,7 +112,7 @@ fn is_hidden(c: char) -> bool {
 
 /// Differences from the definitions the user accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct DefinitionChanges {
     /// Changed tools, each with a description of its changes.
     pub changed: BTreeMap<String, Vec<String>>,
     /// New tools.
@@ -121,7 +121,7 @@ pub struct Changes {
     pub removed: Vec<String>,
 }
 
-impl Changes {
+impl DefinitionChanges {
     /// Compares the definitions `then` and `now`.
     pub fn between(then: &[Definition], now: &[Definition]) -> Self {
         let then = by_name(then);
@@ -294,7 +294,7 @@ mod tests {
             tool("takes", "", json!({"properties": {"path": {}, "note": {}}})),
             tool("more", "", json!({})),
         ];
-        let changes = Changes::between(&then, &now);
+        let changes = DefinitionChanges::between(&then, &now);
         assert!(changes.need_review());
         assert_eq!(
             changes.lines(),
@@ -305,6 +305,6 @@ mod tests {
                 "gone: gone",
             ]
         );
-        assert!(!Changes::between(&then, &then[..3]).need_review());
+        assert!(!DefinitionChanges::between(&then, &then[..3]).need_review());
     }
 }

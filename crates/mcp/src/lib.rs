@@ -17,8 +17,8 @@ pub mod configured;
 pub mod serve;
 
 pub use client::{Called, Caller, Http};
-pub use definition::{Changes, Definition, clean};
+pub use definition::{Definition, DefinitionChanges, clean};
 pub use elicit::defaults;
-pub use server::{Agreed, Server, ServerEvent, State, Status};
-pub use spec::{Identity, Reach, Spec, project_table, read as read_specs};
+pub use server::{PinnedTools, Server, ServerEvent, ServerStatus, State};
+pub use spec::{Identity, Reach, ServerSpec, project_table, read as read_specs};
 pub use tool::ServerTool;

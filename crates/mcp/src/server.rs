@@ -11,9 +11,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::client::{Called, Caller, Connection, Event, Http};
-use crate::definition::{Changes, Definition};
-use crate::spec::Spec;
+use crate::client::{Called, Caller, Connection, Http, PeerEvent};
+use crate::definition::{Definition, DefinitionChanges};
+use crate::spec::ServerSpec;
 
 /// Maximum starts within [`WITHIN`]; a server that ends sooner is not restarted.
 const STARTS: usize = 4;
@@ -35,7 +35,7 @@ pub enum ServerEvent {
 
 /// Accepted tool definitions of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Agreed {
+pub enum PinnedTools {
     /// The server is new: its first definitions are accepted.
     #[default]
     Never,
@@ -61,7 +61,7 @@ pub enum State {
 
 /// Status of a server, for display.
 #[derive(Debug, Clone, Default)]
-pub struct Status {
+pub struct ServerStatus {
     /// Connection state.
     pub state: State,
     /// Accepted definitions; `None` for a new server.
@@ -74,27 +74,27 @@ pub struct Status {
     pub left_out: Vec<String>,
 }
 
-impl Status {
+impl ServerStatus {
     /// Returns true if the server must be started to learn its tools.
     pub fn is_unmet(&self) -> bool {
         self.said.is_none() && (self.agreed.is_none() || self.is_lost)
     }
 
-    fn agree(&mut self, agreed: Agreed) {
-        self.is_lost = agreed == Agreed::Lost;
+    fn agree(&mut self, agreed: PinnedTools) {
+        self.is_lost = agreed == PinnedTools::Lost;
         self.agreed = match agreed {
-            Agreed::Never => None,
-            Agreed::To(tools) => Some(tools),
+            PinnedTools::Never => None,
+            PinnedTools::To(tools) => Some(tools),
             // An empty list makes every tool count as added, so that it needs a review.
-            Agreed::Lost => Some(Vec::new()),
+            PinnedTools::Lost => Some(Vec::new()),
         };
     }
 
     /// Returns the differences from the accepted definitions.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> DefinitionChanges {
         match (&self.agreed, &self.said) {
-            (Some(agreed), Some(said)) => Changes::between(agreed, said),
-            _ => Changes::default(),
+            (Some(agreed), Some(said)) => DefinitionChanges::between(agreed, said),
+            _ => DefinitionChanges::default(),
         }
     }
 }
@@ -102,10 +102,10 @@ impl Status {
 /// A server configured by the user.
 pub struct Server {
     /// How to connect to it.
-    pub spec: Spec,
+    pub spec: ServerSpec,
     http: Http,
     news: Box<dyn Fn(ServerEvent) + Send + Sync>,
-    status: Mutex<Status>,
+    status: Mutex<ServerStatus>,
     live: tokio::sync::Mutex<Live>,
     this: Weak<Self>,
 }
@@ -119,12 +119,12 @@ struct Live {
 impl Server {
     /// Creates a server without starting it. `agreed` holds the accepted definitions.
     pub fn new(
-        spec: Spec,
-        agreed: Agreed,
+        spec: ServerSpec,
+        agreed: PinnedTools,
         http: Http,
         news: impl Fn(ServerEvent) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let mut status = Status::default();
+        let mut status = ServerStatus::default();
         status.agree(agreed);
         Arc::new_cyclic(|this| Self {
             spec,
@@ -137,7 +137,7 @@ impl Server {
     }
 
     /// Returns the status.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ServerStatus {
         let mut status = self.lock().clone();
         // A held lock means that a start or stop is in progress, whose state is already
         // set.
@@ -173,12 +173,12 @@ impl Server {
     pub fn accept(&self) {
         let mut status = self.lock();
         if let Some(said) = status.said.clone() {
-            status.agree(Agreed::To(said));
+            status.agree(PinnedTools::To(said));
         }
     }
 
     /// Replaces the accepted definitions after another process changed them.
-    pub fn agreed_elsewhere(&self, agreed: Agreed) {
+    pub fn agreed_elsewhere(&self, agreed: PinnedTools) {
         self.lock().agree(agreed);
     }
 
@@ -262,10 +262,10 @@ impl Server {
         Ok(connection)
     }
 
-    fn hear(self: Arc<Self>, event: Event) {
+    fn hear(self: Arc<Self>, event: PeerEvent) {
         match event {
-            Event::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
-            Event::ToolsChanged => drop(tokio::spawn(async move {
+            PeerEvent::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
+            PeerEvent::ToolsChanged => drop(tokio::spawn(async move {
                 let connection = self.live.lock().await.connection.clone();
                 if let Some(connection) = connection
                     && let Err(why) = self.learn(&connection).await
@@ -301,7 +301,7 @@ impl Server {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Status> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ServerStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

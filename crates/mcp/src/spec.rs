@@ -15,7 +15,7 @@ pub use identity::Identity;
 
 /// Configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub struct ServerSpec {
     /// The user's name for it; the first half of its tools' names.
     pub name: String,
     /// Identity used to find its accepted tools.
@@ -83,7 +83,7 @@ pub fn read(
     table: &Map<String, Value>,
     origin: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> (Vec<Spec>, Vec<String>) {
+) -> (Vec<ServerSpec>, Vec<String>) {
     let (mut specs, mut problems) = (Vec::new(), Vec::new());
     for (name, written) in table {
         match one(name, written, origin, variable) {
@@ -114,7 +114,7 @@ fn one(
     written: &Value,
     origin: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Spec, String> {
+) -> Result<ServerSpec, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 32 || !name.chars().all(fits) {
         return Err("its name must be 1 to 32 letters, digits, \"-\" and \"_\"".to_owned());
@@ -133,7 +133,7 @@ fn one(
     let kind = written.kind.clone();
     let reach = reach(written)?;
     check_kind(kind.as_deref(), &reach)?;
-    Ok(Spec {
+    Ok(ServerSpec {
         name: name.to_owned(),
         identity,
         reach,
@@ -193,7 +193,7 @@ impl Written {
     }
 }
 
-impl Spec {
+impl ServerSpec {
     /// Creates a server of the configuration file `origin`, without variables and with the
     /// default time limit.
     pub fn new(origin: &str, name: &str, reach: Reach) -> Self {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read_one(written: Value) -> Result<Spec, String> {
+    fn read_one(written: Value) -> Result<ServerSpec, String> {
         let variable = |name: &str| (name == "WHERE").then(|| "/srv".to_owned());
         let table = Map::from_iter([("docs".to_owned(), written)]);
         let (mut specs, problems) = read(&table, "setup()", &variable);

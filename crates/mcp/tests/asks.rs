@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ type Heard = Arc<Mutex<Vec<ServerEvent>>>;
 fn fake(how: &str) -> (Arc<Server>, Heard) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
     let argv = ["python3", &script.to_string_lossy(), how].map(str::to_owned);
-    let spec = Spec::new(
+    let spec = ServerSpec::new(
         "test",
         "fake",
         Reach::Program {
@@ -65,7 +65,7 @@ fn fake(how: &str) -> (Arc<Server>, Heard) {
     let heard = Heard::default();
     let hearing = heard.clone();
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    let server = Server::new(spec, Agreed::Never, no_http, move |it| {
+    let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         hearing.lock().unwrap().push(it);
     });
     (server, heard)

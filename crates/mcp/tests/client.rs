@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Agreed, Called, Caller, Reach, Server, ServerEvent, Spec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -24,7 +24,7 @@ fn fake(how: &str) -> Fake {
     let folder = tempfile::tempdir().unwrap();
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
     let store = folder.path().join("store").to_string_lossy().into_owned();
-    let spec = Spec::new(
+    let spec = ServerSpec::new(
         "test",
         "fake",
         Reach::Program {
@@ -40,7 +40,7 @@ fn fake(how: &str) -> Fake {
     let news = Arc::new(Mutex::new(Vec::new()));
     let heard = news.clone();
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    let server = Server::new(spec, Agreed::Never, no_http, move |it| {
+    let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         heard.lock().unwrap().push(it)
     });
     Fake {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mcp::{Agreed, Reach, Server, Spec};
+use mcp::{PinnedTools, Reach, Server, ServerSpec};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
@@ -18,13 +18,13 @@ async fn refusal(answer: &'static str) -> String {
     });
     let _ = rustls::crypto::ring::default_provider().install_default();
     let headers = Default::default();
-    let spec = Spec::new("test", "docs", Reach::Http { url, headers });
+    let spec = ServerSpec::new("test", "docs", Reach::Http { url, headers });
     let http = || {
         reqwest::Client::builder()
             .build()
             .map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, Agreed::Never, Arc::new(http), |_| {});
+    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
     server.start().await.unwrap_err()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -47,12 +47,12 @@ async fn fake() -> Fake {
     });
     let _ = rustls::crypto::ring::default_provider().install_default();
     let headers = Default::default();
-    let spec = Spec::new("test", "docs", Reach::Http { url, headers });
+    let spec = ServerSpec::new("test", "docs", Reach::Http { url, headers });
     let http = || {
         let client = reqwest::Client::builder().build();
         client.map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, Agreed::Never, Arc::new(http), |_| {});
+    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
     Fake { server, answer }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Agreed, Called, Caller, Reach, Server, Spec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -23,7 +23,7 @@ fn server(argv: &[&str]) -> Arc<Server> {
     argv[0] = installed(&argv[0]);
     // npm programs use the `node` that was installed beside them.
     let path = format!("{}:/usr/bin:/bin", installed("bin"));
-    let spec = Spec::new(
+    let spec = ServerSpec::new(
         "test",
         "other",
         Reach::Program {
@@ -33,7 +33,7 @@ fn server(argv: &[&str]) -> Arc<Server> {
         },
     );
     let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
-    Server::new(spec, Agreed::Never, no_http, |_| {})
+    Server::new(spec, PinnedTools::Never, no_http, |_| {})
 }
 
 async fn call(server: &Server, tool: &str, arguments: Value) -> String {

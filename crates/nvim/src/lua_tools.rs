@@ -17,7 +17,7 @@ use serde_json::Value;
 use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
 
 use crate::editor::Editor;
-use crate::lua_calls::{Call, LuaCallEvent};
+use crate::lua_calls::{LuaCall, LuaCallEvent};
 use crate::protocol::{
     CommandEnded, FunctionCall, Held, LuaMessage, RegisteredTool, RegisteredTools, ToolCall,
     ToolCommand, ToolStop,
@@ -86,7 +86,7 @@ impl LuaTool {
 
 impl LuaTool {
     /// Starts a call in Lua.
-    async fn start(&self, input: Value, ctx: &ToolContext) -> Result<Call, ToolError> {
+    async fn start(&self, input: Value, ctx: &ToolContext) -> Result<LuaCall, ToolError> {
         let Some(function) = self.item.execute else {
             return Err(ToolError::Failed(format!(
                 "The tool {} has no function `execute`, so it cannot run.",

@@ -278,7 +278,7 @@ mod tests {
         ]);
         let read = read("applied", payload).unwrap();
         assert!(
-            matches!(read, FromEditor::Applied(applied) if applied.outcome == crate::protocol::Outcome::Moved)
+            matches!(read, FromEditor::Applied(applied) if applied.outcome == crate::protocol::EditOutcome::Moved)
         );
     }
 

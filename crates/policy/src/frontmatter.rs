@@ -78,7 +78,7 @@ pub struct Known {
 
 /// Why a frontmatter has no value. Nothing of it counts then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FrontmatterError {
     /// Line of the file, counted from 1.
     pub line: usize,
     /// Byte of the line, counted from 1, when a single word is to blame.
@@ -87,7 +87,7 @@ pub struct Failure {
     pub message: String,
 }
 
-impl Failure {
+impl FrontmatterError {
     fn new(line: usize, column: Option<usize>, what: impl fmt::Display) -> Self {
         Self {
             line,
@@ -97,13 +97,13 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FrontmatterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for FrontmatterError {}
 
 /// What a frontmatter asks for. Absent is untouched; nothing here is trusted yet.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -173,8 +173,8 @@ pub struct Evaluated {
 ///
 /// The language is unknown, the text does not parse or fails, an option or value does not
 /// exist, or a limit was reached.
-pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
-    let refuse = |what: String| Err(Failure::new(source.first_line, None, what));
+pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, FrontmatterError> {
+    let refuse = |what: String| Err(FrontmatterError::new(source.first_line, None, what));
     if source.text.len() > MAX_SOURCE {
         return refuse(format!(
             "it is {} KB long; at most {} KB are read.",

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tools::{folded, leads_to};
 
-use names::Kind;
+use names::ProtectedKind;
 
 pub use names::everywhere;
 
@@ -98,40 +98,40 @@ impl Places {
     }
 
     /// Why this path is protected, or nothing. It is absolute and leads to `real`.
-    fn kind(&self, path: &Path, real: &Path) -> Option<Kind> {
+    fn kind(&self, path: &Path, real: &Path) -> Option<ProtectedKind> {
         let spelled = real::without_dots(path);
         [&*spelled, real].into_iter().find_map(|path| {
             names::kind(path)
                 .or_else(|| self.place(path))
                 .or_else(|| self.start_file(path))
-                .or_else(|| self.is_named_by_git(path).then_some(Kind::Named))
+                .or_else(|| self.is_named_by_git(path).then_some(ProtectedKind::Named))
         })
     }
 
-    fn place(&self, path: &Path) -> Option<Kind> {
+    fn place(&self, path: &Path) -> Option<ProtectedKind> {
         let below =
             |folder: &Path| starts_with(path, folder) || starts_with(path, &leads_to(folder));
         if below(&self.state) {
-            return Some(Kind::State);
+            return Some(ProtectedKind::State);
         }
         if self.editor.iter().any(|folder| below(folder)) {
-            return Some(Kind::Editor);
+            return Some(ProtectedKind::Editor);
         }
         if self.tools.iter().any(|folder| below(folder)) {
-            return Some(Kind::Tool);
+            return Some(ProtectedKind::Tool);
         }
         let mut host = self.host.iter();
-        host.any(|it| below(it)).then_some(Kind::Host)
+        host.any(|it| below(it)).then_some(ProtectedKind::Host)
     }
 
     /// Whether a start file in the home folder is a link that leads here.
-    fn start_file(&self, path: &Path) -> Option<Kind> {
+    fn start_file(&self, path: &Path) -> Option<ProtectedKind> {
         let home = self.home.as_ref()?;
         let leads_here = |name: &str| starts_with(path, &leads_to(&home.join(name)));
         names::START_FILES
             .iter()
             .any(|name| leads_here(name))
-            .then_some(Kind::Shell)
+            .then_some(ProtectedKind::Shell)
     }
 }
 

@@ -15,7 +15,7 @@ use chat::tool::ToolDefinition;
 use serde_json::Value;
 use tools::{FileAccess, Registry};
 
-use crate::frontmatter::{AutoApprove, Evaluated, Failure, Known, Overrides};
+use crate::frontmatter::{AutoApprove, Evaluated, FrontmatterError, Known, Overrides};
 use crate::options::{self, Loosens};
 use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
 use crate::trust::{Escalation, escalations, overruled};
@@ -36,7 +36,7 @@ pub struct Rules {
     /// Tools that the frontmatter approves and the options deny: they stay denied.
     pub overruled: Vec<String>,
     /// The line of a frontmatter that could not be read, and why.
-    pub failure: Option<Failure>,
+    pub failure: Option<FrontmatterError>,
     /// Tools that the user's messages address, beside those that are offered anyway.
     pub addressed: BTreeSet<String>,
     /// The most that an untrusted policy function may approve.
@@ -48,7 +48,7 @@ pub struct Reading {
     /// The text inside the fence.
     pub text: String,
     /// Its value.
-    pub result: Result<Evaluated, Failure>,
+    pub result: Result<Evaluated, FrontmatterError>,
     /// Whether it may loosen: it was typed here, or the user agreed to it.
     pub trusted: bool,
 }
@@ -110,7 +110,7 @@ impl Rules {
     }
 
     /// Returns these rules with a frontmatter that could not be read.
-    fn failed(&self, failure: Failure) -> Self {
+    fn failed(&self, failure: FrontmatterError) -> Self {
         let mut rules = self.clone();
         rules.options.frontmatter = Some(Err(failure.message.clone()));
         rules.failure = Some(failure);
@@ -219,7 +219,7 @@ fn chosen_model(
     settings: &Settings,
     overrides: &Overrides,
     is_withheld: impl Fn(&str) -> bool,
-) -> Result<Settings, Failure> {
+) -> Result<Settings, FrontmatterError> {
     let [provider, model] = ["provider", "model"].map(|path| overrides.values[path].as_str());
     let is_named = provider.is_some() || model.is_some();
     if !is_named || is_withheld("provider") || is_withheld("model") {
@@ -234,7 +234,7 @@ fn chosen_model(
         let lines = &overrides.lines;
         let line = lines.get("model").or(lines.get("provider"));
         let line = line.copied().unwrap_or(1);
-        Failure {
+        FrontmatterError {
             line,
             column: None,
             message: format!("frontmatter line {line}: {why}"),

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tools::{Limits, Missing, Names, Sandbox, Tmp};
+use tools::{Missing, Names, Sandbox, SandboxLimits, Tmp};
 
 use crate::digest::sha256;
 use crate::protected::{self, Places};
@@ -39,12 +39,12 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     }
 }
 
-fn limits(settings: &SandboxSettings, here: Here<'_>) -> Limits {
+fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     let mut roots = vec![here.cwd];
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
     let grants = grants::of(&settings.sockets, here);
-    let mut limits = Limits {
+    let mut limits = SandboxLimits {
         kept: places.never_written(&roots),
         never_made: [places.never_made(), places.named_by_git(&roots)].concat(),
         work: roots.iter().map(|root| (*root).to_owned()).collect(),
@@ -57,7 +57,7 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> Limits {
         sockets: grants.sockets,
         missing: grants.missing,
         secrets: Some(Arc::new(settings.secrets(here))),
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     limits.missing.extend(no_network(settings));
     limits.kept.extend(here.chat.map(Path::to_owned));
@@ -113,7 +113,11 @@ fn no_network(settings: &SandboxSettings) -> Option<Missing> {
 /// The editor's own socket and those beside it, and the session's where they are not
 /// below `/run`, which is empty in any case. A folder that the work is in is not
 /// hidden. `set` returns the value of a variable.
-fn hide_sockets(roots: &[&Path], set: impl Fn(&str) -> Option<PathBuf>, limits: &mut Limits) {
+fn hide_sockets(
+    roots: &[&Path],
+    set: impl Fn(&str) -> Option<PathBuf>,
+    limits: &mut SandboxLimits,
+) {
     let holds_work = |folder: &Path| roots.iter().any(|root| root.starts_with(folder));
     if let Some(socket) = set("NVIM") {
         match socket.parent() {

@@ -23,7 +23,7 @@ use tools::{BashOptions, Registry};
 
 use crate::options::{self, InvalidOption, Scope};
 
-pub use layers::Row;
+pub use layers::OptionStatus;
 pub(crate) use policy::searching;
 pub use resolvers::{CommandLineApproval, RegisteredResolver, Resolvers};
 pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};

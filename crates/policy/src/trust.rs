@@ -34,7 +34,7 @@ const MAX_ENTRIES: usize = 5_000;
 
 /// A chat whose frontmatter is trusted, or a folder whose content is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trusted {
+pub struct TrustedFile {
     /// Its real path.
     pub path: PathBuf,
     /// SHA-256 of the frontmatter or of the content, in hexadecimal.
@@ -43,7 +43,7 @@ pub struct Trusted {
     pub since: u64,
 }
 
-impl Trusted {
+impl TrustedFile {
     /// Records that the user agrees to the present content.
     fn now(path: &Path, sha256: String) -> io::Result<Self> {
         Ok(Self {
@@ -78,10 +78,10 @@ pub struct Sendable {
 /// What the store holds.
 #[derive(Debug, Default)]
 struct Store {
-    trusted: Vec<Trusted>,
+    trusted: Vec<TrustedFile>,
     files: Vec<Sendable>,
     /// Folders whose content may run.
-    folders: Vec<Trusted>,
+    folders: Vec<TrustedFile>,
 }
 
 /// The trust store. It is read anew each time, so that all Neovims agree.
@@ -150,7 +150,7 @@ impl Trust {
     /// `InvalidInput` when the path is not that of a file, such as the empty name
     /// of a new buffer, or is not UTF-8; any error of the file system.
     pub fn trust(&self, path: &Path, frontmatter: &str) -> io::Result<()> {
-        let entry = Trusted::now(path, sha256(frontmatter.as_bytes()))?;
+        let entry = TrustedFile::now(path, sha256(frontmatter.as_bytes()))?;
         self.change(|store| entry.replace_in(&mut store.trusted))
     }
 
@@ -171,7 +171,7 @@ impl Trust {
 
     /// Returns everything that is trusted, oldest first.
     #[cfg(test)]
-    pub fn list(&self) -> Vec<Trusted> {
+    pub fn list(&self) -> Vec<TrustedFile> {
         self.read().0.trusted
     }
 

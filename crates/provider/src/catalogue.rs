@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::thinking::Level;
+use crate::thinking::ThinkingLevel;
 
 pub use cost::Cost;
 
@@ -187,9 +187,9 @@ fn is_dated(name: &str, listed: &str) -> bool {
 impl Model {
     /// Returns the model's name for a level, or the nearest one it knows. `None` if it has
     /// no levels.
-    pub fn level(&self, wanted: Level) -> Option<&str> {
+    pub fn level(&self, wanted: ThinkingLevel) -> Option<&str> {
         let known = self.levels.iter().filter_map(|it| {
-            let level = Level::named(it)?;
+            let level = ThinkingLevel::named(it)?;
             Some(((level.abs_diff(wanted), it != wanted.name()), it.as_str()))
         });
         known

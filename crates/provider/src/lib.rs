@@ -38,9 +38,9 @@ pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
 pub use parameters::{CacheRetention, Parameters};
-pub use retry::{Failure, Patience, Tries, Verdict};
+pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
-pub use thinking::{Level, Thinking};
+pub use thinking::{Thinking, ThinkingLevel};
 
 use chat::{Problem, prompt::Prompt};
 

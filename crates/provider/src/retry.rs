@@ -70,7 +70,7 @@ pub struct Tries {
 
 /// Reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// Report the failure.
     GiveUp,
     /// Report it, and that the server requests a longer delay than allowed.
@@ -82,9 +82,9 @@ pub enum Verdict {
 impl Patience {
     /// Decides about a retry. `dice` is a random number from 0 to 1, which spreads the
     /// retries of many clients.
-    pub fn decide(&self, failure: Failure, tries: Tries, dice: f64) -> Verdict {
+    pub fn decide(&self, failure: Failure, tries: Tries, dice: f64) -> RetryDecision {
         if !failure.may_pass() || tries.made > self.retries {
-            return Verdict::GiveUp;
+            return RetryDecision::GiveUp;
         }
         if let Failure::Status {
             retry_after: Some(asked),
@@ -94,9 +94,9 @@ impl Patience {
             // A little more than requested, so that waiting clients do not return all at
             // once.
             return if asked > self.longest_wait {
-                Verdict::TooLong(asked)
+                RetryDecision::TooLong(asked)
             } else {
-                Verdict::Wait(asked + FIRST_WAIT.mul_f64(share(dice) / 2.0))
+                RetryDecision::Wait(asked + FIRST_WAIT.mul_f64(share(dice) / 2.0))
             };
         }
         let doublings = tries.made.saturating_sub(1).min(8);
@@ -106,9 +106,9 @@ impl Patience {
         // left.
         let is_over = failure == Failure::Unreachable && tries.waited + wait > self.connect;
         if is_over {
-            Verdict::GiveUp
+            RetryDecision::GiveUp
         } else {
-            Verdict::Wait(wait)
+            RetryDecision::Wait(wait)
         }
     }
 }
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    fn wait(ms: u64) -> Verdict {
-        Verdict::Wait(Duration::from_millis(ms))
+    fn wait(ms: u64) -> RetryDecision {
+        RetryDecision::Wait(Duration::from_millis(ms))
     }
 
     #[test]
@@ -235,12 +235,12 @@ mod tests {
         }
         for code in [301, 400, 401, 402, 403, 404, 405, 413, 422, 501, 505] {
             let verdict = POLICY.decide(status(code), after(1, 0), 1.0);
-            assert_eq!(verdict, Verdict::GiveUp, "{code}");
+            assert_eq!(verdict, RetryDecision::GiveUp, "{code}");
         }
         assert_eq!(POLICY.decide(Failure::Broken, after(1, 0), 1.0), wait(500));
         assert_eq!(
             POLICY.decide(Failure::Final, after(1, 0), 1.0),
-            Verdict::GiveUp
+            RetryDecision::GiveUp
         );
     }
 
@@ -268,7 +268,7 @@ mod tests {
     fn the_number_of_retries_is_limited() {
         assert_eq!(
             POLICY.decide(status(500), after(4, 0), 0.0),
-            Verdict::GiveUp
+            RetryDecision::GiveUp
         );
         assert_eq!(
             POLICY.decide(status(500), after(3, 0), 1.0),
@@ -279,7 +279,10 @@ mod tests {
             retries: 0,
             ..POLICY
         };
-        assert_eq!(never.decide(status(500), after(1, 0), 0.0), Verdict::GiveUp);
+        assert_eq!(
+            never.decide(status(500), after(1, 0), 0.0),
+            RetryDecision::GiveUp
+        );
     }
 
     #[test]
@@ -289,7 +292,7 @@ mod tests {
         assert_eq!(POLICY.decide(asks(60), after(1, 0), 0.0), wait(60_000));
         assert_eq!(
             POLICY.decide(asks(61), after(1, 0), 0.0),
-            Verdict::TooLong(Duration::from_secs(61))
+            RetryDecision::TooLong(Duration::from_secs(61))
         );
     }
 
@@ -303,7 +306,7 @@ mod tests {
         assert_eq!(POLICY.decide(says(400, true), after(1, 0), 1.0), wait(500));
         assert_eq!(
             POLICY.decide(says(500, false), after(1, 0), 1.0),
-            Verdict::GiveUp
+            RetryDecision::GiveUp
         );
     }
 
@@ -355,8 +358,8 @@ mod tests {
         assert_eq!(at(1, 0), wait(500));
         assert_eq!(at(2, 500), wait(1000));
         assert_eq!(at(2, 1000), wait(1000));
-        assert_eq!(at(2, 1001), Verdict::GiveUp);
-        assert_eq!(at(3, 1500), Verdict::GiveUp);
+        assert_eq!(at(2, 1001), RetryDecision::GiveUp);
+        assert_eq!(at(3, 1500), RetryDecision::GiveUp);
     }
 
     #[test]

@@ -8,14 +8,14 @@ pub enum Thinking {
     /// None, if the model can turn thinking off.
     Off,
     /// A level.
-    Level(Level),
+    Level(ThinkingLevel),
     /// At most this many tokens, at least 1.
     Budget(u32),
 }
 
 /// Level of thinking, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum ThinkingLevel {
     /// `minimal`
     Minimal,
     /// `low`
@@ -39,22 +39,22 @@ impl Thinking {
     }
 
     /// Returns the level; `None` is off. Source: "Unified thinking" in the reference.
-    pub fn level(self) -> Option<Level> {
+    pub fn level(self) -> Option<ThinkingLevel> {
         match self {
             Self::Off | Self::Budget(0) => None,
             Self::Level(level) => Some(level),
             Self::Budget(tokens) => Some(match tokens {
-                0..=256 => Level::Minimal,
-                257..=4096 => Level::Low,
-                4097..=12_288 => Level::Medium,
-                12_289..=24_576 => Level::High,
-                _ => Level::Max,
+                0..=256 => ThinkingLevel::Minimal,
+                257..=4096 => ThinkingLevel::Low,
+                4097..=12_288 => ThinkingLevel::Medium,
+                12_289..=24_576 => ThinkingLevel::High,
+                _ => ThinkingLevel::Max,
             }),
         }
     }
 }
 
-impl Level {
+impl ThinkingLevel {
     /// Returns the level with this name. `xhigh`, the name of some models for the highest,
     /// is `max`.
     pub fn named(name: &str) -> Option<Self> {
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn levels_convert_to_tokens_and_names_and_back() {
         for level in [
-            Level::Minimal,
-            Level::Low,
-            Level::Medium,
-            Level::High,
-            Level::Max,
+            ThinkingLevel::Minimal,
+            ThinkingLevel::Low,
+            ThinkingLevel::Medium,
+            ThinkingLevel::High,
+            ThinkingLevel::Max,
         ] {
             assert_eq!(Thinking::Budget(level.budget()).level(), Some(level));
-            assert_eq!(Level::named(level.name()), Some(level));
+            assert_eq!(ThinkingLevel::named(level.name()), Some(level));
         }
         assert_eq!(Thinking::Off.budget(), 0);
         assert_eq!(Thinking::Off.level(), None);

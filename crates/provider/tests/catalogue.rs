@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use provider::catalogue::{self, ThinkingKind};
-use provider::{Level, Usage};
+use provider::{ThinkingLevel, Usage};
 use serde_json::json;
 
 #[test]
@@ -60,15 +60,15 @@ fn an_invalid_field_does_not_hide_others() {
 fn a_level_becomes_the_nearest_that_the_model_has() {
     let pro = catalogue::model("gemini", "gemini-3-pro-preview", None);
     for (wanted, word) in [
-        (Level::Minimal, "low"),
-        (Level::Low, "low"),
-        (Level::High, "high"),
-        (Level::Max, "high"),
+        (ThinkingLevel::Minimal, "low"),
+        (ThinkingLevel::Low, "low"),
+        (ThinkingLevel::High, "high"),
+        (ThinkingLevel::Max, "high"),
     ] {
         assert_eq!(pro.level(wanted), Some(word), "{wanted:?}");
     }
     let sonnet = catalogue::model("anthropic", "claude-sonnet-4-5", None);
-    assert_eq!(sonnet.level(Level::High), None);
+    assert_eq!(sonnet.level(ThinkingLevel::High), None);
     assert_eq!(sonnet.clamp_budget(128), 1024);
 }
 

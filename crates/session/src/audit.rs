@@ -52,7 +52,7 @@ pub struct Audit {
 
 /// A call that starts.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct CallStart<'a> {
     /// The call.
     pub call: &'a CallKey,
     /// The approver's name; `None` if the approval is in the log already.
@@ -94,7 +94,7 @@ impl Audit {
         document: Option<&Path>,
         ended: &[(CallKey, ToolOutcome)],
         decided: &[Decided],
-        calls: &[Start<'_>],
+        calls: &[CallStart<'_>],
     ) -> io::Result<()> {
         let ends = ended.iter().map(|(call, it)| (call, record::end(it)));
         let decisions = decided.iter().map(|it| (&it.call, record::decision(it)));

@@ -21,7 +21,7 @@ use crate::protocol::BufferId;
 use crate::route;
 use crate::rules::Rules;
 use crate::state_dir;
-use crate::usage::{Entry, Ledger, Tariff};
+use crate::usage::{Ledger, RequestUsage, Tariff};
 
 /// Most requests for one question; the specification's library stops after ten.
 const ROUNDS: u32 = 10;
@@ -148,7 +148,7 @@ impl Completions {
 
     fn note_usage(&self, usage: Usage, started: u64, tariff: &Tariff) {
         if usage != Usage::default() {
-            self.ledger.add(Entry {
+            self.ledger.add(RequestUsage {
                 buffer: self.buffer,
                 path: self.path.clone(),
                 tariff: tariff.clone(),

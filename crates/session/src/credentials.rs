@@ -29,7 +29,7 @@ const COMPLAINT: usize = 160;
 
 /// A key and its source.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundKey {
     /// The key.
     pub key: Secret,
     /// For messages, as in "Set … and press Ctrl-]".
@@ -54,7 +54,7 @@ impl<N: Fn(String) + Send + Sync> Asker for Keyed<N> {
 
 struct Kept {
     wanted: Wanted,
-    found: Found,
+    found: FoundKey,
     until: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ fn kept() -> std::sync::MutexGuard<'static, HashMap<String, Kept>> {
 /// # Errors
 ///
 /// No place has it; each is named with the reason.
-pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Found, Problem> {
+pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<FoundKey, Problem> {
     if let Some(found) = remembered(wanted) {
         return Ok(found);
     }
@@ -101,12 +101,12 @@ pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Fou
 
 /// Forgets the key of a provider, which refused it, and looks for it once more. `None` if
 /// the key did not come from here, or can no longer be found.
-async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<Found> {
+async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<FoundKey> {
     let old = kept().remove(provider)?;
     find(&old.wanted, note).await.ok()
 }
 
-fn remembered(wanted: &Wanted) -> Option<Found> {
+fn remembered(wanted: &Wanted) -> Option<FoundKey> {
     let kept = kept();
     let it = kept.get(&wanted.provider)?;
     // A changed command or variable makes the stored key obsolete.
@@ -114,8 +114,8 @@ fn remembered(wanted: &Wanted) -> Option<Found> {
     holds.then(|| it.found.clone())
 }
 
-fn keep(wanted: &Wanted, place: &Place, key: Secret) -> Found {
-    let found = Found {
+fn keep(wanted: &Wanted, place: &Place, key: Secret) -> FoundKey {
+    let found = FoundKey {
         key,
         source: place.source(wanted),
     };

@@ -13,7 +13,7 @@ use tools::Replacement;
 
 use crate::form::Prompts;
 use crate::frontend::{Frontend, SessionEvent};
-use crate::lua_calls::Calls;
+use crate::lua_calls::LuaCalls;
 use crate::open_files::OpenFiles;
 use crate::protocol::*;
 
@@ -22,7 +22,7 @@ use crate::protocol::*;
 pub struct Editor {
     frontend: Arc<dyn Frontend>,
     open: Arc<OpenFiles>,
-    calls: Calls,
+    calls: LuaCalls,
     /// The chat that its messages concern.
     chat: Option<BufferId>,
 }
@@ -33,7 +33,7 @@ impl Editor {
         Self {
             frontend: Arc::new(frontend),
             open: Arc::default(),
-            calls: Calls::default(),
+            calls: LuaCalls::default(),
             chat: None,
         }
     }
@@ -120,7 +120,7 @@ impl Editor {
     }
 
     /// Returns the calls that run in Lua.
-    pub fn calls(&self) -> &Calls {
+    pub fn calls(&self) -> &LuaCalls {
         &self.calls
     }
 
@@ -187,7 +187,7 @@ impl AtBuffer {
         items: Option<&[String]>,
         initial: Option<&str>,
     ) -> Option<Prompted> {
-        let question = EditorQuestion::Prompt(Prompt {
+        let question = EditorQuestion::Prompt(InputPrompt {
             buffer: self.buffer,
             title: title.to_owned(),
             items: items.map(<[String]>::to_vec),

@@ -40,14 +40,17 @@ pub fn local_addresses() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads an environment variable; a parameter, so that tests need no environment.
-pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type GetVariable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Returns the destination that the option `provider` names.
 ///
 /// # Errors
 ///
 /// The provider is unknown, or its key, address, or model is missing.
-pub fn destination(settings: &Settings, variables: Variables<'_>) -> Result<Destination, Problem> {
+pub fn destination(
+    settings: &Settings,
+    variables: GetVariable<'_>,
+) -> Result<Destination, Problem> {
     if settings.provider == "tutor" {
         return Ok(Destination::Tutor);
     }
@@ -81,13 +84,13 @@ fn unknown_provider(name: &str) -> Problem {
 
 /// Returns the provider that `auto` means: the one whose key or address is in the
 /// environment. `None` means a local server, or else the tutor.
-pub fn from_environment(variables: Variables<'_>) -> Option<&'static str> {
+pub fn from_environment(variables: GetVariable<'_>) -> Option<&'static str> {
     providers::set_up(variables)
 }
 
 /// Returns the key that has to be looked for: the provider of `settings` needs one, or has
 /// a command for it, and it is neither in the options nor in the environment.
-pub fn wanted_key(settings: &Settings, variables: Variables<'_>) -> Option<Wanted> {
+pub fn wanted_key(settings: &Settings, variables: GetVariable<'_>) -> Option<Wanted> {
     let spec = providers::find(&settings.provider)?;
     if preset_not_taken(settings).is_some() {
         return None;
@@ -127,7 +130,7 @@ fn preset_not_taken(settings: &Settings) -> Option<&str> {
 fn endpoint(
     spec: &ProviderSpec,
     settings: &Settings,
-    variables: Variables<'_>,
+    variables: GetVariable<'_>,
 ) -> Result<Endpoint, Problem> {
     let base_url = base_url(spec, settings, variables)?;
     let text = |name| settings.parameter(spec.name, name).and_then(Value::as_str);
@@ -163,7 +166,7 @@ fn endpoint(
 fn base_url(
     spec: &ProviderSpec,
     settings: &Settings,
-    variables: Variables<'_>,
+    variables: GetVariable<'_>,
 ) -> Result<String, Problem> {
     let text = |name| settings.parameter(spec.name, name).and_then(Value::as_str);
     let environment = || variables(spec.base_url_variable).filter(|url| !url.is_empty());

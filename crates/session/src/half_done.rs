@@ -36,7 +36,7 @@ pub struct HalfDone {
 /// A change of [`HalfDone`], stored as one line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub enum HalfDoneEntry {
     /// A request was sent; there are this many answers before it.
     Asked(usize),
     /// The answer is in the buffer, up to these last words.
@@ -47,14 +47,14 @@ pub enum Entry {
 
 impl HalfDone {
     /// Applies a change.
-    pub fn apply(&mut self, entry: Entry) {
+    pub fn apply(&mut self, entry: HalfDoneEntry) {
         match entry {
-            Entry::Asked(answers) => {
+            HalfDoneEntry::Asked(answers) => {
                 self.answers = Some(answers);
                 self.tail = None;
             }
-            Entry::Answered(tail) => self.tail = Some(tail),
-            Entry::Ended(result) => self.add(result),
+            HalfDoneEntry::Answered(tail) => self.tail = Some(tail),
+            HalfDoneEntry::Ended(result) => self.add(result),
         }
     }
 
@@ -69,10 +69,10 @@ impl HalfDone {
     }
 
     /// Returns the changes that lead to this state.
-    pub fn entries(&self) -> Vec<Entry> {
-        let asked = self.answers.map(Entry::Asked);
-        let answered = self.tail.clone().map(Entry::Answered);
-        let ended = self.results.iter().cloned().map(Entry::Ended);
+    pub fn entries(&self) -> Vec<HalfDoneEntry> {
+        let asked = self.answers.map(HalfDoneEntry::Asked);
+        let answered = self.tail.clone().map(HalfDoneEntry::Answered);
+        let ended = self.results.iter().cloned().map(HalfDoneEntry::Ended);
         asked.into_iter().chain(answered).chain(ended).collect()
     }
 }
@@ -166,7 +166,7 @@ impl Journal {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub fn write(&mut self, now: &HalfDone, entries: &[Entry]) -> io::Result<()> {
+    pub fn write(&mut self, now: &HalfDone, entries: &[HalfDoneEntry]) -> io::Result<()> {
         // Taken, so that after a failed write the next one rewrites the file.
         let length = self.length.take().filter(|it| *it < MOST_BYTES);
         let (before, written) = match length {
@@ -203,7 +203,7 @@ impl Journal {
     }
 }
 
-fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
+fn lines(entries: &[HalfDoneEntry]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for entry in entries {
         serde_json::to_writer(&mut text, entry)?;
@@ -217,17 +217,17 @@ fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn ended(id: &str, content: &str) -> Entry {
+    fn ended(id: &str, content: &str) -> HalfDoneEntry {
         let call = CallKey {
             id: ToolUseId::new(id),
             name: "bash".to_owned(),
             input: "{}".to_owned(),
         };
-        Entry::Ended(Result::of(&call, &ToolOutcome::Failed(content.to_owned())))
+        HalfDoneEntry::Ended(Result::of(&call, &ToolOutcome::Failed(content.to_owned())))
     }
 
     /// Applies entries and writes them, as a chat does.
-    fn note(journal: &mut Journal, now: &mut HalfDone, entries: Vec<Entry>) {
+    fn note(journal: &mut Journal, now: &mut HalfDone, entries: Vec<HalfDoneEntry>) {
         for entry in &entries {
             now.apply(entry.clone());
         }
@@ -242,12 +242,12 @@ mod tests {
         assert_eq!(journal.read(), None);
         journal.remove().unwrap();
 
-        note(&mut journal, &mut now, vec![Entry::Asked(2)]);
+        note(&mut journal, &mut now, vec![HalfDoneEntry::Asked(2)]);
         note(&mut journal, &mut now, vec![ended("t_1", "no\nway")]);
         note(
             &mut journal,
             &mut now,
-            vec![Entry::Answered("the end".to_owned())],
+            vec![HalfDoneEntry::Answered("the end".to_owned())],
         );
 
         assert_eq!(now.answers, Some(2));
@@ -267,7 +267,7 @@ mod tests {
         note(
             &mut journal,
             &mut now,
-            vec![Entry::Asked(1), ended("t_1", "one")],
+            vec![HalfDoneEntry::Asked(1), ended("t_1", "one")],
         );
         journal
             .append(b"{\"ended\":{\"id\":\"t_2\",\"name\":\"\xc3")

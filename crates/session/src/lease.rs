@@ -25,7 +25,7 @@ const MAX_RECORD: u64 = 4096;
 
 /// A program that works on chats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct LeaseHolder {
     /// Its name, such as `Neovim`.
     pub name: String,
     /// Its process id; of a host, that of its Neovim.
@@ -45,7 +45,7 @@ pub struct Lease {
 
 /// Why a lease cannot be taken.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum LeaseError {
     /// Another program has it.
     Held(HeldBy),
     /// The state folder cannot be written, so it is unknown.
@@ -56,7 +56,7 @@ pub enum Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
     /// The program; `None` if its file does not say.
-    pub program: Option<Program>,
+    pub program: Option<LeaseHolder>,
     /// How long it has had the lease, by the system clock.
     pub since: Duration,
 }
@@ -65,7 +65,7 @@ pub struct HeldBy {
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     #[serde(flatten)]
-    program: Program,
+    program: LeaseHolder,
     /// Seconds since 1970.
     since: u64,
     /// The chat's real path.
@@ -78,7 +78,7 @@ struct Record {
 /// # Errors
 ///
 /// Another program has it, or this one already; or the folder cannot be written.
-pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refusal> {
+pub fn take(state: &Path, path: &Path, program: &LeaseHolder) -> Result<Lease, LeaseError> {
     let folder = state.join(FOLDER);
     state_dir::make_folder(&folder)?;
     let chat = real(path);
@@ -94,13 +94,13 @@ pub fn take(state: &Path, path: &Path, program: &Program) -> Result<Lease, Refus
     // Checked after our own lease is visible, so that of two programs that come at the same
     // time at least one sees the other.
     match under_another_name(&folder, &lease) {
-        Some(holder) => Err(Refusal::Held(holder)),
+        Some(holder) => Err(LeaseError::Held(holder)),
         None => Ok(lease),
     }
 }
 
 /// Opens and locks the file at `path`.
-fn locked(path: &Path) -> Result<File, Refusal> {
+fn locked(path: &Path) -> Result<File, LeaseError> {
     loop {
         let file = OpenOptions::new()
             .create(true)
@@ -111,7 +111,7 @@ fn locked(path: &Path) -> Result<File, Refusal> {
             .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Refusal::Held(holder(file))),
+            Err(TryLockError::WouldBlock) => return Err(LeaseError::Held(holder(file))),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         // A holder deletes its file when it releases the lease. If that happened after the
@@ -136,7 +136,7 @@ impl Drop for Lease {
     }
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for LeaseError {
     fn from(error: io::Error) -> Self {
         Self::Unknown(error)
     }
@@ -146,7 +146,9 @@ impl From<io::Error> for Refusal {
 impl fmt::Display for HeldBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.program {
-            Some(Program { name, pid }) => write!(f, "{name} (process {pid}, {})", age(self.since)),
+            Some(LeaseHolder { name, pid }) => {
+                write!(f, "{name} (process {pid}, {})", age(self.since))
+            }
             None => write!(f, "another program"),
         }
     }
@@ -223,7 +225,7 @@ fn holder(mut file: File) -> HeldBy {
     }
 }
 
-fn write(file: &mut File, program: &Program, chat: &Path) -> io::Result<()> {
+fn write(file: &mut File, program: &LeaseHolder, chat: &Path) -> io::Result<()> {
     let record = Record {
         program: program.clone(),
         since: now(),

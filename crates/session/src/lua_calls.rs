@@ -13,7 +13,7 @@ const NUL_SHOWN: &str = "␀";
 
 /// The running calls. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Calls(Arc<Mutex<State>>);
+pub struct LuaCalls(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -40,8 +40,8 @@ pub enum LuaCallEvent {
 }
 
 /// A running call. Dropping it before its end stops it in Lua.
-pub struct Call {
-    calls: Calls,
+pub struct LuaCall {
+    calls: LuaCalls,
     number: u64,
     /// Stops the call in Lua.
     stop: Option<Box<dyn FnOnce(u64) + Send + Sync>>,
@@ -51,15 +51,15 @@ pub struct Call {
     is_over: bool,
 }
 
-impl Calls {
+impl LuaCalls {
     /// Starts a call under a new number; `stop` stops the call of a number in Lua.
-    pub fn start(&self, stop: impl FnOnce(u64) + Send + Sync + 'static) -> Call {
+    pub fn start(&self, stop: impl FnOnce(u64) + Send + Sync + 'static) -> LuaCall {
         let (sender, messages) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
         state.running.insert(number, sender);
-        Call {
+        LuaCall {
             calls: self.clone(),
             number,
             stop: Some(Box::new(stop)),
@@ -90,7 +90,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl LuaCall {
     /// Returns the number that Lua uses for the call.
     pub fn number(&self) -> u64 {
         self.number
@@ -124,7 +124,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for LuaCall {
     fn drop(&mut self) {
         self.calls.state().running.remove(&self.number);
         if let Some(stop) = self.stop.take().filter(|_| !self.is_over) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
-use mcp::{Http, ServerTool, Spec};
+use mcp::{Http, ServerSpec, ServerTool};
 use serde_json::Value;
 use tools::{Precedence, Registry};
 
@@ -20,9 +20,9 @@ use crate::trust::Trust;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The trust store, as far as it concerns projects that name servers.
-pub struct Trusted;
+pub struct ProjectConsent;
 
-impl Consent for Trusted {
+impl Consent for ProjectConsent {
     fn is_trusted(&self, file: &Path, text: &str) -> bool {
         Trust::open(&state_dir::path()).is_trusted(file, text)
     }
@@ -37,7 +37,7 @@ pub fn servers(sources: Sources, editor: Editor) -> Servers {
     Servers::new(Parts {
         sources,
         pins: pins(),
-        consent: Box::new(Trusted),
+        consent: Box::new(ProjectConsent),
         http,
         notify: Box::new(move |notice| editor.notify(notice)),
     })
@@ -49,7 +49,7 @@ pub fn pins() -> Pins {
 }
 
 /// Returns what makes the HTTP client of a server.
-pub fn http(spec: &Spec) -> Http {
+pub fn http(spec: &ServerSpec) -> Http {
     let address = spec.shown();
     Arc::new(move || {
         let client = agent::transport::client(&address, None, CONNECT);
@@ -61,7 +61,7 @@ pub fn http(spec: &Spec) -> Http {
 /// configuration file of the options.
 pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
     let configured = Configured::in_options(options, file, folder);
-    for server in configured.met(&Trusted, &pins(), http) {
+    for server in configured.met(&ProjectConsent, &pins(), http) {
         let source = source(&server.spec.name);
         registry.set_source(&source, Precedence::Found, ServerTool::all(&server));
     }
@@ -69,5 +69,5 @@ pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, 
 
 /// Returns the names of the configured servers, used before or not.
 pub fn server_names(options: &Value, file: Option<&Path>, folder: &Path) -> Vec<String> {
-    Configured::in_options(options, file, folder).names(&Trusted)
+    Configured::in_options(options, file, folder).names(&ProjectConsent)
 }

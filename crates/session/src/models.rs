@@ -10,18 +10,18 @@ use crate::endpoint::Destination;
 use crate::tutor;
 
 /// Reports what a request waits for before its answer begins.
-pub type Note = Box<dyn Fn(String) + Send + Sync>;
+pub type WaitReporter = Box<dyn Fn(String) + Send + Sync>;
 
 /// Answers requests.
 #[async_trait]
-pub trait Models: Send + Sync {
+pub trait ModelBackend: Send + Sync {
     /// Sends a prompt and passes on the answer up to its terminal event, or until `cancel`.
     async fn answer(
         &self,
         destination: Destination,
         prompt: Prompt,
         events: transport::Events,
-        note: Note,
+        note: WaitReporter,
         cancel: CancellationToken,
     );
 }
@@ -31,13 +31,13 @@ pub trait Models: Send + Sync {
 pub struct Providers;
 
 #[async_trait]
-impl Models for Providers {
+impl ModelBackend for Providers {
     async fn answer(
         &self,
         destination: Destination,
         prompt: Prompt,
         events: transport::Events,
-        note: Note,
+        note: WaitReporter,
         cancel: CancellationToken,
     ) {
         match destination {

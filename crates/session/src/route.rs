@@ -6,8 +6,8 @@
 use agent::transport;
 use chat::Problem;
 
-use crate::credentials::{self, Found};
-use crate::endpoint::{self, Destination, Variables};
+use crate::credentials::{self, FoundKey};
+use crate::endpoint::{self, Destination, GetVariable};
 use crate::local;
 use crate::settings::Settings;
 
@@ -62,7 +62,7 @@ async fn with_key(
     let Some(wanted) = endpoint::wanted_key(settings, &variables) else {
         return endpoint::destination(settings, &variables);
     };
-    let Found { key, source } = credentials::find(&wanted, note).await?;
+    let FoundKey { key, source } = credentials::find(&wanted, note).await?;
     let at = |name: &str| {
         if name == wanted.variable {
             Some(key.expose().to_owned())
@@ -71,7 +71,7 @@ async fn with_key(
         }
     };
     // Decided as if the variable contained the key, so that all checks are in one place.
-    let mut destination = endpoint::destination(settings, &at as Variables<'_>)?;
+    let mut destination = endpoint::destination(settings, &at as GetVariable<'_>)?;
     if let Destination::Server(endpoint, _) = &mut destination {
         endpoint.key_source = source;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tools::Registry;
 
-use crate::models::{Models, Providers};
+use crate::models::{ModelBackend, Providers};
 use crate::rules::Rules;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
@@ -27,7 +27,7 @@ pub struct Shared {
     /// The folders of tools, which are scanned before each key's work.
     pub scripts: Scripts,
     /// What answers requests.
-    pub models: Arc<dyn Models>,
+    pub models: Arc<dyn ModelBackend>,
 }
 
 impl Shared {

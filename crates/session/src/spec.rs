@@ -19,7 +19,7 @@ pub use find::{all, find, folders};
 /// A command.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct CommandSpec {
     /// Its name.
     pub name: String,
     #[serde(default, rename = "version")]
@@ -72,17 +72,17 @@ struct Model {
 
 /// The arguments of one invocation: some by name, the others in order.
 #[derive(Debug, Default)]
-pub struct Given {
+pub struct CommandArguments {
     /// Arguments without a name, in order.
     pub values: Vec<String>,
     /// `name=value`
     pub named: BTreeMap<String, String>,
 }
 
-impl Given {
+impl CommandArguments {
     /// Sorts the words of a command line. A word `name=value` with a name that the command
     /// knows gives that argument.
-    pub fn read(words: &[String], spec: &Spec) -> Self {
+    pub fn read(words: &[String], spec: &CommandSpec) -> Self {
         let mut given = Self::default();
         for word in words {
             let named = word
@@ -120,7 +120,7 @@ pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
         return Err(format!(":Flemma run needs the name of a command: {names}."));
     };
     let spec = find(name, project)?;
-    let lines = spec.chat(&Given::read(rest, &spec));
+    let lines = spec.chat(&CommandArguments::read(rest, &spec));
     let lines = lines.map_err(|error| format!("{error}. Nothing was run."))?;
     Ok((free_name(&spec.name, project), lines))
 }
@@ -141,7 +141,7 @@ fn free_name(name: &str, project: &Path) -> String {
         .into_owned()
 }
 
-impl Spec {
+impl CommandSpec {
     /// Reads a command.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Spec {
     /// # Errors
     ///
     /// An argument is missing, there is one too many, or the template cannot be rendered.
-    pub fn chat(&self, given: &Given) -> Result<Vec<String>, String> {
+    pub fn chat(&self, given: &CommandArguments) -> Result<Vec<String>, String> {
         let values = self.values(given)?;
         let mut filled = render::Filled::new(values);
         let system = filled.render("prompt.system", &self.prompt.system)?;
@@ -181,7 +181,7 @@ impl Spec {
         Ok(lines)
     }
 
-    fn values(&self, given: &Given) -> Result<BTreeMap<String, String>, String> {
+    fn values(&self, given: &CommandArguments) -> Result<BTreeMap<String, String>, String> {
         let mut positions = given.values.iter();
         let mut values = BTreeMap::new();
         for argument in &self.args {

@@ -14,7 +14,7 @@ use crate::endpoint::{self, Destination};
 use crate::protocol::{KnownTool, Report};
 use crate::rules::Rules;
 use crate::settings::judges::exceptions;
-use crate::settings::{BackendChoice, Row, SandboxSettings, Settings};
+use crate::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
 use crate::state_dir;
 use crate::tutor;
 
@@ -126,7 +126,8 @@ fn frontmatter_lines(rules: &Rules) -> Vec<String> {
 /// layer's.
 pub fn option_lines(settings: &Settings, chosen: &BTreeMap<String, Value>) -> Vec<String> {
     let rows = settings.rows(chosen);
-    let width = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max();
+    let width =
+        |of: fn(&OptionStatus) -> &str| rows.iter().map(|row| of(row).chars().count()).max();
     let name = width(|row| &row.name).unwrap_or_default();
     // A long value moves only its own layer to the right.
     let value = width(|row| &row.value).unwrap_or_default().min(24);

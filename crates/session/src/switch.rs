@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::endpoint;
 use crate::options::parameter_words;
-use crate::protocol::Choice;
+use crate::protocol::PickerItem;
 use crate::settings::{Settings, Target, value_of};
 
 /// Returns the settings after `:Flemma switch` with these words: a provider or `$preset`, a
@@ -56,22 +56,24 @@ fn nothing(why: String) -> Problem {
 }
 
 /// Returns what can be switched to: the presets, and each provider with its known models.
-pub fn choices(settings: &Settings) -> Vec<Choice> {
+pub fn choices(settings: &Settings) -> Vec<PickerItem> {
     let own = settings.models.keys();
-    let providers = endpoint::provider_names().into_iter().map(|name| Choice {
-        models: {
-            let known = catalogue::names(&name).into_iter().map(str::to_owned);
-            known.chain(own.clone().cloned()).collect()
-        },
-        parameters: parameter_words(&name),
-        name,
-    });
-    let presets = settings.presets.keys().map(|name| Choice {
+    let providers = endpoint::provider_names()
+        .into_iter()
+        .map(|name| PickerItem {
+            models: {
+                let known = catalogue::names(&name).into_iter().map(str::to_owned);
+                known.chain(own.clone().cloned()).collect()
+            },
+            parameters: parameter_words(&name),
+            name,
+        });
+    let presets = settings.presets.keys().map(|name| PickerItem {
         models: Vec::new(),
         parameters: parameter_words(&settings.preset(name).unwrap_or_default().provider),
         name: name.clone(),
     });
-    let tutor = Choice {
+    let tutor = PickerItem {
         name: "tutor".to_owned(),
         models: Vec::new(),
         parameters: Vec::new(),
@@ -81,7 +83,7 @@ pub fn choices(settings: &Settings) -> Vec<Choice> {
 
 /// Which chats a switch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SwitchScope {
     /// The current one.
     ThisChat,
     /// All chats of this Neovim.
@@ -89,15 +91,15 @@ pub enum Scope {
 }
 
 /// Returns a message about where chats are sent after a switch.
-pub fn message(settings: &Settings, scope: Scope) -> String {
+pub fn message(settings: &Settings, scope: SwitchScope) -> String {
     let model = settings.model.as_deref().unwrap_or("its default model");
     let target = match settings.provider.as_str() {
         "tutor" => "the built-in tutor".to_owned(),
         provider => format!("{provider} ({model})"),
     };
     let which = match scope {
-        Scope::ThisChat => "This chat",
-        Scope::EveryChat => "Every chat of this Neovim",
+        SwitchScope::ThisChat => "This chat",
+        SwitchScope::EveryChat => "Every chat of this Neovim",
     };
     format!("{which} is sent to {target} from now on.")
 }

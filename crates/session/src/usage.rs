@@ -27,7 +27,7 @@ pub struct Tariff {
 
 /// One request that has ended.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RequestUsage {
     /// The chat's buffer.
     pub buffer: BufferId,
     /// The chat's file, if it has one.
@@ -42,7 +42,7 @@ pub struct Entry {
 
 /// The requests of all chats.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger(Arc<Mutex<Vec<Entry>>>);
+pub struct Ledger(Arc<Mutex<Vec<RequestUsage>>>);
 
 /// Sums of some requests, as Lua gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -81,7 +81,7 @@ impl Tariff {
 
 impl Ledger {
     /// Adds a request.
-    pub fn add(&self, entry: Entry) {
+    pub fn add(&self, entry: RequestUsage) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.push(entry);
     }
@@ -99,13 +99,13 @@ impl Ledger {
     }
 
     /// Returns the last request of a buffer.
-    pub fn latest(&self, buffer: BufferId) -> Option<Entry> {
+    pub fn latest(&self, buffer: BufferId) -> Option<RequestUsage> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().rfind(|it| it.buffer == buffer).cloned()
     }
 }
 
-impl Entry {
+impl RequestUsage {
     /// Returns its cost, if its prices are known.
     pub fn cost(&self) -> Option<Cost> {
         let tariff = &self.tariff;
@@ -217,8 +217,8 @@ pub fn dollars(cost: f64) -> String {
 mod tests {
     use super::*;
 
-    fn entry(buffer: BufferId, price: Option<Price>) -> Entry {
-        Entry {
+    fn entry(buffer: BufferId, price: Option<Price>) -> RequestUsage {
+        RequestUsage {
             buffer,
             path: None,
             tariff: Tariff {

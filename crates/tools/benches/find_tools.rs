@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
-use tools::{Entry, ShellLists, Tool, ToolContext, ToolError, ToolResult, review, run, search};
+use tools::{
+    SearchEntry, ShellLists, Tool, ToolContext, ToolError, ToolResult, review, run, search,
+};
 
 fn among_a_thousand(criterion: &mut Criterion) {
     let verbs = ["list", "create", "delete", "update", "search"];
@@ -37,11 +39,13 @@ fn among_a_thousand(criterion: &mut Criterion) {
         .collect();
     criterion.bench_function("tool_search/1000", |bencher| {
         bencher.iter(|| {
-            let entries = tools.iter().map(|(name, description, keywords)| Entry {
-                name,
-                description,
-                keywords,
-            });
+            let entries = tools
+                .iter()
+                .map(|(name, description, keywords)| SearchEntry {
+                    name,
+                    description,
+                    keywords,
+                });
             search(black_box("delete an invoice of a customer"), entries)
         });
     });

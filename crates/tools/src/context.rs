@@ -15,7 +15,7 @@ use crate::error::ToolError;
 use crate::files::{ApprovedPath, RealPath, ShownFiles, blocking, resolve};
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
-use crate::proposal::{Applied, Proposal};
+use crate::proposal::{AppliedFiles, Proposal};
 use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::seen::SeenFiles;
@@ -48,7 +48,7 @@ pub struct ToolContext {
     /// if one leads elsewhere by now, or is not among them. Empty if no policy approved it.
     pub approved_paths: Vec<ApprovedPath>,
     /// Receives what the call does to files.
-    pub applied: Applied,
+    pub applied: AppliedFiles,
     /// The texts of files as the model of the chat saw them.
     pub seen: SeenFiles,
     /// Runs other tools.
@@ -90,7 +90,7 @@ impl ToolContext {
             shown: None,
             reviewed: None,
             approved_paths: Vec::new(),
-            applied: Applied::default(),
+            applied: AppliedFiles::default(),
             seen: SeenFiles::default(),
             nested: Arc::new(NoOthers),
             elicitation: Arc::new(NoElicitation),

@@ -62,7 +62,7 @@ pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
     resolve, sweep_unfinished, write_whole,
 };
-pub use models::{Message, ModelRequest, Models};
+pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{TextEnd, within_limits};
@@ -70,17 +70,17 @@ pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
     leash_with, run_argv, watched_by,
 };
-pub use proposal::{Applied, Proposal, ProposedFile};
+pub use proposal::{AppliedFiles, Proposal, ProposedFile};
 pub use registry::{
     BUILTIN, Clash, Precedence, Registry, aliases, default_tools, preset, with_access,
 };
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
-    Backend, Limits, Missing, Names, Sandbox, Tmp, cuts_off_abstract_sockets, find_out,
+    Backend, Missing, Names, Sandbox, SandboxLimits, Tmp, cuts_off_abstract_sockets, find_out,
     keeps_from_setuid, paths_in, tmp_folder,
 };
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
-pub use search::{Entry, Hit, search};
+pub use search::{Hit, SearchEntry, search};
 pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use seen::SeenFiles;
 pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};

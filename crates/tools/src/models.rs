@@ -20,7 +20,7 @@ pub struct ModelRequest {
     #[serde(default)]
     pub model: Option<String>,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ModelMessage>,
     /// Whether the model may search for tools and call them.
     #[serde(default)]
     pub tools: bool,
@@ -28,7 +28,7 @@ pub struct ModelRequest {
 
 /// A message of a request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Message {
+pub struct ModelMessage {
     /// `system`, `user` or `assistant`.
     pub role: String,
     /// The text.
@@ -53,7 +53,7 @@ impl ModelRequest {
                 odd.role
             ));
         }
-        let is_question = |it: &Message| it.role == "user" && !it.content.trim().is_empty();
+        let is_question = |it: &ModelMessage| it.role == "user" && !it.content.trim().is_empty();
         if !self.messages.iter().any(is_question) {
             return Err(
                 "No message has the role \"user\" and a text, so there is nothing to answer."

@@ -7,7 +7,7 @@ use chat::tool::{ToolDefinition, ToolOutcome};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::search::{Entry, search};
+use crate::search::{SearchEntry, search};
 
 /// The other tools that a call can reach.
 #[async_trait]
@@ -18,7 +18,7 @@ pub trait Nested: Send + Sync {
     /// The tools that match `query`, best first, with their scores; see [`crate::search`].
     fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
         let tools = self.tools();
-        let entries = tools.iter().map(|tool| Entry {
+        let entries = tools.iter().map(|tool| SearchEntry {
             name: &tool.name,
             description: &tool.description,
             keywords: &[],

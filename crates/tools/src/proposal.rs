@@ -51,9 +51,9 @@ impl From<ProposedFile> for Proposal {
 
 /// What a call did to files so far. Clones share the list.
 #[derive(Debug, Clone, Default)]
-pub struct Applied(Arc<Mutex<Vec<ProposedFile>>>);
+pub struct AppliedFiles(Arc<Mutex<Vec<ProposedFile>>>);
 
-impl Applied {
+impl AppliedFiles {
     pub(crate) fn add(&self, proposal: Proposal) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.extend(proposal.files);

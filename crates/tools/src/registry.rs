@@ -13,7 +13,7 @@ use chat::tool::ToolDefinition;
 use serde_json::Value;
 
 use crate::files::FileLocks;
-use crate::search::{Entry, search};
+use crate::search::{SearchEntry, search};
 use crate::tool::Tool;
 
 use table::BUILT_INS;
@@ -166,7 +166,7 @@ impl Registry {
     /// An empty query matches all tools.
     pub fn search(&self, query: &str) -> Vec<(f64, &Arc<dyn Tool>)> {
         let tools: Vec<&Arc<dyn Tool>> = self.iter().collect();
-        let entries = tools.iter().map(|tool| Entry {
+        let entries = tools.iter().map(|tool| SearchEntry {
             name: tool.name(),
             description: tool.description(),
             keywords: tool.keywords(),

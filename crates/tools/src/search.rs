@@ -7,7 +7,7 @@ use chat::tool::ToolDefinition;
 
 /// The searchable text of a tool.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub struct SearchEntry<'a> {
     /// The name.
     pub name: &'a str,
     /// The description.
@@ -16,7 +16,7 @@ pub struct Entry<'a> {
     pub keywords: &'a [String],
 }
 
-impl<'a> From<&'a ToolDefinition> for Entry<'a> {
+impl<'a> From<&'a ToolDefinition> for SearchEntry<'a> {
     fn from(tool: &'a ToolDefinition) -> Self {
         Self {
             name: &tool.name,
@@ -59,7 +59,7 @@ const EMPTY_WORDS: [&str; 18] = [
 
 /// The entries that match `query`, by descending score and then by name. A query without words
 /// matches every entry with score 0.
-pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = Entry<'a>>) -> Vec<Hit> {
+pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = SearchEntry<'a>>) -> Vec<Hit> {
     let query = Query::read(query);
     let scored = entries.into_iter().enumerate().map(|(at, entry)| Hit {
         at,
@@ -94,7 +94,7 @@ impl Query {
     }
 
     /// The mean score of the words, or more if the whole query is a name or keyword.
-    fn score(&self, entry: &Entry<'_>) -> f64 {
+    fn score(&self, entry: &SearchEntry<'_>) -> f64 {
         if self.words.is_empty() {
             return 0.0;
         }
@@ -124,7 +124,7 @@ struct Target {
 }
 
 impl Target {
-    fn read(entry: &Entry<'_>) -> Self {
+    fn read(entry: &SearchEntry<'_>) -> Self {
         let keywords = entry.keywords.iter();
         let keywords: Vec<Vec<String>> = keywords.map(|it| words(it).collect()).collect();
         Self {
@@ -226,11 +226,14 @@ mod tests {
     fn found(query: &str) -> Vec<(String, f64)> {
         let keywords = |row: &Row| row.2.iter().map(|it| (*it).to_owned()).collect();
         let keywords: Vec<Vec<String>> = ROWS.iter().map(keywords).collect();
-        let entries = ROWS.iter().zip(&keywords).map(|(row, keywords)| Entry {
-            name: row.0,
-            description: row.1,
-            keywords,
-        });
+        let entries = ROWS
+            .iter()
+            .zip(&keywords)
+            .map(|(row, keywords)| SearchEntry {
+                name: row.0,
+                description: row.1,
+                keywords,
+            });
         let hits = search(query, entries);
         hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
     }

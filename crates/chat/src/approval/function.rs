@@ -34,14 +34,14 @@ pub struct Function {
     /// Its identity.
     pub id: FunctionId,
     /// Format of its answers.
-    pub form: Form,
+    pub form: FunctionKind,
     /// Meaning of a failure.
     pub on_error: OnError,
 }
 
 /// Format of an answer; no value always means no opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum FunctionKind {
     /// `auto_approve`: `true`, `false`, `"deny"`.
     AutoApprove,
     /// A resolver: `"approve"`, `"require_approval"`, `"deny"`.
@@ -75,7 +75,7 @@ impl Function {
     pub fn auto_approve(id: u64) -> Self {
         Self {
             id: FunctionId::Editor(id),
-            form: Form::AutoApprove,
+            form: FunctionKind::AutoApprove,
             on_error: OnError::RequireApproval,
         }
     }
@@ -116,7 +116,7 @@ impl Function {
     pub fn resolver(id: u64, on_error: OnError) -> Self {
         Self {
             id: FunctionId::Editor(id),
-            form: Form::Resolver,
+            form: FunctionKind::Resolver,
             on_error,
         }
     }
@@ -124,8 +124,8 @@ impl Function {
     /// Describes the function at the start of a sentence.
     pub fn subject(&self) -> &'static str {
         match self.form {
-            Form::AutoApprove => "The function tools.auto_approve",
-            Form::Resolver => "An approval resolver",
+            FunctionKind::AutoApprove => "The function tools.auto_approve",
+            FunctionKind::Resolver => "An approval resolver",
         }
     }
 
@@ -158,7 +158,7 @@ impl Function {
     }
 }
 
-impl Form {
+impl FunctionKind {
     fn word(self, value: &Value) -> Option<Decision> {
         match (self, value) {
             (Self::AutoApprove, Value::Bool(true)) => Some(Decision::Approve),

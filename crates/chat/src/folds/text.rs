@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Fold, FoldKind};
 use crate::diff::Counts;
 use crate::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolResult, ToolUse};
-use crate::outcome::{Run, outcome};
+use crate::outcome::{CallRun, outcome};
 use crate::preview::{Describe, arguments, counts, one_line, preview};
 use crate::text::Lines;
 
@@ -37,7 +37,7 @@ pub fn fold_text(
     document: &Document<'_>,
     fold: &Fold,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
 ) -> FoldText {
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
@@ -112,7 +112,7 @@ fn changes_and_words(
     document: &Document<'_>,
     call: &ToolUse,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
 ) -> String {
     let words = described(document, call, tools);
     let changed = run(document, call).and_then(|run| run.changed);
@@ -141,7 +141,7 @@ fn of_result(
     document: &Document<'_>,
     result: &ToolResult,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<Run>,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
 ) -> Line {
     let is_error = result.kind == ResultKind::Final { is_error: true };
     let content = || first_words(document, result.body.clone(), 0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chat::document::Document;
 use chat::folds::{FoldKind, FoldText, fold_text, part, part_at, part_count};
-use chat::outcome::Run;
+use chat::outcome::CallRun;
 use chat::text::Text;
 use proptest::prelude::*;
 
@@ -180,7 +180,7 @@ fn the_fold_of_a_result_has_the_outcome() {
     };
     let ran = |failed| {
         let took = Duration::from_millis(430);
-        Some(Run {
+        Some(CallRun {
             failed,
             took,
             changed: None,

@@ -31,7 +31,7 @@ impl HeadlessRun {
 
     /// Reports the outcome of an edit to the session.
     fn applied(&mut self, applied: Applied) {
-        if applied.outcome == Outcome::Applied {
+        if applied.outcome == EditOutcome::Applied {
             self.saving.changed();
         }
         self.host.receive(FromEditor::Applied(applied));

@@ -11,7 +11,7 @@ use super::file::ChatFile;
 use super::reported::ReportedBlocks;
 use super::{BUFFER, HeadlessRun};
 use crate::frontend::buffer::TextBuffer;
-use crate::lease::{self, Lease, Program, Refusal};
+use crate::lease::{self, Lease, LeaseError, LeaseHolder};
 use crate::protocol::*;
 
 impl HeadlessRun {
@@ -112,19 +112,19 @@ impl HeadlessRun {
 
 /// Locks a file before it is read, so that no other program works on it.
 fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
-    let program = Program {
+    let program = LeaseHolder {
         name: "flemma send".to_owned(),
         pid: std::process::id(),
     };
     match lease::take(&crate::state_dir::path(), path, &program) {
         Ok(lease) => Ok(Some(lease)),
-        Err(Refusal::Held(by)) => Err(format!(
+        Err(LeaseError::Held(by)) => Err(format!(
             "{} is open in {by}, so nothing was sent. Continue there, or write or close it there first.",
             path.display()
         )),
         // As in Neovim, this is no reason to stop. If the state folder is the problem, the
         // audit log cannot be written, and then no call runs.
-        Err(Refusal::Unknown(error)) => {
+        Err(LeaseError::Unknown(error)) => {
             tracing::warn!(%error, "the chat cannot be locked");
             Ok(None)
         }

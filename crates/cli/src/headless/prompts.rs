@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
 use super::HeadlessRun;
-use crate::protocol::{EditorReply, Prompt, Prompted};
+use crate::protocol::{EditorReply, InputPrompt, Prompted};
 
 /// The open questions. The first one is on the terminal.
 #[derive(Debug, Default)]
 pub struct Prompts {
-    queue: VecDeque<(Prompt, oneshot::Sender<EditorReply>)>,
+    queue: VecDeque<(InputPrompt, oneshot::Sender<EditorReply>)>,
     line: Option<oneshot::Receiver<Option<String>>>,
 }
 
@@ -27,7 +27,7 @@ impl Prompts {
 
 impl HeadlessRun {
     /// Queues a question.
-    pub(super) fn prompt(&mut self, prompt: Prompt, reply: oneshot::Sender<EditorReply>) {
+    pub(super) fn prompt(&mut self, prompt: InputPrompt, reply: oneshot::Sender<EditorReply>) {
         self.prompts.queue.push_back((prompt, reply));
         if self.prompts.line.is_none() {
             self.show_prompt(None);
@@ -60,7 +60,7 @@ impl HeadlessRun {
     }
 }
 
-fn shown(prompt: &Prompt, problem: Option<&str>) -> String {
+fn shown(prompt: &InputPrompt, problem: Option<&str>) -> String {
     let mut lines: Vec<String> = problem.into_iter().map(str::to_owned).collect();
     let initial = prompt.initial.as_deref().filter(|it| !it.is_empty());
     match (&prompt.items, initial) {
@@ -78,7 +78,7 @@ fn shown(prompt: &Prompt, problem: Option<&str>) -> String {
 }
 
 /// Parses the answer. Without a line, the user cancels the question.
-fn parse(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
+fn parse(prompt: &InputPrompt, line: Option<String>) -> Result<Prompted, String> {
     let mut prompted = Prompted::default();
     let Some(line) = line else {
         return Ok(prompted);
@@ -103,8 +103,8 @@ fn parse(prompt: &Prompt, line: Option<String>) -> Result<Prompted, String> {
 mod tests {
     use super::*;
 
-    fn prompt(items: Option<&[&str]>, initial: &str) -> Prompt {
-        Prompt {
+    fn prompt(items: Option<&[&str]>, initial: &str) -> InputPrompt {
+        InputPrompt {
             buffer: 1,
             title: "Colour".to_owned(),
             items: items.map(|all| all.iter().map(|it| (*it).to_owned()).collect()),
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    fn answer(prompt: &Prompt, line: &str) -> Result<(Option<String>, Option<usize>), String> {
+    fn answer(prompt: &InputPrompt, line: &str) -> Result<(Option<String>, Option<usize>), String> {
         parse(prompt, Some(line.to_owned())).map(|it| (it.text, it.item))
     }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use mcp::configured::{Configured, Pins, Project, all, known, one};
-use mcp::{Server, Spec};
+use mcp::{Server, ServerSpec};
 
 use crate::config::{self, Flags};
 use crate::exit_code::Code;
-use crate::mcp_servers::{Trusted, http, pins};
+use crate::mcp_servers::{ProjectConsent, http, pins};
 use crate::problems::{current_folder, fail};
 use crate::{runtime, stdout, terminal};
 
@@ -93,7 +93,7 @@ pub fn trust() -> ExitCode {
             "There is no .mcp.json in this folder or in those above it, up to the one with .git.",
         );
     };
-    if let Err(error) = project.trust(&Trusted) {
+    if let Err(error) = project.trust(&ProjectConsent) {
         return Code::Error.report(&format!("The trust store cannot be changed: {error}."));
     }
     let path = project.path.display();
@@ -105,7 +105,7 @@ pub fn trust() -> ExitCode {
 }
 
 /// Returns the configured servers that may be used here, and warnings about others.
-fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
+fn specs(file: Option<PathBuf>) -> Result<(Vec<ServerSpec>, Vec<String>), ExitCode> {
     let flags = Flags {
         file,
         ..Flags::default()
@@ -118,7 +118,7 @@ fn specs(file: Option<PathBuf>) -> Result<(Vec<Spec>, Vec<String>), ExitCode> {
         file: config.file.as_deref(),
         folder: &folder,
     };
-    Ok(configured.specs(&Trusted))
+    Ok(configured.specs(&ProjectConsent))
 }
 
 /// Starts servers concurrently, stores the tools of those that are new, and returns the

@@ -10,7 +10,7 @@ use policy::trust::{Escalation, Trust as TrustStore};
 use tools::Registry;
 
 use super::confirm;
-use crate::arguments::Trust;
+use crate::arguments::TrustArgs;
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::frontmatter::{self, Source};
@@ -20,7 +20,7 @@ use crate::state_dir;
 use crate::terminal;
 
 /// Lists what the frontmatter of `file` would allow, asks, and trusts its current text.
-pub fn trust(file: &Path, arguments: &Trust) -> ExitCode {
+pub fn trust(file: &Path, arguments: &TrustArgs) -> ExitCode {
     let flags = Flags {
         file: arguments.config.clone(),
         ..Flags::default()

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::confirm;
-use crate::arguments::Trust;
+use crate::arguments::TrustArgs;
 use crate::exit_code::Code;
 use crate::scripts;
 use crate::terminal;
 
 /// Trusts the tools of the project that contains the folder, or revokes that.
-pub fn trust(arguments: &Trust) -> ExitCode {
+pub fn trust(arguments: &TrustArgs) -> ExitCode {
     let folder = arguments.path.as_deref().unwrap_or(Path::new("."));
     let Some(root) = tools_of(folder) else {
         return Code::Error.report(

@@ -27,7 +27,7 @@ const SAID: usize = 300;
 
 /// An event that a server caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum PeerEvent {
     /// Its tools changed.
     ToolsChanged,
     /// The user declined a question; its summary.
@@ -39,7 +39,7 @@ pub enum Event {
 pub(super) struct Peer {
     /// The server's name.
     name: String,
-    events: Arc<dyn Fn(Event) + Send + Sync>,
+    events: Arc<dyn Fn(PeerEvent) + Send + Sync>,
     /// Running calls by number; the last one is the newest.
     calls: Arc<Mutex<BTreeMap<u64, Running>>>,
 }
@@ -52,7 +52,7 @@ struct Running {
 }
 
 impl Peer {
-    pub(super) fn new(name: &str, events: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+    pub(super) fn new(name: &str, events: Arc<dyn Fn(PeerEvent) + Send + Sync>) -> Self {
         Self {
             name: name.to_owned(),
             events,
@@ -105,7 +105,7 @@ impl Peer {
 
     /// Reports that a question was declined.
     pub(super) fn declined(&self, asked: &str) {
-        (self.events)(Event::Declined(asked.to_owned()));
+        (self.events)(PeerEvent::Declined(asked.to_owned()));
     }
 
     /// Returns the questions of the newest call. The protocol does not say which of several
@@ -182,7 +182,7 @@ impl ClientHandler for Peer {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        (self.events)(Event::ToolsChanged);
+        (self.events)(PeerEvent::ToolsChanged);
     }
 }
 

@@ -18,7 +18,7 @@ use super::limited::{LONGEST, Limited, Trouble};
 use super::peer::Peer;
 use super::{Http, explain};
 use crate::definition::clean;
-use crate::spec::{Reach, Spec};
+use crate::spec::{Reach, ServerSpec};
 
 /// Maximum bytes logged of a line of the server's standard error.
 const LOG_LINE: usize = 2000;
@@ -28,7 +28,7 @@ const SAID: usize = 500;
 type Opened = (RunningService<RoleClient, Peer>, Option<Program>);
 
 pub(super) async fn open(
-    spec: &Spec,
+    spec: &ServerSpec,
     http: &Http,
     peer: Peer,
     trouble: Trouble,
@@ -59,7 +59,7 @@ impl From<String> for Unopened {
 }
 
 async fn open_as(
-    spec: &Spec,
+    spec: &ServerSpec,
     http: &Http,
     peer: Peer,
     trouble: Trouble,

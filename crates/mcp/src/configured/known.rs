@@ -10,7 +10,7 @@ use super::pins::Pins;
 use super::project::Project;
 use super::servers::origin;
 use super::{Consent, HttpOf, report};
-use crate::{Server, Spec};
+use crate::{Server, ServerSpec};
 
 /// The servers in the options, and the folder whose project may configure more.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ impl<'a> Configured<'a> {
 
     /// Returns the servers in use, and a sentence for each problem and for a project that
     /// needs the user's consent.
-    pub fn specs(&self, consent: &dyn Consent) -> (Vec<Spec>, Vec<String>) {
+    pub fn specs(&self, consent: &dyn Consent) -> (Vec<ServerSpec>, Vec<String>) {
         let variable = |name: &str| tools::variable(name);
         let (mut specs, mut words) = crate::read_specs(&self.table, &origin(self.file), &variable);
         let Some(project) = Project::around(self.folder).filter(|_| self.with_project) else {
@@ -74,7 +74,7 @@ impl<'a> Configured<'a> {
 }
 
 /// Returns a server that is not started, with the definitions that the user accepted.
-pub fn known(pins: &Pins, spec: Spec, http: HttpOf) -> Arc<Server> {
+pub fn known(pins: &Pins, spec: ServerSpec, http: HttpOf) -> Arc<Server> {
     let agreed = pins.agreed(&spec);
     let http = http(&spec);
     Server::new(spec, agreed, http, |_| {})

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tools::state_dir;
 
-use crate::{Agreed, Definition, Spec};
+use crate::{Definition, PinnedTools, ServerSpec};
 
 const FILE: &str = "mcp.json";
 const LOCK: &str = "mcp.lock";
@@ -47,25 +47,25 @@ struct Pinned {
 }
 
 impl Store {
-    fn agreed(&self, spec: &Spec) -> Agreed {
+    fn agreed(&self, spec: &ServerSpec) -> PinnedTools {
         match self.servers.get(spec.identity.as_str()) {
-            Some(pinned) => Agreed::To(pinned.tools.clone()),
-            None if self.lost => Agreed::Lost,
+            Some(pinned) => PinnedTools::To(pinned.tools.clone()),
+            None if self.lost => PinnedTools::Lost,
             None => self.of_version_1(&spec.name),
         }
     }
 
     /// Returns the pin of version 1, which identified servers differently: it applies to
     /// any server of that name.
-    fn of_version_1(&self, name: &str) -> Agreed {
+    fn of_version_1(&self, name: &str) -> PinnedTools {
         let old = |(key, pinned): &(&String, &Pinned)| key.starts_with(OLD) && pinned.name == name;
         match self.servers.iter().find(old) {
-            Some((_, pinned)) => Agreed::To(pinned.tools.clone()),
-            None => Agreed::Never,
+            Some((_, pinned)) => PinnedTools::To(pinned.tools.clone()),
+            None => PinnedTools::Never,
         }
     }
 
-    fn pin(&mut self, spec: &Spec, tools: Vec<Definition>) {
+    fn pin(&mut self, spec: &ServerSpec, tools: Vec<Definition>) {
         let name = spec.name.clone();
         let pinned = Pinned { name, tools };
         self.servers
@@ -85,12 +85,12 @@ impl Pins {
     }
 
     /// Returns the definitions that the user accepted.
-    pub fn agreed(&self, spec: &Spec) -> Agreed {
+    pub fn agreed(&self, spec: &ServerSpec) -> PinnedTools {
         match self.read() {
             Ok(store) => store.agreed(spec),
             Err(error) => {
                 tracing::warn!(%error, "the pinned tools of MCP servers can't be read");
-                Agreed::Lost
+                PinnedTools::Lost
             }
         }
     }
@@ -101,14 +101,14 @@ impl Pins {
     /// # Errors
     ///
     /// The store can't be read or written.
-    pub fn meet(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<Agreed> {
+    pub fn meet(&self, spec: &ServerSpec, tools: Vec<Definition>) -> io::Result<PinnedTools> {
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = self.read()?;
         match store.agreed(spec) {
-            Agreed::Never => {
+            PinnedTools::Never => {
                 store.pin(spec, tools.clone());
                 self.write(store)?;
-                Ok(Agreed::To(tools))
+                Ok(PinnedTools::To(tools))
             }
             agreed => Ok(agreed),
         }
@@ -119,7 +119,7 @@ impl Pins {
     /// # Errors
     ///
     /// The store can't be written, or an unreadable one can't be moved aside.
-    pub fn accept(&self, spec: &Spec, tools: Vec<Definition>) -> io::Result<()> {
+    pub fn accept(&self, spec: &ServerSpec, tools: Vec<Definition>) -> io::Result<()> {
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = match self.read() {
             Ok(store) => store,

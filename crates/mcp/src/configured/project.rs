@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Consent;
-use crate::{Reach, Spec};
+use crate::{Reach, ServerSpec};
 
 const FILE: &str = ".mcp.json";
 /// Largest file that is read (1 MB).
@@ -19,7 +19,7 @@ pub struct Project {
     pub path: PathBuf,
     text: String,
     /// The servers.
-    pub specs: Vec<Spec>,
+    pub specs: Vec<ServerSpec>,
     /// The file's problems, one sentence each.
     pub problems: Vec<String>,
 }

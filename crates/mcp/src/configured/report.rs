@@ -1,14 +1,14 @@
 //! Describes servers to the user: their state, tools, and changes. Pure.
 
 use super::project::Project;
-use crate::{Definition, Spec, State, Status};
+use crate::{Definition, ServerSpec, ServerStatus, State};
 
 /// Why a server without a pin needs a review.
 const LOST: &str = "The record of the tools that you agreed to can't be read (mcp.json in the \
                     state folder), so all of them count as new.";
 
 /// Lists all servers, one line each.
-pub fn all<'a>(servers: impl Iterator<Item = (&'a Spec, Status)>) -> Vec<String> {
+pub fn all<'a>(servers: impl Iterator<Item = (&'a ServerSpec, ServerStatus)>) -> Vec<String> {
     let lines = servers.map(|(spec, status)| {
         let review = if status.changes().need_review() {
             "  (its tools have changed)"
@@ -31,7 +31,7 @@ pub fn all<'a>(servers: impl Iterator<Item = (&'a Spec, Status)>) -> Vec<String>
 }
 
 /// Describes one server.
-pub fn one(spec: &Spec, status: &Status) -> Vec<String> {
+pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
     let mut lines = vec![
         format!("{}  {}  {}", spec.name, word(&status.state), spec.shown()),
         String::new(),
@@ -64,7 +64,7 @@ pub fn one(spec: &Spec, status: &Status) -> Vec<String> {
     lines
 }
 
-fn tool(spec: &Spec, definition: &Definition) -> Vec<String> {
+fn tool(spec: &ServerSpec, definition: &Definition) -> Vec<String> {
     let mut lines = vec![definition.public_name(&spec.name)];
     let said = definition.description.lines();
     lines.extend(said.map(|it| format!("    {it}")));
@@ -88,7 +88,7 @@ pub fn waiting(project: &Project) -> String {
 }
 
 /// Describes changed definitions, or lost ones.
-pub fn differs(name: &str, status: &Status) -> String {
+pub fn differs(name: &str, status: &ServerStatus) -> String {
     let why = if status.is_lost {
         format!("The tools of the MCP server \"{name}\" need your review. {LOST}")
     } else {
@@ -109,7 +109,7 @@ fn word(state: &State) -> &'static str {
     }
 }
 
-fn count(status: &Status) -> String {
+fn count(status: &ServerStatus) -> String {
     match status.agreed.as_ref().map(Vec::len) {
         None => "not met".to_owned(),
         Some(1) => "1 tool".to_owned(),

@@ -18,7 +18,7 @@ use tools::sources::Sources;
 use super::pins::Pins;
 use super::project::Project;
 use super::{Consent, HttpOf, report};
-use crate::{Server, Spec};
+use crate::{Server, ServerSpec};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     /// Servers in the user's options.
-    own: Vec<Spec>,
+    own: Vec<ServerSpec>,
     /// Whether servers of projects are used.
     with_projects: bool,
     /// Folders that were searched for a project.
@@ -253,7 +253,7 @@ impl Servers {
         }
     }
 
-    fn add(&self, spec: Spec) -> Arc<Server> {
+    fn add(&self, spec: ServerSpec) -> Arc<Server> {
         let agreed = self.0.parts.pins.agreed(&spec);
         let inner = Arc::downgrade(&self.0);
         let name = spec.name.clone();
@@ -272,9 +272,12 @@ impl State {
     }
 
     /// Returns the configured servers by name, and messages about those that are not used.
-    fn wanted(&self, consent: &dyn Consent) -> (BTreeMap<String, Spec>, Vec<(Level, String)>) {
+    fn wanted(
+        &self,
+        consent: &dyn Consent,
+    ) -> (BTreeMap<String, ServerSpec>, Vec<(Level, String)>) {
         let own = self.own.iter().map(|it| (it.name.clone(), it.clone()));
-        let mut wanted: BTreeMap<String, Spec> = own.collect();
+        let mut wanted: BTreeMap<String, ServerSpec> = own.collect();
         let mut words = Vec::new();
         for project in self.projects.values() {
             let problems = project.problems.iter().cloned();

@@ -59,7 +59,7 @@ impl Host {
     fn switch_all(&mut self, arguments: &Value) {
         match switch::switch(&self.shared.settings, arguments) {
             Ok(settings) => {
-                let text = switch::message(&settings, switch::Scope::EveryChat);
+                let text = switch::message(&settings, switch::SwitchScope::EveryChat);
                 self.sessions
                     .retain(|_, session| session.send(Input::SwitchedBack).is_ok());
                 self.share(settings);

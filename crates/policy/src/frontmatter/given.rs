@@ -33,7 +33,7 @@ pub enum Given {
 
 /// The value of an option, as Lua reads it.
 #[derive(Debug, Clone)]
-pub enum Entry {
+pub enum SetValue {
     /// Nothing was set.
     Nothing,
     /// A plain value.

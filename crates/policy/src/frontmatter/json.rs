@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::given::{Given, name_list};
 use super::list::{Operation, Which};
-use super::options::Options;
+use super::options::FrontmatterOptions;
 use super::places::{self, Keys};
 use super::vm::Vm;
-use super::{Evaluated, Failure, Known, Source};
+use super::{Evaluated, FrontmatterError, Known, Source};
 use crate::options::{self, InvalidOption, join};
 
 const OPERATORS: [(&str, Operation); 4] = [
@@ -26,11 +26,11 @@ const OPERATORS: [(&str, Operation); 4] = [
 /// # Errors
 ///
 /// See [`super::evaluate`].
-pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
+pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, FrontmatterError> {
     let fields = parse(source)?;
     let mut reader = Reader {
         keys: Keys::read(&source.text),
-        options: Options::new(known.clone()),
+        options: FrontmatterOptions::new(known.clone()),
         source,
     };
     reader.check_keys()?;
@@ -53,9 +53,9 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
     Ok(Evaluated::new(reader.options.close(), vm))
 }
 
-fn parse(source: &Source) -> Result<Map<String, Value>, Failure> {
+fn parse(source: &Source) -> Result<Map<String, Value>, FrontmatterError> {
     let first = source.first_line;
-    let whole = |what: &str| Err(Failure::new(first, None, what));
+    let whole = |what: &str| Err(FrontmatterError::new(first, None, what));
     match serde_json::from_str(&source.text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => whole("it is not an object. Write { and } around it."),
@@ -65,7 +65,11 @@ fn parse(source: &Source) -> Result<Map<String, Value>, Failure> {
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
             let what = format!("this is not JSON ({said}).");
-            Err(Failure::new(line, Some(error.column().max(1)), what))
+            Err(FrontmatterError::new(
+                line,
+                Some(error.column().max(1)),
+                what,
+            ))
         }
     }
 }
@@ -73,21 +77,21 @@ fn parse(source: &Source) -> Result<Map<String, Value>, Failure> {
 struct Reader<'a> {
     source: &'a Source,
     keys: Keys,
-    options: Options,
+    options: FrontmatterOptions,
 }
 
 impl Reader<'_> {
-    fn check_keys(&self) -> Result<(), Failure> {
+    fn check_keys(&self) -> Result<(), FrontmatterError> {
         let Some((key, at)) = &self.keys.twice else {
             return Ok(());
         };
         let line = places::line_of(&self.source.text, *at, self.source.first_line);
         let what = format!("\"{key}\" occurs twice in one object. Keep one of them.");
-        Err(Failure::new(line, None, what))
+        Err(FrontmatterError::new(line, None, what))
     }
 
     /// Lua holds numbers as floats, in which some integers are others.
-    fn check_integers(&self) -> Result<(), Failure> {
+    fn check_integers(&self) -> Result<(), FrontmatterError> {
         let changes = |number: &str| match (number.parse::<i128>(), number.parse::<f64>()) {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -103,11 +107,11 @@ impl Reader<'_> {
         let line = places::line_of(&self.source.text, at, self.source.first_line);
         let what =
             format!("the number {number} can't be held exactly. Write it as text, in quotes.");
-        Err(Failure::new(line, None, what))
+        Err(FrontmatterError::new(line, None, what))
     }
 
     /// The options in the object at `parent`.
-    fn table(&mut self, parent: &str, fields: &Map<String, Value>) -> Result<(), Failure> {
+    fn table(&mut self, parent: &str, fields: &Map<String, Value>) -> Result<(), FrontmatterError> {
         for (name, value) in fields {
             let which = match (parent, name.as_str()) {
                 ("", "tools") => Some(Which::Tools),
@@ -122,7 +126,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn assign(&mut self, parent: &str, name: &str, value: &Value) -> Result<(), Failure> {
+    fn assign(&mut self, parent: &str, name: &str, value: &Value) -> Result<(), FrontmatterError> {
         let given = match value {
             Value::Null => Given::Nothing,
             value => Given::Value(value.clone()),
@@ -133,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// The operators of a list, in their order, and the options below it.
-    fn list(&mut self, which: Which, fields: &Map<String, Value>) -> Result<(), Failure> {
+    fn list(&mut self, which: Which, fields: &Map<String, Value>) -> Result<(), FrontmatterError> {
         for (name, value) in fields {
             let operator = OPERATORS.iter().find(|(operator, _)| operator == name);
             match operator {
@@ -173,12 +177,12 @@ impl Reader<'_> {
         self.keys.find(&path)
     }
 
-    fn failure(&self, parent: &str, name: &str, invalid: InvalidOption) -> Failure {
+    fn failure(&self, parent: &str, name: &str, invalid: InvalidOption) -> FrontmatterError {
         let line = self.line(parent, name);
         let word = invalid.word.as_deref().unwrap_or(name);
         let first = self.source.first_line;
         let place = places::of_word(&self.source.text, word, line, first);
         let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
-        Failure::new(line, column, invalid)
+        FrontmatterError::new(line, column, invalid)
     }
 }

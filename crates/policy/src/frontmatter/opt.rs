@@ -1,7 +1,7 @@
 //! `flemma.opt` as Lua sees it: tables that check each assignment, and lists with
 //! methods and operators.
 //!
-//! Only translates. What exists and what may be set is decided in [`Options`].
+//! Only translates. What exists and what may be set is decided in [`FrontmatterOptions`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,25 +11,25 @@ use mlua::{
 };
 
 use super::convert;
-use super::given::{Entry, Given, MAX_NAME, name_list};
+use super::given::{Given, MAX_NAME, SetValue, name_list};
 use super::list::{List, Operation, Which};
 use super::located::{line_here, located};
-use super::options::Options;
+use super::options::FrontmatterOptions;
 use super::vm::POLICY;
 use crate::options::InvalidOption;
 
 /// The options of one evaluation, shared with the Lua values that represent them.
 #[derive(Clone)]
-pub struct Shared(Arc<Mutex<Options>>);
+pub struct SharedOptions(Arc<Mutex<FrontmatterOptions>>);
 
-impl Shared {
+impl SharedOptions {
     /// Options that Lua can reach.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: FrontmatterOptions) -> Self {
         Self(Arc::new(Mutex::new(options)))
     }
 
     /// The options; hold this only while Lua does not run.
-    pub fn lock(&self) -> MutexGuard<'_, Options> {
+    pub fn lock(&self) -> MutexGuard<'_, FrontmatterOptions> {
         // A change is whole or none, so options are sound whatever was interrupted.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,11 +57,11 @@ impl Shared {
         let name = option_name(lua, name)?;
         let entry = self.lock().read(parent, &name);
         match located(lua, entry)? {
-            Entry::Nothing => Ok(LuaValue::Nil),
-            Entry::Value(value) => convert::to_lua(lua, &value),
-            Entry::Function => lua.named_registry_value(POLICY),
-            Entry::Table(path) => self.node(&path).into_lua(lua),
-            Entry::List(which) => ListNode {
+            SetValue::Nothing => Ok(LuaValue::Nil),
+            SetValue::Value(value) => convert::to_lua(lua, &value),
+            SetValue::Function => lua.named_registry_value(POLICY),
+            SetValue::Table(path) => self.node(&path).into_lua(lua),
+            SetValue::List(which) => ListNode {
                 options: self.clone(),
                 which,
                 copy: None,
@@ -92,7 +92,7 @@ impl Shared {
 
 /// A table of options: the top, a provider's, the sandbox's.
 struct Node {
-    options: Shared,
+    options: SharedOptions,
     path: String,
 }
 
@@ -112,7 +112,7 @@ impl UserData for Node {
 
 /// A list option, or what an operator made of one.
 struct ListNode {
-    options: Shared,
+    options: SharedOptions,
     which: Which,
     /// Absent for the option itself.
     copy: Option<Mutex<List>>,

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use chat::did_you_mean;
 use serde_json::{Value, json};
 
-use super::given::{Entry, Given, MAX_NAME, name_list, plain, shown};
+use super::given::{Given, MAX_NAME, SetValue, name_list, plain, shown};
 use super::list::{List, Lists, Operation, Which};
 use super::{AutoApprove, FunctionHandle, Known, Overrides};
 use crate::options::{self, InvalidOption, OptionDef, Scope, at, join, lay_over, nested};
 
 /// The options of one evaluation.
 #[derive(Debug)]
-pub struct Options {
+pub struct FrontmatterOptions {
     known: Known,
     lists: Lists,
     /// The other options, in tables as `setup()` takes them.
@@ -25,7 +25,7 @@ pub struct Options {
     closed: bool,
 }
 
-impl Options {
+impl FrontmatterOptions {
     /// Options before the first line.
     pub fn new(known: Known) -> Self {
         Self {
@@ -56,22 +56,22 @@ impl Options {
     /// # Errors
     ///
     /// The option does not exist, or a chat cannot set it.
-    pub fn read(&self, parent: &str, name: &str) -> Result<Entry, InvalidOption> {
+    pub fn read(&self, parent: &str, name: &str) -> Result<SetValue, InvalidOption> {
         match (parent, name) {
-            ("", "tools") => return Ok(Entry::List(Which::Tools)),
-            ("tools", "auto_approve") if self.has_function() => return Ok(Entry::Function),
+            ("", "tools") => return Ok(SetValue::List(Which::Tools)),
+            ("tools", "auto_approve") if self.has_function() => return Ok(SetValue::Function),
             ("tools", "auto_approve") => {
                 let list = self.list(Which::AutoApprove)?;
-                return Ok(Entry::List(list.which()));
+                return Ok(SetValue::List(list.which()));
             }
             _ => {}
         }
         let (path, option) = find(parent, name)?;
         if option.kind.fields().is_some() {
-            return Ok(Entry::Table(join(parent, name)));
+            return Ok(SetValue::Table(join(parent, name)));
         }
         let value = at(&self.values, &path).cloned();
-        Ok(value.map_or(Entry::Nothing, Entry::Value))
+        Ok(value.map_or(SetValue::Nothing, SetValue::Value))
     }
 
     fn has_function(&self) -> bool {

@@ -65,7 +65,7 @@ fn overrides(text: &str) -> Overrides {
 
 /// The message for `text`, which fails.
 #[track_caller]
-fn failure(source: &Source) -> Failure {
+fn failure(source: &Source) -> FrontmatterError {
     match evaluate(source, &known()) {
         Ok(evaluated) => panic!("it succeeded: {:?}", evaluated.overrides),
         Err(failure) => failure,

@@ -14,9 +14,9 @@ use serde_json::Value;
 use super::budget::Budget;
 use super::environment::{self, IncludeValue};
 use super::located::line_here;
-use super::opt::Shared;
-use super::options::Options;
-use super::{Evaluated, Expansion, Failure, Known, MAX_SOURCE, Source, convert};
+use super::opt::SharedOptions;
+use super::options::FrontmatterOptions;
+use super::{Evaluated, Expansion, FrontmatterError, Known, MAX_SOURCE, Source, convert};
 
 mod explain;
 
@@ -54,8 +54,8 @@ impl fmt::Debug for Vm {
 /// # Errors
 ///
 /// See [`super::evaluate`].
-pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Failure> {
-    let options = Shared::new(Options::new(known.clone()));
+pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, FrontmatterError> {
+    let options = SharedOptions::new(FrontmatterOptions::new(known.clone()));
     let vm = Vm::new(source)?;
     let outcome = vm.run(source, &options);
     let overrides = options.lock().close();
@@ -71,10 +71,10 @@ impl Vm {
     /// # Errors
     ///
     /// It has no memory to start with.
-    pub fn new(source: &Source) -> Result<Self, Failure> {
+    pub fn new(source: &Source) -> Result<Self, FrontmatterError> {
         Self::build(source).map_err(|error| {
             let what = format!("the engine does not start ({error}).");
-            Failure::new(source.first_line, None, what)
+            FrontmatterError::new(source.first_line, None, what)
         })
     }
 
@@ -101,7 +101,7 @@ impl Vm {
     }
 
     /// Runs the frontmatter, whose options are `options`.
-    fn run(&self, source: &Source, options: &Shared) -> mlua::Result<()> {
+    fn run(&self, source: &Source, options: &SharedOptions) -> mlua::Result<()> {
         self.variables
             .raw_set("flemma", options.table(&self.lua)?)?;
         let before = "\n".repeat(source.first_line.saturating_sub(1).min(MAX_SOURCE));

@@ -6,7 +6,7 @@ use tools::folded;
 
 /// Why a file is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProtectedKind {
     /// Git's own folder: its hooks and its configuration run commands.
     Git,
     /// Named by a repository's Git configuration.
@@ -27,19 +27,19 @@ pub enum Kind {
     Tool,
 }
 
-impl Kind {
+impl ProtectedKind {
     /// What such a file is, to follow "it is".
     pub fn what(self) -> &'static str {
         match self {
-            Kind::Git => "in a .git folder, where hooks and settings run commands",
-            Kind::Named => "named by Git's configuration, so Git runs or reads it",
-            Kind::Shell => "read when a shell or a session starts",
-            Kind::Project => "read by editors and tools when this folder is opened",
-            Kind::Chat => "a conversation, whose text decides what runs",
-            Kind::Editor => "in a folder that Neovim or Flemma runs code from",
-            Kind::State => "in the folder of Flemma's decisions",
-            Kind::Host => "the program that asks you",
-            Kind::Tool => "in a folder whose scripts run as tools",
+            ProtectedKind::Git => "in a .git folder, where hooks and settings run commands",
+            ProtectedKind::Named => "named by Git's configuration, so Git runs or reads it",
+            ProtectedKind::Shell => "read when a shell or a session starts",
+            ProtectedKind::Project => "read by editors and tools when this folder is opened",
+            ProtectedKind::Chat => "a conversation, whose text decides what runs",
+            ProtectedKind::Editor => "in a folder that Neovim or Flemma runs code from",
+            ProtectedKind::State => "in the folder of Flemma's decisions",
+            ProtectedKind::Host => "the program that asks you",
+            ProtectedKind::Tool => "in a folder whose scripts run as tools",
         }
     }
 }
@@ -72,65 +72,65 @@ pub const START_FILES: &[&str] = &[
 ];
 
 /// Folders whose content is protected in every folder.
-const FOLDERS: &[(&str, Kind)] = &[
-    (".git", Kind::Git),
-    (".ssh", Kind::Shell),
-    (".gnupg", Kind::Shell),
-    (".flemma", Kind::Project),
-    (".claude", Kind::Project),
-    (".codex", Kind::Project),
-    (".cursor", Kind::Project),
-    (".devcontainer", Kind::Project),
-    (".gemini", Kind::Project),
-    (".githooks", Kind::Project),
-    (".husky", Kind::Project),
-    (".idea", Kind::Project),
-    (".vscode", Kind::Project),
-    (".windsurf", Kind::Project),
-    (".zed", Kind::Project),
-    (".vim", Kind::Editor),
+const FOLDERS: &[(&str, ProtectedKind)] = &[
+    (".git", ProtectedKind::Git),
+    (".ssh", ProtectedKind::Shell),
+    (".gnupg", ProtectedKind::Shell),
+    (".flemma", ProtectedKind::Project),
+    (".claude", ProtectedKind::Project),
+    (".codex", ProtectedKind::Project),
+    (".cursor", ProtectedKind::Project),
+    (".devcontainer", ProtectedKind::Project),
+    (".gemini", ProtectedKind::Project),
+    (".githooks", ProtectedKind::Project),
+    (".husky", ProtectedKind::Project),
+    (".idea", ProtectedKind::Project),
+    (".vscode", ProtectedKind::Project),
+    (".windsurf", ProtectedKind::Project),
+    (".zed", ProtectedKind::Project),
+    (".vim", ProtectedKind::Editor),
 ];
 
 /// Files that are protected in every folder.
-const FILES: &[(&str, Kind)] = &[
-    (".envrc", Kind::Project),
-    (".dir-locals.el", Kind::Project),
-    (".exrc", Kind::Project),
-    (".gvimrc", Kind::Editor),
-    (".lazy.lua", Kind::Project),
-    (".lefthook.yml", Kind::Project),
-    (".luacheckrc", Kind::Project),
-    (".luarc.json", Kind::Project),
-    (".luarc.jsonc", Kind::Project),
-    (".mcp.json", Kind::Project),
-    (".mise.toml", Kind::Project),
-    (".npmrc", Kind::Project),
-    (".nvim.lua", Kind::Project),
-    (".nvimrc", Kind::Project),
-    (".overcommit.yml", Kind::Project),
-    (".pnpmfile.cjs", Kind::Project),
-    (".pre-commit-config.yaml", Kind::Project),
-    (".vimrc", Kind::Editor),
-    (".yarnrc", Kind::Project),
-    (".yarnrc.yml", Kind::Project),
-    ("lefthook.yml", Kind::Project),
+const FILES: &[(&str, ProtectedKind)] = &[
+    (".envrc", ProtectedKind::Project),
+    (".dir-locals.el", ProtectedKind::Project),
+    (".exrc", ProtectedKind::Project),
+    (".gvimrc", ProtectedKind::Editor),
+    (".lazy.lua", ProtectedKind::Project),
+    (".lefthook.yml", ProtectedKind::Project),
+    (".luacheckrc", ProtectedKind::Project),
+    (".luarc.json", ProtectedKind::Project),
+    (".luarc.jsonc", ProtectedKind::Project),
+    (".mcp.json", ProtectedKind::Project),
+    (".mise.toml", ProtectedKind::Project),
+    (".npmrc", ProtectedKind::Project),
+    (".nvim.lua", ProtectedKind::Project),
+    (".nvimrc", ProtectedKind::Project),
+    (".overcommit.yml", ProtectedKind::Project),
+    (".pnpmfile.cjs", ProtectedKind::Project),
+    (".pre-commit-config.yaml", ProtectedKind::Project),
+    (".vimrc", ProtectedKind::Editor),
+    (".yarnrc", ProtectedKind::Project),
+    (".yarnrc.yml", ProtectedKind::Project),
+    ("lefthook.yml", ProtectedKind::Project),
 ];
 
 /// Files that are protected by their folder's name and their own.
-const PAIRS: &[(&str, &str, Kind)] = &[
-    (".cargo", "config", Kind::Project),
-    (".cargo", "config.toml", Kind::Project),
+const PAIRS: &[(&str, &str, ProtectedKind)] = &[
+    (".cargo", "config", ProtectedKind::Project),
+    (".cargo", "config.toml", ProtectedKind::Project),
 ];
 
 /// Below a folder of configuration, whichever it is: `.config/fish`.
-const BELOW_CONFIG: &[(&str, Kind)] = &[
-    ("autostart", Kind::Shell),
-    ("environment.d", Kind::Shell),
-    ("fish", Kind::Shell),
-    ("flemma", Kind::Editor),
-    ("git", Kind::Shell),
-    ("nvim", Kind::Editor),
-    ("systemd", Kind::Shell),
+const BELOW_CONFIG: &[(&str, ProtectedKind)] = &[
+    ("autostart", ProtectedKind::Shell),
+    ("environment.d", ProtectedKind::Shell),
+    ("fish", ProtectedKind::Shell),
+    ("flemma", ProtectedKind::Editor),
+    ("git", ProtectedKind::Shell),
+    ("nvim", ProtectedKind::Editor),
+    ("systemd", ProtectedKind::Shell),
 ];
 
 /// Below the root.
@@ -162,10 +162,10 @@ pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Why the names in this path protect it, or nothing.
-pub fn kind(path: &Path) -> Option<Kind> {
+pub fn kind(path: &Path) -> Option<ProtectedKind> {
     let names: Vec<String> = path.components().map(folded).collect();
     let (last, _) = names.split_last()?;
-    let listed = |list: &[(&str, Kind)], name: &str| {
+    let listed = |list: &[(&str, ProtectedKind)], name: &str| {
         let found = list.iter().find(|(it, _)| *it == name);
         found.map(|(_, kind)| *kind)
     };
@@ -180,14 +180,14 @@ pub fn kind(path: &Path) -> Option<Kind> {
     });
     let file = || {
         if START_FILES.contains(&last.as_str()) {
-            return Some(Kind::Shell);
+            return Some(ProtectedKind::Shell);
         }
         let is_chat = last.ends_with(".chat");
-        listed(FILES, last).or_else(|| is_chat.then_some(Kind::Chat))
+        listed(FILES, last).or_else(|| is_chat.then_some(ProtectedKind::Chat))
     };
     let system = || {
         let is_system = SYSTEM.iter().any(|root| path.starts_with(root));
-        is_system.then_some(Kind::Shell)
+        is_system.then_some(ProtectedKind::Shell)
     };
     let by_folder = folder.or(pair).or(below_config);
     by_folder.or_else(file).or_else(system)

@@ -12,7 +12,7 @@ fn here() -> Here<'static> {
     }
 }
 
-fn usual() -> Limits {
+fn usual() -> SandboxLimits {
     limits(&SandboxSettings::default(), here())
 }
 
@@ -142,7 +142,7 @@ fn a_sandbox_that_is_turned_off_holds_nothing() {
 /// What is hidden and masked from commands of a project below `/work`.
 fn hidden(variables: &[(&str, &str)]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
-    let mut limits = Limits::default();
+    let mut limits = SandboxLimits::default();
     let set = |name: &str| variables.get(name).map(PathBuf::from);
     hide_sockets(&[Path::new("/work/project")], set, &mut limits);
     let home = std::env::home_dir().unwrap_or_default();

@@ -77,7 +77,7 @@ impl Layers {
 
 /// One line of `:Flemma status verbose`.
 #[derive(Debug, PartialEq)]
-pub struct Row {
+pub struct OptionStatus {
     /// The option's path.
     pub name: String,
     /// Its value as Lua would write it; never a key.
@@ -86,7 +86,7 @@ pub struct Row {
     pub layer: Option<Scope>,
 }
 
-impl Row {
+impl OptionStatus {
     /// Returns the name of the layer that set the value.
     pub fn layer_name(&self) -> &'static str {
         self.layer.map_or("defaults", Scope::name)
@@ -226,8 +226,8 @@ impl Settings {
 
     /// Returns every option with its value and the layer that set it. `chosen` holds by
     /// path what the chat chose otherwise than by its layer.
-    pub fn rows(&self, chosen: &BTreeMap<String, Value>) -> Vec<Row> {
-        let row = |name: &str, value: String, layer| Row {
+    pub fn rows(&self, chosen: &BTreeMap<String, Value>) -> Vec<OptionStatus> {
+        let row = |name: &str, value: String, layer| OptionStatus {
             name: name.to_owned(),
             value,
             layer,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tools::{Backend, Limits, Sandbox, Secrets};
+use tools::{Backend, Sandbox, SandboxLimits, Secrets};
 
 use super::Problems;
 use super::grants::{known_names, passed_variables};
@@ -87,9 +87,9 @@ pub(super) const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
 
 impl SandboxSettings {
     /// What holds the calls of a chat; the rest of `limits` is said elsewhere.
-    pub fn sandbox(&self, here: Here<'_>, limits: Limits) -> Sandbox {
+    pub fn sandbox(&self, here: Here<'_>, limits: SandboxLimits) -> Sandbox {
         let paths = self.policy.rw_paths.iter();
-        let limits = Limits {
+        let limits = SandboxLimits {
             writable: paths.filter_map(|path| folder(path, here)).collect(),
             network: self.policy.network,
             privileged: self.policy.allow_privileged,

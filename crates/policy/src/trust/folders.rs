@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Trust, Trusted, real_path, remove};
+use super::{Trust, TrustedFile, real_path, remove};
 
 impl Trust {
     /// The digest of what the user agreed to in this folder.
@@ -20,7 +20,7 @@ impl Trust {
     ///
     /// As [`Trust::trust`].
     pub fn trust_folder(&self, folder: &Path, digest: &str) -> io::Result<()> {
-        let entry = Trusted::now(folder, digest.to_owned())?;
+        let entry = TrustedFile::now(folder, digest.to_owned())?;
         self.change(|store| entry.replace_in(&mut store.folders))
     }
 

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::{
-    Level, Parameters, Thinking,
+    Parameters, Thinking, ThinkingLevel,
     catalogue::ThinkingKind,
     providers::dialects::{EffortNames, ThinkingStyle},
     thinking::leaving_room,
@@ -95,16 +95,20 @@ fn budget(wanted: Thinking, limit: Option<u32>) -> Option<Reasoning<'static>> {
 }
 
 /// Returns the name of a level: the model's own if known, otherwise the server's.
-fn effort(names: EffortNames, level: Option<Level>, parameters: &Parameters) -> Option<&str> {
+fn effort(
+    names: EffortNames,
+    level: Option<ThinkingLevel>,
+    parameters: &Parameters,
+) -> Option<&str> {
     let (off, levels) = names;
     match level {
         None => off,
         Some(level) => parameters.about.level(level).or(Some(match level {
-            Level::Minimal => levels[0],
-            Level::Low => levels[1],
-            Level::Medium => levels[2],
-            Level::High => levels[3],
-            Level::Max => levels[4],
+            ThinkingLevel::Minimal => levels[0],
+            ThinkingLevel::Low => levels[1],
+            ThinkingLevel::Medium => levels[2],
+            ThinkingLevel::High => levels[3],
+            ThinkingLevel::Max => levels[4],
         })),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     models::{self, LongCache},
 };
 use crate::{
-    CacheRetention, Endpoint, HttpRequest, Level, Parameters,
+    CacheRetention, Endpoint, HttpRequest, Parameters, ThinkingLevel,
     catalogue::ThinkingKind,
     endpoint::{stream_headers, to_json},
     ids::WireIds,
@@ -176,9 +176,9 @@ fn effort(parameters: &Parameters) -> Option<&str> {
         // This model can't turn thinking off, so use its lowest effort.
         None => about.levels.first().map(String::as_str),
         Some(level) => about.level(level).or(Some(match level {
-            Level::Minimal | Level::Low => "low",
-            Level::Medium => "medium",
-            Level::High | Level::Max => "high",
+            ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
+            ThinkingLevel::Medium => "medium",
+            ThinkingLevel::High | ThinkingLevel::Max => "high",
         })),
     }
 }

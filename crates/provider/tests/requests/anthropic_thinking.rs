@@ -1,6 +1,6 @@
 //! Thinking parameters for Anthropic's models, and their effect on other limits.
 
-use provider::{Level, catalogue};
+use provider::{ThinkingLevel, catalogue};
 
 use super::*;
 
@@ -72,12 +72,12 @@ fn each_model_gets_the_thinking_parameters_that_it_accepts() {
         ("claude-sonnet-4-6", None, json!([null, null, 32_000, true])),
         (
             "claude-sonnet-4-6",
-            level(Level::Minimal),
+            level(ThinkingLevel::Minimal),
             json!([adaptive, "low", 32_128, false]),
         ),
         (
             "claude-sonnet-4-6",
-            level(Level::Max),
+            level(ThinkingLevel::Max),
             json!([adaptive, "high", 64_000, false]),
         ),
         (
@@ -88,12 +88,12 @@ fn each_model_gets_the_thinking_parameters_that_it_accepts() {
         ("claude-sonnet-4-6", off, json!([null, null, 32_000, true])),
         (
             "claude-opus-4-6",
-            level(Level::Max),
+            level(ThinkingLevel::Max),
             json!([adaptive, "max", 64_768, false]),
         ),
         (
             "claude-opus-4-7",
-            level(Level::High),
+            level(ThinkingLevel::High),
             json!([shown, "high", 48_384, false]),
         ),
         (
@@ -106,23 +106,23 @@ fn each_model_gets_the_thinking_parameters_that_it_accepts() {
         ("claude-fable-5-2", off, json!([null, "low", 8192, false])),
         (
             "claude-sonnet-4-5",
-            level(Level::Low),
+            level(ThinkingLevel::Low),
             json!([enabled(2048), null, 34_048, false]),
         ),
         (
             "claude-sonnet-4-5",
-            level(Level::Minimal),
+            level(ThinkingLevel::Minimal),
             json!([enabled(1024), null, 33_024, false]),
         ),
         ("claude-sonnet-4-5", off, json!([null, null, 32_000, true])),
         (
             "claude-haiku-4-5",
-            level(Level::Low),
+            level(ThinkingLevel::Low),
             json!([enabled(2048), null, 34_048, false]),
         ),
         (
             "claude-3-haiku",
-            level(Level::Low),
+            level(ThinkingLevel::Low),
             json!([null, null, 4096, true]),
         ),
     ] {

@@ -5,7 +5,7 @@
 //! can be encoded.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use provider::{Level, catalogue};
+use provider::{ThinkingLevel, catalogue};
 
 use super::*;
 
@@ -117,8 +117,8 @@ fn all_parameters(provider: &str, model: &str) -> Vec<Parameters> {
     let thinking = [
         None,
         Some(Thinking::Off),
-        Some(Thinking::Level(Level::Minimal)),
-        Some(Thinking::Level(Level::Max)),
+        Some(Thinking::Level(ThinkingLevel::Minimal)),
+        Some(Thinking::Level(ThinkingLevel::Max)),
         Some(Thinking::Budget(3000)),
     ];
     let caches = [

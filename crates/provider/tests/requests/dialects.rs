@@ -1,7 +1,7 @@
 //! What the named servers get beyond plain Chat Completions.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use provider::Level;
+use provider::ThinkingLevel;
 
 use super::*;
 
@@ -43,8 +43,8 @@ fn check_asked(provider: &str, model: &str, thinking: Option<Thinking>, expected
 
 #[test]
 fn each_server_gets_its_own_thinking_parameters() {
-    let high = Some(Thinking::Level(Level::High));
-    let max = Some(Thinking::Level(Level::Max));
+    let high = Some(Thinking::Level(ThinkingLevel::High));
+    let max = Some(Thinking::Level(ThinkingLevel::Max));
     let tokens = Some(Thinking::Budget(2000));
     let off = Some(Thinking::Off);
     for (provider, model, thinking, expected) in [
@@ -154,7 +154,7 @@ fn each_server_gets_its_own_thinking_parameters() {
         (
             "xai",
             "grok-3-mini",
-            Some(Thinking::Level(Level::Medium)),
+            Some(Thinking::Level(ThinkingLevel::Medium)),
             json!({"reasoning_effort": "low"}),
         ),
         ("xai", "grok-4-0709", high, json!({})),

@@ -1,6 +1,6 @@
 //! Requests to Gemini, with a key and on Vertex AI.
 
-use provider::{Level, catalogue};
+use provider::{ThinkingLevel, catalogue};
 
 use super::*;
 
@@ -228,7 +228,7 @@ fn an_answer_of_only_foreign_thinking_is_omitted() {
 
 #[test]
 fn thinking_is_a_budget_or_a_level_depending_on_the_model() {
-    let high = Thinking::Level(Level::High);
+    let high = Thinking::Level(ThinkingLevel::High);
     for (name, wanted, expected) in [
         (
             "gemini-2.5-pro",
@@ -257,7 +257,7 @@ fn thinking_is_a_budget_or_a_level_depending_on_the_model() {
         ),
         (
             "gemini-3-pro-preview",
-            Thinking::Level(Level::Max),
+            Thinking::Level(ThinkingLevel::Max),
             json!({"includeThoughts": true, "thinkingLevel": "HIGH"}),
         ),
         (

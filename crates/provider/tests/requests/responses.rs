@@ -1,7 +1,7 @@
 //! Requests to OpenAI's Responses API.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use provider::{Level, catalogue};
+use provider::{ThinkingLevel, catalogue};
 
 use super::*;
 
@@ -163,12 +163,12 @@ fn thinking_is_an_effort_that_the_model_has() {
     check_thinking("gpt-5.4", None, json!([null, true, false]));
     check_thinking(
         "gpt-5.4",
-        level(Level::Minimal),
+        level(ThinkingLevel::Minimal),
         json!([effort("low"), true, false]),
     );
     check_thinking(
         "gpt-5.4",
-        level(Level::Max),
+        level(ThinkingLevel::Max),
         json!([effort("xhigh"), true, false]),
     );
     check_thinking(
@@ -183,7 +183,7 @@ fn thinking_is_an_effort_that_the_model_has() {
     );
     check_thinking(
         "gpt-5",
-        level(Level::Max),
+        level(ThinkingLevel::Max),
         json!([effort("high"), true, false]),
     );
     check_thinking(
@@ -196,10 +196,14 @@ fn thinking_is_an_effort_that_the_model_has() {
         Some(Thinking::Off),
         json!([effort("low"), true, false]),
     );
-    check_thinking("gpt-4.1", level(Level::High), json!([null, false, true]));
+    check_thinking(
+        "gpt-4.1",
+        level(ThinkingLevel::High),
+        json!([null, false, true]),
+    );
     check_thinking(
         "unheard-of",
-        level(Level::Max),
+        level(ThinkingLevel::Max),
         json!([effort("high"), true, false]),
     );
     check_thinking(
@@ -213,7 +217,7 @@ fn thinking_is_an_effort_that_the_model_has() {
 #[test]
 fn the_providers_own_terms_take_precedence() {
     let parameters = Parameters {
-        thinking: Some(Thinking::Level(Level::Low)),
+        thinking: Some(Thinking::Level(ThinkingLevel::Low)),
         effort: Some("xhigh".to_owned()),
         summary: Some("detailed".to_owned()),
         ..of_model("gpt-5.4")

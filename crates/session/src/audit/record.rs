@@ -66,7 +66,7 @@ pub enum Act {
     /// The tool ended.
     Ended {
         /// Success, failure, or cancellation.
-        outcome: Outcome,
+        outcome: CallEnd,
         /// Length of the result, in bytes.
         bytes: u64,
         /// SHA-256 of the result.
@@ -120,7 +120,7 @@ pub(super) fn decision(decided: &Decided) -> Act {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CallEnd {
     /// With a result.
     Done,
     /// With an error, or a command's failure.
@@ -135,11 +135,11 @@ pub(super) fn end(outcome: &ToolOutcome) -> Act {
         ToolOutcome::Done {
             content,
             marked_failed: false,
-        } => (Outcome::Done, content),
+        } => (CallEnd::Done, content),
         ToolOutcome::Done { content, .. } | ToolOutcome::Failed(content) => {
-            (Outcome::Failed, content)
+            (CallEnd::Failed, content)
         }
-        ToolOutcome::Cancelled(content) => (Outcome::Cancelled, content),
+        ToolOutcome::Cancelled(content) => (CallEnd::Cancelled, content),
     };
     Act::Ended {
         outcome,

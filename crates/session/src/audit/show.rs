@@ -2,7 +2,7 @@
 
 use chat::diff::Counts;
 
-use super::record::{Act, Outcome, Record, Word};
+use super::record::{Act, CallEnd, Record, Word};
 
 /// Formats records, one per line.
 pub fn lines(records: &[Record]) -> Vec<String> {
@@ -29,9 +29,9 @@ fn line(record: &Record) -> String {
         }
         Act::Ended { outcome, bytes, .. } => {
             let how = match outcome {
-                Outcome::Done => "done",
-                Outcome::Failed => "failed",
-                Outcome::Cancelled => "cancelled",
+                CallEnd::Done => "done",
+                CallEnd::Failed => "failed",
+                CallEnd::Cancelled => "cancelled",
             };
             format!("{how}, {bytes} bytes")
         }

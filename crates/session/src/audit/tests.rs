@@ -16,9 +16,9 @@ fn call(id: &str) -> CallKey {
     }
 }
 
-fn start<'a>(call: &'a CallKey, by: Option<&'a str>) -> Start<'a> {
+fn start<'a>(call: &'a CallKey, by: Option<&'a str>) -> CallStart<'a> {
     let sandbox = "none";
-    Start { call, by, sandbox }
+    CallStart { call, by, sandbox }
 }
 
 fn approved(id: &str) -> Decided {

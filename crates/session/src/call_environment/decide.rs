@@ -6,7 +6,7 @@ use serde_json::Value;
 use tools::{ApprovedPath, Confinement, Secret};
 
 use super::{CallEnvironment, confinement};
-use crate::audit::Start;
+use crate::audit::CallStart;
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{self, CallGuard, GuardAnswers};
 
@@ -215,7 +215,7 @@ impl CallEnvironment {
             if decided.ruling != Ruling::Approved {
                 return Ok(());
             }
-            let start = Start {
+            let start = CallStart {
                 call: &decided.call,
                 by: None,
                 sandbox,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use provider::catalogue::{self, Model};
 use provider::providers::ProviderSpec;
-use provider::{CacheRetention, Level, Parameters, Patience, Thinking};
+use provider::{CacheRetention, Parameters, Patience, Thinking, ThinkingLevel};
 use serde_json::Value;
 
 use crate::settings::Settings;
@@ -62,7 +62,7 @@ pub fn patience(provider: &str, settings: &Settings) -> Patience {
 fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
     let own = settings.parameter(spec.name, "thinking_budget");
     match own.or_else(|| settings.parameter(spec.name, "thinking"))? {
-        Value::String(level) => Level::named(level).map(Thinking::Level),
+        Value::String(level) => ThinkingLevel::named(level).map(Thinking::Level),
         Value::Bool(false) => Some(Thinking::Off),
         other => match other.as_f64()? {
             tokens if tokens >= 1.0 => Some(Thinking::Budget(tokens as u32)),

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use provider::{Level, Thinking};
+use provider::{Thinking, ThinkingLevel};
 use serde_json::json;
 
 fn at(given: Value, set: &[(&str, &str)]) -> Result<(Endpoint, Parameters), String> {
@@ -74,7 +74,7 @@ fn thinking_is_a_level_a_number_or_off_and_the_providers_own_number_wins() {
     assert_eq!(thinking(json!({"thinking": false})), Some(Thinking::Off));
     assert_eq!(
         thinking(json!({"thinking": "high"})),
-        Some(Thinking::Level(Level::High))
+        Some(Thinking::Level(ThinkingLevel::High))
     );
     assert_eq!(
         thinking(json!({"thinking": 2000})),

@@ -2,7 +2,7 @@
 
 use chat::Problem;
 
-use super::Variables;
+use super::GetVariable;
 
 /// The location of models that are in no particular region.
 const GLOBAL: &str = "global";
@@ -19,7 +19,7 @@ pub(super) fn base_url(
     origin: Option<String>,
     project: Option<&str>,
     location: Option<&str>,
-    variables: Variables<'_>,
+    variables: GetVariable<'_>,
 ) -> Result<String, Problem> {
     let set = |name: &str| variables(name).filter(|value| !value.is_empty());
     let project = project.map(str::to_owned);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use chat::text::{Lines, Text};
 
-use crate::protocol::{AnswerChunk, Applied, BufferEdit, BufferId, Outcome};
+use crate::protocol::{AnswerChunk, Applied, BufferEdit, BufferId, EditOutcome};
 
 /// The text, its sequence number, and the anchors where answers grow.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl TextBuffer {
     /// Applies the changes of one step, or none of them.
     pub fn apply(&mut self, edit: &BufferEdit) -> Applied {
         if edit.seq != self.seq {
-            return self.answer(edit.edit, Outcome::Stale);
+            return self.answer(edit.edit, EditOutcome::Stale);
         }
         let mut from = 0;
         for change in &edit.changes {
@@ -73,13 +73,13 @@ impl TextBuffer {
         if let Some(at) = &edit.anchor {
             self.anchors.insert(at.anchor, (at.line, at.column));
         }
-        self.answer(edit.edit, Outcome::Applied)
+        self.answer(edit.edit, EditOutcome::Applied)
     }
 
     /// Inserts text at an anchor and moves the anchor behind it.
     pub fn append(&mut self, append: &AnswerChunk) -> Applied {
         let Some((row, column)) = self.anchors.get(&append.anchor).copied() else {
-            return self.answer(append.edit, Outcome::Lost);
+            return self.answer(append.edit, EditOutcome::Lost);
         };
         let line = self.text.line(row).to_vec();
         let column = column.min(line.len());
@@ -91,7 +91,7 @@ impl TextBuffer {
             applied
         };
         if !expected {
-            return at(self.answer(append.edit, Outcome::Moved));
+            return at(self.answer(append.edit, EditOutcome::Moved));
         }
         let mut lines: Vec<Vec<u8>> = append.lines.iter().map(|it| it.as_bytes().into()).collect();
         let mut end = (row + lines.len().max(1) - 1, column);
@@ -106,7 +106,7 @@ impl TextBuffer {
             self.splice(row..row + 1, &lines);
         }
         self.anchors.insert(append.anchor, end);
-        at(self.answer(append.edit, Outcome::Applied))
+        at(self.answer(append.edit, EditOutcome::Applied))
     }
 
     /// Forgets an anchor.
@@ -114,7 +114,7 @@ impl TextBuffer {
         self.anchors.remove(&anchor);
     }
 
-    fn answer(&self, edit: u64, outcome: Outcome) -> Applied {
+    fn answer(&self, edit: u64, outcome: EditOutcome) -> Applied {
         Applied {
             buffer: self.id,
             edit,
@@ -129,7 +129,7 @@ impl TextBuffer {
     fn failed(&self, edit: u64, why: &str) -> Applied {
         Applied {
             message: Some(why.to_owned()),
-            ..self.answer(edit, Outcome::Failed)
+            ..self.answer(edit, EditOutcome::Failed)
         }
     }
 }
@@ -137,18 +137,18 @@ impl TextBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Anchor, Change, Expect};
+    use crate::protocol::{Anchor, Expect, LineChange};
 
     fn buffer(text: &str) -> TextBuffer {
         TextBuffer::new(1, Text::from(text))
     }
 
-    fn change(first: usize, last: usize, lines: &[&str]) -> Change {
+    fn change(first: usize, last: usize, lines: &[&str]) -> LineChange {
         let lines = lines.iter().map(|it| (*it).to_owned()).collect();
-        Change { first, last, lines }
+        LineChange { first, last, lines }
     }
 
-    fn apply(seq: u64, changes: Vec<Change>) -> BufferEdit {
+    fn apply(seq: u64, changes: Vec<LineChange>) -> BufferEdit {
         BufferEdit {
             buffer: 1,
             edit: 1,
@@ -169,11 +169,11 @@ mod tests {
     fn changes_are_applied_all_or_none() {
         let mut it = buffer("a\nb\nc");
         let both = apply(0, vec![change(0, 1, &["x", "y"]), change(2, 3, &["z"])]);
-        assert_eq!(it.apply(&both).outcome, Outcome::Applied);
+        assert_eq!(it.apply(&both).outcome, EditOutcome::Applied);
         assert_eq!(shown(&it), "x\ny\nb\nz");
         let past = apply(it.seq(), vec![change(0, 1, &[]), change(9, 9, &["q"])]);
-        assert_eq!(it.apply(&past).outcome, Outcome::Failed);
-        assert_eq!(it.apply(&both).outcome, Outcome::Stale);
+        assert_eq!(it.apply(&past).outcome, EditOutcome::Failed);
+        assert_eq!(it.apply(&both).outcome, EditOutcome::Stale);
         assert_eq!(shown(&it), "x\ny\nb\nz");
     }
 
@@ -186,7 +186,7 @@ mod tests {
             line: 0,
             column: 11,
         });
-        assert_eq!(it.apply(&marker).outcome, Outcome::Applied);
+        assert_eq!(it.apply(&marker).outcome, EditOutcome::Applied);
         let append = |column, tail: &str, lines: &[&str]| AnswerChunk {
             buffer: 1,
             edit: 2,
@@ -201,17 +201,17 @@ mod tests {
         let first = it.append(&append(11, "ant:", &["", "one"]));
         assert_eq!(
             (first.outcome, first.at_row, first.at_column),
-            (Outcome::Applied, Some(0), Some(11))
+            (EditOutcome::Applied, Some(0), Some(11))
         );
         it.splice(0..0, &["above"]);
         let moved = it.append(&append(3, "two", &["!"]));
-        assert_eq!((moved.outcome, moved.at_row), (Outcome::Moved, Some(2)));
+        assert_eq!((moved.outcome, moved.at_row), (EditOutcome::Moved, Some(2)));
         assert_eq!(
             it.append(&append(3, "one", &[" two", ""])).outcome,
-            Outcome::Applied
+            EditOutcome::Applied
         );
         assert_eq!(shown(&it), "above\n@Assistant:\none two\n\nend");
         it.splice(2..4, &["gone"]);
-        assert_eq!(it.append(&append(0, "", &["x"])).outcome, Outcome::Lost);
+        assert_eq!(it.append(&append(0, "", &["x"])).outcome, EditOutcome::Lost);
     }
 }

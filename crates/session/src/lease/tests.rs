@@ -7,15 +7,15 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn program(name: &str, pid: u32) -> Program {
+fn program(name: &str, pid: u32) -> LeaseHolder {
     let name = name.to_owned();
-    Program { name, pid }
+    LeaseHolder { name, pid }
 }
 
 #[track_caller]
-fn held(refusal: Result<Lease, Refusal>) -> HeldBy {
+fn held(refusal: Result<Lease, LeaseError>) -> HeldBy {
     match refusal {
-        Err(Refusal::Held(by)) => by,
+        Err(LeaseError::Held(by)) => by,
         other => panic!("no holder was reported: {other:?}"),
     }
 }
@@ -146,7 +146,7 @@ fn an_unwritable_state_folder_is_not_reported_as_a_holder() {
     let (state, _work, chat) = place();
     fs::write(state.path().join(FOLDER), "in the way").unwrap();
     let refused = take(state.path(), &chat, &program("Neovim", 1));
-    assert!(matches!(refused, Err(Refusal::Unknown(_))));
+    assert!(matches!(refused, Err(LeaseError::Unknown(_))));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{
-    BufferId, Choices, Cursor, Folds, KnownTools, Lock, Open, Report, Taken, Unfold, UsageNote,
-    Welcome,
+    BufferId, BufferLock, Choices, Cursor, Folds, KnownTools, Open, Report, Taken, Unfold,
+    UsageNote, Welcome,
 };
 
 /// What a front end shows. Each replaces the last one of its kind.
@@ -36,13 +36,13 @@ pub enum Display {
     /// Tasks and queued messages.
     Queued(Queued),
     /// What the open request is doing.
-    Request(Request),
+    Request(RequestDisplay),
     /// The status line's text.
     Statusline(Statusline),
     /// Tokens and cost of an answer.
     Usage(Box<UsageNote>),
     /// Whether the user may change the text.
-    Lock(Lock),
+    Lock(BufferLock),
     /// Whether another program works on the chat.
     Taken(Taken),
     /// Where the cursor goes.
@@ -136,7 +136,7 @@ pub struct Marks {
 
 /// `request`: what the open request is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Request {
+pub struct RequestDisplay {
     /// The chat's buffer.
     pub buffer: BufferId,
     /// `idle`, `waiting`, `thinking`, `streaming`, or `stalled`.

@@ -91,7 +91,7 @@ pub struct Applied {
     /// Number of the edit.
     pub edit: u64,
     /// What the editor did.
-    pub outcome: Outcome,
+    pub outcome: EditOutcome,
     /// Sequence number of the text now.
     pub seq: u64,
     /// Why it failed.
@@ -109,7 +109,7 @@ pub struct Applied {
 // By way of its name, because rmpv reads no enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub enum Outcome {
+pub enum EditOutcome {
     /// The buffer contains it.
     Applied,
     /// The text had changed, so nothing was written.
@@ -122,7 +122,7 @@ pub enum Outcome {
     Failed,
 }
 
-impl TryFrom<String> for Outcome {
+impl TryFrom<String> for EditOutcome {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {

@@ -18,7 +18,7 @@ pub struct Welcome {
 
 /// One of the changes of a [`BufferEdit`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct LineChange {
     /// First line that is replaced.
     pub first: usize,
     /// Line after the last that is replaced.
@@ -37,7 +37,7 @@ pub struct BufferEdit {
     /// Sequence number of the text that the changes were computed for.
     pub seq: u64,
     /// Sorted and disjoint.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LineChange>,
     /// Where an answer will grow, in the changed text.
     pub anchor: Option<Anchor>,
     /// True if it continues the undo step of the host's last change.
@@ -97,7 +97,7 @@ pub struct ReleaseAnchor {
 
 /// `lock`: lock or unlock the text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Lock {
+pub struct BufferLock {
     /// The chat's buffer.
     pub buffer: BufferId,
     /// True if the user cannot change the text.
@@ -164,14 +164,14 @@ pub struct Choices {
     /// True if the choice is for all chats, not for the current one.
     pub all: bool,
     /// Presets, then providers.
-    pub items: Vec<Choice>,
+    pub items: Vec<PickerItem>,
     /// Folders of commands; relative ones are in the working directory.
     pub commands: Vec<String>,
 }
 
 /// A preset or a provider.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Choice {
+pub struct PickerItem {
     /// Its name.
     pub name: String,
     /// Its known models; none for a preset.

@@ -16,7 +16,7 @@ pub enum EditorQuestion {
     /// Change an open file. The reply is [`EditorReply::Buffers`].
     ReplaceText(ReplaceText),
     /// Ask the user. The reply is [`EditorReply::Prompted`].
-    Prompt(Prompt),
+    Prompt(InputPrompt),
 }
 
 /// The reply to an [`EditorQuestion`].
@@ -83,7 +83,7 @@ pub struct FileIdentity {
 
 /// `prompt`: ask the user for a line of text or, with `items`, for one of a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Prompt {
+pub struct InputPrompt {
     /// The chat's buffer.
     pub buffer: BufferId,
     /// The question, on one line.

@@ -11,7 +11,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
 use super::calls::Run;
-use crate::audit::{Audit, Start};
+use crate::audit::{Audit, CallStart};
 
 /// Decisions and ends of calls, until they are in the audit log.
 pub(super) struct Decisions {
@@ -74,7 +74,7 @@ impl Decisions {
         &mut self,
         path: Option<&Path>,
         decided: &[Decided],
-        starts: &[Start<'_>],
+        starts: &[CallStart<'_>],
     ) -> Result<(), Problem> {
         if let Err(error) = self.audit.begun(path, &self.ends, decided, starts) {
             // The ends are kept, so that the next write contains them.
@@ -107,7 +107,7 @@ impl Session {
         for run in runs {
             let by = if run.by.is_empty() { "policy" } else { &run.by };
             let in_log = self.decisions.approved.remove(&run.call);
-            starts.push(Start {
+            starts.push(CallStart {
                 call: &run.call,
                 by: (!in_log).then_some(by),
                 sandbox: self.sandbox_name(run),

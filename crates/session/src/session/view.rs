@@ -13,7 +13,7 @@ mod tasks;
 use std::time::Duration;
 
 use chat::approval::CallKey;
-use chat::outcome::Run;
+use chat::outcome::CallRun;
 use chat::text::Lines;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -64,7 +64,7 @@ struct Shown {
     marks: Vec<MarkItem>,
     spans: Option<Spans>,
     diagnostics: Vec<DiagnosticItem>,
-    request: Option<Request>,
+    request: Option<RequestDisplay>,
     locked: bool,
     statusline: Option<Statusline>,
     queued: Option<Queued>,
@@ -207,7 +207,7 @@ impl View {
     }
 
     /// Notes how a call ended, and the task list in its details.
-    pub(super) fn call_ended(&mut self, call: &CallKey, run: Run, details: Option<&Value>) {
+    pub(super) fn call_ended(&mut self, call: &CallKey, run: CallRun, details: Option<&Value>) {
         self.outcomes.ended(call, run);
         self.tasks.update(details);
         self.redraw();

@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Spec;
+use super::CommandSpec;
 
 /// A command and its file.
 #[derive(Debug)]
-pub struct Found {
+pub struct CommandFile {
     /// Its file.
     pub path: PathBuf,
     /// The command, or why it cannot be read.
-    pub spec: Result<Spec, String>,
+    pub spec: Result<CommandSpec, String>,
 }
 
-impl Found {
+impl CommandFile {
     fn read(path: PathBuf) -> Self {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-        let spec = text.and_then(|text| Spec::parse(&text));
+        let spec = text.and_then(|text| CommandSpec::parse(&text));
         Self { path, spec }
     }
 }
@@ -33,7 +33,7 @@ pub fn folders(project: &Path) -> Vec<PathBuf> {
 /// # Errors
 ///
 /// There is no such command, or it is invalid.
-pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
+pub fn find(word: &str, project: &Path) -> Result<CommandSpec, String> {
     let word = without_slash(word);
     let is_path = word.contains('/') || word.ends_with(".yaml") || word.ends_with(".yml");
     let path = if is_path {
@@ -47,7 +47,7 @@ pub fn find(word: &str, project: &Path) -> Result<Spec, String> {
     let Some(path) = path else {
         return Err(unknown(word, project));
     };
-    let found = Found::read(path);
+    let found = CommandFile::read(path);
     found
         .spec
         .map_err(|error| format!("{}: {error}. Nothing was run.", found.path.display()))
@@ -75,8 +75,8 @@ fn unknown(word: &str, project: &Path) -> String {
 }
 
 /// Returns all commands, sorted by file name.
-pub fn all(project: &Path) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+pub fn all(project: &Path) -> Vec<CommandFile> {
+    let mut found: Vec<CommandFile> = Vec::new();
     for folder in folders(project) {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let files = entries.map(|entry| entry.path()).filter(|path| {
@@ -89,7 +89,7 @@ pub fn all(project: &Path) -> Vec<Found> {
                 .iter()
                 .any(|it| it.path.file_stem() == path.file_stem())
             {
-                found.push(Found::read(path));
+                found.push(CommandFile::read(path));
             }
         }
     }

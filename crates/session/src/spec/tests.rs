@@ -9,9 +9,11 @@ const CHECK: &str = include_str!("../../../../examples/commands/check-deps.yaml"
 const REVIEW: &str = include_str!("../../../../examples/commands/comprehensive-review.yaml");
 
 fn chat(text: &str, words: &[&str]) -> Result<String, String> {
-    let spec = Spec::parse(text)?;
+    let spec = CommandSpec::parse(text)?;
     let words: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
-    Ok(spec.chat(&Given::read(&words, &spec))?.join("\n"))
+    Ok(spec
+        .chat(&CommandArguments::read(&words, &spec))?
+        .join("\n"))
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn wrong_arguments_are_reported() {
         let error = chat(text, words).unwrap_err();
         assert!(error.starts_with(said), "{error}");
     }
-    let error = Spec::parse("name: x\npromt:\n  template: a\n").unwrap_err();
+    let error = CommandSpec::parse("name: x\npromt:\n  template: a\n").unwrap_err();
     assert!(
         error.contains("promt") && error.contains("line 2"),
         "{error}"

@@ -29,7 +29,7 @@ pub struct RealPath(PathBuf);
 
 /// Why a path could not be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unresolved {
+pub enum UnresolvedPath {
     /// Its links form a cycle.
     Circle,
     /// It leads through a link of a process in /proc, such as `/proc/self/root`.
@@ -42,15 +42,15 @@ impl RealPath {
     ///
     /// # Errors
     ///
-    /// [`ToolError::Failed`]; see [`Unresolved`].
+    /// [`ToolError::Failed`]; see [`UnresolvedPath`].
     pub fn of(path: &Path) -> Result<Self, ToolError> {
         follow(path).map(Self).map_err(|why| {
             let path = path.display();
             ToolError::Failed(match why {
-                Unresolved::Circle => {
+                UnresolvedPath::Circle => {
                     format!("{path} is a symbolic link that leads to itself.")
                 }
-                Unresolved::MagicLink => format!(
+                UnresolvedPath::MagicLink => format!(
                     "{path} leads through a link of a process in /proc, which is not followed. \
                      Name the file itself."
                 ),
@@ -153,7 +153,7 @@ pub fn leads_to(path: &Path) -> PathBuf {
 }
 
 /// Follows the links of an absolute path. A dangling link leads to its target.
-fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
+fn follow(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     let mut links = MAX_LINKS;
     let mut real = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = parts(path);
@@ -164,8 +164,8 @@ fn follow(path: &Path) -> Result<PathBuf, Unresolved> {
                 real.pop();
             }
             Some(Component::Normal(name)) => match real.join(name).read_link() {
-                Ok(_) if is_process(&real) => return Err(Unresolved::MagicLink),
-                Ok(_) if links == 0 => return Err(Unresolved::Circle),
+                Ok(_) if is_process(&real) => return Err(UnresolvedPath::MagicLink),
+                Ok(_) if links == 0 => return Err(UnresolvedPath::Circle),
                 Ok(target) => {
                     links -= 1;
                     rest.extend(parts(&target));

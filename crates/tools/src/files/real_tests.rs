@@ -27,7 +27,10 @@ fn a_path_leads_where_its_links_do_also_when_nothing_is_there() {
     ] {
         assert_eq!(follow(&root.join(path)), Ok(root.join(expected)), "{path}");
     }
-    assert_eq!(follow(&root.join("inside/circle")), Err(Unresolved::Circle));
+    assert_eq!(
+        follow(&root.join("inside/circle")),
+        Err(UnresolvedPath::Circle)
+    );
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn links_of_processes_are_refused_and_others_below_proc_are_not() {
     ] {
         assert_eq!(
             follow(Path::new(path)),
-            Err(Unresolved::MagicLink),
+            Err(UnresolvedPath::MagicLink),
             "{path}"
         );
     }

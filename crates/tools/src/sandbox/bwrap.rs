@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
-use super::{Limits, view};
+use super::{SandboxLimits, view};
 use crate::secrets::Concealed;
 
 /// Its name in the log.
@@ -40,7 +40,7 @@ const ROOTS: [&str; 9] = [
 /// The restrictions of one command.
 pub(super) struct Held<'a> {
     /// The chat's limits, with real paths.
-    pub limits: &'a Limits,
+    pub limits: &'a SandboxLimits,
     /// The secrets to hide.
     pub concealed: &'a [Concealed],
     /// The machine's sockets and kernel files.
@@ -151,14 +151,14 @@ impl Words {
 
     /// Makes the chat's `/tmp` read-only unless the limits let it be written. Mounts below it are
     /// not affected.
-    fn close(&mut self, limits: &Limits) {
+    fn close(&mut self, limits: &SandboxLimits) {
         if limits.tmp.as_ref().is_some_and(|tmp| !tmp.writable) {
             self.all(["--remount-ro", view::TMP]);
         }
     }
 
     /// Mounts the writable folders, and the paths in them that stay read-only.
-    fn writable(&mut self, limits: &Limits) {
+    fn writable(&mut self, limits: &SandboxLimits) {
         for path in &limits.writable {
             if path != Path::new("/") {
                 self.path("--bind", path);
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use crate::secrets::SecretKind;
 
-    fn line(limits: &Limits, machine: &Machine) -> String {
+    fn line(limits: &SandboxLimits, machine: &Machine) -> String {
         let concealed = limits.concealed.clone().unwrap_or_default();
         let held = Held {
             limits,
@@ -256,12 +256,12 @@ mod tests {
 
     #[test]
     fn later_words_lie_over_earlier_ones() {
-        let limits = Limits {
+        let limits = SandboxLimits {
             writable: vec!["/tmp".into(), "/w".into()],
             kept: vec!["/w/.git/config".into(), "/w/.git/hooks".into()],
             hidden: vec!["/tmp/nvim".into()],
             masked: vec!["/w/nvim.sock".into()],
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let line = line(&limits, &Machine::default());
         let at = |word: &str| line.find(word).unwrap_or(usize::MAX);
@@ -279,11 +279,11 @@ mod tests {
 
     #[test]
     fn the_root_can_be_writable_and_the_kernel_stays_as_it_is() {
-        let limits = Limits {
+        let limits = SandboxLimits {
             writable: vec!["/".into()],
             network: true,
             privileged: true,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let machine = Machine {
             kernel: vec!["/proc/sys".into()],
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn below_the_chats_tmp_only_what_is_needed_is_seen() {
-        let limits = Limits {
+        let limits = SandboxLimits {
             writable: vec!["/tmp/project".into()],
             hidden: vec!["/tmp/tmux-0".into(), "/tmp/project/run".into()],
             tmp: Some(super::super::Tmp {
@@ -308,7 +308,7 @@ mod tests {
                 writable: true,
             }),
             sockets: vec!["/home/me/agent".into()],
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let machine = Machine {
             sockets: [
@@ -351,14 +351,14 @@ mod tests {
             is_folder: path != "/w/.env",
             seen: seen.iter().map(PathBuf::from).collect(),
         };
-        let limits = Limits {
+        let limits = SandboxLimits {
             sockets: vec!["/me/.gnupg/S.gpg-agent".into()],
             concealed: Some(vec![
                 conceal("/me/.gnupg", &["/me/.gnupg/pubring.kbx"]),
                 conceal("/w/.env", &[]),
                 conceal("/run/secrets", &[]),
             ]),
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let machine = Machine {
             sockets: vec!["/me/.gnupg/S.scdaemon".into()],

@@ -10,7 +10,7 @@ use crate::secrets::{Concealed, Secrets};
 
 /// The limits of one chat's commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Writable folders, as absolute paths.
     pub writable: Vec<PathBuf>,
     /// Paths below `writable` that are read-only. A path that does not exist can still be created.
@@ -48,11 +48,11 @@ pub struct Limits {
 pub struct Tmp {
     /// The folder, which is created on first use; see [`tmp_folder`].
     pub folder: PathBuf,
-    /// Whether it is writable. It also is if [`Limits::writable`] contains `/tmp`.
+    /// Whether it is writable. It also is if [`SandboxLimits::writable`] contains `/tmp`.
     pub writable: bool,
 }
 
-impl Limits {
+impl SandboxLimits {
     /// The limits with real paths. If another folder is mounted as `/tmp`, `writable` no longer
     /// contains `/tmp` itself.
     pub(super) fn real(&self) -> Self {

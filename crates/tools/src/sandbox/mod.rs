@@ -1,6 +1,6 @@
 //! Restricts which files commands can write and see, and whether they reach the network.
 //!
-//! This module refers to no option and no tool. [`Limits`] define what is allowed, `bwrap` enforces
+//! This module refers to no option and no tool. [`SandboxLimits`] define what is allowed, `bwrap` enforces
 //! it with bubblewrap, and `probe` tests that bubblewrap works.
 
 mod aside;
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 pub use explain::Missing;
-pub use limits::{Limits, Names, Tmp};
+pub use limits::{Names, SandboxLimits, Tmp};
 use machine::Machine;
 pub use machine::paths_in;
 pub use probe::find_out;
@@ -56,11 +56,11 @@ pub struct Backend {
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
     /// The limits as given. `None` if the user turned the sandbox off.
-    given: Option<Limits>,
+    given: Option<SandboxLimits>,
     /// The limits of read-only calls if the user turned the sandbox off for other calls.
-    reserve: Option<Limits>,
+    reserve: Option<SandboxLimits>,
     /// `given` with real paths, computed on first use.
-    limits: OnceLock<Limits>,
+    limits: OnceLock<SandboxLimits>,
     backend: Backend,
 }
 
@@ -72,7 +72,7 @@ impl Sandbox {
 
     /// A sandbox with these limits. Their paths are resolved on first use; those that don't exist
     /// then are left out.
-    pub fn new(limits: Limits, backend: Backend) -> Self {
+    pub fn new(limits: SandboxLimits, backend: Backend) -> Self {
         Self {
             given: Some(limits),
             reserve: None,
@@ -82,7 +82,7 @@ impl Sandbox {
     }
 
     /// The limits with real paths. `None` if everything is allowed.
-    pub fn limits(&self) -> Option<&Limits> {
+    pub fn limits(&self) -> Option<&SandboxLimits> {
         let given = self.given.as_ref()?;
         Some(self.limits.get_or_init(|| given.real()))
     }
@@ -138,7 +138,7 @@ impl Sandbox {
         if !self.has_own_tmp() {
             return path.to_owned();
         }
-        let view = self.limits().and_then(Limits::view);
+        let view = self.limits().and_then(SandboxLimits::view);
         view.map_or_else(|| path.to_owned(), |view| view.outside(path))
     }
 

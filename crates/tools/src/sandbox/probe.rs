@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use super::machine::Machine;
-use super::{Backend, Limits, bwrap, scope};
+use super::{Backend, SandboxLimits, bwrap, scope};
 
 /// The path that is tried first, because the AppArmor profiles of distributions cover only it.
 const USUAL: &str = "/usr/bin/bwrap";
@@ -102,11 +102,11 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
 
 /// The words that put a command in a sandbox around the folders of the test.
 fn sandboxed(world: &World, program: &Path, extra: &[String]) -> Vec<OsString> {
-    let limits = Limits {
+    let limits = SandboxLimits {
         writable: vec![world.inside.clone()],
         kept: vec![world.kept.clone()],
         hidden: vec![world.sockets.clone()],
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     let mut machine = Machine::look();
     // Another program may delete its socket before it is mounted, and bubblewrap then fails.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Backend, Limits, Sandbox, find_out};
+use super::{Backend, Sandbox, SandboxLimits, find_out};
 
 impl Sandbox {
     /// The sandbox, turned off except for read-only calls.
@@ -43,7 +43,7 @@ impl Sandbox {
     }
 }
 
-impl Limits {
+impl SandboxLimits {
     /// These limits without writable folders and privileges.
     fn reading(&self, network: bool) -> Self {
         Self {
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn a_read_only_call_cannot_write_and_has_a_network_only_on_request() {
-        let limits = Limits {
+        let limits = SandboxLimits {
             writable: vec!["/w".into()],
             kept: vec!["/w/k".into()],
             network: true,
             privileged: true,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let sandbox = Sandbox::new(
             limits,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::aside::set_aside;
 use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, State, Tree};
-use super::{Limits, git, memory, paths};
+use super::{SandboxLimits, git, memory, paths};
 use crate::mounts::Mounts;
 use crate::secrets::Concealed;
 
@@ -24,7 +24,7 @@ const MOST_NAMED: usize = 10;
 
 /// The protected files that existed before a command.
 pub struct Watch {
-    limits: Limits,
+    limits: SandboxLimits,
     trees: Vec<(Root, Arc<Tree>)>,
     /// Files that earlier commands created and could keep. Commands may change them as long as
     /// they remain harmless.
@@ -40,7 +40,7 @@ pub struct Watch {
 impl Watch {
     /// Scans for protected files. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
     /// up to 1,000 folders.
-    pub(super) fn begin(limits: &Limits) -> Self {
+    pub(super) fn begin(limits: &SandboxLimits) -> Self {
         let look = |root: Root| {
             let tree = Tree::look(&root, &limits.names, memory::seen(&root));
             memory::remember(&root, tree.clone());
@@ -54,7 +54,7 @@ impl Watch {
             there.all(|(tree, state)| git::is_harmless(path, state, tree))
         });
         let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
-        let limits = Limits {
+        let limits = SandboxLimits {
             concealed: Some(limits.secrets_to_hide(suspects)),
             ..limits.clone()
         };
@@ -87,7 +87,7 @@ impl Watch {
     }
 
     /// The limits for the command: the files that were found are read-only.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> SandboxLimits {
         let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
         let found = found.map(|(path, _)| path);
         let found = found.filter(|path| !self.theirs.contains(path));
@@ -99,7 +99,7 @@ impl Watch {
         kept.sort();
         // A mount of a folder includes what is below it.
         kept.dedup_by(|path, above| path.starts_with(above));
-        Limits {
+        SandboxLimits {
             kept,
             ..self.limits.clone()
         }
@@ -168,7 +168,7 @@ impl Watch {
 /// The folders to scan: writable working folders with their subfolders, and the top level of
 /// writable folders above and elsewhere, because Git and other programs also search parent
 /// folders.
-fn roots(limits: &Limits) -> Vec<Root> {
+fn roots(limits: &SandboxLimits) -> Vec<Root> {
     let work = paths::real(&limits.work);
     let writable = &limits.writable;
     let can_be = |it: &&PathBuf| writable.iter().any(|root| it.starts_with(root));

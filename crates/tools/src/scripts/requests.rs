@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::context::ToolContext;
 use crate::models::ModelRequest;
-use crate::search::{Entry, search};
+use crate::search::{SearchEntry, search};
 
 /// A request of a script.
 #[derive(Debug, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) async fn answer(request: Request, ctx: &ToolContext) -> Result<String
         }
         Request::Search(query) => {
             let tools = ctx.nested.tools();
-            let hits = search(&query, tools.iter().map(Entry::from)).into_iter();
+            let hits = search(&query, tools.iter().map(SearchEntry::from)).into_iter();
             let hits = hits.map(|hit| {
                 let description = &tools[hit.at].description;
                 json!({"name": hit.name, "description": description, "score": hit.score})

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::json;
-use tools::{Backend, Limits, Names, Sandbox};
+use tools::{Backend, Names, Sandbox, SandboxLimits};
 
 use crate::fixture::{TestFolder, bash, has_sandbox};
 
@@ -40,9 +40,9 @@ fn work() -> Option<TestFolder> {
     Some(place)
 }
 
-fn limits(place: &TestFolder) -> Limits {
+fn limits(place: &TestFolder) -> SandboxLimits {
     let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
-    Limits {
+    SandboxLimits {
         writable: vec![place.path("")],
         work: vec![place.path("work")],
         never_made: vec![place.path("home/.bashrc")],
@@ -50,7 +50,7 @@ fn limits(place: &TestFolder) -> Limits {
             kept: words(&[".envrc", ".mcp.json", ".nvim.lua", ".vscode"]),
             shallow: words(&["node_modules"]),
         },
-        ..Limits::default()
+        ..SandboxLimits::default()
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use chat::tool::ToolOutcome;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use tools::{ApprovedPath, Backend, Limits, Sandbox};
+use tools::{ApprovedPath, Backend, Sandbox, SandboxLimits};
 
 use crate::fixture::TestFolder;
 
@@ -72,9 +72,9 @@ fn stage() -> TestFolder {
     fs::write(root.join("in/d/f"), "inside").unwrap();
     fs::write(root.join("out/f"), "outside").unwrap();
     symlink(root.join("out"), root.join("in/l")).unwrap();
-    let limits = Limits {
+    let limits = SandboxLimits {
         writable: vec![root.join("in")],
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     place.ctx.cwd = root.join("in");
     place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));

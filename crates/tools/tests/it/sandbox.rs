@@ -19,13 +19,13 @@ use std::time::Duration;
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
-use tools::{Backend, Confinement, Limits, Sandbox, ScriptFolder};
+use tools::{Backend, Confinement, Sandbox, SandboxLimits, ScriptFolder};
 
 use crate::fixture::{TestFolder, bash, eventually, has_sandbox, skipped};
 
 /// A sandbox with a writable folder `inside` and a read-only folder `outside`. `None` without a
 /// working bubblewrap.
-fn held(change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
+fn held(change: impl FnOnce(&Path, &mut SandboxLimits)) -> Option<TestFolder> {
     if !has_sandbox() {
         return None;
     }
@@ -34,9 +34,9 @@ fn held(change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
     fs::create_dir_all(&inside).unwrap();
     fs::create_dir_all(place.path("outside")).unwrap();
     fs::write(place.path("outside/old"), "old").unwrap();
-    let mut limits = Limits {
+    let mut limits = SandboxLimits {
         writable: vec![inside.clone()],
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     change(&place.path(""), &mut limits);
     place.ctx.cwd = inside;
@@ -56,7 +56,7 @@ async fn a_command_writes_inside_and_sees_the_rest() {
 
 #[tokio::test]
 async fn kept_files_in_a_writable_folder_are_read_only() {
-    let kept = |root: &Path, limits: &mut Limits| {
+    let kept = |root: &Path, limits: &mut SandboxLimits| {
         fs::create_dir_all(root.join("inside/.git/hooks")).unwrap();
         fs::write(root.join("inside/.git/config"), "old").unwrap();
         let kept = ["inside/.git/hooks", "inside/.git/config"];
@@ -202,7 +202,7 @@ impl Drop for Meanwhile {
 
 #[tokio::test]
 async fn a_file_that_is_replaced_during_a_mount_fails_no_command() {
-    let kept = |root: &Path, limits: &mut Limits| {
+    let kept = |root: &Path, limits: &mut SandboxLimits| {
         fs::write(root.join("inside/a.chat"), "chat").unwrap();
         limits.kept = vec![root.join("inside/a.chat")];
     };
@@ -253,7 +253,7 @@ async fn a_socket_that_vanishes_before_it_is_hidden_fails_no_command() {
 
 #[tokio::test]
 async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
-    let kept = |root: &Path, limits: &mut Limits| {
+    let kept = |root: &Path, limits: &mut SandboxLimits| {
         fs::write(root.join("inside/a.chat"), "before").unwrap();
         limits.kept = vec![root.join("inside/a.chat")];
     };
@@ -284,7 +284,7 @@ async fn a_chat_that_is_saved_while_a_command_runs_stays_read_only_for_it() {
 
 #[tokio::test]
 async fn a_missing_grant_is_named_in_the_result() {
-    let lacks = |_: &Path, limits: &mut Limits| {
+    let lacks = |_: &Path, limits: &mut SandboxLimits| {
         limits.missing = vec![tools::Missing {
             signs: vec!["no agent".to_owned()],
             note: "Grant it with an option.".to_owned(),
@@ -307,9 +307,9 @@ async fn file_tools_write_only_where_commands_may() {
     symlink(place.path("outside"), place.path("inside/link")).unwrap();
     fs::write(place.path("outside/old"), "old").unwrap();
     place.ctx.cwd = place.path("inside");
-    let limits = Limits {
+    let limits = SandboxLimits {
         writable: vec![place.path("inside")],
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
     place

@@ -5,16 +5,16 @@ use crate::Reach;
 use serde_json::{Map, json};
 use tempfile::TempDir;
 
-fn spec(origin: &str, name: &str, argument: &str) -> Spec {
+fn spec(origin: &str, name: &str, argument: &str) -> ServerSpec {
     let reach = Reach::Program {
         argv: vec!["docs".to_owned(), argument.to_owned()],
         env: BTreeMap::new(),
         cwd: None,
     };
-    Spec::new(origin, name, reach)
+    ServerSpec::new(origin, name, reach)
 }
 
-fn docs() -> Spec {
+fn docs() -> ServerSpec {
     spec("setup()", "docs", "a")
 }
 
@@ -35,7 +35,7 @@ fn write(folder: &TempDir, content: &[u8]) {
 #[test]
 fn a_pin_survives_every_other_server() {
     let (_folder, pins) = store();
-    assert_eq!(pins.agreed(&docs()), Agreed::Never);
+    assert_eq!(pins.agreed(&docs()), PinnedTools::Never);
     pins.meet(&docs(), tools("Searches.")).unwrap();
     let others = [
         spec("setup()", "docs", "b"),
@@ -43,13 +43,13 @@ fn a_pin_survives_every_other_server() {
         spec("setup()", "other", "a"),
     ];
     for other in &others {
-        assert_eq!(pins.agreed(other), Agreed::Never);
+        assert_eq!(pins.agreed(other), PinnedTools::Never);
         pins.meet(other, tools("Other.")).unwrap();
         pins.accept(other, Vec::new()).unwrap();
     }
-    assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Searches.")));
+    assert_eq!(pins.agreed(&docs()), PinnedTools::To(tools("Searches.")));
     for other in &others {
-        assert_eq!(pins.agreed(other), Agreed::To(Vec::new()));
+        assert_eq!(pins.agreed(other), PinnedTools::To(Vec::new()));
     }
 }
 
@@ -61,10 +61,10 @@ fn no_pin_is_evicted() {
         let other = spec("setup()", &format!("n{number}"), "a");
         pins.meet(&other, Vec::new()).unwrap();
     }
-    assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Searches.")));
+    assert_eq!(pins.agreed(&docs()), PinnedTools::To(tools("Searches.")));
     assert_eq!(
         pins.agreed(&spec("setup()", "n0", "a")),
-        Agreed::To(Vec::new())
+        PinnedTools::To(Vec::new())
     );
 }
 
@@ -73,7 +73,7 @@ fn pinning_a_known_server_changes_nothing() {
     let (_folder, pins) = store();
     pins.meet(&docs(), tools("Searches.")).unwrap();
     let met = pins.meet(&docs(), tools("Sends your keys.")).unwrap();
-    assert_eq!(met, Agreed::To(tools("Searches.")));
+    assert_eq!(met, PinnedTools::To(tools("Searches.")));
     assert_eq!(pins.agreed(&docs()), met);
 }
 
@@ -93,7 +93,7 @@ fn an_unreadable_store_means_review_for_every_server() {
         let (folder, pins) = store();
         pins.meet(&docs(), tools("Searches.")).unwrap();
         write(&folder, content);
-        assert_eq!(pins.agreed(&docs()), Agreed::Lost, "{content:?}");
+        assert_eq!(pins.agreed(&docs()), PinnedTools::Lost, "{content:?}");
         assert!(pins.meet(&docs(), tools("Else.")).is_err());
         assert_eq!(fs::read(folder.path().join(FILE)).unwrap(), content);
     }
@@ -104,10 +104,10 @@ fn accepting_one_server_does_not_make_the_lost_ones_new() {
     let (folder, pins) = store();
     write(&folder, b"garbage");
     pins.accept(&docs(), tools("Searches.")).unwrap();
-    assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Searches.")));
+    assert_eq!(pins.agreed(&docs()), PinnedTools::To(tools("Searches.")));
     let other = spec("setup()", "other", "a");
-    assert_eq!(pins.agreed(&other), Agreed::Lost);
-    assert_eq!(pins.meet(&other, tools("x")).unwrap(), Agreed::Lost);
+    assert_eq!(pins.agreed(&other), PinnedTools::Lost);
+    assert_eq!(pins.meet(&other, tools("x")).unwrap(), PinnedTools::Lost);
     let kept = folder.path().join("mcp.unreadable");
     assert_eq!(fs::read(kept).unwrap(), b"garbage");
 }
@@ -118,12 +118,12 @@ fn a_pin_of_version_1_applies_by_name() {
     let old = json!({"version": 1, "servers": {
         "0123": {"name": "docs", "tools": tools("Searches.")}}});
     write(&folder, old.to_string().as_bytes());
-    let pinned = Agreed::To(tools("Searches."));
+    let pinned = PinnedTools::To(tools("Searches."));
     assert_eq!(pins.agreed(&docs()), pinned);
     let other = spec("setup()", "other", "a");
-    assert_eq!(pins.agreed(&other), Agreed::Never);
+    assert_eq!(pins.agreed(&other), PinnedTools::Never);
     pins.meet(&other, Vec::new()).unwrap();
     assert_eq!(pins.agreed(&docs()), pinned);
     pins.accept(&docs(), tools("Else.")).unwrap();
-    assert_eq!(pins.agreed(&docs()), Agreed::To(tools("Else.")));
+    assert_eq!(pins.agreed(&docs()), PinnedTools::To(tools("Else.")));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mlua::Error;
 
 use super::super::located::Located;
-use super::super::{Failure, Source, places};
+use super::super::{FrontmatterError, Source, places};
 use super::MEMORY;
 use crate::frontmatter::budget::Budget;
 
@@ -24,14 +24,19 @@ struct Cause {
 }
 
 /// Why a frontmatter was not evaluated.
-pub fn failure(error: &Error, budget: &Budget, source: &Source, limit: Duration) -> Failure {
+pub fn failure(
+    error: &Error,
+    budget: &Budget,
+    source: &Source,
+    limit: Duration,
+) -> FrontmatterError {
     let cause = cause(error, budget, limit);
     let line = cause.line.unwrap_or(source.first_line);
     let place = cause
         .word
         .and_then(|word| places::of_word(&source.text, &word, line, source.first_line));
     let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
-    Failure::new(line, column, cause.what)
+    FrontmatterError::new(line, column, cause.what)
 }
 
 /// The same for a function or an expression, whose caller knows the place.

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use tools::{Backend, Limits, Registry};
+use tools::{Backend, Registry, SandboxLimits};
 
 use super::*;
 
@@ -233,7 +233,7 @@ fn a_command_runs_free_where_the_sandbox_that_it_should_have_is_missing() {
             required,
             ..Backend::default()
         };
-        Sandbox::new(Limits::default(), backend)
+        Sandbox::new(SandboxLimits::default(), backend)
     };
     let tool = call("my_tool", json!({}));
     let runs_free = |sandbox: &Sandbox| {

@@ -83,7 +83,7 @@ fn an_unset_key_is_shown_as_unset() {
 #[test]
 fn a_layer_is_shown_by_its_name() {
     let name = |layer| {
-        let row = Row {
+        let row = OptionStatus {
             name: String::new(),
             value: String::new(),
             layer,
@@ -124,7 +124,7 @@ fn the_tools_of_a_chat_are_a_row_of_their_own() {
     let chosen = BTreeMap::from([("tools".to_owned(), json!(["bash"]))]);
     let rows = settings(json!({})).rows(&chosen);
     assert_eq!(rows.len(), options::leaves().count() + 1);
-    let expected = Row {
+    let expected = OptionStatus {
         name: "tools".to_owned(),
         value: r#"{ "bash" }"#.to_owned(),
         layer: Some(Scope::Frontmatter),

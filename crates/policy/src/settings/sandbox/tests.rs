@@ -83,7 +83,7 @@ fn the_limits_are_those_of_the_policy() {
             },
             ..SandboxSettings::default()
         };
-        let sandbox = settings.sandbox(here, Limits::default());
+        let sandbox = settings.sandbox(here, SandboxLimits::default());
         let limits = sandbox.limits().unwrap();
         assert_eq!(limits.writable, [Path::new("/usr")]);
         assert_eq!((limits.network, limits.privileged), (allowed, allowed));

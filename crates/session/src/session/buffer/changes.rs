@@ -6,7 +6,7 @@ use chat::text::Lines;
 
 use super::Buffer;
 use super::mirror::moved;
-use crate::protocol::{Change, Changed};
+use crate::protocol::{Changed, LineChange};
 use crate::session::Session;
 
 impl Buffer {
@@ -80,10 +80,10 @@ impl Session {
     /// Applies changes of the host, which are sorted and disjoint. None of them is an
     /// approval by hand, so the document is parsed once after all of them; each parse takes
     /// as long as the last messages are.
-    pub(super) fn change_by_host(&mut self, changes: &[Change]) {
+    pub(super) fn change_by_host(&mut self, changes: &[LineChange]) {
         let mut has_change = false;
         // From the last change to the first, so that their line numbers stay valid.
-        for Change { first, last, lines } in changes.iter().rev() {
+        for LineChange { first, last, lines } in changes.iter().rev() {
             self.announce_change(&(*first..*last), lines, ChangeSource::Host);
             has_change |= self.cycle.has_change();
             self.buffer.mirror.splice(*first..*last, lines);

@@ -7,7 +7,7 @@ use chat::escape::escape_line;
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 
-use crate::protocol::{Anchor, AnswerChunk, Applied, BufferEdit, Change, Expect, Outcome};
+use crate::protocol::{Anchor, AnswerChunk, Applied, BufferEdit, EditOutcome, Expect, LineChange};
 use crate::session::Session;
 
 /// An edit that the editor has not answered yet.
@@ -20,7 +20,7 @@ pub(super) struct InFlight {
 enum EditKind {
     /// Changes that the cycle decided on.
     Cycle {
-        changes: Vec<Change>,
+        changes: Vec<LineChange>,
         /// Carried out once the changes are applied.
         rest: VecDeque<Effect>,
         /// Decided again if the changes are stale.
@@ -30,7 +30,7 @@ enum EditKind {
     },
     /// The marker of an answer, or its end, outside the cycle.
     Marker {
-        changes: Vec<Change>,
+        changes: Vec<LineChange>,
         /// Where the answer grows.
         anchor: Option<Anchor>,
     },
@@ -75,8 +75,8 @@ impl Session {
         self.buffer.in_flight = Some(InFlight { number, kind });
     }
 
-    fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<Change> {
-        let changes: Vec<Change> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
+    fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<LineChange> {
+        let changes: Vec<LineChange> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
         let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
         let edit = BufferEdit {
             buffer: self.buffer.id(),
@@ -94,7 +94,7 @@ impl Session {
 
     /// Returns the edit without the lines that it leaves as they are, so that a cursor or a
     /// mark in them keeps its place.
-    fn smallest(&self, edit: TextEdit) -> Change {
+    fn smallest(&self, edit: TextEdit) -> LineChange {
         let (mut lines, mut replacement) = (edit.lines, edit.replacement);
         let text = self.buffer.text();
         let is_same = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
@@ -106,7 +106,7 @@ impl Session {
         let pairs = lines.clone().rev().zip(replacement.iter().rev());
         let below = pairs.take_while(|(line, new)| is_same(*line, new)).count();
         replacement.truncate(replacement.len() - below);
-        Change {
+        LineChange {
             first: lines.start,
             last: lines.end - below,
             lines: replacement,
@@ -148,18 +148,18 @@ impl Session {
                     source,
                     ..
                 },
-                Outcome::Applied,
+                EditOutcome::Applied,
             ) => self.cycle_applied(&changes, source, rest),
-            (EditKind::Cycle { again, .. }, Outcome::Stale) => self.queue.push_first(again),
-            (EditKind::Marker { changes, anchor }, Outcome::Applied) => {
+            (EditKind::Cycle { again, .. }, EditOutcome::Stale) => self.queue.push_first(again),
+            (EditKind::Marker { changes, anchor }, EditOutcome::Applied) => {
                 self.change_by_host(&changes);
                 anchor.into_iter().for_each(|it| self.marker_written(it));
             }
             // The marker still has to be written; the next frame tries again.
-            (EditKind::Marker { .. }, Outcome::Stale) => {}
-            (EditKind::Append { lines }, Outcome::Applied) => self.appended(&lines, &applied),
-            (EditKind::Append { lines }, Outcome::Moved) => self.append_below(&lines),
-            (EditKind::Append { .. }, Outcome::Lost) => self.lose_request(
+            (EditKind::Marker { .. }, EditOutcome::Stale) => {}
+            (EditKind::Append { lines }, EditOutcome::Applied) => self.appended(&lines, &applied),
+            (EditKind::Append { lines }, EditOutcome::Moved) => self.append_below(&lines),
+            (EditKind::Append { .. }, EditOutcome::Lost) => self.lose_request(
                 "The place where the answer was being written is gone, so the answer ends here.",
                 "its place in the chat was lost",
             ),
@@ -168,7 +168,12 @@ impl Session {
     }
 
     /// Takes the changes of a step into the mirror, and carries out what follows them.
-    fn cycle_applied(&mut self, changes: &[Change], source: ChangeSource, rest: VecDeque<Effect>) {
+    fn cycle_applied(
+        &mut self,
+        changes: &[LineChange],
+        source: ChangeSource,
+        rest: VecDeque<Effect>,
+    ) {
         if source == ChangeSource::Host {
             self.change_by_host(changes);
         } else {

@@ -250,7 +250,7 @@ impl Session {
         );
         let took = ran.started.elapsed();
         let is_undoable = self.report_checkpoint(&ran.recorder);
-        let run = outcome::Run {
+        let run = outcome::CallRun {
             failed,
             took,
             changed,

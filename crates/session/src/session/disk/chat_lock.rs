@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::lease::{self, HeldBy, Lease, Program, Refusal};
+use crate::lease::{self, HeldBy, Lease, LeaseError, LeaseHolder};
 use crate::protocol::{Command, Display, Renamed, Taken};
 use crate::session::Session;
 use crate::state_dir;
@@ -180,7 +180,7 @@ impl Session {
         if held.as_ref().is_some_and(|it| it.is_of(path)) {
             return Ok(());
         }
-        let program = Program {
+        let program = LeaseHolder {
             name: "Neovim".to_owned(),
             pid: self.disk.lock.process,
         };
@@ -189,16 +189,16 @@ impl Session {
         self.lease_taken(taken)
     }
 
-    fn lease_taken(&mut self, taken: Result<Lease, Refusal>) -> Result<(), HeldBy> {
+    fn lease_taken(&mut self, taken: Result<Lease, LeaseError>) -> Result<(), HeldBy> {
         match taken {
             Ok(lease) => self.disk.lock.lease = Some(lease),
-            Err(Refusal::Held(holder)) => {
+            Err(LeaseError::Held(holder)) => {
                 self.set_elsewhere(!self.is_ours(&holder));
                 return Err(holder);
             }
             // The user can work on a chat without a state folder. No call runs then, because
             // its start is recorded there too.
-            Err(Refusal::Unknown(error)) => {
+            Err(LeaseError::Unknown(error)) => {
                 tracing::warn!(%error, "cannot find out whether another program has this chat open");
             }
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use chat::cycle::Event;
 use chat::document::{Document, Role};
 
-use crate::half_done::{Entry, HalfDone, Journal, Result};
+use crate::half_done::{HalfDone, HalfDoneEntry, Journal, Result};
 use crate::session::Session;
 use crate::state_dir;
 
@@ -19,13 +19,13 @@ pub(super) struct Recovery {
     journal: Option<Journal>,
     now: Option<HalfDone>,
     /// Changes of `now` that are not in the record's file yet.
-    unwritten: Vec<Entry>,
+    unwritten: Vec<HalfDoneEntry>,
     /// Whether the record's file exists.
     has_file: bool,
 }
 
 impl Recovery {
-    fn note(&mut self, entry: Entry) {
+    fn note(&mut self, entry: HalfDoneEntry) {
         self.now.get_or_insert_default().apply(entry.clone());
         self.unwritten.push(entry);
     }
@@ -78,20 +78,20 @@ impl Session {
     /// Notes that a request is sent: the chat will have one more answer.
     pub(crate) fn note_request(&mut self) {
         let answers = answers(&self.buffer.document());
-        self.disk.recovery.note(Entry::Asked(answers));
+        self.disk.recovery.note(HalfDoneEntry::Asked(answers));
     }
 
     /// Notes that the answer is in the buffer; `tail` is its end.
     pub(crate) fn note_answer_end(&mut self, tail: &str) {
         if self.disk.recovery.now.is_some() {
             let tail = tail.trim().to_owned();
-            self.disk.recovery.note(Entry::Answered(tail));
+            self.disk.recovery.note(HalfDoneEntry::Answered(tail));
         }
     }
 
     /// Notes the result of a call, which is about to be written into the buffer.
     pub(crate) fn note_result(&mut self, result: Result) {
-        self.disk.recovery.note(Entry::Ended(result));
+        self.disk.recovery.note(HalfDoneEntry::Ended(result));
     }
 
     /// Forgets the record once the file contains everything.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::switch::{self, Scope};
+use crate::switch::{self, SwitchScope};
 
 impl Session {
     /// Switches this chat, and shows where it is sent from now on.
@@ -17,7 +17,7 @@ impl Session {
             Ok(settings) => settings,
             Err(problem) => return self.editor.report_problem(&problem),
         };
-        let message = switch::message(&settings, Scope::ThisChat);
+        let message = switch::message(&settings, SwitchScope::ThisChat);
         self.policy.set_switched(true);
         self.settings_changed(Arc::new(self.shared.with_settings(settings)));
         let editor = self.editor.clone();

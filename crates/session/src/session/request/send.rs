@@ -19,7 +19,7 @@ use crate::digest::sha256;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
-use crate::models::{Models, Note};
+use crate::models::{ModelBackend, WaitReporter};
 use crate::session::{Input, Session};
 use crate::settings::Settings;
 use crate::usage::Tariff;
@@ -102,7 +102,7 @@ impl Session {
 struct Sending {
     number: u64,
     settings: Settings,
-    models: Arc<dyn Models>,
+    models: Arc<dyn ModelBackend>,
     editor: Editor,
     is_tutor: bool,
     cache_key: Option<String>,
@@ -258,11 +258,11 @@ fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> 
 
 /// Sends the prompt, and the answer or the reason why there is none to `events`.
 async fn exchange(
-    models: Arc<dyn Models>,
+    models: Arc<dyn ModelBackend>,
     destination: Result<Destination, Problem>,
     prompt: Result<Prompt, Problem>,
     events: transport::Events,
-    note: Note,
+    note: WaitReporter,
     cancel: CancellationToken,
 ) {
     match (destination, prompt) {

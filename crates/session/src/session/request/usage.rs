@@ -7,7 +7,7 @@ use provider::Usage;
 
 use crate::protocol::{Display, UsageEntry, UsageNote};
 use crate::session::Session;
-use crate::usage::{Entry, Sums, Tariff, dollars};
+use crate::usage::{RequestUsage, Sums, Tariff, dollars};
 
 /// The usage of an open request so far.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Session {
         if meter.usage == Usage::default() {
             return;
         }
-        let entry = Entry {
+        let entry = RequestUsage {
             buffer: self.buffer.id(),
             path: self.disk.path().map(PathBuf::from),
             tariff,
@@ -55,7 +55,7 @@ impl Session {
         self.editor.show(Display::Usage(Box::new(note)));
     }
 
-    fn usage_note(&self, entry: Entry) -> UsageNote {
+    fn usage_note(&self, entry: RequestUsage) -> UsageNote {
         let buffer = entry.buffer;
         let sums = entry.sums();
         let request = UsageEntry {

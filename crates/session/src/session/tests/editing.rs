@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::script::{begins, calls, echo, ends, says};
 use super::{QUESTION, Stage};
-use crate::protocol::Outcome;
+use crate::protocol::EditOutcome;
 
 /// Applies the marker and the call of an answer, and answers the edit after them with
 /// `outcome`.
-fn third_edit(outcome: Outcome) -> Stage {
+fn third_edit(outcome: EditOutcome) -> Stage {
     let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
     stage.record().refuse.extend([None, None, Some(outcome)]);
     stage.key("advance");
@@ -17,11 +17,11 @@ fn third_edit(outcome: Outcome) -> Stage {
 
 #[test]
 fn a_stale_edit_is_decided_again() {
-    let stage = third_edit(Outcome::Stale);
+    let stage = third_edit(EditOutcome::Stale);
     stage.wait_rest();
     stage.expect_result("t_1", "\n\n```flemma:tool status=pending\n```");
-    let applied = Outcome::Applied;
-    let expected = [applied, applied, Outcome::Stale, applied];
+    let applied = EditOutcome::Applied;
+    let expected = [applied, applied, EditOutcome::Stale, applied];
     assert_eq!(stage.record().edits, expected);
 }
 
@@ -36,7 +36,7 @@ fn typing_while_an_edit_is_in_flight_loses_neither() {
 
 #[test]
 fn an_edit_that_the_editor_refuses_is_reported_and_the_next_key_tries_again() {
-    let stage = third_edit(Outcome::Failed);
+    let stage = third_edit(EditOutcome::Failed);
     stage.wait_notice(
         "Neovim refused a change of this buffer (it is locked), so nothing was written.",
     );
@@ -48,7 +48,7 @@ fn an_edit_that_the_editor_refuses_is_reported_and_the_next_key_tries_again() {
 #[test]
 fn an_answer_whose_marker_is_refused_ends_with_a_message() {
     let stage = Stage::of(QUESTION).answers([says("Hi.")]);
-    stage.record().refuse.push_back(Some(Outcome::Failed));
+    stage.record().refuse.push_back(Some(EditOutcome::Failed));
     stage.press("advance");
     stage.expect_notice("The buffer could not be written, so the answer ends here.");
     stage.expect_text(QUESTION);
@@ -58,7 +58,7 @@ fn an_answer_whose_marker_is_refused_ends_with_a_message() {
 fn an_answer_whose_place_is_lost_ends_and_is_marked() {
     let stage = Stage::of(QUESTION).answers([begins("One,")]);
     stage.key("advance").wait_text("One,");
-    stage.record().refuse.push_back(Some(Outcome::Lost));
+    stage.record().refuse.push_back(Some(EditOutcome::Lost));
     stage.continues(begins(" two.")).wait_rest();
     stage.expect_notice("The place where the answer was being written is gone");
     stage.expect_end("One,\n\n<!-- flemma:aborted: its place in the chat was lost -->\n");
@@ -68,13 +68,13 @@ fn an_answer_whose_place_is_lost_ends_and_is_marked() {
 fn an_answer_continues_on_a_new_line_if_its_line_changed() {
     let stage = Stage::of(QUESTION).answers([begins("One,")]);
     stage.key("advance").wait_text("One,");
-    stage.record().refuse.push_back(Some(Outcome::Moved));
+    stage.record().refuse.push_back(Some(EditOutcome::Moved));
     stage
         .continues(begins(" @You: two."))
         .continues(ends())
         .settle();
     stage.press("autopilot:status");
-    assert!(stage.record().edits.contains(&Outcome::Moved));
+    assert!(stage.record().edits.contains(&EditOutcome::Moved));
 }
 
 #[test]

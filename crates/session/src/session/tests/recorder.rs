@@ -18,7 +18,7 @@ pub struct Record {
     /// The buffer, with all edits applied.
     pub buffer: TextBuffer,
     /// The edits and pieces of answers, with their outcomes.
-    pub edits: Vec<Outcome>,
+    pub edits: Vec<EditOutcome>,
     /// Messages to the user.
     pub notices: Vec<String>,
     /// The events, in order.
@@ -29,7 +29,7 @@ pub struct Record {
     pub asked: Vec<EditorQuestion>,
     /// Outcomes of the next edits; an edit with an outcome is not applied, `None` applies
     /// it.
-    pub refuse: VecDeque<Option<Outcome>>,
+    pub refuse: VecDeque<Option<EditOutcome>>,
     /// The user's answers to the next prompts.
     pub prompted: VecDeque<Prompted>,
 }

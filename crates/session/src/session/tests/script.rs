@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
 use crate::endpoint::Destination;
-use crate::models::{Models, Note};
+use crate::models::{ModelBackend, WaitReporter};
 
 /// The events of one answer. Without a terminal event it stays open for more.
 pub type Answer = Vec<StreamEvent>;
@@ -187,13 +187,13 @@ fn expect_valid(prompt: &Prompt) {
 }
 
 #[async_trait]
-impl Models for Script {
+impl ModelBackend for Script {
     async fn answer(
         &self,
         destination: Destination,
         prompt: Prompt,
         events: Events,
-        _note: Note,
+        _note: WaitReporter,
         cancel: CancellationToken,
     ) {
         self.prompts.lock().unwrap().push((destination, prompt));

@@ -1,6 +1,6 @@
 //! The folds that were sent to the editor, and which of them may have changed.
 
-use chat::folds::{FoldKind, Part};
+use chat::folds::{FoldKind, FoldedPart};
 use chat::text::Lines;
 use tokio::time::Instant;
 
@@ -59,7 +59,7 @@ pub(super) struct SentPart {
 
 impl SentPart {
     /// Returns the state of a part with this many errors, once it is sent.
-    pub(super) fn new(part: &Part, errors: usize, texts: u64) -> Self {
+    pub(super) fn new(part: &FoldedPart, errors: usize, texts: u64) -> Self {
         Self {
             first: part.lines.start,
             folds: Self::shape(part).collect(),
@@ -71,7 +71,7 @@ impl SentPart {
     }
 
     /// Returns the folds of a part, relative to its first line.
-    pub(super) fn shape(part: &Part) -> impl Iterator<Item = (Lines, FoldKind)> {
+    pub(super) fn shape(part: &FoldedPart) -> impl Iterator<Item = (Lines, FoldKind)> {
         let first = part.lines.start;
         let folds = part.folds.iter();
         folds.map(move |fold| (fold.lines.start - first..fold.lines.end - first, fold.kind))

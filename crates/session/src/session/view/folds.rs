@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use chat::document::Document;
-use chat::folds::{Fold, FoldText, Part, fold_text, part, part_at, part_count};
+use chat::folds::{Fold, FoldText, FoldedPart, fold_text, part, part_at, part_count};
 use chat::preview::Describe;
 use tokio::time::Instant;
 
@@ -80,7 +80,7 @@ impl Showing<'_> {
 
 impl FoldNews {
     /// Compares a part with what was sent of it. Returns how many folds are to be sent.
-    fn compare(&mut self, part: &Part, old: &Folding, showing: &Showing<'_>) -> usize {
+    fn compare(&mut self, part: &FoldedPart, old: &Folding, showing: &Showing<'_>) -> usize {
         let (sent, alone) = old.part(&part.lines);
         self.starts.push(part.lines.start);
         let has_shape = |it: &&SentPart| {
@@ -113,7 +113,7 @@ impl FoldNews {
     /// Compares parts, until a message is full.
     fn compare_all(
         &mut self,
-        parts: impl Iterator<Item = Part>,
+        parts: impl Iterator<Item = FoldedPart>,
         old: &Folding,
         showing: &Showing<'_>,
     ) {

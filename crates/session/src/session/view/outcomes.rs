@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use chat::approval::CallKey;
 use chat::diff::Counts;
 use chat::document::{Document, ToolResult, ToolUse};
-use chat::outcome::{Run, outcome};
+use chat::outcome::{CallRun, outcome};
 use chat::preview::{Describe, arguments, counts};
 use chat::text::Lines;
 use chat::tool::ToolUseId;
@@ -29,7 +29,7 @@ const KEPT: usize = 500;
 #[derive(Debug, Default)]
 pub(super) struct Outcomes {
     /// By the id of the call, with a digest of the call: ids may repeat.
-    runs: HashMap<ToolUseId, (u64, Run)>,
+    runs: HashMap<ToolUseId, (u64, CallRun)>,
     arguments: RefCell<HashMap<ToolUseId, Arguments>>,
 }
 
@@ -47,7 +47,7 @@ struct Arguments {
 
 impl Outcomes {
     /// Remembers how a call ended.
-    pub(crate) fn ended(&mut self, call: &CallKey, run: Run) {
+    pub(crate) fn ended(&mut self, call: &CallKey, run: CallRun) {
         self.runs.insert(call.id.clone(), (digest(call), run));
     }
 
@@ -57,7 +57,7 @@ impl Outcomes {
         document: &Document<'_>,
         call: &ToolUse,
         tools: &dyn Describe,
-    ) -> Option<Run> {
+    ) -> Option<CallRun> {
         let (ran, run) = self.runs.get(&call.id)?;
         (*ran == self.arguments(document, call, tools).key).then_some(*run)
     }

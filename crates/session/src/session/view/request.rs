@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use crate::protocol::{Display, Request, Statusline};
+use crate::protocol::{Display, RequestDisplay, Statusline};
 use crate::session::Session;
 use crate::session::queue::WAITING;
 
@@ -17,7 +17,7 @@ impl Session {
         self.show_statusline(&request);
         // The editor counts the time itself, so a change of the time alone sends nothing.
         let is_same =
-            |shown: &Request| shown.state == request.state && shown.label == request.label;
+            |shown: &RequestDisplay| shown.state == request.state && shown.label == request.label;
         if !self.view.shown.request.as_ref().is_some_and(is_same) {
             self.editor.show(Display::Request(request.clone()));
             self.view.shown.request = Some(request);
@@ -25,13 +25,13 @@ impl Session {
     }
 
     /// Returns what the open request is doing, or what a key waits for.
-    fn request_state(&self) -> Request {
+    fn request_state(&self) -> RequestDisplay {
         let (state, label, elapsed_ms) = match self.request.progress() {
             Some((state, label, elapsed_ms)) => (state, Some(label), elapsed_ms),
             None if self.is_waiting_for_tools() => ("waiting", Some(WAITING.to_owned()), None),
             None => ("idle", None, None),
         };
-        Request {
+        RequestDisplay {
             buffer: self.buffer.id(),
             state,
             label,
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    fn show_statusline(&mut self, request: &Request) {
+    fn show_statusline(&mut self, request: &RequestDisplay) {
         let text = match request.state {
             "idle" if self.disk.is_elsewhere() => "open in another program".to_owned(),
             "idle" => self.usage_text(),

@@ -65,7 +65,8 @@ impl Session {
         let locked = self.policy.rules().settings.tools.lock_buffer && !self.calls.is_empty();
         if locked != self.view.shown.locked {
             let buffer = self.buffer.id();
-            self.editor.show(Display::Lock(Lock { buffer, locked }));
+            self.editor
+                .show(Display::Lock(BufferLock { buffer, locked }));
             self.view.shown.locked = locked;
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tools::Limits;
+use tools::SandboxLimits;
 
 use super::{bash, held, skipped};
 
@@ -99,7 +99,7 @@ async fn no_file_gets_a_setuid_or_setgid_bit() {
 #[tokio::test]
 async fn the_kernel_cannot_be_controlled_whatever_is_writable() {
     for privileged in [false, true] {
-        let everything = |_: &Path, limits: &mut Limits| {
+        let everything = |_: &Path, limits: &mut SandboxLimits| {
             limits.writable = vec!["/".into()];
             limits.privileged = privileged;
         };

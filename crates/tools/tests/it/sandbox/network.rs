@@ -7,7 +7,7 @@ use super::*;
 
 #[tokio::test]
 async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
-    let hidden = |root: &Path, limits: &mut Limits| {
+    let hidden = |root: &Path, limits: &mut SandboxLimits| {
         fs::create_dir_all(root.join("inside/run")).unwrap();
         limits.hidden = vec![root.join("inside/run")];
     };
@@ -52,7 +52,7 @@ for name in sys.argv[1:]:
 
 #[tokio::test]
 async fn a_socket_anywhere_is_out_of_reach_until_it_is_granted() {
-    let grant = |root: &Path, limits: &mut Limits| {
+    let grant = |root: &Path, limits: &mut SandboxLimits| {
         limits.network = true;
         fs::create_dir_all(root.join("inside/deep")).unwrap();
         limits.sockets = vec![root.join("outside/granted")];

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 /// Like [`held`], with a separate `/tmp` and a project below the machine's `/tmp`.
-pub fn with_tmp(change: impl FnOnce(&Path, &mut Limits)) -> Option<TestFolder> {
+pub fn with_tmp(change: impl FnOnce(&Path, &mut SandboxLimits)) -> Option<TestFolder> {
     held(|root, limits| {
         limits.writable.push("/tmp".into());
         limits.shown.push(root.join("outside"));
@@ -61,7 +61,8 @@ async fn commands_and_file_tools_share_a_tmp_of_their_own() {
 
 #[tokio::test]
 async fn tmp_is_read_only_unless_it_is_listed_as_writable() {
-    let close = |root: &Path, limits: &mut Limits| limits.writable = vec![root.join("inside")];
+    let close =
+        |root: &Path, limits: &mut SandboxLimits| limits.writable = vec![root.join("inside")];
     let Some(place) = with_tmp(close) else {
         return;
     };
