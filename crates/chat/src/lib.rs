@@ -21,6 +21,7 @@ pub mod preview;
 pub mod problem;
 pub mod prompt;
 pub mod references;
+pub mod regions;
 mod role;
 pub mod say;
 pub mod scan;

@@ -25,6 +25,11 @@ pub trait Describe {
     fn counts(&self, _tool: &str, _input: &Value) -> Option<Counts> {
         None
     }
+
+    /// Returns the path of the file whose content is the result of a call of `tool`.
+    fn shown_file(&self, _tool: &str, _input: &Value) -> Option<String> {
+        None
+    }
 }
 
 /// No tools: every call gets the general form.

@@ -112,6 +112,11 @@ pub(crate) trait TypedTool: Send + Sync {
         None
     }
 
+    /// [`Tool::shown_file`] for arguments that could be parsed.
+    fn content_of(&self, _arguments: &Self::Arguments) -> Option<String> {
+        None
+    }
+
     /// [`Tool::propose`] with parsed arguments.
     fn plan(
         &self,
@@ -178,6 +183,10 @@ impl<T: TypedTool> Tool for T {
 
     fn counts(&self, input: &Value) -> Option<Counts> {
         self.changed_lines(&T::Arguments::deserialize(input).ok()?)
+    }
+
+    fn shown_file(&self, input: &Value) -> Option<String> {
+        self.content_of(&T::Arguments::deserialize(input).ok()?)
     }
 
     async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {

@@ -191,6 +191,10 @@ impl Describe for Registry {
     fn counts(&self, tool: &str, input: &Value) -> Option<Counts> {
         self.get(tool)?.counts(input)
     }
+
+    fn shown_file(&self, tool: &str, input: &Value) -> Option<String> {
+        self.get(tool)?.shown_file(input)
+    }
 }
 
 #[cfg(test)]

@@ -69,6 +69,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns the path of the file whose content is the result of a call with this `input`.
+    /// The result gets the colors of that file.
+    fn shown_file(&self, _input: &Value) -> Option<String> {
+        None
+    }
+
     /// Whether the tool computes its own preview; see [`Tool::preview`].
     fn has_preview(&self) -> bool {
         false

@@ -193,6 +193,10 @@ pub struct Spans {
     pub last: usize,
     /// For each line: first byte, byte after the last (-1 for the whole line), group.
     pub lines: Vec<Vec<(usize, i64, &'static str)>>,
+    /// Parts with a syntax, whole even if only some of their lines are visible: first line,
+    /// line after the last, `markdown`, `language`, `file`, `thinking`, or `plain`, and the
+    /// name of the language or file.
+    pub regions: Vec<(usize, usize, &'static str, String)>,
 }
 
 /// A problem of some lines.

@@ -80,6 +80,10 @@ impl TypedTool for Read {
         Some(format!("{path}{range}{}", describe::label(&asked.label)))
     }
 
+    fn content_of(&self, asked: &Arguments) -> Option<String> {
+        Some(asked.path.clone())
+    }
+
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let path = ctx.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);

@@ -1,9 +1,17 @@
 //! Highlights of the visible lines.
 
-use chat::document::Document;
+use chat::document::{Document, ToolResult};
+use chat::preview::Describe;
+use chat::regions::{Language, Region, regions};
+use chat::text::Lines;
 
 use crate::protocol::{Display, Spans};
 use crate::session::Session;
+
+/// Most visible lines with regions; the front end guesses those of more.
+const MOST_VISIBLE: usize = 1000;
+/// Most lines of a call whose arguments are read for each frame.
+const MOST_LINES: usize = 50;
 
 impl Session {
     /// Returns the highlights of the visible lines, each relative to its line.
@@ -29,13 +37,49 @@ impl Session {
             first,
             last,
             lines,
+            regions: self.visible_regions(document, &(first..last)),
         }
+    }
+
+    fn visible_regions(
+        &self,
+        document: &Document<'_>,
+        lines: &Lines,
+    ) -> Vec<(usize, usize, &'static str, String)> {
+        // Folds may make the whole chat visible.
+        if lines.len() > MOST_VISIBLE {
+            return Vec::new();
+        }
+        let file = |result: &ToolResult| {
+            let turn = document.turn_at(result.lines.start)?;
+            let mut calls = turn.calls.iter();
+            let call = calls.find(|call| call.result == Some(result))?.tool_use;
+            // A large call, such as that of a written file, has no colored result.
+            let is_short = call.body.len() <= MOST_LINES;
+            let input = is_short.then(|| document.input(call).ok()).flatten()?;
+            self.shared.registry.shown_file(&call.name, &input)
+        };
+        let found = regions(document, lines, file).into_iter();
+        let wire = |region: Region| {
+            let (kind, name) = match region.language {
+                Language::Markdown => ("markdown", String::new()),
+                Language::Named(name) => ("language", name),
+                Language::OfFile(name) => ("file", name),
+                Language::Thinking => ("thinking", String::new()),
+                Language::Plain => ("plain", String::new()),
+            };
+            (region.lines.start, region.lines.end, kind, name)
+        };
+        found.map(wire).collect()
     }
 
     /// Sends highlights that differ from those that were sent.
     pub(super) fn show_spans(&mut self, spans: Spans) {
         let is_same = |shown: &Spans| {
-            shown.first == spans.first && shown.last == spans.last && shown.lines == spans.lines
+            shown.first == spans.first
+                && shown.last == spans.last
+                && shown.lines == spans.lines
+                && shown.regions == spans.regions
         };
         if self.view.visible.end == 0 || self.view.shown.spans.as_ref().is_some_and(is_same) {
             return;
