@@ -17,6 +17,7 @@ local highlights = require("flemma.highlights")
 local host = require("flemma.host")
 local keys = require("flemma.keys")
 local lease = require("flemma.lease")
+local markup = require("flemma.markup")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
 local queued = require("flemma.queued")
@@ -192,6 +193,7 @@ local function on_lost()
     chat.streaming = api.nvim_buf_is_loaded(buffer) and apply.is_writing(buffer)
     apply.release(buffer)
     render.forget(buffer)
+    markup.forget(buffer)
     diagnostics.forget(buffer)
     lease.forget(buffer)
     notices.statusline({ buffer = buffer, text = "" })
@@ -341,7 +343,12 @@ function M.open(buffer)
     keys.set(buffer)
   end
   -- After the text is on screen: starting a process takes milliseconds.
-  vim.schedule(host.ensure)
+  vim.schedule(function()
+    host.ensure()
+    if not host.channel() and chats[buffer] and config.get().folds then
+      require("flemma.folds.guess").show(buffer)
+    end
+  end)
   if not mirror.attached(buffer) then
     attach(buffer, known and "reload" or "open")
   end

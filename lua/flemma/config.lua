@@ -30,6 +30,8 @@ local DEFAULTS = {
 ---@class flemma.config.Options
 ---@field keymaps { enabled: boolean, normal: table<string, string|false>, insert: table<string, string|false> }
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
+---@field highlight boolean Whether Markdown and code have colors.
+---@field folds boolean Whether a chat has folds.
 ---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
 ---@field install_url string? URL of the folder with the archives of |:Flemma-install|.
@@ -92,6 +94,8 @@ function M.load(options)
   current = {
     keymaps = keymaps,
     highlights = at(options, "table", "highlights") or {},
+    highlight = (at(options, "table", "ui") or {}).highlight ~= false,
+    folds = (at(options, "table", "folds") or {}).enabled ~= false,
     bell = at(options, "string", "ui", "bell"),
     install_url = at(options, "string", "install", "url"),
     host = { path = at(options, "string", "host", "path"), log = at(options, "string", "host", "log") or log },

@@ -4,7 +4,7 @@
 local M = {}
 
 local api = vim.api
-local syntax = require("flemma.syntax")
+local colors_of = require("flemma.diff.colors")
 local wrap = require("flemma.wrap")
 
 local SIGNS = { add = "+", delete = "-", context = " " }
@@ -92,7 +92,7 @@ function M.virtual_lines(file, colored)
       return { { line, "FlemmaToolError" } }
     end, wrap.wrap(file.labels, file.width))
   end
-  local lines, colors = { title(file) }, syntax.colors(file, colored)
+  local lines, colors = { title(file) }, colors_of.colors(file, colored)
   for index, row in ipairs(file.rows) do
     local is_colored = colors[index] and has_background(GROUPS[row.kind])
     lines[#lines + 1] = row_chunks(file, row, is_colored and colors[index] or {})

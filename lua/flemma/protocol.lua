@@ -191,7 +191,8 @@ M.IN_ORDER =
 ---@field tasks flemma.protocol.TaskItem[]
 
 --- `lines` has for each line from `first` a list of { start, end, group }. The end -1 means the whole line.
----@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[] }
+--- `regions` are whole, even if only some of their lines are visible.
+---@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[], regions: flemma.regions.Region[] }
 
 ---@class flemma.protocol.Folds The folds of all messages that changed.
 ---@field buffer integer

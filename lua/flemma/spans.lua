@@ -4,6 +4,7 @@
 local M = {}
 
 local api = vim.api
+local markup = require("flemma.markup")
 local mirror = require("flemma.mirror")
 local render = require("flemma.render")
 local viewport = require("flemma.viewport")
@@ -11,6 +12,8 @@ local viewport = require("flemma.viewport")
 local NAMESPACE = api.nvim_create_namespace("flemma.spans")
 --- Below the marks of |flemma.render|.
 local PRIORITY = 50
+--- Below the colors of the code in a frontmatter, see |flemma.markup|.
+local BELOW = 30
 
 ---@class flemma.spans.Table
 ---@field first integer The line of `lines[1]`.
@@ -56,7 +59,7 @@ local function draw_line(buffer, row, line)
       hl_eol = whole,
       ephemeral = true,
       strict = false,
-      priority = PRIORITY,
+      priority = span[3] == "FlemmaFrontmatter" and BELOW or PRIORITY,
     })
   end
 end
@@ -70,13 +73,17 @@ function M.start()
         folds.seen(window, buffer)
       end
       if not viewport.watches(buffer) then
-        return false
+        -- No host yet, or none at all.
+        return markup.is_on(buffer) and vim.bo[buffer].filetype == "chat"
       end
       viewport.seen(buffer, top, bottom + 1)
       render.drawn(buffer, top, bottom)
-      return known[buffer] ~= nil
+      return known[buffer] ~= nil or markup.is_on(buffer)
     end,
     on_line = function(_, _, buffer, row)
+      if markup.is_on(buffer) then
+        markup.draw(NAMESPACE, buffer, row)
+      end
       local spans = known[buffer]
       local line = spans and spans.lines[row - spans.first + 1]
       if line then
@@ -88,6 +95,7 @@ function M.start()
     if known[buffer] then
       M.shift(known[buffer], first, last, new_last)
     end
+    markup.changed(buffer, first, last, new_last)
   end)
 end
 
@@ -120,6 +128,9 @@ function M.spans(message)
   local old = known[buffer]
   known[buffer] = { first = message.first, lines = message.lines }
   local first, last = difference(old, known[buffer])
+  if markup.set(buffer, message.regions or {}, message.first, message.last) then
+    first, last = message.first, message.last
+  end
   if first then
     api.nvim__redraw({ buf = buffer, range = { first, last }, flush = false })
   end

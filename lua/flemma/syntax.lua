@@ -1,155 +1,146 @@
---- Syntax colors of the lines of a diff: from tree-sitter if a parser is installed, otherwise
---- from Vim's syntax files. Only the shown lines are parsed, so the colors are a guess where
---- what is above them matters.
+--- Syntax colors of a text: by a tree-sitter parser if one is installed, otherwise by a syntax
+--- file. Used for messages, code, results, and diffs.
 ---@class flemma.syntax
 local M = {}
 
-local api = vim.api
+local names = require("flemma.syntax.names")
 
---- Time for coloring one text with a syntax file; what is left then has no colors.
-local BUDGET_MS = 5
+--- Most bytes of a text, and of a line, that are colored: what is longer was written by no
+--- human and would take long.
+local MOST_BYTES, MOST_LINE = 30000, 1000
+--- A parser's time grows with the square of what is open or may be: most characters that open
+--- something in a line, in a text of Markdown, and most that are open at once.
+local MOST_IN_LINE, MOST_IN_MARKDOWN, MOST_OPEN = 60, 1000, 100
+--- Texts whose colors are kept, in each of two generations.
+local KEPT = 150
 
----@alias flemma.syntax.Colors table<integer, table<integer, string>> Groups by row and byte, from 1.
+---@alias flemma.syntax.Span { [1]: integer, [2]: integer, [3]: string?, [4]: string?, [5]: integer? } First byte, byte after the last, group, text shown instead, priority.
+---@alias flemma.syntax.Rows flemma.syntax.Span[][]
 
---- Colors by diff; false while they are computed.
----@type table<flemma.protocol.Diff, flemma.syntax.Colors|false>
-local known = setmetatable({}, { __mode = "k" })
+---@class flemma.syntax.Entry
+---@field rows flemma.syntax.Rows
+---@field complete boolean
+---@field waiting fun()[] Called when there are more colors.
 
----@class flemma.syntax.Side One of the two texts of a diff.
----@field lines string[]
----@field places { row: integer, offset: integer }[][] For each line, where its pieces are drawn.
----@field known boolean[] Lines that the other text has as well, which gives them their colors.
+---@type table<string, flemma.syntax.Entry>
+local young = {}
+---@type table<string, flemma.syntax.Entry>
+local old = {}
+local count = 0
 
---- Collects the lines of one text, whose long lines are several rows.
----@param file flemma.protocol.Diff
----@param kind "add"|"delete" The rows besides the context.
----@return flemma.syntax.Side
-local function side(file, kind)
-  local found = { lines = {}, places = {}, known = {} }
-  for index, row in ipairs(file.rows) do
-    if row.kind == kind or row.kind == "context" then
-      local last = #found.lines
-      if row.number > 0 or last == 0 then
-        found.lines[last + 1] = row.text
-        found.places[last + 1] = { { row = index, offset = 0 } }
-        found.known[last + 1] = kind == "delete" and row.kind == "context"
-      else
-        table.insert(found.places[last], { row = index, offset = #found.lines[last] })
-        found.lines[last] = found.lines[last] .. row.text
-      end
-    end
-  end
-  return found
+---@param key string
+---@return flemma.syntax.Entry?
+local function find(key)
+  return young[key] or old[key]
 end
 
---- Colors bytes of a line.
----@param colors flemma.syntax.Colors Gets the groups.
----@param places { row: integer, offset: integer }[]
----@param first integer From 0.
----@param last integer After the last byte.
----@param group string
-local function paint(colors, places, first, last, group)
-  for number, place in ipairs(places) do
-    local behind = places[number + 1] and places[number + 1].offset or math.huge
-    colors[place.row] = colors[place.row] or {}
-    for byte = math.max(first, place.offset), math.min(last, behind) - 1 do
-      colors[place.row][byte - place.offset + 1] = group
+---@param key string
+---@param entry flemma.syntax.Entry
+local function keep(key, entry)
+  if not young[key] then
+    count = count + 1
+    if count > KEPT then
+      young, old, count = {}, young, 1
     end
   end
+  young[key] = entry
 end
 
---- Colors one text with its tree-sitter parser.
----@param found flemma.syntax.Side
----@param language string
----@param colors flemma.syntax.Colors
-local function with_parser(found, language, colors)
-  local text = table.concat(found.lines, "\n")
-  local query = vim.treesitter.query.get(language, "highlights")
-  local tree = vim.treesitter.get_string_parser(text, language):parse()[1]
-  if not query or not tree then
-    return
-  end
-  for id, node in query:iter_captures(tree:root(), text) do
-    local name = query.captures[id]
-    local first, start, last, stop = node:range()
-    -- Captures such as `@spell` have no color.
-    for line = name:find("^[_%l]*spell$") and math.huge or first, last do
-      local places = found.places[line + 1]
-      if places and not found.known[line + 1] then
-        local from, to = line == first and start or 0, line == last and stop or #found.lines[line + 1]
-        paint(colors, places, from, to, ("@%s.%s"):format(name, language))
-      end
-    end
-  end
+---@param line string
+---@param pattern string
+---@return integer
+local function count_of(line, pattern)
+  local _, number = line:gsub(pattern, "")
+  return number
 end
 
---- Colors one text with Vim's syntax file, until the time is over.
----@param found flemma.syntax.Side
----@param filetype string
----@param colors flemma.syntax.Colors
-local function with_syntax_file(found, filetype, colors)
-  local buffer, names = api.nvim_create_buf(false, true), {}
-  api.nvim_buf_set_lines(buffer, 0, -1, false, found.lines)
-  pcall(api.nvim_buf_call, buffer, function()
-    vim.bo.syntax = filetype
-    local deadline = vim.uv.hrtime() + BUDGET_MS * 1e6
-    for number, line in ipairs(found.lines) do
-      for first, last in (found.known[number] and "" or line):gmatch("()%S+()") do
-        for byte = first, last - 1 do
-          local id = vim.fn.synID(number, byte, 1)
-          names[id] = names[id] or vim.fn.synIDattr(vim.fn.synIDtrans(id), "name")
-          if names[id] ~= "" then
-            paint(colors, found.places[number], byte - 1, byte, names[id])
-          end
-        end
-        if vim.uv.hrtime() > deadline then
-          return
-        end
-      end
+--- Returns the lines as they are colored: the start of long ones, and none of dense ones.
+---@param language flemma.syntax.Language
+---@param lines string[]
+---@return string[]? lines Nil if they would take too long.
+local function bounded(language, lines)
+  local is_markdown = language.parser == "markdown"
+  local marks = is_markdown and "[*_`~|<>%[]" or "[%(%[{<]"
+  local bytes, total, open, cut = 0, 0, 0, {}
+  for number, line in ipairs(lines) do
+    line = line:sub(1, MOST_LINE)
+    local found = count_of(line, marks)
+    -- A NUL is a line break in Neovim's buffers.
+    line = found <= MOST_IN_LINE and line:gsub("[%z\n\r]", " ") or ""
+    cut[number], bytes = line, bytes + #line
+    if line ~= "" then
+      total = total + found
+      open = math.max(0, open + found - (is_markdown and found or count_of(line, "[%)%]}>]")))
     end
+    if bytes > MOST_BYTES or open > MOST_OPEN or (is_markdown and total > MOST_IN_MARKDOWN) then
+      return nil
+    end
+  end
+  return cut
+end
+
+--- Asks for colors by a syntax file, outside of a redraw.
+---@param file string
+---@param lines string[]
+---@param entry flemma.syntax.Entry
+local function request(file, lines, entry)
+  vim.schedule(function()
+    require("flemma.syntax.file").request(file, lines, function(rows, complete)
+      local waiting = entry.waiting
+      entry.rows, entry.complete = rows, complete
+      if complete then
+        entry.waiting = {}
+      end
+      for _, callback in ipairs(waiting) do
+        callback()
+      end
+    end)
   end)
-  api.nvim_buf_delete(buffer, { force = true })
 end
 
----@param file flemma.protocol.Diff
----@return flemma.syntax.Colors
-local function compute(file)
-  local colors = {}
-  local sides = { side(file, "add"), side(file, "delete") }
-  local ok, filetype = pcall(vim.filetype.match, { filename = file.name, contents = sides[1].lines })
-  if not ok or not filetype then
-    return colors
+---@param language flemma.syntax.Language
+---@param lines string[]
+---@param skip integer
+---@return flemma.syntax.Entry
+local function compute(language, lines, skip)
+  local entry = { rows = {}, complete = true, waiting = {} }
+  local fits = bounded(language, lines)
+  if not fits then
+    return entry
+  elseif language.parser then
+    -- Queries are files of the user and may be broken.
+    local ok, rows = pcall(require("flemma.syntax.tree").rows, language.parser, fits, skip)
+    entry.rows = ok and rows or {}
+  elseif vim.g.syntax_on then
+    entry.rows, entry.complete = require("flemma.syntax.file").known(language.file, fits), false
+    request(language.file, fits, entry)
   end
-  local language = vim.treesitter.language.get_lang(filetype) or filetype
-  local added, has_parser = pcall(vim.treesitter.language.add, language)
-  for _, found in ipairs(sides) do
-    if added and has_parser then
-      pcall(with_parser, found, language, colors)
-    elseif vim.g.syntax_on then
-      with_syntax_file(found, filetype, colors)
-    end
-  end
-  return colors
+  return entry
 end
 
---- Returns the colors of a diff as far as they are known. Computes them after the diff is on
---- the screen.
----@param file flemma.protocol.Diff
----@param colored fun() Called once the colors are known.
----@return flemma.syntax.Colors
-function M.colors(file, colored)
-  -- Without RGB colors, text could have the color of the diff's background.
-  if #file.rows == 0 or not (vim.o.termguicolors or vim.fn.has("gui_running") == 1) then
+--- Returns the colors of a text as far as they are known.
+---@param language flemma.syntax.Language?
+---@param lines string[]
+---@param colored fun() Called when more are known.
+---@param skip integer? Number of lines at the start whose colors are not needed.
+---@return flemma.syntax.Rows rows May have fewer rows than there are lines.
+function M.rows(language, lines, colored, skip)
+  if not language or #lines == 0 then
     return {}
   end
-  if known[file] == nil then
-    known[file] = false
-    vim.schedule(function()
-      known[file] = compute(file)
-      colored()
-    end)
+  skip = skip or 0
+  local head = ("%s\n%s\n%d\n"):format(language.parser or "", language.file or "", skip)
+  local key = head .. table.concat(lines, "\n")
+  local entry = find(key) or compute(language, lines, skip)
+  keep(key, entry)
+  if not entry.complete and not vim.list_contains(entry.waiting, colored) then
+    entry.waiting[#entry.waiting + 1] = colored
   end
-  return known[file] or {}
+  return entry.rows
 end
+
+M.of_fence = names.of_fence
+M.of_file = names.of_file
+M.of_filetype = names.of_filetype
 
 return M

@@ -204,6 +204,7 @@
 ---@field unrecognized_calls? "review"|"policy" What happens to calls that were in the file when it was opened and that no provider made here. "review": they ask. "policy": the rules decide.
 
 ---@class flemma.Options.ui
+---@field highlight? boolean Markdown in messages, and code in the colors of its language. false: only the structure of the chat has colors. See |flemma-looks|.
 ---@field usage? integer|false Seconds for which the time and cost of an answer are shown behind the last role marker. false: only in |:Flemma-usage| and the status line.
 ---@field bell? "bell"|"osc9"|false Signal to the terminal when a chat that is not visible needs you: "bell", or "osc9", a desktop notification in terminals that support OSC 9. See |flemma-hidden|.
 

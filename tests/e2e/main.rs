@@ -36,6 +36,7 @@ mod host_dies;
 mod host_streams;
 mod leash;
 mod local;
+mod looks;
 mod lua_sources;
 mod lua_tools;
 mod malicious;

@@ -143,7 +143,7 @@ test("the plugin uses the default of an invalid option", function()
   local wrong = {
     keymaps = { enabled = "yes", normal = { send = "<C-s>", cancel = false, reject = 3 }, insert = 7 },
     highlights = "red",
-    ui = { bell = true },
+    ui = { bell = true, highlight = 1 },
     host = { path = {}, log = "/tmp/x.log" },
     tools = { default_timeout = math.huge },
   }
@@ -161,6 +161,8 @@ test("the plugin uses the default of an invalid option", function()
       insert = { send = "<C-]>" },
     },
     highlights = {},
+    highlight = true,
+    folds = true,
     host = { log = "/tmp/x.log" },
     default_timeout = 30,
   })

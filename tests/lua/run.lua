@@ -39,6 +39,7 @@ for _, name in ipairs({
   "apply_spec",
   "render_spec",
   "remarks_spec",
+  "markup_spec",
   "host_spec",
   "folds_spec",
   "files_spec",

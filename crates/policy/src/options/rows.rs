@@ -190,6 +190,14 @@ provider made here. \"review\": they ask. \"policy\": the rules decide.",
 
 const UI: &[OptionDef] = &[
     option(
+        "highlight",
+        Kind::Flag,
+        "true",
+        "\
+Markdown in messages, and code in the colors of its language. false: only the
+structure of the chat has colors. See |flemma-looks|.",
+    ),
+    option(
         "usage",
         Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
         "8",

@@ -1,0 +1,368 @@
+--- Highlights Markdown and code on the lines that Neovim draws. Works on small parts, each of
+--- which is colored once per text, so the cost does not grow with the chat.
+---@class flemma.markup
+local M = {}
+
+local api = vim.api
+local config = require("flemma.config")
+local regions = require("flemma.regions")
+local state = require("flemma.state")
+local syntax = require("flemma.syntax")
+
+--- Below the spans of the host.
+local PRIORITY = 40
+--- Above them, but below the marks of |flemma.render|.
+local ABOVE = 60
+--- Most lines that are colored at once. A line's part depends on its region only, so that parts
+--- are the same wherever the window begins.
+local PART = 60
+--- Lines read from the buffer at once.
+local PAGE = 64
+--- Lines of a file that its language may depend on.
+local HEAD = 20
+--- Backgrounds of whole lines.
+local ROLE, CODE = { 0, -1, "FlemmaRole" }, { 0, -1, "FlemmaCode" }
+
+---@class flemma.markup.View What was computed for the current text of a buffer.
+---@field tick integer
+---@field pages table<integer, string[]>
+---@field rows table<integer, flemma.syntax.Span[]>
+---@field before table<integer, flemma.syntax.Span[]> The rows of the text before.
+---@field guess { first: integer, last: integer, list: flemma.regions.Region[] }?
+
+---@type table<integer, flemma.markup.View>
+local views = state.by_buffer()
+---@class flemma.markup.Known What the host sent.
+---@field list flemma.regions.Region[]
+---@field first integer First line that it is complete for.
+---@field last integer The line after its last.
+
+---@type table<integer, flemma.markup.Known>
+local known = state.by_buffer()
+---@type table<integer, fun()>
+local redraws = state.by_buffer()
+
+--- Returns what draws the chat again because there are more colors.
+---@param buffer integer
+---@return fun()
+local function redraw(buffer)
+  redraws[buffer] = redraws[buffer]
+    or function()
+      views[buffer] = nil
+      if api.nvim_buf_is_valid(buffer) then
+        api.nvim__redraw({ buf = buffer, valid = false, flush = false })
+      end
+    end
+  return redraws[buffer]
+end
+
+---@param buffer integer
+---@return flemma.markup.View
+local function view_of(buffer)
+  local view, tick = views[buffer], api.nvim_buf_get_changedtick(buffer)
+  if not view or view.tick ~= tick then
+    view = { tick = tick, pages = {}, rows = {}, before = view and view.rows or {} }
+    views[buffer] = view
+  end
+  return view
+end
+
+---@param buffer integer
+---@param view flemma.markup.View
+---@param row integer
+---@return string
+local function line_at(buffer, view, row)
+  local page = math.floor(row / PAGE)
+  if not view.pages[page] then
+    view.pages[page] = api.nvim_buf_get_lines(buffer, page * PAGE, (page + 1) * PAGE, false)
+  end
+  return view.pages[page][row % PAGE + 1] or ""
+end
+
+---@param list flemma.regions.Region[] Sorted.
+---@param row integer
+---@return flemma.regions.Region?
+local function containing(list, row)
+  local low, high = 1, #list
+  while low <= high do
+    local middle = math.floor((low + high) / 2)
+    if list[middle][2] <= row then
+      low = middle + 1
+    elseif list[middle][1] > row then
+      high = middle - 1
+    else
+      return list[middle]
+    end
+  end
+end
+
+---@param buffer integer
+---@param view flemma.markup.View
+---@param row integer
+---@return flemma.regions.Region?
+local function region_at(buffer, view, row)
+  local sent = known[buffer]
+  local region = sent and containing(sent.list, row)
+  if region or sent and row >= sent.first and row < sent.last then
+    return region
+  end
+  -- The host does not know yet that this line is visible.
+  local guess = view.guess
+  if not guess or row < guess.first or row >= guess.last then
+    local list, first, last = regions.around(function(at)
+      return line_at(buffer, view, at)
+    end, row, api.nvim_buf_line_count(buffer))
+    guess = { list = list, first = first, last = math.max(last, row + 1) }
+    view.guess = guess
+  end
+  return containing(guess.list, row)
+end
+
+--- Returns the lines of the Markdown block around a line: up to an empty line that is followed by
+--- text at the margin. What is indented belongs to the list above it.
+---@param line fun(row: integer): string
+---@param row integer
+---@param first integer Limits of the block.
+---@param last integer
+---@return integer first
+---@return integer last
+local function block_around(line, row, first, last)
+  local function begins(at)
+    return not line(at - 1):find("%S") and line(at):find("^%S") ~= nil
+  end
+  local start, stop = row, row + 1
+  while start > first and not begins(start) do
+    start = start - 1
+  end
+  while stop < last and not begins(stop) do
+    stop = stop + 1
+  end
+  return start, stop
+end
+
+--- Draws lines again whose colors depend on one that changed: Neovim draws that one only.
+---@param buffer integer
+---@param view flemma.markup.View
+---@param first integer
+---@param last integer
+---@param row integer The line that is being drawn.
+local function redraw_others(buffer, view, first, last, row)
+  local from, to
+  for at = first, last - 1 do
+    local before = at ~= row and view.before[at]
+    if before and not vim.deep_equal(before, view.rows[at]) then
+      from, to = from or at, at + 1
+    end
+  end
+  if from then
+    vim.schedule(function()
+      if api.nvim_buf_is_valid(buffer) then
+        api.nvim__redraw({ buf = buffer, range = { from, to }, flush = false })
+      end
+    end)
+  end
+end
+
+---@param buffer integer
+---@param region flemma.regions.Region
+---@return flemma.syntax.Language?
+local function language_of(buffer, region)
+  if region[3] == "markdown" then
+    return syntax.of_filetype("markdown")
+  elseif region[3] == "language" then
+    return syntax.of_fence(region[4])
+  elseif region[3] == "file" then
+    local head = math.min(region[1] + HEAD, region[2])
+    return syntax.of_file(region[4], api.nvim_buf_get_lines(buffer, region[1], head, false))
+  end
+end
+
+--- Returns the lines that are colored with a line, and the first of those above that matter.
+---@param line fun(row: integer): string
+---@param region flemma.regions.Region
+---@param row integer
+---@return integer from
+---@return integer first
+---@return integer last
+local function part_around(line, region, row)
+  local first = region[1] + math.floor((row - region[1]) / PART) * PART
+  local last = math.min(first + PART, region[2])
+  if region[3] == "markdown" then
+    first, last = block_around(line, row, first, last)
+    return first, first, last
+  end
+  -- The lines above decide where a comment or a string ends.
+  return math.max(region[1], first - PART), first, last
+end
+
+--- Colors the part of a region around a line.
+---@param buffer integer
+---@param view flemma.markup.View
+---@param region flemma.regions.Region
+---@param row integer
+local function color(buffer, view, region, row)
+  local function line(at)
+    return line_at(buffer, view, at)
+  end
+  local from, first, last = part_around(line, region, row)
+  local lines = {}
+  for at = from, last - 1 do
+    lines[#lines + 1] = line(at)
+  end
+  local rows = syntax.rows(language_of(buffer, region), lines, redraw(buffer), first - from)
+  local background = region[3] ~= "markdown" and CODE or nil
+  for at = first, last - 1 do
+    local spans = rows[at - from + 1] or {}
+    -- Text may begin behind a role marker.
+    local is_marker = at == region[1] and not background and regions.marker(line(at))
+    local below = is_marker and ROLE or background
+    view.rows[at] = below and vim.list_extend({ below }, spans) or spans
+  end
+  redraw_others(buffer, view, first, last, row)
+end
+
+--- Returns the spans of a header above the host's color of its line: the ID says nothing to a
+--- reader.
+---@param text string
+---@return flemma.syntax.Span[]
+local function header(text)
+  local colon, behind, id, stop = text:match("^%*%*Tool Use:()%*%*() `[^`]+` ()%(`[^`]+`%)()")
+  if not colon then
+    colon, behind, id, stop = text:match("^%*%*Tool Result:()%*%*() ()`[^`]+`()")
+  end
+  if not colon then
+    return {}
+  end
+  return {
+    { 0, 2, nil, "" },
+    { colon - 1, behind - 1, nil, "" },
+    { id - 1, stop - 1, "FlemmaToolId", nil, ABOVE },
+  }
+end
+
+--- Returns the spans of a line in no region: a fence, or a role marker before the host is ready.
+---@param text string
+---@return flemma.syntax.Span[]
+local function outside(text)
+  local marks = regions.fence(text)
+  if marks then
+    return { { 0, #marks, "FlemmaFence", "" }, { #marks, #text, "FlemmaLanguage" } }
+  end
+  local group, stop = regions.marker(text)
+  return group and { { 0, stop, group }, ROLE } or header(text)
+end
+
+--- Returns the spans of a line. The last byte -1 is that of the whole line on the screen.
+---@param buffer integer
+---@param row integer
+---@return flemma.syntax.Span[]
+function M.spans(buffer, row)
+  local view = view_of(buffer)
+  if not view.rows[row] then
+    local region, text = region_at(buffer, view, row), line_at(buffer, view, row)
+    if not region then
+      view.rows[row] = outside(text)
+    elseif region[3] == "line" then
+      view.rows[row] = vim.list_extend({ { 0, #text, region[4] } }, header(text))
+    elseif region[3] == "thinking" then
+      view.rows[row] = { { 0, #text, "FlemmaThinking" }, { 0, #text, "FlemmaThinkingText" } }
+    else
+      color(buffer, view, region, row)
+    end
+  end
+  return view.rows[row]
+end
+
+--- Returns whether a chat gets colors from here, and not from the user's own tree-sitter.
+---@param buffer integer
+---@return boolean
+function M.is_on(buffer)
+  local highlighter = package.loaded["vim.treesitter.highlighter"]
+  return config.get().highlight and not (highlighter and highlighter.active[buffer])
+end
+
+--- Draws a line, while Neovim draws it.
+---@param namespace integer
+---@param buffer integer
+---@param row integer
+function M.draw(namespace, buffer, row)
+  for _, span in ipairs(M.spans(buffer, row)) do
+    local whole = span[2] == -1
+    if whole or span[2] > span[1] then
+      api.nvim_buf_set_extmark(buffer, namespace, row, span[1], {
+        end_row = whole and row + 1 or row,
+        end_col = whole and 0 or span[2],
+        hl_group = span[3],
+        hl_eol = whole,
+        conceal = span[4],
+        ephemeral = true,
+        strict = false,
+        -- Backgrounds are below colors.
+        priority = span[5] or (whole and PRIORITY - 1 or PRIORITY),
+      })
+    end
+  end
+end
+
+--- Moves the regions along with a change of the text until the host sends new ones.
+---@param list flemma.regions.Region[] Changed in place.
+---@param first integer
+---@param last integer
+---@param new_last integer
+function M.shift(list, first, last, new_last)
+  local grown = new_last - last
+  for _, region in ipairs(list) do
+    if region[1] >= last and region[2] > last then
+      region[1], region[2] = region[1] + grown, region[2] + grown
+    elseif region[2] >= last and region[1] <= first then
+      region[2] = math.max(region[1], region[2] + grown)
+    elseif region[1] < last and region[2] > first then
+      region[1] = math.min(region[1], new_last)
+      region[2] = math.max(region[2] + grown, new_last)
+    end
+  end
+end
+
+--- Forgets what a host sent that has exited.
+---@param buffer integer
+function M.forget(buffer)
+  known[buffer], views[buffer] = nil, nil
+end
+
+--- Follows a change of the text.
+---@param buffer integer
+---@param first integer
+---@param last integer
+---@param new_last integer
+function M.changed(buffer, first, last, new_last)
+  local sent = known[buffer]
+  if sent then
+    -- The lines that it is complete for move like a region.
+    local lines = { sent.first, sent.last }
+    M.shift({ lines }, first, last, new_last)
+    M.shift(sent.list, first, last, new_last)
+    sent.first, sent.last = lines[1], lines[2]
+  elseif views[buffer] then
+    -- No host draws again what follows from a changed fence.
+    vim.schedule(redraw(buffer))
+  end
+end
+
+--- Stores the regions of some lines that the host found.
+---@param buffer integer
+---@param list flemma.regions.Region[]
+---@param first integer
+---@param last integer
+---@return boolean differs From those that are drawn.
+function M.set(buffer, list, first, last)
+  local before = known[buffer]
+  -- Those of too many lines are not sent.
+  known[buffer] = #list > 0 and { list = list, first = first, last = last } or nil
+  local differs = not vim.deep_equal(before and before.list or {}, list)
+  if differs then
+    views[buffer] = nil
+  end
+  return differs
+end
+
+return M

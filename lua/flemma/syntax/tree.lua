@@ -1,0 +1,65 @@
+--- Colors of a text by its tree-sitter parser.
+---@class flemma.syntax.tree
+local M = {}
+
+--- Captures without a color.
+local NO_COLOR = { spell = true, nospell = true, conceal = true, none = true }
+
+--- Adds the part of a range that is in each of its rows.
+---@param rows flemma.syntax.Rows
+---@param lines string[]
+---@param range integer[] As of |vim.treesitter.get_range()|.
+---@param group string?
+---@param conceal string?
+local function add(rows, lines, range, group, conceal)
+  local first, start, last, stop = range[1], range[2], range[4], range[5]
+  for row = first, math.min(last, #lines - 1) do
+    local from, to = row == first and start or 0, row == last and stop or #lines[row + 1]
+    if from < to then
+      table.insert(rows[row + 1], { from, to, group, conceal })
+    end
+  end
+end
+
+---@param rows flemma.syntax.Rows
+---@param lines string[]
+---@param text string
+---@param tree TSTree
+---@param language string
+---@param skip integer
+local function paint(rows, lines, text, tree, language, skip)
+  local query = vim.treesitter.query.get(language, "highlights")
+  if not query then
+    return
+  end
+  for id, node, metadata in query:iter_captures(tree:root(), text, skip, #lines) do
+    local name, own = query.captures[id], metadata[id] or {}
+    local conceal = own.conceal or metadata.conceal
+    local colored = not NO_COLOR[name] and name:sub(1, 1) ~= "_"
+    if colored or conceal then
+      local group = colored and ("@%s.%s"):format(name, language) or nil
+      add(rows, lines, vim.treesitter.get_range(node, text, own), group, conceal)
+    end
+  end
+end
+
+--- Returns the colors of a text, also of languages inside it.
+---@param language string
+---@param lines string[]
+---@param skip integer Number of lines at the start without colors.
+---@return flemma.syntax.Rows
+function M.rows(language, lines, skip)
+  local rows = vim.tbl_map(function()
+    return {}
+  end, lines)
+  -- Markdown's parser needs the end of the last line.
+  local text = table.concat(lines, "\n") .. "\n"
+  local parser = vim.treesitter.get_string_parser(text, language)
+  parser:parse(true)
+  parser:for_each_tree(function(tree, part)
+    paint(rows, lines, text, tree, part:lang(), skip)
+  end)
+  return rows
+end
+
+return M

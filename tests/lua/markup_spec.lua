@@ -1,0 +1,194 @@
+--- Colors of Markdown and code, without a host unless a test sends its regions.
+-- luacheck: globals test same
+
+local markup = require("flemma.markup")
+local names = require("flemma.syntax.names")
+local syntax = require("flemma.syntax")
+
+vim.cmd("syntax on")
+
+---@param lines string[]
+---@return integer buffer
+local function chat_of(lines)
+  local buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  return buffer
+end
+
+--- Returns what is drawn on a line, in the order of the text: `text{group}`.
+---@param buffer integer
+---@param row integer
+---@return string
+local function drawn(buffer, row)
+  local text = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
+  local pieces = vim.tbl_map(function(span)
+    local shown = span[2] == -1 and "" or text:sub(span[1] + 1, span[2])
+    return ("%s{%s}"):format(shown, span[3] or "")
+  end, markup.spans(buffer, row))
+  return table.concat(pieces, " ")
+end
+
+---@param buffer integer
+---@param row integer
+---@param piece string
+local function shows(buffer, row, piece)
+  assert(
+    vim.wait(2000, function()
+      return drawn(buffer, row):find(piece, 1, true) ~= nil
+    end),
+    drawn(buffer, row)
+  )
+end
+
+test("Markdown in a message has the groups of Neovim's own Markdown", function()
+  local buffer =
+    chat_of({ "@You:", "# One `two`", "", "a **b** [c](d)", "", "- e", "", "  f", "", "> g", "", "|h|", "|-|" })
+  shows(buffer, 1, "# One `two`{@markup.heading.1.markdown}")
+  shows(buffer, 1, "`two`{@markup.raw.markdown_inline}")
+  shows(buffer, 3, "**b**{@markup.strong.markdown_inline}")
+  shows(buffer, 3, "c{@markup.link.label.markdown_inline}")
+  shows(buffer, 5, "- {@markup.list.markdown}")
+  -- A paragraph of the item, not indented code.
+  same(drawn(buffer, 7):find("raw", 1, true), nil)
+  shows(buffer, 9, "> g{@markup.quote.markdown}")
+  shows(buffer, 11, "h{@markup.heading.markdown}")
+end)
+
+test("code has the colors of its language, from a parser or a syntax file", function()
+  local buffer = chat_of({ "@You:", "```lua", "local a", "```", "", "~~~ py", "return 1", "~~~" })
+  shows(buffer, 2, "local{@keyword.lua}")
+  shows(buffer, 6, "return{Statement}")
+  same(drawn(buffer, 1), "```{FlemmaFence} lua{FlemmaLanguage}")
+end)
+
+test("a fence that is not closed yet is code, and keeps its colors while it grows", function()
+  local buffer = chat_of({ "@Assistant:", "```python", "def f():", "    ret" })
+  shows(buffer, 2, "def{Statement}")
+  vim.api.nvim_buf_set_text(buffer, 3, 7, 3, 7, { "urn 1", "# done" })
+  -- Without waiting for the new colors.
+  same(drawn(buffer, 2):find("def{Statement}", 1, true) ~= nil, true)
+  shows(buffer, 3, "return{Statement}")
+  shows(buffer, 4, "# done{Comment}")
+end)
+
+test("the structure of a chat has colors before a host is ready", function()
+  local buffer = chat_of({
+    "@Assistant:",
+    "<thinking>",
+    "# no heading",
+    "</thinking>",
+    "**Tool Use:** `bash` (`t`)",
+    "",
+    "```json",
+    '{"a": 1}',
+    "```",
+    "@You:",
+    "**Tool Result:** `t` (error)",
+    "",
+    "````",
+    "```",
+    "# plain",
+    "````",
+  })
+  same(drawn(buffer, 0), "@Assistant:{FlemmaAssistant} {FlemmaRole}")
+  shows(buffer, 2, "# no heading{FlemmaThinking}")
+  shows(buffer, 4, "**Tool Use:** `bash` (`t`){FlemmaToolUse}")
+  shows(buffer, 4, "(`t`){FlemmaToolId}")
+  shows(buffer, 10, "**Tool Result:** `t` (error){FlemmaToolError}")
+  same(drawn(buffer, 13), "{FlemmaCode}")
+  same(drawn(buffer, 14), "{FlemmaCode}")
+end)
+
+test("the host's regions win, and move with the text", function()
+  local buffer = chat_of({ "", "local a", "", "# b" })
+  assert(markup.set(buffer, { { 1, 2, "file", "src/f.lua" }, { 3, 4, "markdown", "" } }, 0, 4))
+  shows(buffer, 1, "local{@keyword.lua}")
+  vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "new" })
+  markup.changed(buffer, 0, 0, 1)
+  shows(buffer, 2, "local{@keyword.lua}")
+  shows(buffer, 4, "# b{@markup.heading.1.markdown}")
+  same(markup.set(buffer, { { 2, 3, "file", "src/f.lua" }, { 4, 5, "markdown", "" } }, 0, 5), false)
+end)
+
+test("a region grows with lines that are added at its end", function()
+  local list = { { 1, 3, "language", "c" }, { 5, 9, "markdown", "" } }
+  markup.shift(list, 2, 3, 5)
+  same(list, { { 1, 5, "language", "c" }, { 7, 11, "markdown", "" } })
+  markup.shift(list, 4, 8, 4)
+  same(list[2], { 4, 7, "markdown", "" })
+end)
+
+test("'conceallevel' hides the marks of emphasis and fences, never text", function()
+  local buffer = chat_of({ "@You:", "a *b*", "```c", "int x;", "```" })
+  local hidden = {}
+  for row = 0, 4 do
+    local text = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
+    for _, span in ipairs(markup.spans(buffer, row)) do
+      hidden[#hidden + 1] = span[4] and text:sub(span[1] + 1, span[2])
+    end
+  end
+  same(hidden, { "*", "*", "```", "```" })
+end)
+
+test("the name of a language selects what is installed and runs nothing", function()
+  for _, hostile in ipairs({
+    "../../x",
+    "lua/../../x",
+    "vim.cmd('!id')",
+    "2html",
+    "syntax",
+    "synload",
+    "*",
+    "%s",
+    "x.py",
+    "a|b",
+    "`id`",
+    "",
+    ("x"):rep(5000),
+  }) do
+    same(names.of_fence(hostile), nil)
+  end
+  same(names.of_fence("lua vim.cmd('!id')"), { parser = "lua" })
+  same(names.of_fence("rust,ignore"), { file = "rust" })
+  same(names.of_fence("{.python}"), { file = "python" })
+  same(names.of_fence("JSON"), { file = "json" })
+  same(names.of_fence("shell"), { file = "sh" })
+end)
+
+test("a modeline in code sets no option", function()
+  local buffer = chat_of({ "@You:", "```python", "# vim: set tabstop=3 ft=lua :", "x = 1" })
+  shows(buffer, 2, "{Comment}")
+  for _, other in ipairs(vim.api.nvim_list_bufs()) do
+    same({ vim.bo[other].tabstop == 3, vim.bo[other].filetype == "lua" }, { false, false })
+  end
+end)
+
+test("hostile text is drawn without an error", function()
+  local lines = { "@You:", ("*a `b "):rep(3000), (">"):rep(5000) .. " x", "\0\1\255\254", ("[a]("):rep(2000) }
+  vim.list_extend(lines, { "", "```lua", ("x = 1 "):rep(5000), ("("):rep(4000), "\255\0" })
+  local buffer = chat_of(lines)
+  for row = 0, #lines - 1 do
+    markup.spans(buffer, row)
+  end
+  same(markup.spans(buffer, 8)[1][3], "FlemmaCode")
+  -- Parsers would take seconds for these.
+  for _, dense in ipairs({ ("*_"):rep(500), ("*a **b _c "):rep(90), ("[a]("):rep(250), ("|a"):rep(499) }) do
+    same(syntax.rows({ parser = "markdown" }, { dense }, function() end), { {} })
+  end
+  local deep = vim.fn["repeat"]({ ("("):rep(30) }, 30)
+  same(syntax.rows({ parser = "c" }, deep, function() end), {})
+  -- So many bytes have no colors at all.
+  same(syntax.rows({ parser = "lua" }, vim.fn["repeat"]({ ("local a "):rep(100) }, 100), function() end), {})
+end)
+
+test("without a host, messages and thinking have folds", function()
+  local lines =
+    { "@You:", "a", "```", "@You:", "```", "@Assistant:", "<thinking>", "hm", "</thinking>", "b", "@You:", "c" }
+  local found = {}
+  for _, part in ipairs(require("flemma.folds.guess").parts(lines)) do
+    for _, fold in ipairs(part.items) do
+      found[#found + 1] = ("%d-%d %s %s"):format(fold[1], fold[2], fold[6], fold[7])
+    end
+  end
+  same(found, { "0-5 @You: a", "5-10 @Assistant: <thinking>", "6-9 thinking hm" })
+end)
