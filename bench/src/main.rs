@@ -5,6 +5,7 @@
 mod chats;
 mod keys;
 mod kinds;
+mod looks;
 mod machine;
 mod memory;
 mod open;
@@ -30,10 +31,11 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 13] = [
+const GROUPS: [(&str, Group); 14] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
+    ("looks", looks::run),
     ("streams", streams::run),
     ("steady", steady::run),
     ("send", send::run),
