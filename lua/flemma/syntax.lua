@@ -79,6 +79,17 @@ local function bounded(language, lines)
   return cut
 end
 
+---@param entry flemma.syntax.Entry
+local function call_waiting(entry)
+  local waiting = entry.waiting
+  if entry.complete then
+    entry.waiting = {}
+  end
+  for _, callback in ipairs(waiting) do
+    callback()
+  end
+end
+
 --- Asks for colors by a syntax file, outside of a redraw.
 ---@param file string
 ---@param lines string[]
@@ -86,31 +97,59 @@ end
 local function request(file, lines, entry)
   vim.schedule(function()
     require("flemma.syntax.file").request(file, lines, function(rows, complete)
-      local waiting = entry.waiting
       entry.rows, entry.complete = rows, complete
-      if complete then
-        entry.waiting = {}
-      end
-      for _, callback in ipairs(waiting) do
-        callback()
-      end
+      call_waiting(entry)
     end)
   end)
+end
+
+--- Asks for colors by a parser.
+---@param parser string
+---@param lines string[]
+---@param skip integer
+---@param entry flemma.syntax.Entry
+local function parse(parser, lines, skip, entry)
+  local tree = require("flemma.syntax.tree")
+  local guess = tree.grown(parser, lines, skip)
+  entry.rows = guess or tree.rows(parser, lines, skip)
+  entry.complete = guess == nil
+end
+
+--- Replaces a guess once the text has not grown for a while, and forgets it if it has.
+---@param parser string
+---@param lines string[]
+---@param skip integer
+---@param entry flemma.syntax.Entry
+---@param key string
+local function settle(parser, lines, skip, entry, key)
+  local tree = require("flemma.syntax.tree")
+  vim.defer_fn(function()
+    if not tree.is_last(parser, lines) then
+      young[key], old[key] = nil, nil
+      return
+    end
+    local ok, rows = pcall(tree.rows, parser, lines, skip)
+    entry.rows, entry.complete = ok and rows or entry.rows, true
+    call_waiting(entry)
+  end, tree.FULL_MS)
 end
 
 ---@param language flemma.syntax.Language
 ---@param lines string[]
 ---@param skip integer
+---@param key string
 ---@return flemma.syntax.Entry
-local function compute(language, lines, skip)
+local function compute(language, lines, skip, key)
   local entry = { rows = {}, complete = true, waiting = {} }
   local fits = bounded(language, lines)
   if not fits then
     return entry
   elseif language.parser then
     -- Queries are files of the user and may be broken.
-    local ok, rows = pcall(require("flemma.syntax.tree").rows, language.parser, fits, skip)
-    entry.rows = ok and rows or {}
+    pcall(parse, language.parser, fits, skip, entry)
+    if not entry.complete then
+      settle(language.parser, fits, skip, entry, key)
+    end
   elseif vim.g.syntax_on then
     entry.rows, entry.complete = require("flemma.syntax.file").known(language.file, fits), false
     request(language.file, fits, entry)
@@ -131,7 +170,7 @@ function M.rows(language, lines, colored, skip)
   skip = skip or 0
   local head = ("%s\n%s\n%d\n"):format(language.parser or "", language.file or "", skip)
   local key = head .. table.concat(lines, "\n")
-  local entry = find(key) or compute(language, lines, skip)
+  local entry = find(key) or compute(language, lines, skip, key)
   keep(key, entry)
   if not entry.complete and not vim.list_contains(entry.waiting, colored) then
     entry.waiting[#entry.waiting + 1] = colored

@@ -192,3 +192,13 @@ test("without a host, messages and thinking have folds", function()
   end
   same(found, { "0-5 @You: a", "5-10 @Assistant: <thinking>", "6-9 thinking hm" })
 end)
+
+test("while code arrives, its colors are those of the whole text soon after", function()
+  local lines = { "@Assistant:", "```c", "/*", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*/", "int x;" }
+  local buffer = chat_of(lines)
+  shows(buffer, 11, "9{@comment.c}")
+  vim.api.nvim_buf_set_lines(buffer, -1, -1, false, { "int y;" })
+  -- Only the last lines are parsed, which do not say that this is a comment.
+  same(drawn(buffer, 11), "{FlemmaCode} 9{@comment.c}")
+  shows(buffer, 14, "int{@type.builtin.c}")
+end)

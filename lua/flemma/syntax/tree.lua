@@ -5,6 +5,11 @@ local M = {}
 --- Captures without a color.
 local NO_COLOR = { spell = true, nospell = true, conceal = true, none = true }
 
+--- Lines above the changed ones that are parsed with them.
+local CONTEXT = 8
+--- How long a growing text is not parsed as a whole.
+M.FULL_MS = 300
+
 --- Adds the part of a range that is in each of its rows.
 ---@param rows flemma.syntax.Rows
 ---@param lines string[]
@@ -43,12 +48,21 @@ local function paint(rows, lines, text, tree, language, skip)
   end
 end
 
---- Returns the colors of a text, also of languages inside it.
+---@class flemma.syntax.tree.Last The text of a language that was colored last.
+---@field lines string[]
+---@field skip integer
+---@field rows flemma.syntax.Rows
+---@field full number When all of it was parsed.
+
+---@type table<string, flemma.syntax.tree.Last>
+local last = {}
+
+--- Parses a text.
 ---@param language string
 ---@param lines string[]
----@param skip integer Number of lines at the start without colors.
+---@param skip integer
 ---@return flemma.syntax.Rows
-function M.rows(language, lines, skip)
+local function parse(language, lines, skip)
   local rows = vim.tbl_map(function()
     return {}
   end, lines)
@@ -60,6 +74,49 @@ function M.rows(language, lines, skip)
     paint(rows, lines, text, tree, part:lang(), skip)
   end)
   return rows
+end
+
+--- Returns the colors of a text, also of languages inside it.
+---@param language string
+---@param lines string[]
+---@param skip integer Number of lines at the start without colors.
+---@return flemma.syntax.Rows
+function M.rows(language, lines, skip)
+  local rows = parse(language, lines, skip)
+  last[language] = { lines = lines, skip = skip, rows = rows, full = vim.uv.now() }
+  return rows
+end
+
+--- Returns the colors of the last text with more at its end, as an answer arrives. Only the last
+--- lines are parsed, so that the cost of an answer does not grow with its code.
+---@param language string
+---@param lines string[]
+---@param skip integer
+---@return flemma.syntax.Rows? rows A guess. Nil if it is another text, or if it is time to parse all of it.
+function M.grown(language, lines, skip)
+  local before = last[language]
+  local same = before and #before.lines - 1 or 0
+  if same < CONTEXT or before.skip ~= skip or vim.uv.now() - before.full > M.FULL_MS then
+    return nil
+  end
+  for number = 1, same do
+    if lines[number] ~= before.lines[number] then
+      return nil
+    end
+  end
+  local start = same - CONTEXT
+  local tail = parse(language, vim.list_slice(lines, start + 1), CONTEXT)
+  local rows = vim.list_slice(before.rows, 1, same)
+  vim.list_extend(rows, tail, CONTEXT + 1)
+  last[language] = { lines = lines, skip = skip, rows = rows, full = before.full }
+  return rows
+end
+
+---@param language string
+---@param lines string[]
+---@return boolean
+function M.is_last(language, lines)
+  return last[language] ~= nil and last[language].lines == lines
 end
 
 return M
