@@ -278,6 +278,12 @@ local function follow_editor()
     })
   end
   on("ColorScheme", "highlight groups", define_highlights)
+  api.nvim_create_autocmd("OptionSet", {
+    group = group,
+    pattern = "background",
+    desc = "flemma: highlight groups",
+    callback = define_highlights,
+  })
   on("DirChanged", "the working directory of chats", function()
     vim.tbl_map(directory.send, vim.tbl_keys(chats))
   end)

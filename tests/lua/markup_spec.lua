@@ -202,3 +202,22 @@ test("while code arrives, its colors are those of the whole text soon after", fu
   same(drawn(buffer, 11), "{FlemmaCode} 9{@comment.c}")
   shows(buffer, 14, "int{@type.builtin.c}")
 end)
+
+test("code has a background that is near to that of the text, or the user's", function()
+  local highlights = require("flemma.highlights")
+  local function background(normal, float, line)
+    vim.api.nvim_set_hl(0, "Normal", { bg = normal })
+    vim.api.nvim_set_hl(0, "NormalFloat", { bg = float })
+    vim.api.nvim_set_hl(0, "CursorLine", { bg = line })
+    highlights.define({})
+    return vim.api.nvim_get_hl(0, { name = "FlemmaCode" }).bg
+  end
+  same(background(0x101010, 0x000000, 0x303030), 0x000000)
+  same(background(0x101010, 0xff00ff, 0x202020), 0x202020)
+  same(background(0x101010, 0xff00ff, 0x101010), nil)
+  vim.api.nvim_set_hl(0, "FlemmaCode", { bg = 0x123456 })
+  same(background(0x101010, 0x000000, 0x303030), 0x123456)
+  vim.api.nvim_set_hl(0, "FlemmaCode", {})
+  vim.cmd("highlight clear")
+  highlights.define({})
+end)
