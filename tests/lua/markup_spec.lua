@@ -190,7 +190,7 @@ test("without a host, messages and thinking have folds", function()
       found[#found + 1] = ("%d-%d %s %s"):format(fold[1], fold[2], fold[6], fold[7])
     end
   end
-  same(found, { "0-5 @You: a", "5-10 @Assistant: <thinking>", "6-9 thinking hm" })
+  same(found, { "0-5 @You: a", "5-10 @Assistant: hm", "6-9 thinking hm" })
 end)
 
 test("while code arrives, its colors are those of the whole text soon after", function()

@@ -18,7 +18,7 @@ local MOST = 120
 ---@return string
 local function words(lines, first, last)
   for row = first + 1, last - 1 do
-    if lines[row + 1]:find("%S") then
+    if lines[row + 1]:find("%S") and not lines[row + 1]:find("^</?thinking") then
       return notices.escape(vim.trim(lines[row + 1]:sub(1, MOST)))
     end
   end
