@@ -66,9 +66,11 @@ vim.api.nvim_create_autocmd("FileType", {
 })
 
 vim.api.nvim_create_user_command("Flemma", function(command)
-  require("flemma.commands").run(command.fargs, command.args)
+  local range = command.range > 0 and { first = command.line1, last = command.line2 } or nil
+  require("flemma.commands").run(command.fargs, command.args, range)
 end, {
   nargs = "*",
+  range = true,
   desc = "Flemma: talk to a model in a .chat buffer",
   complete = function(lead, line, column)
     return require("flemma.commands").complete(lead, line:sub(1, column))

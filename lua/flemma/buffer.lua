@@ -21,6 +21,7 @@ local markup = require("flemma.markup")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
 local queued = require("flemma.queued")
+local recent = require("flemma.recent")
 local remarks = require("flemma.remarks")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
@@ -299,6 +300,11 @@ local function follow_editor()
       host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
     end
   end)
+  on("BufEnter", "the last chat", function(buffer)
+    if chats[buffer] then
+      recent.note(buffer)
+    end
+  end)
   on("InsertEnter", "the file is read again before something is typed", function(buffer)
     if chats[buffer] then
       lease.before_typing(buffer)
@@ -347,6 +353,9 @@ function M.open(buffer)
   if not vim.b[buffer].flemma_keys then
     vim.b[buffer].flemma_keys = true
     keys.set(buffer)
+  end
+  if buffer == api.nvim_get_current_buf() then
+    recent.note(buffer)
   end
   -- After the text is on screen: starting a process takes milliseconds.
   vim.schedule(function()

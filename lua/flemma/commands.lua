@@ -6,7 +6,8 @@ local M = {}
 ---@class flemma.commands.Command
 ---@field help string One line.
 ---@field text? boolean Whether all that follows is one text.
----@field run? fun(arguments: string[], text: string) Runs it here instead of in the host.
+---@field run? fun(arguments: string[], text: string, range?: flemma.selection.Range) Runs it here instead of in the host.
+---@field range? boolean Whether it takes a range.
 ---@field anywhere? boolean Whether it needs no chat.
 ---@field words? string[] Completion of its words.
 ---@field complete? fun(before: string[], lead: string): string[] The same as a function.
@@ -52,6 +53,38 @@ end
 
 ---@type table<string, flemma.commands.Command>
 M.COMMANDS = {
+  ["ask"] = {
+    help = "Put the selected lines and a question into the last chat, and send the question.",
+    anywhere = true,
+    range = true,
+    run = function(_, text, range)
+      require("flemma.ask").ask(text, range, false)
+    end,
+  },
+  ["ask!"] = {
+    help = "The same in a new chat.",
+    anywhere = true,
+    range = true,
+    run = function(_, text, range)
+      require("flemma.ask").ask(text, range, true)
+    end,
+  },
+  ["new"] = {
+    help = "Open a new chat from a template.",
+    anywhere = true,
+    run = function(words)
+      require("flemma.new").open(words[1], false)
+    end,
+    complete = function(before)
+      return #before == 0 and require("flemma.template").names() or {}
+    end,
+  },
+  ["rules"] = {
+    help = "Add references to the project's rules, such as AGENTS.md, to this chat.",
+    run = function()
+      require("flemma.new").add_rules()
+    end,
+  },
   ["approve"] = {
     help = "Approve the call at the cursor, or the only pending call; with `all`, every one.",
     words = { "all" },
@@ -195,7 +228,8 @@ end
 --- Runs `:Flemma …`.
 ---@param words string[]
 ---@param line string The same as one text.
-function M.run(words, line)
+---@param range? flemma.selection.Range
+function M.run(words, line, range)
   local name = words[1]
   if not name then
     return list()
@@ -206,13 +240,15 @@ function M.run(words, line)
   elseif not command.anywhere and vim.bo.filetype ~= "chat" then
     problem = ":Flemma %s works in a chat, and this buffer is none. Open a file that ends in .chat."
     problem = problem:format(name)
+  elseif range and not command.range then
+    problem = (":Flemma %s takes no range. Run it without one."):format(name)
   end
   if problem then
     return require("flemma.notices").notify({ level = "error", message = problem })
   end
   local rest, text = vim.list_slice(words, 2), vim.trim(line:sub(#name + 1))
   if command.run then
-    command.run(rest, text)
+    command.run(rest, text, range)
   elseif command.text then
     require("flemma.buffer").command(name, text ~= "" and { text = text } or nil)
   else

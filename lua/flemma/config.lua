@@ -8,6 +8,9 @@ local callbacks = require("flemma.callbacks")
 -- What Neovim needs before the host answers. Generated from the option table of the host.
 -- The defaults:
 local DEFAULTS = {
+  chats = {
+    folder = ".",
+  },
   keymaps = {
     enabled = true,
     normal = {
@@ -32,6 +35,7 @@ local DEFAULTS = {
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
 ---@field highlight boolean Whether Markdown and code have colors.
 ---@field folds boolean Whether a chat has folds.
+---@field chats { folder: string, templates: string? }
 ---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
 ---@field install_url string? URL of the folder with the archives of |:Flemma-install|.
@@ -93,6 +97,10 @@ function M.load(options)
   local log = vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "flemma.log")
   current = {
     keymaps = keymaps,
+    chats = {
+      folder = at(options, "string", "chats", "folder") or DEFAULTS.chats.folder,
+      templates = at(options, "string", "chats", "templates"),
+    },
     highlights = at(options, "table", "highlights") or {},
     highlight = (at(options, "table", "ui") or {}).highlight ~= false,
     folds = (at(options, "table", "folds") or {}).enabled ~= false,
@@ -107,7 +115,8 @@ end
 ---@return flemma.config.Options
 function M.get()
   if not current then
-    M.load({})
+    -- `:Flemma new` may be the first thing that needs them.
+    M.load(require("flemma").options)
   end
   return current
 end

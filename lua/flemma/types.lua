@@ -10,6 +10,7 @@
 ---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean, tools?: boolean, images?: boolean, pdf?: boolean }> Properties of models, by the provider's names for them. They override the built-in catalogue; models that are in neither work as well. Prices are in dollars per million tokens:
 ---@field presets? table<string, string|table> Names for a combination of provider, model, and parameters. A name begins with `$`; its value is a line as for |:Flemma-switch|, or a table:
 ---@field tools? flemma.Options.tools
+---@field chats? flemma.Options.chats
 ---@field checkpoints? flemma.Options.checkpoints
 ---@field sandbox? flemma.Options.sandbox What commands can do on this machine; see |flemma-sandboxing|. A chat can restrict it: `flemma.opt.sandbox = { policy = { network = false } }`.
 ---@field mcp? flemma.Options.mcp
@@ -170,6 +171,10 @@
 ---@class flemma.Options.tools.http_get
 ---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". Addresses that only this machine or its network can reach are refused unless listed here: "localhost", "127.0.0.1", "10.0.0.0/8".
 
+---@class flemma.Options.chats
+---@field folder? string Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working directory. References such as `@./src` start from the chat's folder, so in another folder than "." they need `@../`.
+---@field templates? string Folder of your templates for `:Flemma new`, see |flemma-templates|. nil: `flemma/templates` in `stdpath("config")`.
+
 ---@class flemma.Options.checkpoints
 ---@field enabled? boolean Whether files are stored before a call changes them, so that `:Flemma undo` can restore them; see |flemma-undo|.
 ---@field limit? integer Maximum size of a project's checkpoints in MB. Those of the oldest turns are removed first, and a message says so.
@@ -210,7 +215,7 @@
 
 ---@class flemma.Options.folds
 ---@field enabled? boolean Whether messages, thinking, calls, and results can be folded; see |flemma-folds|. A window whose 'foldmethod' is not "manual" keeps its own.
----@field closed? "frontmatter"|"message"|"thinking"|"tool_use"|"tool_result"[] The kinds of folds that are closed as soon as they are complete. Pending calls and errors stay open.
+---@field closed? "frontmatter"|"system"|"message"|"thinking"|"tool_use"|"tool_result"[] The kinds of folds that are closed as soon as they are complete. Pending calls and errors stay open.
 
 ---@class flemma.Options.keymaps
 ---@field enabled? boolean false: no keys are mapped.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod approval;
+mod asking;
 mod autopilot;
 mod bad_files;
 mod bad_hosts;
@@ -50,6 +51,7 @@ mod mcp_pins;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;
+mod new_chats;
 mod open_files;
 mod opening;
 mod origin;

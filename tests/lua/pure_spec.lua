@@ -163,6 +163,7 @@ test("the plugin uses the default of an invalid option", function()
     highlights = {},
     highlight = true,
     folds = true,
+    chats = { folder = "." },
     host = { log = "/tmp/x.log" },
     default_timeout = 30,
   })

@@ -46,6 +46,7 @@ for _, name in ipairs({
   "approval_spec",
   "tools_spec",
   "install_spec",
+  "context_spec",
 }) do
   require(name)
 end

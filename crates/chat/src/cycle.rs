@@ -241,6 +241,7 @@ fn follow(
         Event::CancelTool { line } => cycle.cancel_tool(line, document),
         Event::Steer(text) => cycle.steer(text, document, options),
         Event::FollowUp(text) => cycle.follow_up(text, document, options),
+        Event::Ask { text, send } => cycle.ask(text, send, document, options),
         Event::TakeBack(texts) => cycle.take_back(texts, document, options),
     }
 }

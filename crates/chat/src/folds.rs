@@ -7,7 +7,7 @@
 
 mod text;
 
-use crate::document::{Block, Document, Message, ResultKind};
+use crate::document::{Block, Document, Message, ResultKind, Role};
 use crate::outcome;
 use crate::text::Lines;
 
@@ -18,7 +18,9 @@ pub use text::{FoldText, fold_text};
 pub enum FoldKind {
     /// The options of the chat.
     Frontmatter,
-    /// A whole message.
+    /// A system prompt.
+    System,
+    /// Another whole message.
     Message,
     /// A model's thinking.
     Thinking,
@@ -33,6 +35,7 @@ impl FoldKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Frontmatter => "frontmatter",
+            Self::System => "system",
             Self::Message => "message",
             Self::Thinking => "thinking",
             Self::ToolUse => "tool_use",
@@ -42,7 +45,7 @@ impl FoldKind {
 
     /// Returns true for a fold inside a message.
     pub fn is_inner(self) -> bool {
-        !matches!(self, Self::Frontmatter | Self::Message)
+        !matches!(self, Self::Frontmatter | Self::System | Self::Message)
     }
 }
 
@@ -101,7 +104,10 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
     let waits = document.unanswered.binary_search(&at).is_ok();
     let is_last = at + 1 == messages.len();
     let whole = (!is_last && message.lines.len() > 1).then(|| Fold {
-        kind: FoldKind::Message,
+        kind: match message.role {
+            Role::System => FoldKind::System,
+            _ => FoldKind::Message,
+        },
         lines: message.lines.clone(),
         must_show: waits || blocks.iter().any(|block| must_show(document, block)),
     });

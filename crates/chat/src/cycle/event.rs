@@ -113,6 +113,13 @@ pub enum Event {
     Steer(String),
     /// `:Flemma queue`: sends the text as a separate message when the model is done.
     FollowUp(String),
+    /// `:Flemma ask`: adds the text to the prompt, and sends it if nothing else is going on.
+    Ask {
+        /// What the user selected, and their question.
+        text: String,
+        /// Whether it has a question, so that it is sent.
+        send: bool,
+    },
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
     /// sending them.
     TakeBack(Vec<String>),

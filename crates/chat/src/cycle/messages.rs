@@ -102,6 +102,28 @@ impl Cycle {
         })
     }
 
+    pub(super) fn ask(
+        &mut self,
+        text: String,
+        send: bool,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if send {
+            // A question must not skip calls that wait for the user.
+            let is_free = self.is_idle() && document.unanswered_turns().next().is_none();
+            return match is_free {
+                true => self.steer(text, document, options),
+                false => self.follow_up(text, document, options),
+            };
+        }
+        self.messages.now.push(text);
+        if self.request {
+            return Vec::new();
+        }
+        self.settle(document, options)
+    }
+
     pub(super) fn take_back(
         &mut self,
         texts: Vec<String>,

@@ -15,9 +15,9 @@ use super::rows::{ROOT, SERVER};
 use super::{OptionDef, Scope, at, defaults, find, path_in_chat};
 use crate::lua_value::as_lua;
 
-/// The options that Neovim needs before the host answers: a key works at once, and
-/// sources of tools are asked when the first chat is opened.
-const EARLY: [&str; 2] = ["keymaps", "tools.default_timeout"];
+/// The options that Neovim needs before the host answers: a key works at once, a chat can be
+/// made before there is a host, and sources of tools are asked when the first chat is opened.
+const EARLY: [&str; 3] = ["chats.folder", "keymaps", "tools.default_timeout"];
 /// Width of the manual.
 const WIDTH: usize = 78;
 

@@ -4,6 +4,7 @@
 use super::kind::{Kind, MANY};
 use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, RULES, option, table, unset};
 
+mod chats;
 mod checkpoints;
 mod folds;
 mod mcp;
@@ -13,6 +14,7 @@ mod providers;
 mod sandbox;
 mod tools;
 
+use chats::CHATS;
 use checkpoints::CHECKPOINTS;
 use folds::FOLDS;
 use mcp::MCP;
@@ -66,6 +68,7 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     MODELS,
     PRESETS,
     table("tools", Kind::Tools(&[TOOLS]), ""),
+    CHATS,
     CHECKPOINTS,
     SANDBOX,
     MCP,

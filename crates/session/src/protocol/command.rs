@@ -57,6 +57,13 @@ pub enum Action {
     Steer(String),
     /// Send a message when the model is done.
     Queue(String),
+    /// Add a text to the prompt.
+    Ask {
+        /// What was selected, and the question.
+        text: String,
+        /// True if the text is sent.
+        send: bool,
+    },
     /// List the queued messages.
     ListQueue,
     /// Move the queued messages to the prompt.
@@ -141,6 +148,10 @@ impl Action {
             "reject" => Self::Reject(text()),
             "steer" => Self::Steer(text().unwrap_or_default()),
             "queue" => text().map_or(Self::ListQueue, Self::Queue),
+            "ask" => Self::Ask {
+                send: arguments["send"] == true,
+                text: text().unwrap_or_default(),
+            },
             "queue!" => Self::TakeBackQueue,
             "cancel" => Self::Cancel,
             "tool:cancel" => Self::CancelTool,
@@ -186,7 +197,7 @@ impl Action {
 
     /// Returns true if it may send a request or run a tool.
     pub fn works(&self) -> bool {
-        let speaks = matches!(self, Self::Steer(_) | Self::Queue(_));
+        let speaks = matches!(self, Self::Steer(_) | Self::Queue(_) | Self::Ask { .. });
         let decides = matches!(self, Self::Resolve | Self::Approve(_) | Self::Reject(_));
         speaks || decides || matches!(self, Self::Advance { .. } | Self::Send)
     }
@@ -203,7 +214,7 @@ impl Action {
     pub fn has_text(&self) -> bool {
         matches!(
             self,
-            Self::Steer(_) | Self::Queue(_) | Self::Reject(Some(_))
+            Self::Steer(_) | Self::Queue(_) | Self::Ask { .. } | Self::Reject(Some(_))
         )
     }
 }

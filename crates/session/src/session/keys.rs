@@ -71,6 +71,10 @@ impl Session {
             Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
             Action::Steer(text) => self.speak(Event::Steer(text.clone())),
             Action::Queue(text) => self.speak(Event::FollowUp(text.clone())),
+            Action::Ask { text, send } => self.speak(Event::Ask {
+                text: text.clone(),
+                send: *send,
+            }),
             Action::TakeBackQueue => self.speak(Event::TakeBack(Vec::new())),
             Action::Cancel | Action::CancelTools => self.queue.push(Event::Cancel),
             Action::CancelTool => self.queue.push(Event::CancelTool { line }),

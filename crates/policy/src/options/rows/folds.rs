@@ -17,12 +17,13 @@ Whether messages, thinking, calls, and results can be folded; see
             "closed",
             Kind::List(&Kind::Choice(&[
                 "frontmatter",
+                "system",
                 "message",
                 "thinking",
                 "tool_use",
                 "tool_result",
             ])),
-            r#"["thinking", "tool_use", "tool_result"]"#,
+            r#"["system", "thinking", "tool_use", "tool_result"]"#,
             "\
 The kinds of folds that are closed as soon as they are complete. Pending calls
 and errors stay open.",

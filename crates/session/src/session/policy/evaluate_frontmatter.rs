@@ -30,6 +30,7 @@ fn starts_work(event: &Event) -> bool {
             | Event::Reject { .. }
             | Event::Steer(_)
             | Event::FollowUp(_)
+            | Event::Ask { send: true, .. }
             | Event::AnswerEnded(AnswerEnd::Complete)
     )
 }

@@ -37,7 +37,7 @@ impl Session {
         }
         let mut words = Vec::new();
         self.queue.retain(|event| match event {
-            Event::Steer(text) | Event::FollowUp(text) => {
+            Event::Steer(text) | Event::FollowUp(text) | Event::Ask { text, .. } => {
                 words.push(std::mem::take(text));
                 false
             }
@@ -64,5 +64,6 @@ fn is_of_user(event: &Event) -> bool {
             | Event::Reject { .. }
             | Event::Steer(_)
             | Event::FollowUp(_)
+            | Event::Ask { send: true, .. }
     )
 }

@@ -108,7 +108,9 @@ impl Session {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
         let coming = self.queue.events.iter().flat_map(|event| match event {
-            Event::Steer(text) | Event::FollowUp(text) => std::slice::from_ref(text),
+            Event::Steer(text) | Event::FollowUp(text) | Event::Ask { text, .. } => {
+                std::slice::from_ref(text)
+            }
             Event::TakeBack(texts) => texts,
             _ => &[],
         });

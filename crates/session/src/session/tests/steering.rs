@@ -159,3 +159,34 @@ fn the_list_of_messages_says_when_there_are_none() {
     stage.press("queue");
     stage.expect_notice("No message is queued.");
 }
+
+/// Presses the key of `:Flemma ask`.
+fn ask(stage: &Stage, text: &str, send: bool) {
+    stage.key_at("ask", "", json!({"text": text, "send": send}));
+}
+
+#[test]
+fn a_selection_goes_into_the_prompt_and_a_question_is_sent() {
+    let stage = Stage::of("@You:\nMine.\n").answers([says("Yes.")]);
+    ask(&stage, "a.rs:\n\n```\n@You:\n```", false);
+    stage.wait_text("```\n\\@You:\n```");
+    stage.expect_requests(0);
+    ask(&stage, "Right?", true);
+    stage.wait_notice("You had started a message");
+    stage.expect_text("@You:\nMine.\n\na.rs:\n\n```\n\\@You:\n```\n\nRight?\n");
+    stage.key("advance").wait_rest();
+    stage.expect_requests(1);
+}
+
+#[test]
+fn a_question_skips_no_pending_call() {
+    let stage = Stage::of(QUESTION).answers([calls([echo("t_1")])]);
+    stage.press("advance");
+    ask(&stage, "Why?", true);
+    stage.wait("a queued question", |it| {
+        it.shown
+            .iter()
+            .any(|it| matches!(it, Display::Queued(it) if it.items.len() == 1))
+    });
+    assert!(stage.result("t_1").contains("status=pending"));
+}

@@ -1,0 +1,115 @@
+--- New chats: `:Flemma new`, and `:Flemma rules` for a chat that has none.
+---@class flemma.new
+local M = {}
+
+local api = vim.api
+
+---@param message string
+---@param level? "info"|"warn"|"error"
+local function say(message, level)
+  require("flemma.notices").notify({ level = level or "error", message = message })
+end
+
+--- Returns a path for a new chat: the day, and a number if needed.
+---@param folder string
+---@return string
+local function unused(folder)
+  local day = os.date("%Y-%m-%d")
+  local path, count = vim.fs.joinpath(folder, day .. ".chat"), 1
+  while vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1 do
+    count = count + 1
+    path = vim.fs.joinpath(folder, ("%s-%d.chat"):format(day, count))
+  end
+  return path
+end
+
+--- Returns the folder for new chats, absolute.
+---@return string
+function M.folder()
+  local given = require("flemma.config").get().chats.folder
+  return vim.fs.normalize(vim.fs.abspath(vim.fs.normalize(given)))
+end
+
+--- Opens a new chat.
+---@param template string? Its name.
+---@param split boolean Whether it gets a window of its own.
+---@return boolean opened Otherwise the reason was shown.
+function M.open(template, split)
+  local project = vim.fs.normalize(vim.fn.getcwd())
+  local folder = M.folder()
+  local lines, problem = require("flemma.template").lines(template, folder, project)
+  if not lines then
+    say(problem --[[@as string]])
+    return false
+  end
+  -- Also creates the folders above it; there is no error if it exists.
+  local made, why = pcall(vim.fn.mkdir, folder, "p")
+  if not made then
+    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(why))
+    return false
+  end
+  local path = unused(folder)
+  require("flemma.template").prepare(path, lines)
+  -- A buffer with changes is hidden only if the user's 'hidden' allows that.
+  local apart = split or (vim.bo.modified and not vim.o.hidden)
+  vim.cmd((apart and "belowright split " or "edit ") .. vim.fn.fnameescape(path))
+  return true
+end
+
+--- Returns where the first message begins, below the frontmatter.
+---@param lines string[]
+---@return integer index
+local function first_message(lines)
+  local fence = (lines[1] or ""):match("^```+")
+  local at = 1
+  if fence then
+    repeat
+      at = at + 1
+    until not lines[at] or vim.trim(lines[at]) == fence
+  end
+  while lines[at] and not lines[at]:find("^@%u%l+:") do
+    at = at + 1
+  end
+  return at
+end
+
+--- Puts lines into `@System:`, which is made if there is none.
+---@param buffer integer
+---@param added string[]
+local function put(buffer, added)
+  local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local at = first_message(lines)
+  if not vim.startswith(lines[at] or "", "@System:") then
+    local text = vim.list_extend({ "@System:" }, added)
+    text[#text + 1] = ""
+    return api.nvim_buf_set_lines(buffer, at - 1, at - 1, false, text)
+  end
+  -- Directly below the marker, where no fence of the prompt can be open.
+  local text = vim.list_extend({ lines[at] }, added)
+  if lines[at + 1] and lines[at + 1] ~= "" then
+    text[#text + 1] = ""
+  end
+  api.nvim_buf_set_lines(buffer, at - 1, at, false, text)
+end
+
+--- Adds references to the project's rules to this chat, in `@System:`.
+function M.add_rules()
+  local buffer = api.nvim_get_current_buf()
+  local folder = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":p")))
+  local references = require("flemma.project_rules").references(folder, vim.fs.normalize(vim.fn.getcwd()))
+  local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local added = vim.tbl_filter(function(reference)
+    return not vim.list_contains(text, reference)
+  end, references)
+  if #references == 0 then
+    return say("No rules were found: there is no AGENTS.md, CLAUDE.md, or .github/copilot-instructions.md.", "warn")
+  elseif #added == 0 then
+    return say("This chat includes the project's rules already.", "info")
+  elseif not vim.bo[buffer].modifiable then
+    return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
+  end
+  put(buffer, added)
+  say(("Added to @System: %s"):format(table.concat(added, ", ")), "info")
+end
+
+return M

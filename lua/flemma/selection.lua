@@ -1,0 +1,116 @@
+--- The text that a range of `:Flemma ask` covers, as a fenced code block with its path and
+--- lines. The host escapes what would be structure.
+---@class flemma.selection
+local M = {}
+
+local api = vim.api
+
+--- What replaces bytes that are not UTF-8, which no request can hold.
+local REPLACEMENT = "\239\191\189"
+--- What replaces NUL, which Neovim stores as a line feed.
+local NUL = "\226\144\128"
+
+---@class flemma.selection.Range
+---@field first integer The first line, from 1.
+---@field last integer
+
+--- Returns the length of a valid UTF-8 character.
+---@param text string
+---@param at integer
+---@return integer? bytes
+local function character(text, at)
+  local lead, second = text:byte(at, at + 1)
+  local length = lead < 0x80 and 1 or lead >= 0xC2 and lead < 0xE0 and 2 or lead >= 0xE0 and lead < 0xF0 and 3 or 4
+  if length == 1 then
+    return 1
+  elseif lead < 0xC2 or lead > 0xF4 or not text:find("^[\128-\191]+", at + 1) then
+    return nil
+  end
+  -- Overlong forms, surrogates, and what is above U+10FFFF.
+  local from = lead == 0xE0 and 0xA0 or lead == 0xF0 and 0x90 or 0x80
+  local to = lead == 0xED and 0x9F or lead == 0xF4 and 0x8F or 0xBF
+  local _, stop = text:find("^[\128-\191]+", at + 1)
+  return second >= from and second <= to and stop - at + 1 >= length and length or nil
+end
+
+--- Replaces invalid bytes in a run of bytes that are not ASCII.
+---@param run string
+---@return string
+local function valid(run)
+  local parts, at = {}, 1
+  while at <= #run do
+    local length = character(run, at)
+    parts[#parts + 1] = length and run:sub(at, at + length - 1) or REPLACEMENT
+    at = at + (length or 1)
+  end
+  return table.concat(parts)
+end
+
+--- Makes lines of a buffer text that a message can hold.
+---@param lines string[]
+---@return string[]
+function M.clean(lines)
+  return vim.tbl_map(function(line)
+    local clean = line:gsub("[\n%z]", NUL):gsub("[\128-\255]+", valid)
+    return clean
+  end, lines)
+end
+
+--- Returns the lines of a range. A range that is the last Visual selection is that exactly,
+--- also a part of a line or a block.
+---@param range flemma.selection.Range
+---@return string[]
+local function covered(range)
+  local from, to = vim.fn.getpos("'<"), vim.fn.getpos("'>")
+  local mode = vim.fn.visualmode()
+  if mode ~= "" and from[2] == range.first and to[2] == range.last then
+    return vim.fn.getregion(from, to, { type = mode })
+  end
+  return api.nvim_buf_get_lines(0, range.first - 1, range.last, false)
+end
+
+--- Returns the longest run of backticks.
+---@param lines string[]
+---@return integer
+local function backticks(lines)
+  local longest = 0
+  for _, line in ipairs(lines) do
+    for run in line:gmatch("`+") do
+      longest = math.max(longest, #run)
+    end
+  end
+  return longest
+end
+
+--- Returns the current buffer's file, from the working directory; empty without a file.
+---@return string
+function M.path()
+  local name = api.nvim_buf_get_name(0)
+  if name == "" or vim.bo.buftype ~= "" then
+    return ""
+  end
+  local shown = vim.fn.fnamemodify(name, ":~:.")
+  return M.clean({ (shown:gsub("%c", "?")) })[1]
+end
+
+--- Returns the range of the current buffer as it is put into a chat.
+---@param range flemma.selection.Range
+---@return string? text nil if it is empty.
+function M.text(range)
+  local lines = M.clean(covered(range))
+  if not table.concat(lines):find("%S") then
+    return nil
+  end
+  local path = M.path()
+  local place = range.first == range.last and ("line %d"):format(range.first)
+    or ("lines %d-%d"):format(range.first, range.last)
+  local heading = path ~= "" and ("%s, %s:"):format(path, place) or ("%s:"):format(place:gsub("^l", "L"))
+  local fence = ("`"):rep(math.max(3, backticks(lines) + 1))
+  local language = vim.bo.filetype:gsub("[^%w_+#.-]", "")
+  local block = { heading, "", fence .. language }
+  vim.list_extend(block, lines)
+  block[#block + 1] = fence
+  return table.concat(block, "\n")
+end
+
+return M
