@@ -297,6 +297,7 @@ local function follow_editor()
   end)
   on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(buffer)
     if chats[buffer] and not vim.bo[buffer].modified then
+      require("flemma.known_chats").add(path_of(buffer))
       host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
     end
   end)

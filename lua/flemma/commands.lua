@@ -85,6 +85,28 @@ M.COMMANDS = {
       require("flemma.new").add_rules()
     end,
   },
+  ["chats"] = {
+    help = "Pick a chat of this project; with `all`, of all projects.",
+    anywhere = true,
+    words = { "all" },
+    run = function(words)
+      require("flemma.chats").pick(words[1] == "all")
+    end,
+  },
+  ["search"] = {
+    help = "Put the lines of all chats with these words into the quickfix list.",
+    anywhere = true,
+    run = function(words)
+      require("flemma.chats").search(words)
+    end,
+  },
+  ["pending"] = {
+    help = "Pick a pending call of all open chats, and go to it.",
+    anywhere = true,
+    run = function()
+      require("flemma.pending").pick()
+    end,
+  },
   ["approve"] = {
     help = "Approve the call at the cursor, or the only pending call; with `all`, every one.",
     words = { "all" },

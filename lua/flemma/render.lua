@@ -362,6 +362,22 @@ function M.running(buffer)
   return ids
 end
 
+--- Returns the calls that wait for the user, from top to bottom.
+---@param buffer integer
+---@return flemma.protocol.Mark[]
+function M.pending(buffer)
+  local items = {}
+  for _, placed in pairs(marks[buffer] or {}) do
+    if placed.item.state == "pending" or placed.item.state == "asking" then
+      items[#items + 1] = placed.item
+    end
+  end
+  table.sort(items, function(one, other)
+    return one.line < other.line
+  end)
+  return items
+end
+
 --- Removes everything from a buffer.
 ---@param buffer integer
 function M.forget(buffer)

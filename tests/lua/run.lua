@@ -47,6 +47,7 @@ for _, name in ipairs({
   "tools_spec",
   "install_spec",
   "context_spec",
+  "chats_spec",
 }) do
   require(name)
 end

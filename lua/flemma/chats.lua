@@ -1,0 +1,117 @@
+--- `:Flemma chats` and `:Flemma search`: finding earlier chats.
+---@class flemma.chats
+local M = {}
+
+local known_chats = require("flemma.known_chats")
+
+--- Longest time that a search works before it lets Neovim draw.
+local SLICE_NS = 8 * 1000 * 1000
+--- Most lines that a search finds.
+local MOST_LINES = 1000
+--- Most chats that a picker shows; a search finds older ones.
+local MOST_SHOWN = 1000
+--- Largest chat that is searched.
+local MOST_BYTES = 32 * 1024 * 1024
+
+---@type integer Counts searches; a new one ends the one before.
+local searches = 0
+
+---@param message string
+---@param level? "info"|"warn"|"error"
+local function say(message, level)
+  require("flemma.notices").notify({ level = level or "info", message = message })
+end
+
+--- Lets the user pick a chat of this project, or of all projects.
+---@param all boolean
+function M.pick(all)
+  local project = vim.fs.normalize(vim.fn.getcwd())
+  local items = vim.list_slice(known_chats.chats(not all and project or nil), 1, MOST_SHOWN)
+  if #items == 0 then
+    return say(all and "No chat was saved yet." or "No chat of this project was saved. Try :Flemma chats all.")
+  end
+  known_chats.read_titles(items)
+  local escape = require("flemma.notices").escape
+  vim.ui.select(items, {
+    prompt = all and "All chats" or "Chats of this project",
+    kind = "flemma.chats",
+    ---@param item flemma.known_chats.Chat
+    format_item = function(item)
+      local path = vim.startswith(item.path, project .. "/") and item.path:sub(#project + 2)
+        or vim.fn.fnamemodify(item.path, ":~")
+      return escape(("%s  %s  (%s)"):format(os.date("%Y-%m-%d %H:%M", item.time), item.title, path))
+    end,
+  }, function(item)
+    if item then
+      vim.cmd((vim.bo.modified and not vim.o.hidden and "split " or "edit ") .. vim.fn.fnameescape(item.path))
+    end
+  end)
+end
+
+--- Returns the lines of a text that contain all words.
+---@param text string
+---@param words string[] In lower case.
+---@return { [1]: integer, [2]: string }[] lines Numbers and texts.
+function M.matches(text, words)
+  local lower = text:lower()
+  for _, word in ipairs(words) do
+    if not lower:find(word, 1, true) then
+      return {}
+    end
+  end
+  local found, number = {}, 0
+  for line in vim.gsplit(text, "\n", { plain = true }) do
+    number = number + 1
+    local small = line:lower()
+    local has_all = vim.iter(words):all(function(word)
+      return small:find(word, 1, true) ~= nil
+    end)
+    if has_all then
+      found[#found + 1] = { number, line }
+    end
+  end
+  return found
+end
+
+---@param items table[] For the quickfix list.
+---@param words string[]
+local function show(items, words)
+  if #items == 0 then
+    return say(('No line of a chat contains "%s".'):format(table.concat(words, " ")))
+  end
+  vim.fn.setqflist({}, " ", { title = "Flemma search " .. table.concat(words, " "), items = items })
+  vim.cmd.copen()
+end
+
+--- Puts the lines of all chats that contain all words into the quickfix list.
+---@param words string[]
+function M.search(words)
+  if #words == 0 then
+    return say("There is nothing to search for. Write words after :Flemma search.", "error")
+  end
+  words = vim.tbl_map(string.lower, words)
+  searches = searches + 1
+  local this, chats, items, at = searches, known_chats.chats(), {}, 0
+  local function continue()
+    local deadline = vim.uv.hrtime() + SLICE_NS
+    while this == searches and at < #chats and #items < MOST_LINES do
+      if vim.uv.hrtime() > deadline then
+        return vim.defer_fn(continue, 1)
+      end
+      at = at + 1
+      local file = io.open(chats[at].path, "r")
+      for _, line in ipairs(M.matches(file and file:read(MOST_BYTES) or "", words)) do
+        items[#items + 1] = { filename = chats[at].path, lnum = line[1], text = line[2] }
+      end
+      if file then
+        file:close()
+      end
+    end
+    if this == searches then
+      show(items, words)
+    end
+  end
+  continue()
+end
+
+return M
