@@ -107,6 +107,13 @@ M.COMMANDS = {
       require("flemma.pending").pick()
     end,
   },
+  ["fork"] = { help = "Open a copy of this chat, up to the message at the cursor." },
+  ["export"] = {
+    help = "Open this chat as Markdown, under a name if you give one.",
+    complete = function(_, lead)
+      return vim.fn.getcompletion(lead, "file")
+    end,
+  },
   ["approve"] = {
     help = "Approve the call at the cursor, or the only pending call; with `all`, every one.",
     words = { "all" },

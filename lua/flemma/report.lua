@@ -44,7 +44,7 @@ function M.report(message)
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 
---- Opens a new chat in the current window.
+--- Opens a new chat, or a copy of one, in the current window.
 ---@param message flemma.protocol.Open
 function M.open(message)
   local buffer = api.nvim_create_buf(true, false)
@@ -52,12 +52,15 @@ function M.open(message)
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines))
   -- Fails if another buffer has the name; the chat then has none.
   pcall(api.nvim_buf_set_name, buffer, message.name)
-  vim.bo[buffer].modified = false
+  -- A copy in Markdown is lost if the user does not write it.
+  local is_chat = not vim.endswith(message.name, ".md")
+  vim.bo[buffer].modified = not is_chat
   if not pcall(api.nvim_set_current_buf, buffer) then
     vim.cmd.sbuffer(buffer)
   end
-  if vim.bo[buffer].filetype ~= "chat" then
-    vim.bo[buffer].filetype = "chat"
+  local filetype = is_chat and "chat" or "markdown"
+  if vim.bo[buffer].filetype ~= filetype then
+    vim.bo[buffer].filetype = filetype
   end
   api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(buffer), 0 })
   if message.advance then

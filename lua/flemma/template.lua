@@ -10,9 +10,12 @@ local EXTENSION = ".chat"
 --- The template without a name.
 local DEFAULT = [[
 @System:
-You help a user with the files in ${folder} (${os}). This conversation began on ${date}.
-Look at files before you answer questions about them. Change a file with `edit`, in small pieces, and read it before.
-Follow the conventions of the code around a change. Keep answers short, and say what you could not check.
+You help with the files in ${folder} on ${os}.
+This conversation began on ${date}.
+
+Read a file before you answer questions about it or change it.
+Change files with `edit`, in small pieces, and follow the style around them.
+Keep answers short, and say what you could not check.
 
 ${rules}
 

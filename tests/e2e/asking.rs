@@ -72,3 +72,46 @@ fn selected_text_never_becomes_structure() {
     assert!(sent.contains("\nNUL \u{2400} \u{fffd}{{ os.exit() }} @./f\nxxx"));
     assert!(sent.ends_with("xxx\n<thinking>\n``````\n\nWhat is this?"));
 }
+
+#[test]
+fn a_chat_is_forked_at_the_cursor_and_exported() {
+    let provider = Provider::anthropic([Answer::says("Sure.")]);
+    let text = "@You:\nOne?\n\n@Assistant:\nYes.\n\n@You:\nTwo?\n";
+    let editor = open(&provider, text);
+    editor.keys("gg:Flemma fork<CR>");
+    editor.wait_text("@You:\nOne?\n");
+    editor.wait_for("the fork", |editor| editor.text() == "@You:\nOne?\n");
+    editor.keys("<C-]>");
+    editor.wait_text("@Assistant:\nSure.");
+    editor.keys(":Flemma export out.md<CR>");
+    editor.wait_text("## You\n\nOne?\n\n## Assistant\n\nSure.\n");
+    let kind = editor.lua(
+        "return { vim.bo.filetype, vim.bo.modified, vim.fn.expand('%:t'), vim.fn.expand('#:t') }",
+        json!([]),
+    );
+    assert_eq!(
+        kind,
+        json!(["markdown", true, "out.md", "question-fork.chat"])
+    );
+    editor.command("buffer question.chat");
+    assert_eq!(editor.text(), text);
+}
+
+#[test]
+fn a_saved_chat_is_picked_and_a_pending_call_is_approved_from_another_buffer() {
+    let call = Answer::new().tool_use("t_1", "bash", command("echo done"));
+    let provider = Provider::anthropic([call, Answer::says("Done.")]);
+    let editor = open(&provider, "@You:\nRun it.\n");
+    editor.keys(":write<CR>:edit a.txt<CR>:Flemma chats<CR>1<CR>");
+    editor.wait_text("@You:\nRun it.\n");
+    editor.keys("<C-]>");
+    editor.wait_text("status=pending");
+    editor.wait_for("a preview", |editor| {
+        let mut lines = editor.virtual_lines().into_iter();
+        lines.any(|it| it.text.contains("Alt-Enter"))
+    });
+    editor.keys(":edit! a.txt<CR>:Flemma pending<CR>1<CR>");
+    editor.wait_text("status=pending");
+    alt_enter(&editor);
+    editor.wait_text("@Assistant:\nDone.");
+}

@@ -6,6 +6,7 @@
 pub mod address;
 pub mod answer;
 pub mod approval;
+pub mod copies;
 pub mod cycle;
 pub mod diagnostic;
 pub mod diff;

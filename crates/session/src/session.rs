@@ -12,6 +12,7 @@ mod approve;
 mod buffer;
 mod calls;
 mod checkpoints;
+mod copies;
 mod decisions;
 mod disk;
 mod input;

@@ -42,8 +42,12 @@ pub fn fold_text(
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
     let (label, group, text) = match (fold.kind, message) {
-        (FoldKind::Message, Some(message)) => of_message(document, message, tools),
-        (FoldKind::Message | FoldKind::Frontmatter, _) => of_frontmatter(document, fold),
+        (FoldKind::System | FoldKind::Message, Some(message)) => {
+            of_message(document, message, tools)
+        }
+        (FoldKind::System | FoldKind::Message | FoldKind::Frontmatter, _) => {
+            of_frontmatter(document, fold)
+        }
         (_, message) => {
             let mut blocks = message
                 .iter()

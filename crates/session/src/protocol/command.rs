@@ -76,6 +76,10 @@ pub enum Action {
     CancelTools,
     /// List the running calls and all tools.
     ListTools,
+    /// Open a copy of the chat up to the message at the cursor.
+    Fork,
+    /// Open the chat as Markdown, under this name.
+    Export(Option<String>),
     /// Restore the files of the last call.
     Undo,
     /// Take the last undo back.
@@ -177,6 +181,8 @@ impl Action {
     fn parse_report(name: &str, word: Option<String>) -> Self {
         match name {
             "tool:list" => Self::ListTools,
+            "fork" => Self::Fork,
+            "export" => Self::Export(word),
             "undo" => Self::Undo,
             "redo" => Self::Redo,
             "usage" => Self::Usage,

@@ -230,7 +230,7 @@ pub struct Report {
     pub files: Vec<(usize, String)>,
 }
 
-/// `open`: a new chat.
+/// `open`: a new chat, or a chat as Markdown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Open {
     /// The buffer's name.

@@ -84,6 +84,8 @@ impl Session {
             Action::Switch(words) => self.switch(words),
             Action::Fix => self.fix(line),
             Action::AllowFile => self.allow_file(line),
+            Action::Fork => self.fork(line),
+            Action::Export(name) => self.export(name.as_deref()),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),
             report => self.report(report),

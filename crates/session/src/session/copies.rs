@@ -1,0 +1,55 @@
+//! `:Flemma fork` and `:Flemma export`: copies of a chat in a new buffer, which the user
+//! writes. The chat itself does not change.
+
+use std::path::Path;
+
+use chat::copies;
+
+use super::Session;
+use crate::protocol::{Display, Open};
+
+impl Session {
+    /// Opens a new chat with the text up to the message at a line.
+    pub(super) fn fork(&self, line: usize) {
+        let Some(lines) = copies::beginning(&self.buffer.document(), line) else {
+            return self.inform("Put the cursor on the last message that the fork should contain.");
+        };
+        let stem = self.disk.path().and_then(Path::file_stem);
+        let stem = stem.map_or_else(|| "chat".into(), |it| it.to_string_lossy());
+        let folder = self.disk.folder();
+        let names = (1_u32..).map(|count| match count {
+            1 => format!("{stem}-fork.chat"),
+            _ => format!("{stem}-fork-{count}.chat"),
+        });
+        let mut paths = names.map(|it| folder.join(it));
+        let path = paths.find(|it| !it.exists());
+        self.open_copy(path.unwrap_or_default().to_string_lossy().into(), lines);
+    }
+
+    /// Opens the chat as Markdown, under a name or the chat's own with `.md`.
+    pub(super) fn export(&self, name: Option<&str>) {
+        let lines = copies::markdown(&self.buffer.document());
+        if lines.is_empty() {
+            return self.inform("The chat has no messages, so there is nothing to export.");
+        }
+        let own = self.disk.path().unwrap_or(Path::new("chat"));
+        let path = match name {
+            Some(name) => self.disk.cwd().join(name),
+            None => own.with_extension("md"),
+        };
+        let mut path = path.to_string_lossy().into_owned();
+        // The front end distinguishes Markdown from a chat by the name.
+        if !path.ends_with(".md") {
+            path.push_str(".md");
+        }
+        self.open_copy(path, lines);
+    }
+
+    fn open_copy(&self, name: String, lines: Vec<String>) {
+        self.editor.show(Display::Open(Open {
+            name,
+            lines,
+            advance: false,
+        }));
+    }
+}
