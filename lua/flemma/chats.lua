@@ -10,8 +10,8 @@ local SLICE_NS = 8 * 1000 * 1000
 local MOST_LINES = 1000
 --- Most chats that a picker shows; a search finds older ones.
 local MOST_SHOWN = 1000
---- Largest chat that is searched.
-local MOST_BYTES = 32 * 1024 * 1024
+--- Most bytes of a chat that are searched, because one file is searched in one piece.
+local MOST_BYTES = 4 * 1024 * 1024
 
 ---@type integer Counts searches; a new one ends the one before.
 local searches = 0

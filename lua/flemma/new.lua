@@ -30,6 +30,19 @@ function M.folder()
   return vim.fs.normalize(vim.fs.abspath(vim.fs.normalize(given)))
 end
 
+--- Names the project's rules that a new chat includes, because its system prompt is folded.
+---@param lines string[]
+---@param folder string
+---@param project string
+local function name_rules(lines, folder, project)
+  local included = vim.tbl_filter(function(reference)
+    return vim.list_contains(lines, reference)
+  end, require("flemma.project_rules").references(folder, project))
+  if #included > 0 then
+    say(("The system prompt includes %s."):format(table.concat(included, ", ")), "info")
+  end
+end
+
 --- Opens a new chat.
 ---@param template string? Its name.
 ---@param split boolean Whether it gets a window of its own.
@@ -53,6 +66,7 @@ function M.open(template, split)
   -- A buffer with changes is hidden only if the user's 'hidden' allows that.
   local apart = split or (vim.bo.modified and not vim.o.hidden)
   vim.cmd((apart and "belowright split " or "edit ") .. vim.fn.fnameescape(path))
+  name_rules(lines, folder, project)
   return true
 end
 

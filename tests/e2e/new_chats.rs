@@ -16,6 +16,7 @@ fn a_new_chat_has_a_folded_system_prompt_that_includes_the_rules() {
     let editor = setup.with("CLAUDE.md", "x\n").file("a.txt", "").start();
     editor.keys(":Flemma new<CR>");
     editor.wait_for("a folded prompt", |editor| closed_fold_at(editor, 1));
+    wait_message(&editor, "The system prompt includes @./AGENTS.md.");
     let text = editor.text();
     assert!(text.starts_with("@System:\n"), "{text}");
     assert!(text.ends_with("\n@./AGENTS.md\n\n@You:\n\n"), "{text}");

@@ -174,7 +174,7 @@ fn a_selection_goes_into_the_prompt_and_a_question_is_sent() {
     ask(&stage, "Right?", true);
     stage.wait_notice("You had started a message");
     stage.expect_text("@You:\nMine.\n\na.rs:\n\n```\n\\@You:\n```\n\nRight?\n");
-    stage.key("advance").wait_rest();
+    stage.key("advance").wait_text("@Assistant:\nYes.");
     stage.expect_requests(1);
 }
 
