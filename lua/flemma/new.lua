@@ -10,15 +10,16 @@ local function say(message, level)
   require("flemma.notices").notify({ level = level or "error", message = message })
 end
 
---- Returns a path for a new chat: the day, and a number if needed.
+--- Returns a path for a new chat: the minute, and a number if needed. The day alone would be
+--- taken by another Neovim that did not write its chat yet.
 ---@param folder string
 ---@return string
 local function unused(folder)
-  local day = os.date("%Y-%m-%d")
-  local path, count = vim.fs.joinpath(folder, day .. ".chat"), 1
+  local minute = os.date("%Y-%m-%d-%H%M")
+  local path, count = vim.fs.joinpath(folder, minute .. ".chat"), 1
   while vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1 do
     count = count + 1
-    path = vim.fs.joinpath(folder, ("%s-%d.chat"):format(day, count))
+    path = vim.fs.joinpath(folder, ("%s-%d.chat"):format(minute, count))
   end
   return path
 end
@@ -65,7 +66,12 @@ function M.open(template, split)
   require("flemma.template").prepare(path, lines)
   -- A buffer with changes is hidden only if the user's 'hidden' allows that.
   local apart = split or (vim.bo.modified and not vim.o.hidden)
-  vim.cmd((apart and "belowright split " or "edit ") .. vim.fn.fnameescape(path))
+  local command = (apart and "belowright split " or "edit ") .. vim.fn.fnameescape(vim.fn.fnamemodify(path, ":."))
+  local opened, reason = pcall(vim.cmd, command)
+  if not opened then
+    say(("The new chat cannot be opened: %s."):format(reason))
+    return false
+  end
   name_rules(lines, folder, project)
   return true
 end
