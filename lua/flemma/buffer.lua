@@ -94,9 +94,11 @@ local function forget(buffer)
   apply.release(buffer)
   mirror.flush()
   render.forget(buffer)
-  local folds = package.loaded["flemma.folds"]
-  if folds then
-    folds.forget(buffer)
+  for _, name in ipairs({ "flemma.folds", "flemma.lsp" }) do
+    local module = package.loaded[name]
+    if module then
+      module.forget(buffer)
+    end
   end
   diagnostics.forget(buffer)
   follow.forget(buffer)
@@ -189,6 +191,10 @@ local function on_lost()
   if calls then
     calls.stop_all()
   end
+  local lsp = package.loaded["flemma.lsp"]
+  if lsp then
+    lsp.forget()
+  end
   for buffer, chat in pairs(chats) do
     chat.interrupted = render.running(buffer)
     chat.streaming = api.nvim_buf_is_loaded(buffer) and apply.is_writing(buffer)
@@ -224,11 +230,12 @@ end
 --- Sends a key or a `:Flemma` command to the host.
 ---@param name string
 ---@param arguments? table
-function M.command(name, arguments)
+---@param at? integer The line that it is about, from zero; by default the cursor's.
+function M.command(name, arguments, at)
   M.start()
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
   -- Before Neovim has entered its first window, as for `nvim -c`, the cursor has no line.
-  local line = math.max(0, api.nvim_win_get_cursor(window)[1] - 1)
+  local line = at or math.max(0, api.nvim_win_get_cursor(window)[1] - 1)
   -- A key may come before `on_detach` has seen an `:edit!`, and is about the new text.
   if chats[buffer] and not mirror.attached(buffer) then
     attach(buffer, "reload")
@@ -350,6 +357,9 @@ function M.open(buffer)
   if vim.bo[buffer].omnifunc == "" then
     vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
   end
+  if vim.bo[buffer].includeexpr == "" then
+    vim.bo[buffer].includeexpr = "v:lua.require'flemma.navigate'.file(v:fname)"
+  end
   -- `:bdelete` removes keys and variables of a buffer that may be open again at once.
   if not vim.b[buffer].flemma_keys then
     vim.b[buffer].flemma_keys = true
@@ -364,6 +374,7 @@ function M.open(buffer)
     if not host.channel() and chats[buffer] and config.get().folds then
       require("flemma.folds.guess").show(buffer)
     end
+    require("flemma.lsp").start_soon(buffer)
   end)
   if not mirror.attached(buffer) then
     attach(buffer, known and "reload" or "open")

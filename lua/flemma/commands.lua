@@ -43,10 +43,11 @@ local function complete_switch(before)
 end
 
 --- Asks for a reason, and rejects the call at the cursor with it.
-function M.reject()
+---@param line integer? The call's, from zero, if the cursor is elsewhere.
+function M.reject(line)
   vim.ui.input({ prompt = "Reason for rejecting (optional): " }, function(words)
     if words then
-      require("flemma.buffer").command("reject", words ~= "" and { text = words } or nil)
+      require("flemma.buffer").command("reject", words ~= "" and { text = words } or nil, line)
     end
   end)
 end

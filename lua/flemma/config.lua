@@ -19,9 +19,18 @@ local DEFAULTS = {
       approve_all = "<M-a>",
       reject = "<M-r>",
       cancel = "<C-c>",
+      next_message = "]m",
+      previous_message = "[m",
+      next_call = "]t",
+      previous_call = "[t",
+      definition = "gd",
     },
     insert = {
       send = "<C-]>",
+    },
+    operator = {
+      inner_message = "im",
+      a_message = "am",
     },
   },
   tools = {
@@ -31,7 +40,7 @@ local DEFAULTS = {
 -- End.
 
 ---@class flemma.config.Options
----@field keymaps { enabled: boolean, normal: table<string, string|false>, insert: table<string, string|false> }
+---@field keymaps { enabled: boolean, [string]: table<string, string|false> }
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
 ---@field highlight boolean Whether Markdown and code have colors.
 ---@field folds boolean Whether a chat has folds.
@@ -83,7 +92,7 @@ end
 ---@param options table As given to `setup()`.
 function M.load(options)
   local keymaps = { enabled = (at(options, "table", "keymaps") or {}).enabled ~= false }
-  for _, mode in ipairs({ "normal", "insert" }) do
+  for _, mode in ipairs({ "normal", "insert", "operator" }) do
     keymaps[mode] = {}
     for name, key in pairs(DEFAULTS.keymaps[mode]) do
       local own = (at(options, "table", "keymaps", mode) or {})[name]

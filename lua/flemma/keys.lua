@@ -24,6 +24,31 @@ local function advance_from_insert()
   end)
 end
 
+--- Maps movements and text objects.
+---@param map fun(mode: string|string[], key: string|false, action: fun(), description: string)
+---@param keymaps table
+function M.set_movements(map, keymaps)
+  local function go(kind, forward)
+    return function()
+      require("flemma.navigate").go(kind, forward)
+    end
+  end
+  local everywhere, keys = { "n", "x", "o" }, keymaps.normal
+  map(everywhere, keys.next_message, go("messages", true), "next message")
+  map(everywhere, keys.previous_message, go("messages", false), "previous message")
+  map(everywhere, keys.next_call, go("calls", true), "next call")
+  map(everywhere, keys.previous_call, go("calls", false), "previous call")
+  map("n", keys.definition, function()
+    vim.lsp.buf.definition()
+  end, "from a call to its result and back, or to a file")
+  map({ "x", "o" }, keymaps.operator.inner_message, function()
+    require("flemma.navigate").select_text()
+  end, "text of a message")
+  map({ "x", "o" }, keymaps.operator.a_message, function()
+    require("flemma.navigate").select_message()
+  end, "a message")
+end
+
 --- Maps the keys of a chat.
 ---@param buffer integer
 function M.set(buffer)
@@ -51,6 +76,7 @@ function M.set(buffer)
   end, "refuse the call at the cursor")
   map("n", keymaps.normal.cancel, press("cancel"), "cancel")
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
+  M.set_movements(map, keymaps)
 end
 
 --- Counts typed keys for |flemma.mirror|, and handles Ctrl-C while an answer streams: between

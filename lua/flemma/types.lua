@@ -221,6 +221,7 @@
 ---@field enabled? boolean false: no keys are mapped.
 ---@field normal? flemma.Options.keymaps.normal
 ---@field insert? flemma.Options.keymaps.insert
+---@field operator? flemma.Options.keymaps.operator
 
 ---@class flemma.Options.keymaps.normal
 ---@field send? string|false Review, run, or send. false: no key.
@@ -228,9 +229,18 @@
 ---@field approve_all? string|false Run every pending call.
 ---@field reject? string|false Reject the call at the cursor, or the only pending one, and ask you for a reason.
 ---@field cancel? string|false Stop the answer, or all running and pending calls.
+---@field next_message? string|false Go to the next message; see |flemma-navigation|.
+---@field previous_message? string|false Go to the message before.
+---@field next_call? string|false Go to the next call.
+---@field previous_call? string|false Go to the call before.
+---@field definition? string|false Go from a call to its result, from a result to its call, or to a file.
 
 ---@class flemma.Options.keymaps.insert
 ---@field send? string|false Review, run, or send.
+
+---@class flemma.Options.keymaps.operator
+---@field inner_message? string|false The text of a message, in Visual mode and after an operator.
+---@field a_message? string|false The same with the role marker and the blank lines below.
 
 ---@class flemma.Options.host
 ---@field path? string The host program. nil: $FLEMMA_HOST, the newest installed or built program in the plugin's folder, or `flemma` in $PATH.

@@ -52,6 +52,7 @@ mod mcp_serve;
 mod meanwhile;
 mod mirror;
 mod new_chats;
+mod navigation;
 mod open_files;
 mod opening;
 mod origin;

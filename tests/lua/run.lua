@@ -34,6 +34,8 @@ end
 
 for _, name in ipairs({
   "life_spec",
+  "lsp_spec",
+  "navigate_spec",
   "pure_spec",
   "mirror_spec",
   "apply_spec",

@@ -1,11 +1,11 @@
-//! Finds the code in a message's Markdown.
+//! Finds the code and the headings in a message's Markdown.
 //!
 //! The only file that refers to pulldown-cmark. Structure is recognized by the scanner, not
 //! here.
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Parser, Tag};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 /// Returns the byte ranges of code: fenced and indented blocks, and code spans. Sorted,
 /// without overlaps.
@@ -17,6 +17,35 @@ pub fn code(text: &str) -> Vec<Range<usize>> {
         .filter(|(event, _)| is_code(event))
         .map(|(_, range)| range)
         .collect()
+}
+
+/// A part of a text that readers look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landmark {
+    /// A heading, with its title.
+    Heading(String),
+    /// A fenced code block, with its language.
+    Code(String),
+}
+
+/// Returns the headings and the fenced code blocks, with their byte ranges.
+pub fn landmarks(text: &str) -> Vec<(Range<usize>, Landmark)> {
+    let events = Parser::new(text).into_offset_iter();
+    let landmark = |(event, range): (Event<'_>, Range<usize>)| {
+        let landmark = match event {
+            Event::Start(Tag::Heading { .. }) => {
+                let title = text[range.clone()].lines().next().unwrap_or_default();
+                Landmark::Heading(title.trim_matches([' ', '#']).to_owned())
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let language = info.split_whitespace().next().unwrap_or_default();
+                Landmark::Code(language.to_owned())
+            }
+            _ => return None,
+        };
+        Some((range, landmark))
+    };
+    events.filter_map(landmark).collect()
 }
 
 #[cfg(test)]

@@ -172,6 +172,7 @@ impl Host {
             FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
             FromEditor::ToolCommand(it) => self.editor.calls().run_command(it),
             FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
+            FromEditor::Lookup(it) => self.look_up(it),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             // The front end passes replies to the questions itself.
             FromEditor::Replied(..) => {}
@@ -243,6 +244,17 @@ impl Host {
             inbox
         });
         drop(session.send(Input::Attach(attach)));
+    }
+
+    /// Passes a question about a chat to its session. Every question is answered, because an
+    /// editor may wait for it.
+    fn look_up(&mut self, lookup: Lookup) {
+        let (number, buffer) = (lookup.lookup, lookup.buffer);
+        if self.sessions.contains_key(&buffer) {
+            self.pass(buffer, Input::Lookup(lookup));
+        } else {
+            self.editor.looked_up(number, LookupAnswer::Nothing);
+        }
     }
 
     /// Passes an input to the session of a buffer.

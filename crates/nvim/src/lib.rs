@@ -6,6 +6,7 @@
 
 pub mod host;
 mod logging;
+mod lsp;
 mod lua_tools;
 mod neovim;
 mod pending_replies;

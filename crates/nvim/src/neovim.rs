@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::pending_replies::PendingReplies;
 use crate::protocol::*;
-use crate::rpc;
+use crate::{lsp, rpc};
 
 /// The Neovim of a channel. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -23,6 +23,13 @@ struct Numbered<'a, T> {
     ask: u64,
     #[serde(flatten)]
     question: &'a T,
+}
+
+/// `looked_up`: the answer to a lookup, as the result of a language server.
+#[derive(Debug, Serialize)]
+struct LookedUp {
+    lookup: u64,
+    result: serde_json::Value,
 }
 
 impl Neovim {
@@ -131,6 +138,11 @@ impl Frontend for Neovim {
             LuaMessage::Stop(it) => self.sender.send("tool_stop", &it),
             LuaMessage::CommandEnded(it) => self.sender.send("command_ended", &it),
         }
+    }
+
+    fn looked_up(&self, lookup: u64, answer: LookupAnswer) {
+        let result = lsp::result(answer);
+        self.sender.send("looked_up", &LookedUp { lookup, result });
     }
 
     async fn catch_up(&self) {

@@ -213,6 +213,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "answered" => replied(payload, EditorReply::Functions)?,
         "open_files" => FromEditor::OpenFiles(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
+        "lookup" => FromEditor::Lookup(typed(payload)?),
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,
         _ => return Err(format!("there is no message {name:?}: {payload}")),

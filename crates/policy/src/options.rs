@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use kind::Kind;
 use rows::ROOT;
 
+use crate::lua_value::as_lua;
 pub use check::{InvalidOption, check, lay_over, unknown};
 pub(crate) use check::{check_value, join, out_of_scope};
 pub use kind::share;
@@ -44,7 +45,6 @@ pub struct OptionDef {
     /// True if its value is never shown.
     pub secret: bool,
     /// Its entry in the manual, wrapped at 74 columns.
-    #[cfg_attr(not(test), expect(dead_code, reason = "`docgen` prints it"))]
     help: &'static str,
 }
 
@@ -161,6 +161,21 @@ pub(crate) fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
     let parameter = format!("parameters.{path}");
     let known = |path: String| find(&path).map(|option| (path, option));
     known(path.to_owned()).or_else(|| known(parameter))
+}
+
+/// Returns what an option is that a chat names below `flemma.opt`: its path, values, default,
+/// and help.
+pub fn about(path: &str) -> Option<String> {
+    let (path, option) = find_in_chat(path)?;
+    let mut lines = vec![path];
+    if option.kind.fields().is_none() {
+        let (words, default) = (option.kind.words(), as_lua(&option.default()));
+        lines.push(format!("{words}; default: {default}"));
+    }
+    if !option.help.is_empty() {
+        lines.push(format!("\n{}", option.help));
+    }
+    Some(lines.join("\n"))
 }
 
 /// Returns the names that a chat can set below the table `path` of `flemma.opt`.

@@ -129,6 +129,11 @@ impl Editor {
         self.frontend.call_lua(message);
     }
 
+    /// Answers a [`Lookup`] with this number.
+    pub fn looked_up(&self, lookup: u64, answer: LookupAnswer) {
+        self.frontend.looked_up(lookup, answer);
+    }
+
     /// Remembers which files are open.
     pub fn open_files(&self, paths: &[String]) {
         self.open.are(paths);

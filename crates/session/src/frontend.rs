@@ -58,6 +58,9 @@ pub trait Frontend: fmt::Debug + Send + Sync {
     /// Sends a message about a tool that is registered in Lua. Only Neovim has such tools.
     fn call_lua(&self, _message: LuaMessage) {}
 
+    /// Answers a [`Lookup`] with this number. Only Neovim asks.
+    fn looked_up(&self, _lookup: u64, _answer: LookupAnswer) {}
+
     /// Waits until keys that were pressed so far are queued as input.
     async fn catch_up(&self) {}
 }

@@ -17,6 +17,7 @@ mod decisions;
 mod disk;
 mod input;
 mod keys;
+mod lookup;
 mod policy;
 mod queue;
 mod reports;

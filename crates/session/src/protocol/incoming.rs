@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Command, Detached, Directory, EditorReply, RegisteredTools, Renamed,
-    Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
+    Attach, BufferId, Changed, Command, Detached, Directory, EditorReply, Lookup, RegisteredTools,
+    Renamed, Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
 };
 
 /// A message from the plugin. Its name is the variant in snake case.
@@ -47,6 +47,8 @@ pub enum FromEditor {
     OpenFiles(OpenFiles),
     /// The working directory of a chat changed.
     Directory(Directory),
+    /// A question about a place in a chat.
+    Lookup(Lookup),
     /// The reply to the question with this number.
     Replied(u64, EditorReply),
 }

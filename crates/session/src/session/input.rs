@@ -35,6 +35,8 @@ pub enum Input {
     Applied(Applied),
     /// A key or a command.
     Command(Command),
+    /// A question about a place in the text.
+    Lookup(Lookup),
     /// The buffer was closed.
     Detached,
     /// The options changed.
@@ -92,6 +94,7 @@ impl Session {
             Input::Viewport(viewport) => self.view.set_viewport(&viewport),
             Input::Applied(applied) => self.applied(applied),
             Input::Command(command) => self.command(command),
+            Input::Lookup(lookup) => self.look_up(&lookup),
             Input::Detached => self.buffer.set_gone(),
             Input::Directory(cwd) => self.change_directory(&cwd),
             Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),

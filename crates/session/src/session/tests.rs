@@ -12,6 +12,7 @@ mod expectations;
 mod frontmatter;
 mod inner_calls;
 mod invalid;
+mod lookups;
 mod recorder;
 mod references;
 mod reports;

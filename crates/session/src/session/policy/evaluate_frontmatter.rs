@@ -17,7 +17,7 @@ use crate::rules::{self, Reading, Rules};
 use crate::session::{Input, Session};
 use crate::shared::Shared;
 use crate::state_dir;
-use crate::trust::Trust;
+use crate::trust::{Escalation, Trust};
 
 /// Returns true if an event starts new work, for which the rules are made anew.
 fn starts_work(event: &Event) -> bool {
@@ -198,15 +198,25 @@ impl Session {
         };
         let failure = self.policy.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
-        let withheld = &self.policy.rules.withheld;
-        // The rules are those of the last key; the user may have trusted the frontmatter
-        // since.
-        let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
-        let withheld = withheld.iter().filter(|_| !agreed).map(|it| {
+        let withheld = self.withheld().map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
         failures.chain(withheld).collect()
+    }
+
+    /// Returns the lines of the frontmatter that do not apply until the user trusts it, from
+    /// zero.
+    pub(crate) fn withheld_lines(&self) -> impl Iterator<Item = usize> {
+        self.withheld().map(|it| it.line.saturating_sub(1))
+    }
+
+    fn withheld(&self) -> impl Iterator<Item = &Escalation> {
+        let withheld = &self.policy.rules.withheld;
+        // The rules are those of the last key; the user may have trusted the frontmatter
+        // since.
+        let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
+        withheld.iter().filter(move |_| !agreed)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Record {
     pub events: Vec<SessionEvent>,
     /// Displays beside the text.
     pub shown: Vec<Display>,
+    /// Answers to lookups.
+    pub looked_up: Vec<(u64, LookupAnswer)>,
     /// Questions.
     pub asked: Vec<EditorQuestion>,
     /// Outcomes of the next edits; an edit with an outcome is not applied, `None` applies
@@ -95,6 +97,7 @@ impl Recorder {
             notices: Vec::new(),
             events: Vec::new(),
             shown: Vec::new(),
+            looked_up: Vec::new(),
             asked: Vec::new(),
             refuse: VecDeque::new(),
             prompted: VecDeque::new(),
@@ -180,6 +183,10 @@ impl Frontend for Recorder {
 
     fn notify(&self, _buffer: Option<BufferId>, notice: &Notice) {
         self.record(|it| it.notices.push(notice.text.clone()));
+    }
+
+    fn looked_up(&self, lookup: u64, answer: LookupAnswer) {
+        self.record(|it| it.looked_up.push((lookup, answer)));
     }
 
     fn emit(&self, event: SessionEvent) {

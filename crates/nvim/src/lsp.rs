@@ -1,0 +1,143 @@
+//! Answers of a chat as results of the Language Server Protocol.
+//!
+//! Lua adds the addresses of documents: a result here has no `uri`, and a location in another
+//! file has its `path`.
+
+use chat::links::Link;
+use chat::outline::{Symbol, SymbolKind};
+use chat::text::Lines;
+use serde_json::{Value, json};
+
+use crate::protocol::{Hover, LookupAnswer, Offer};
+
+/// The client's command for all our actions. Its arguments are the name of one of our own
+/// commands, and a line.
+const COMMAND: &str = "flemma.command";
+
+/// Returns an answer as the result of its request.
+pub fn result(answer: LookupAnswer) -> Value {
+    match answer {
+        LookupAnswer::Nothing => Value::Null,
+        LookupAnswer::Symbols(symbols) => symbols.iter().map(symbol).collect(),
+        LookupAnswer::Link(Link::Lines(lines)) => json!({"range": start_of(&lines)}),
+        LookupAnswer::Link(Link::File(path)) => json!({"path": path, "range": start_of(&(0..1))}),
+        LookupAnswer::Hover(it) => hover(&it),
+        LookupAnswer::Actions(offers) => offers.iter().map(action).collect(),
+        LookupAnswer::Lenses(offers) => offers.iter().map(lens).collect(),
+    }
+}
+
+fn symbol(symbol: &Symbol) -> Value {
+    let children: Value = symbol.children.iter().map(self::symbol).collect();
+    json!({
+        "name": symbol.name,
+        "kind": kind(symbol.kind),
+        "range": range(&symbol.lines),
+        "selectionRange": start_of(&symbol.lines),
+        "children": children,
+    })
+}
+
+/// Returns the `SymbolKind` whose icon fits best, as the protocol knows only code.
+fn kind(kind: SymbolKind) -> u8 {
+    match kind {
+        SymbolKind::Frontmatter => 4,
+        SymbolKind::Message => 5,
+        SymbolKind::Heading => 15,
+        SymbolKind::Code => 19,
+        SymbolKind::Thinking => 13,
+        SymbolKind::Call => 12,
+        SymbolKind::Result => 24,
+    }
+}
+
+fn hover(hover: &Hover) -> Value {
+    // Plain, because the text is a model's and could otherwise hide parts of itself.
+    json!({
+        "contents": {"kind": "plaintext", "value": hover.text},
+        "range": range(&hover.lines),
+    })
+}
+
+fn action(offer: &Offer) -> Value {
+    json!({
+        "title": offer.title,
+        "kind": if offer.is_fix { "quickfix" } else { "" },
+        "command": command(offer),
+    })
+}
+
+fn lens(offer: &Offer) -> Value {
+    json!({
+        "range": start_of(&(offer.line..offer.line + 1)),
+        "command": command(offer),
+    })
+}
+
+fn command(offer: &Offer) -> Value {
+    json!({
+        "title": offer.title,
+        "command": COMMAND,
+        "arguments": [offer.command, offer.line],
+    })
+}
+
+fn position(line: usize) -> Value {
+    json!({"line": line, "character": 0})
+}
+
+fn range(lines: &Lines) -> Value {
+    json!({"start": position(lines.start), "end": position(lines.end)})
+}
+
+/// Returns the beginning of the first line: where a cursor goes.
+fn start_of(lines: &Lines) -> Value {
+    json!({"start": position(lines.start), "end": position(lines.start)})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_is_a_tree_of_ranges() {
+        let symbol = |name: &str, lines, children| Symbol {
+            kind: SymbolKind::Message,
+            name: name.to_owned(),
+            lines,
+            children,
+        };
+        let inner = symbol("inner", 2..4, Vec::new());
+        let found = result(LookupAnswer::Symbols(vec![symbol(
+            "outer",
+            1..9,
+            vec![inner],
+        )]));
+        let start = json!({"line": 1, "character": 0});
+        assert_eq!(
+            found[0]["selectionRange"],
+            json!({"start": start, "end": start})
+        );
+        assert_eq!(found[0]["range"]["end"]["line"], 9);
+        assert_eq!(found[0]["children"][0]["name"], "inner");
+    }
+
+    #[test]
+    fn an_action_names_the_command_and_its_line() {
+        let offer = Offer {
+            title: "Run".to_owned(),
+            command: "resolve",
+            line: 7,
+            is_fix: false,
+        };
+        let found = result(LookupAnswer::Lenses(vec![offer]));
+        let command = &found[0]["command"];
+        assert_eq!(command["arguments"], json!(["resolve", 7]));
+        assert_eq!(command["command"], COMMAND);
+    }
+
+    #[test]
+    fn a_place_without_anything_has_no_result() {
+        assert_eq!(result(LookupAnswer::Nothing), Value::Null);
+    }
+}

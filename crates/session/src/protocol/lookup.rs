@@ -1,0 +1,99 @@
+//! Questions of a front end about a place in a chat, and their answers. They show something
+//! and change nothing.
+
+use chat::links::Link;
+use chat::outline::Symbol;
+use chat::text::Lines;
+use serde::Deserialize;
+
+use super::BufferId;
+
+/// A question about a place in a chat.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Lookup {
+    /// Its number, which the answer repeats.
+    pub lookup: u64,
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// Sequence number of the text that the place is in.
+    pub seq: u64,
+    /// What is asked.
+    pub kind: LookupKind,
+    /// The line.
+    pub line: usize,
+    /// The byte column.
+    pub column: usize,
+    /// The last line; differs from `line` for a range only.
+    pub last: usize,
+}
+
+/// What a [`Lookup`] asks.
+// By way of its name, because rmpv reads no enums from strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum LookupKind {
+    /// The outline of the chat.
+    Symbols,
+    /// Where the text at the place leads.
+    Link,
+    /// What the text at the place means.
+    Hover,
+    /// What can be done about the lines.
+    Actions,
+    /// What can be done about the pending calls of the chat.
+    Lenses,
+}
+
+impl TryFrom<String> for LookupKind {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "symbols" => Ok(Self::Symbols),
+            "link" => Ok(Self::Link),
+            "hover" => Ok(Self::Hover),
+            "actions" => Ok(Self::Actions),
+            "lenses" => Ok(Self::Lenses),
+            _ => Err(format!("no lookup is named {name:?}")),
+        }
+    }
+}
+
+/// The answer to a [`Lookup`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum LookupAnswer {
+    /// There is nothing there, or the text has changed since.
+    Nothing,
+    /// The outline.
+    Symbols(Vec<Symbol>),
+    /// Where the text leads. The path of a file is absolute.
+    Link(Link),
+    /// What the text means.
+    Hover(Hover),
+    /// What can be done.
+    Actions(Vec<Offer>),
+    /// What can be done about pending calls.
+    Lenses(Vec<Offer>),
+}
+
+/// What a text means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hover {
+    /// Plain text.
+    pub text: String,
+    /// The lines that it is about.
+    pub lines: Lines,
+}
+
+/// A command that the user can choose at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// What it does, in the imperative.
+    pub title: String,
+    /// The command, as in [`Action::parse`](super::Action::parse).
+    pub command: &'static str,
+    /// The line for which the command is meant.
+    pub line: usize,
+    /// True if it fixes a problem of the text.
+    pub is_fix: bool,
+}

@@ -1,0 +1,171 @@
+//! Answers of a chat to questions of its front end: the outline, links, hovers, and what can
+//! be done at a place. Changes nothing.
+
+mod frontmatter;
+
+use std::path::{Path, PathBuf};
+
+use chat::document::{Call, Document, Status};
+use chat::links::{Link, call_at, link_at};
+use chat::outline::outline;
+use chat::preview::preview;
+
+use super::Session;
+use crate::protocol::*;
+
+/// Columns of a hover.
+const WIDTH: usize = 100;
+
+impl Session {
+    /// Answers a question. The text of a question is the mirror's unless it has just changed:
+    /// then the editor asks again, so it gets an empty answer.
+    pub(super) fn look_up(&mut self, lookup: &Lookup) {
+        if lookup.seq != self.buffer.seq() || self.buffer.is_loading() {
+            return self.answer(lookup, LookupAnswer::Nothing);
+        }
+        match lookup.kind {
+            LookupKind::Symbols => self.send_outline(lookup.lookup),
+            LookupKind::Link => self.answer(lookup, self.link(lookup)),
+            LookupKind::Hover => self.answer(lookup, self.hover(lookup)),
+            LookupKind::Actions => {
+                let offers = self.offers(lookup);
+                self.answer(lookup, LookupAnswer::Actions(offers));
+            }
+            LookupKind::Lenses => {
+                let offers = self.lenses();
+                self.answer(lookup, LookupAnswer::Lenses(offers));
+            }
+        }
+    }
+
+    fn answer(&self, lookup: &Lookup, answer: LookupAnswer) {
+        self.editor.looked_up(lookup.lookup, answer);
+    }
+
+    /// Computes the outline on another thread, because it reads the whole chat.
+    fn send_outline(&self, number: u64) {
+        let (text, parsed) = self.buffer.share();
+        let (editor, shared) = (self.editor.clone(), self.shared.clone());
+        tokio::task::spawn_blocking(move || {
+            let document = Document::of(&text, parsed);
+            let symbols = outline(&document, &shared.registry);
+            editor.looked_up(number, LookupAnswer::Symbols(symbols));
+        });
+    }
+
+    fn link(&self, lookup: &Lookup) -> LookupAnswer {
+        match link_at(&self.buffer.document(), lookup.line, lookup.column) {
+            Some(Link::File(path)) => {
+                let path = absolute(&path, &self.disk.folder());
+                LookupAnswer::Link(Link::File(path.to_string_lossy().into_owned()))
+            }
+            Some(lines) => LookupAnswer::Link(lines),
+            None => LookupAnswer::Nothing,
+        }
+    }
+
+    fn hover(&self, lookup: &Lookup) -> LookupAnswer {
+        let document = self.buffer.document();
+        let hover = match call_at(&document, lookup.line) {
+            Some(call) => Some(self.call_hover(&document, &call)),
+            None => frontmatter::hover(&document, &self.shared.settings, lookup),
+        };
+        hover.map_or(LookupAnswer::Nothing, LookupAnswer::Hover)
+    }
+
+    /// Returns what a call does or would do.
+    fn call_hover(&self, document: &Document<'_>, call: &Call<'_>) -> Hover {
+        let lines = call.tool_use.lines.clone();
+        let marks = chat::marks::marks(document, &self.cycle, &self.shared.registry, WIDTH);
+        let mark = marks.iter().find(|it| it.call_line == lines.start);
+        let shown = mark.and_then(|mark| self.shown_preview(mark, WIDTH));
+        let text = shown.unwrap_or_else(|| match document.input(call.tool_use) {
+            Ok(input) => preview(&self.shared.registry, &call.tool_use.name, &input, WIDTH),
+            Err(error) => format!(
+                "{}: its arguments cannot be read: {error}",
+                call.tool_use.name
+            ),
+        });
+        let state = call.status().map(|status| {
+            let running = mark.is_some_and(|it| it.running);
+            if running { "running" } else { status.as_str() }
+        });
+        Hover {
+            text: match state {
+                Some(state) => format!("{text}\n({state})"),
+                None => text,
+            },
+            lines,
+        }
+    }
+
+    /// Returns what can be done about lines: fixes, and decisions about pending calls.
+    fn offers(&self, lookup: &Lookup) -> Vec<Offer> {
+        let document = self.buffer.document();
+        let is_near = |line: usize| (lookup.line..=lookup.last).contains(&line);
+        let fixes = document.diagnostics.iter().filter_map(|it| {
+            let fix = it.fix.as_ref()?;
+            let touches = fix.lines.start <= lookup.last && lookup.line < fix.lines.end;
+            // The command finds the fix by its line.
+            let is_found = document.fix_at(fix.lines.start) == Some(fix);
+            (touches && is_found).then(|| Offer {
+                title: fix.title.clone(),
+                command: "fix",
+                line: fix.lines.start,
+                is_fix: true,
+            })
+        });
+        let mut offers: Vec<Offer> = fixes.collect();
+        let call = call_at(&document, lookup.line).filter(is_pending);
+        if let Some(call) = call {
+            offers.extend(decisions(&call, " this call"));
+        }
+        let withheld = self.withheld_lines().any(is_near);
+        offers.extend(withheld.then(|| Offer {
+            title: "Trust the frontmatter of this chat".to_owned(),
+            command: "trust",
+            line: lookup.line,
+            is_fix: true,
+        }));
+        offers
+    }
+
+    /// Returns the decisions about all pending calls.
+    fn lenses(&self) -> Vec<Offer> {
+        let document = self.buffer.document();
+        let turns = document.unanswered_turns();
+        turns
+            .flat_map(|turn| {
+                let pending = turn.calls.iter().filter(|call| is_pending(call));
+                pending
+                    .flat_map(|call| decisions(call, ""))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+}
+
+fn is_pending(call: &Call<'_>) -> bool {
+    call.status() == Some(Status::Pending)
+}
+
+/// Returns the decisions about a pending call, at the header of its placeholder.
+fn decisions(call: &Call<'_>, what: &str) -> [Offer; 2] {
+    let header = call.result.map_or(&call.tool_use.lines, |it| &it.lines);
+    let offer = |verb: &str, command| Offer {
+        title: format!("{verb}{what}"),
+        command,
+        line: header.start,
+        is_fix: false,
+    };
+    [offer("Run", "resolve"), offer("Reject", "reject")]
+}
+
+/// Returns the absolute path of a reference in a chat.
+fn absolute(path: &str, folder: &Path) -> PathBuf {
+    let home = path.strip_prefix("~/").zip(tools::variable("HOME"));
+    match home {
+        Some((rest, home)) => Path::new(&home).join(rest),
+        None => folder.join(path.strip_prefix("./").unwrap_or(path)),
+    }
+}

@@ -1,0 +1,136 @@
+//! Questions about a place in the chat: outline, links, hovers, and offers.
+
+use chat::links::Link;
+use serde_json::json;
+
+use super::script::{calls, echo, says};
+use super::{Input, QUESTION, Stage, below};
+use crate::protocol::*;
+
+impl Stage {
+    /// Asks about the line that contains `place`, at a byte column, and returns the answer.
+    fn look_up(&self, kind: LookupKind, place: &str, column: usize) -> LookupAnswer {
+        let seq = self.record().buffer.seq();
+        self.look_up_at(seq, kind, place, column)
+    }
+
+    fn look_up_at(&self, seq: u64, kind: LookupKind, place: &str, column: usize) -> LookupAnswer {
+        let line = self.text().lines().position(|it| it.contains(place));
+        let line = line.unwrap();
+        let number = self.record().looked_up.len() as u64 + 1;
+        self.send(Input::Lookup(Lookup {
+            lookup: number,
+            buffer: super::BUFFER,
+            seq,
+            kind,
+            line,
+            column,
+            last: line,
+        }));
+        self.wait("an answer", |it| it.looked_up.len() as u64 == number);
+        let (answered, answer) = self.record().looked_up.pop().unwrap();
+        assert_eq!(answered, number);
+        answer
+    }
+
+    fn offers(&self, place: &str) -> Vec<(String, &'static str)> {
+        match self.look_up(LookupKind::Actions, place, 0) {
+            LookupAnswer::Actions(offers) => offers
+                .into_iter()
+                .map(|it| (it.title, it.command))
+                .collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn hover(&self, place: &str, column: usize) -> Option<String> {
+        match self.look_up(LookupKind::Hover, place, column) {
+            LookupAnswer::Hover(hover) => Some(hover.text),
+            LookupAnswer::Nothing => None,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A chat in which one call waits.
+fn one_waits() -> Stage {
+    let stage = Stage::of(QUESTION).answers([calls([echo("t_1")]), says("Well.")]);
+    stage.press("advance");
+    stage
+}
+
+#[test]
+fn the_outline_lists_the_messages_of_the_current_text() {
+    let stage = one_waits();
+    let LookupAnswer::Symbols(symbols) = stage.look_up(LookupKind::Symbols, "Go.", 0) else {
+        panic!("symbols")
+    };
+    let names: Vec<&str> = symbols.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names[0], "@You: Go.");
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(
+        symbols[2].children[0].name.starts_with("pending"),
+        "{symbols:?}"
+    );
+}
+
+#[test]
+fn a_question_about_an_older_text_has_no_answer() {
+    let stage = one_waits();
+    let answer = stage.look_up_at(0, LookupKind::Symbols, "Go.", 0);
+    assert_eq!(answer, LookupAnswer::Nothing);
+}
+
+#[test]
+fn a_pending_call_offers_its_decisions_and_says_what_it_would_do() {
+    let stage = one_waits();
+    let decisions = [
+        ("Run this call".to_owned(), "resolve"),
+        ("Reject this call".to_owned(), "reject"),
+    ];
+    assert_eq!(stage.offers("**Tool Use:**"), decisions);
+    assert_eq!(stage.offers("**Tool Result:**"), decisions);
+    assert_eq!(stage.offers("Go."), []);
+    let hover = stage.hover("**Tool Use:**", 0).unwrap();
+    assert!(
+        hover.starts_with("echo") && hover.ends_with("(pending)"),
+        "{hover}"
+    );
+    let LookupAnswer::Lenses(lenses) = stage.look_up(LookupKind::Lenses, "Go.", 0) else {
+        panic!("lenses")
+    };
+    let titles: Vec<&str> = lenses.iter().map(|it| it.title.as_str()).collect();
+    assert_eq!(titles, ["Run", "Reject"]);
+}
+
+#[test]
+fn a_problem_with_a_fix_offers_it() {
+    let stage = one_waits();
+    stage.changes("status=pending", "status=aproved", None);
+    let offers = stage.offers("status=aproved");
+    assert_eq!(offers[0], ("Write \"approved\"".to_owned(), "fix"));
+}
+
+#[test]
+fn a_reference_leads_to_the_file_beside_the_chat() {
+    let text = "@You:\nSee @./f.txt;type=text/plain.\n";
+    let stage = Stage::beside(&[("f.txt", b"a\n")], json!({}), text);
+    let path = stage.path("f.txt").to_string_lossy().into_owned();
+    assert_eq!(
+        stage.look_up(LookupKind::Link, "See", 6),
+        LookupAnswer::Link(Link::File(path))
+    );
+    assert_eq!(
+        stage.look_up(LookupKind::Link, "See", 0),
+        LookupAnswer::Nothing
+    );
+}
+
+#[test]
+fn an_option_of_the_frontmatter_has_its_help() {
+    let stage = Stage::of(&below("flemma.opt.thinking = 'low'"));
+    let help = stage.hover("thinking", 12).unwrap();
+    assert!(help.starts_with("parameters.thinking\n"), "{help}");
+    assert!(help.contains("How much the model thinks"), "{help}");
+    assert_eq!(stage.hover("Go.", 0), None);
+}

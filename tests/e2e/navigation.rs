@@ -1,0 +1,69 @@
+//! Outline, definition, hover, and code actions of a chat, by the keys that Neovim has for
+//! language servers, and movements between messages and calls.
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// A chat with a heading and a pending call.
+fn with_pending_call() -> (Provider, Editor) {
+    let call = Answer::says("# Plan\n\nFirst, a look.").tool_use(
+        "t_1",
+        "bash",
+        json!({"label": "looking", "command": "echo ran"}),
+    );
+    let provider = Provider::anthropic([call.stop("tool_use"), Answer::says("Well.")]);
+    let editor = open(&provider, QUESTION);
+    editor.keys("<C-]>");
+    editor.wait_text("status=pending");
+    wait_server(&editor);
+    (provider, editor)
+}
+
+/// Waits until the language server serves the chat.
+#[track_caller]
+fn wait_server(editor: &Editor) {
+    editor.wait_for("the language server", |editor| {
+        let code = "local client = vim.lsp.get_clients({ bufnr = 0, name = 'flemma' })[1]
+          return client ~= nil and client.initialized == true";
+        editor.lua(code, json!([])) == json!(true)
+    });
+}
+
+fn line(editor: &Editor) -> String {
+    editor.lines()[editor.cursor().0].clone()
+}
+
+#[test]
+fn the_outline_of_neovim_lists_messages_calls_and_headings() {
+    let (_provider, editor) = with_pending_call();
+    editor.keys("gO");
+    editor.wait_screen("the outline", |screen| {
+        let has = |text: &str| screen.iter().any(|line| line.contains(text));
+        has("Plan") && has("→ bash") && has("@Assistant: # Plan")
+    });
+}
+
+#[test]
+fn the_definition_of_a_call_is_its_result_and_back() {
+    let (_provider, editor) = with_pending_call();
+    editor.keys("/Tool Use<CR>");
+    editor.command("lua vim.lsp.buf.definition()");
+    editor.wait_for("the result", |it| line(it).starts_with("**Tool Result:**"));
+    editor.keys("<C-o>");
+    editor.wait_for("the way back", |it| line(it).starts_with("**Tool Use:**"));
+}
+
+#[test]
+fn a_code_action_runs_the_pending_call() {
+    let (_provider, editor) = with_pending_call();
+    editor.keys("/Tool Use<CR>");
+    editor.command("lua vim.lsp.buf.code_action()");
+    editor.wait_screen("the actions", |screen| {
+        screen.iter().any(|line| line.contains("Run this call"))
+    });
+    editor.keys("1<CR>");
+    editor.wait_text("Well.");
+    assert!(editor.text().contains("```\nran\n```"), "{}", editor.text());
+}
