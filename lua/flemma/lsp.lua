@@ -1,6 +1,6 @@
 --- A language server without a process: it passes the requests of Neovim's LSP client to the
---- host as `lookup` messages, and the answers back. Outline, definition, hover, and code
---- actions of a chat work by the user's own keys for LSP.
+--- host as `lookup` messages, and the answers back. Outline, definition, hover, code
+--- actions, and completion of a chat work by the user's own keys and plugins for LSP.
 ---
 --- Text is not synchronized, because the host has it already. Every request is answered: with
 --- nothing if there is no host.
@@ -23,6 +23,7 @@ local KINDS = {
   ["textDocument/hover"] = "hover",
   ["textDocument/codeAction"] = "actions",
   ["textDocument/codeLens"] = "lenses",
+  ["textDocument/completion"] = "menu",
 }
 
 local CAPABILITIES = {
@@ -33,6 +34,7 @@ local CAPABILITIES = {
   hoverProvider = true,
   codeActionProvider = { codeActionKinds = { "quickfix" } },
   codeLensProvider = {},
+  completionProvider = { triggerCharacters = { "@", "/", ".", "=", '"', "'" } },
 }
 
 ---@class flemma.lsp.Waiting

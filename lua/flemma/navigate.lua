@@ -11,8 +11,9 @@ local MARKERS = { "^@You:", "^@Assistant:", "^@System:" }
 local CALL = "^%*%*Tool Use:%*%*"
 --- Lines that are read at once.
 local CHUNK = 2000
---- The first bytes of lines that matter: `@`, `*`, a backtick, and `~`.
-local FIRST = { [64] = true, [42] = true, [96] = true, [126] = true }
+local AT, STAR = 64, 42
+--- The first bytes of lines that matter; the others are the backtick and the tilde of fences.
+local FIRST = { [AT] = true, [STAR] = true, [96] = true, [126] = true }
 
 ---@class flemma.navigate.Places
 ---@field tick integer The |b:changedtick| that they belong to.
@@ -88,16 +89,21 @@ local function places(buffer)
   local at, unclosed = 1, false
   while at <= #lines do
     local row, line = lines[at][1], lines[at][2]
-    local marks = fence(line)
-    if is_marker(line) then
-      found.messages[#found.messages + 1] = row
-      unclosed = false
-    elseif marks and not unclosed then
-      local last = closing(lines, at, marks)
-      unclosed = last == nil
+    local first = line:byte()
+    if first == AT then
+      if is_marker(line) then
+        found.messages[#found.messages + 1] = row
+        unclosed = false
+      end
+    elseif not unclosed and first == STAR then
+      if line:find(CALL) then
+        found.calls[#found.calls + 1] = row
+      end
+    elseif not unclosed then
+      local marks = fence(line)
+      local last = marks and closing(lines, at, marks)
+      unclosed = marks ~= nil and last == nil
       at = last or at
-    elseif not unclosed and line:find(CALL) then
-      found.calls[#found.calls + 1] = row
     end
     at = at + 1
   end

@@ -36,7 +36,6 @@ M.RECEIVERS = {
   notify = "flemma.notices",
   event = "flemma.notices",
   statusline = "flemma.notices",
-  known_tools = "flemma.complete",
   looked_up = "flemma.lsp",
   usage = "flemma.usage",
   choices = "flemma.switch",
@@ -98,7 +97,6 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Open { name: string, lines: string[], advance: boolean }
 ---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }
----@alias flemma.protocol.KnownTools { items: { name: string, source: string, about: string }[] }
 ---@alias flemma.protocol.LookedUp { lookup: integer, result: any } As the result of a language server.
 ---@alias flemma.protocol.OpenText { ask: integer, path: string }
 ---@alias flemma.protocol.Prompt { ask: integer, title: string, items: string[]?, initial: string? }

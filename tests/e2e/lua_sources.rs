@@ -264,13 +264,8 @@ fn with_a_zebra(provider: &Provider) -> Editor {
 fn a_tools_name_is_completed_after_an_at() {
     let provider = calls("t", json!({}));
     let editor = with_a_zebra(&provider);
-    editor.wait_for("the host", |editor| {
-        editor.lua(
-            "return #require('flemma.complete').omni(0, '@zeb')",
-            json!([]),
-        ) == json!(1)
-    });
-    editor.keys("GoAsk @zeb<C-x><C-o><Esc>");
+    wait_server(&editor);
+    editor.keys("GoAsk @zeb<C-x><C-o>");
     editor.wait_text("Ask @zebra_one");
 }
 

@@ -21,16 +21,6 @@ fn with_pending_call() -> (Provider, Editor) {
     (provider, editor)
 }
 
-/// Waits until the language server serves the chat.
-#[track_caller]
-fn wait_server(editor: &Editor) {
-    editor.wait_for("the language server", |editor| {
-        let code = "local client = vim.lsp.get_clients({ bufnr = 0, name = 'flemma' })[1]
-          return client ~= nil and client.initialized == true";
-        editor.lua(code, json!([])) == json!(true)
-    });
-}
-
 fn line(editor: &Editor) -> String {
     editor.lines()[editor.cursor().0].clone()
 }
@@ -66,4 +56,20 @@ fn a_code_action_runs_the_pending_call() {
     editor.keys("1<CR>");
     editor.wait_text("Well.");
     assert!(editor.text().contains("```\nran\n```"), "{}", editor.text());
+}
+
+#[test]
+fn a_file_is_completed_by_some_of_its_letters() {
+    let setup = offline().options(json!({"provider": "tutor"}));
+    let files = setup.file("src/a lexer.rs", "").file("src/parser.rs", "");
+    let editor = files.file("question.chat", "@You:\n").start();
+    wait_server(&editor);
+    editor.keys("GoSee @./lxr<C-x><C-o>");
+    editor.wait_text("See @./src/a%20lexer.rs");
+    editor.keys("<Esc>");
+    // The cursor is on the path, which `gf` opens.
+    editor.keys("gf");
+    editor.wait_for("the file", |editor| {
+        editor.lua("return vim.fn.expand('%:t')", json!([])) == json!("a lexer.rs")
+    });
 }

@@ -264,3 +264,13 @@ pub fn manual_text(tag: &str, language: &str) -> String {
     let code = rest.split(&format!(">{language}\n")).nth(1).unwrap();
     code.split("\n<").next().unwrap().to_owned()
 }
+
+/// Waits until the language server serves the chat.
+#[track_caller]
+pub fn wait_server(editor: &Editor) {
+    editor.wait_for("the language server", |editor| {
+        let code = "local client = vim.lsp.get_clients({ bufnr = 0, name = 'flemma' })[1]
+          return client ~= nil and client.initialized == true";
+        editor.lua(code, json!([])) == json!(true)
+    });
+}

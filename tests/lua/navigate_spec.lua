@@ -91,7 +91,7 @@ test("operators take messages: im without the marker and blank lines, am with th
   buffer = open()
   press(5, "dam")
   same(chat.lines(buffer)[4], "@Assistant:")
-  buffer = open()
+  open()
   press(2, "yam")
   same(vim.fn.getreg('"'), "@System:\nBe brief.\n\n")
   press(2, "vimy")

@@ -7,6 +7,7 @@ pub mod address;
 pub mod answer;
 pub mod approval;
 pub mod copies;
+pub mod complete;
 pub mod cycle;
 pub mod diagnostic;
 pub mod diff;

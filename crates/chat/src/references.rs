@@ -14,6 +14,8 @@ use std::ops::Range;
 use crate::document::{Document, PARAGRAPH_BREAK, Role};
 use crate::markdown;
 
+pub use file::{STARTS, decoded};
+
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
@@ -85,6 +87,25 @@ pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
         }
     }
     found
+}
+
+/// Returns a path as written in a reference: blanks and what would end it become `%20` and
+/// the like.
+pub fn encoded(path: &str) -> String {
+    let last = path.chars().count().saturating_sub(1);
+    let mut written = String::new();
+    for (at, letter) in path.chars().enumerate() {
+        let ends = at == last && !letter.is_alphanumeric() && letter != '/';
+        if letter.is_whitespace() || letter == '%' || letter == ';' || ends {
+            let mut bytes = [0; 4];
+            for byte in letter.encode_utf8(&mut bytes).bytes() {
+                written.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            written.push(letter);
+        }
+    }
+    written
 }
 
 /// Splits a text into pieces. `first_line` is the number of its first line.

@@ -41,8 +41,6 @@ pub struct Host {
     /// The options of `setup()`, read again when the tools that they name change.
     options: options::SetupOptions,
     lua_tools: LuaTools,
-    /// The list of tools that the front end has.
-    known: KnownTools,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
 }
@@ -65,7 +63,6 @@ impl Host {
             changes,
             options: options::SetupOptions::default(),
             lua_tools: LuaTools::default(),
-            known: KnownTools::default(),
             shared,
             sessions: HashMap::new(),
         }
@@ -203,20 +200,8 @@ impl Host {
             ledger,
             self.scripts.clone(),
         ));
-        self.send_known_tools();
         self.sessions
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
-    }
-
-    /// Sends the list of tools to the front end, for completion, if it has changed.
-    fn send_known_tools(&mut self) {
-        let items = crate::status::known_tools(&self.shared.registry).collect();
-        let known = KnownTools { items };
-        // The list is long, and most changes of the options don't affect it.
-        if self.known != known {
-            self.editor.show(Display::KnownTools(known.clone()));
-            self.known = known;
-        }
     }
 
     /// Creates the session of a buffer, or passes it the buffer's new state.

@@ -8,7 +8,7 @@ use chat::outline::{Symbol, SymbolKind};
 use chat::text::Lines;
 use serde_json::{Value, json};
 
-use crate::protocol::{Hover, LookupAnswer, Offer};
+use crate::protocol::{Hover, LookupAnswer, Menu, MenuItem, Offer};
 
 /// The client's command for all our actions. Its arguments are the name of one of our own
 /// commands, and a line.
@@ -24,6 +24,7 @@ pub fn result(answer: LookupAnswer) -> Value {
         LookupAnswer::Hover(it) => hover(&it),
         LookupAnswer::Actions(offers) => offers.iter().map(action).collect(),
         LookupAnswer::Lenses(offers) => offers.iter().map(lens).collect(),
+        LookupAnswer::Menu(it) => menu(&it),
     }
 }
 
@@ -82,6 +83,46 @@ fn command(offer: &Offer) -> Value {
     })
 }
 
+fn menu(menu: &Menu) -> Value {
+    let items = menu.items.iter().enumerate();
+    let items: Value = items.map(|(at, item)| menu_item(menu, at, item)).collect();
+    json!({"isIncomplete": menu.is_partial, "items": items})
+}
+
+fn menu_item(menu: &Menu, at: usize, item: &MenuItem) -> Value {
+    let word = &menu.word;
+    let column = |column: usize| json!({"line": word.line, "character": column});
+    let mut value = json!({
+        "label": item.text,
+        "kind": item_kind(&item.detail),
+        "detail": item.detail,
+        // Clients sort by this; ours are the best first.
+        "sortText": format!("{at:04}"),
+        // A partial list is filtered here, and by other rules than the client's.
+        "filterText": if menu.is_partial { &word.text } else { &item.text },
+        "textEdit": {
+            "range": {"start": column(word.start), "end": column(word.start + word.text.len())},
+            "newText": item.text,
+        },
+    });
+    if let Some(help) = &item.help {
+        value["documentation"] = json!({"kind": "plaintext", "value": help});
+    }
+    value
+}
+
+/// Returns the `CompletionItemKind` of an item, by what it is.
+fn item_kind(detail: &str) -> u8 {
+    match detail {
+        "role" | "status" => 14,
+        "file" => 17,
+        "folder" => 19,
+        "option" => 10,
+        // A tool has its source, and a model its provider.
+        _ => 12,
+    }
+}
+
 fn position(line: usize) -> Value {
     json!({"line": line, "character": 0})
 }
@@ -98,6 +139,7 @@ fn start_of(lines: &Lines) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chat::complete::{Unfinished, WordKind};
 
     #[test]
     fn an_outline_is_a_tree_of_ranges() {
@@ -134,6 +176,32 @@ mod tests {
         let command = &found[0]["command"];
         assert_eq!(command["arguments"], json!(["resolve", 7]));
         assert_eq!(command["command"], COMMAND);
+    }
+
+    #[test]
+    fn a_menu_replaces_the_word_and_a_partial_one_is_not_filtered_again() {
+        let word = Unfinished {
+            line: 3,
+            start: 4,
+            text: "@./lx".to_owned(),
+            kind: WordKind::File,
+        };
+        let item = MenuItem {
+            text: "@./src/lexer.rs".to_owned(),
+            detail: "file".to_owned(),
+            help: None,
+        };
+        let found = result(LookupAnswer::Menu(Menu {
+            word,
+            items: vec![item],
+            is_partial: true,
+        }));
+        let item = &found["items"][0];
+        assert_eq!(found["isIncomplete"], true);
+        assert_eq!(item["filterText"], "@./lx");
+        assert_eq!(item["kind"], 17);
+        assert_eq!(item["textEdit"]["range"]["start"]["character"], 4);
+        assert_eq!(item["textEdit"]["range"]["end"]["character"], 9);
     }
 
     #[test]

@@ -74,7 +74,6 @@ impl Frontend for Neovim {
         match display {
             Display::Welcome(it) => sender.send("welcome", &it),
             Display::Choices(it) => sender.send("choices", &it),
-            Display::KnownTools(it) => sender.send("known_tools", &it),
             Display::Report(it) => sender.send("report", &it),
             Display::Open(it) => sender.send("open", &it),
             Display::Marks(it) => sender.send("marks", &it),

@@ -179,7 +179,7 @@ pub fn about(path: &str) -> Option<String> {
 }
 
 /// Returns the names that a chat can set below the table `path` of `flemma.opt`.
-pub(crate) fn names_in_chat(path: &str) -> Vec<&'static str> {
+pub fn names_in_chat(path: &str) -> Vec<&'static str> {
     let table = match path {
         "" => ROOT.fields(),
         path => find_in_chat(path).and_then(|(_, option)| option.kind.fields()),

@@ -17,6 +17,7 @@ mod edit;
 mod elicitation;
 mod error;
 mod file_changes;
+pub mod file_names;
 mod files;
 mod fs_search;
 mod http;

@@ -87,7 +87,7 @@ fn without_punctuation(mut path: &str) -> &str {
 }
 
 /// Decodes `%20` and the like. Invalid escapes, NUL, and invalid UTF-8 stay as written.
-fn decoded(path: &str) -> String {
+pub fn decoded(path: &str) -> String {
     let bytes = path.as_bytes();
     let digit = |at: usize| {
         bytes

@@ -3,6 +3,28 @@
 use proptest::prelude::*;
 
 use super::*;
+
+#[test]
+fn an_encoded_path_is_read_as_it_was() {
+    for path in [
+        "./a b.txt",
+        "./100%",
+        "./x;type=a/b",
+        "./see (it).",
+        "./é\u{a0}x",
+        "./plain.rs",
+    ] {
+        let written = format!("@{}", encoded(path));
+        let found = pieces(&written, 0);
+        let expected = Piece::File {
+            path: path.to_owned(),
+            mime: None,
+            line: 0,
+            written,
+        };
+        assert_eq!(found, [expected]);
+    }
+}
 use crate::prompt::{Attachment, Content, Own, Part, build_with};
 use crate::text::Text;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{
-    BufferId, BufferLock, Choices, Cursor, Folds, KnownTools, Open, Report, Taken, Unfold,
-    UsageNote, Welcome,
+    BufferId, BufferLock, Choices, Cursor, Folds, Open, Report, Taken, Unfold, UsageNote, Welcome,
 };
 
 /// What a front end shows. Each replaces the last one of its kind.
@@ -17,8 +16,6 @@ pub enum Display {
     Welcome(Welcome),
     /// Completions of commands.
     Choices(Choices),
-    /// All tools.
-    KnownTools(KnownTools),
     /// Lines in a window.
     Report(Report),
     /// A new chat.

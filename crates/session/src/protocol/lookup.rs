@@ -1,6 +1,7 @@
 //! Questions of a front end about a place in a chat, and their answers. They show something
 //! and change nothing.
 
+use chat::complete::Unfinished;
 use chat::links::Link;
 use chat::outline::Symbol;
 use chat::text::Lines;
@@ -42,6 +43,8 @@ pub enum LookupKind {
     Actions,
     /// What can be done about the pending calls of the chat.
     Lenses,
+    /// What the word before the place may become.
+    Menu,
 }
 
 impl TryFrom<String> for LookupKind {
@@ -54,6 +57,7 @@ impl TryFrom<String> for LookupKind {
             "hover" => Ok(Self::Hover),
             "actions" => Ok(Self::Actions),
             "lenses" => Ok(Self::Lenses),
+            "menu" => Ok(Self::Menu),
             _ => Err(format!("no lookup is named {name:?}")),
         }
     }
@@ -74,6 +78,30 @@ pub enum LookupAnswer {
     Actions(Vec<Offer>),
     /// What can be done about pending calls.
     Lenses(Vec<Offer>),
+    /// What a word may become.
+    Menu(Menu),
+}
+
+/// What a word that is being written may become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Menu {
+    /// The word.
+    pub word: Unfinished,
+    /// What it may become, the best first.
+    pub items: Vec<MenuItem>,
+    /// True if there may be others that fit a longer word, so that the front end asks again.
+    pub is_partial: bool,
+}
+
+/// One of the items of a [`Menu`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MenuItem {
+    /// The text that replaces the word.
+    pub text: String,
+    /// What it is, in a word.
+    pub detail: String,
+    /// More about it.
+    pub help: Option<String>,
 }
 
 /// What a text means.

@@ -117,15 +117,8 @@ pub struct CommandEnded {
     pub problem: Option<String>,
 }
 
-/// `known_tools`: all tools, from all sources.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct KnownTools {
-    /// Sorted by name.
-    pub items: Vec<KnownTool>,
-}
-
-/// One of [`KnownTools`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A tool as lists and completion show it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct KnownTool {
     /// Its name.
     pub name: String,

@@ -2,6 +2,7 @@
 //! be done at a place. Changes nothing.
 
 mod frontmatter;
+mod menu;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ impl Session {
         }
         match lookup.kind {
             LookupKind::Symbols => self.send_outline(lookup.lookup),
+            LookupKind::Menu => self.send_menu(lookup),
             LookupKind::Link => self.answer(lookup, self.link(lookup)),
             LookupKind::Hover => self.answer(lookup, self.hover(lookup)),
             LookupKind::Actions => {

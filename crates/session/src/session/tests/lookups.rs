@@ -134,3 +134,28 @@ fn an_option_of_the_frontmatter_has_its_help() {
     assert!(help.contains("How much the model thinks"), "{help}");
     assert_eq!(stage.hover("Go.", 0), None);
 }
+
+/// The words that the text at the end of a line may become.
+fn menu(stage: &Stage, line: &str) -> Vec<String> {
+    match stage.look_up(LookupKind::Menu, line, line.len()) {
+        LookupAnswer::Menu(menu) => menu.items.into_iter().map(|it| it.text).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn words_are_completed_by_where_they_are() {
+    let text = "```lua\nflemma.opt.tools.\n```\n\n@You:\n@\n(@./two\n";
+    let files: &[(&str, &[u8])] = &[("one.txt", b""), ("sub/two.txt", b"")];
+    let stage = Stage::beside(files, json!({}), text);
+    assert_eq!(menu(&stage, "(@./two"), ["@./sub/two.txt"]);
+    let options = menu(&stage, "flemma.opt.tools.");
+    assert!(
+        options.contains(&"flemma.opt.tools.autopilot".to_owned()),
+        "{options:?}"
+    );
+    let LookupAnswer::Menu(words) = stage.look_up(LookupKind::Menu, "@You:", 1) else {
+        panic!("words")
+    };
+    assert!(words.items.iter().any(|it| it.text == "@You:"), "{words:?}");
+}

@@ -1,0 +1,153 @@
+//! What a word that is being written may become: roles, tools, files, statuses, options, and
+//! models.
+
+use std::path::Path;
+
+use chat::complete::{Unfinished, WordKind, unfinished};
+use chat::document::{Role, Status};
+use policy::options;
+
+use crate::protocol::{Lookup, LookupAnswer, Menu, MenuItem};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::{status, switch};
+
+/// Maximum number of files in a menu.
+const FILES: usize = 100;
+/// The table of a chat's options in Lua.
+const OPTIONS: &str = "flemma.opt.";
+
+impl Session {
+    /// Computes a menu on another thread, because it may list the files of a project.
+    pub(super) fn send_menu(&self, lookup: &Lookup) {
+        let number = lookup.lookup;
+        let word = unfinished(&self.buffer.document(), lookup.line, lookup.column);
+        let Some(word) = word else {
+            return self.editor.looked_up(number, LookupAnswer::Nothing);
+        };
+        let (editor, shared) = (self.editor.clone(), self.shared.clone());
+        let folder = self.disk.folder();
+        tokio::task::spawn_blocking(move || {
+            let items = items(&word, &shared, &folder);
+            let is_partial = word.kind == WordKind::File;
+            let menu = Menu {
+                word,
+                items,
+                is_partial,
+            };
+            editor.looked_up(number, LookupAnswer::Menu(menu));
+        });
+    }
+}
+
+/// Returns what a word may become. Blocking.
+fn items(word: &Unfinished, shared: &Shared, folder: &Path) -> Vec<MenuItem> {
+    match word.kind {
+        WordKind::Role => roles().collect(),
+        WordKind::RoleOrTool => roles().chain(tools_of(shared)).collect(),
+        WordKind::Tool => tools_of(shared).collect(),
+        WordKind::File => files(&word.text, folder),
+        WordKind::Status => statuses().collect(),
+        WordKind::Option => option_names(&word.text),
+        WordKind::Model => models(shared),
+    }
+}
+
+fn item(text: impl Into<String>, detail: impl Into<String>) -> MenuItem {
+    MenuItem {
+        text: text.into(),
+        detail: detail.into(),
+        help: None,
+    }
+}
+
+fn roles() -> impl Iterator<Item = MenuItem> {
+    Role::ALL
+        .map(|role| item(role.marker(), "role"))
+        .into_iter()
+}
+
+/// Returns the tools, and the beginning of a file's path.
+fn tools_of(shared: &Shared) -> impl Iterator<Item = MenuItem> {
+    let tools = status::known_tools(&shared.registry).map(|tool| MenuItem {
+        help: Some(tool.about),
+        ..item(format!("@{}", tool.name), tool.source)
+    });
+    tools.chain([item("@./", "file")])
+}
+
+fn statuses() -> impl Iterator<Item = MenuItem> {
+    [Status::Approved, Status::Rejected, Status::Pending]
+        .map(|status| item(status.as_str(), "status"))
+        .into_iter()
+}
+
+/// Returns the files below the chat's folder, or those in the folder that was typed.
+fn files(typed: &str, folder: &Path) -> Vec<MenuItem> {
+    let Some(part) = typed.strip_prefix("@./") else {
+        return files_in(typed, folder);
+    };
+    let names = tools::file_names::matching(folder, &chat::references::decoded(part), FILES);
+    let names = names.into_iter();
+    names
+        .map(|name| item(format!("@./{}", chat::references::encoded(&name)), "file"))
+        .collect()
+}
+
+/// Returns the entries of the folder that was typed, by their names.
+fn files_in(typed: &str, folder: &Path) -> Vec<MenuItem> {
+    let at = typed.rfind('/').map_or(0, |at| at + 1);
+    let path = chat::references::decoded(typed[..at].trim_start_matches('@'));
+    let entries = std::fs::read_dir(super::absolute(&path, folder));
+    let mut items: Vec<MenuItem> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = chat::references::encoded(entry.file_name().to_str()?);
+            let is_folder = entry.path().is_dir();
+            let (end, detail) = if is_folder {
+                ("/", "folder")
+            } else {
+                ("", "file")
+            };
+            Some(item(format!("{}{name}{end}", &typed[..at]), detail))
+        })
+        .filter(|it| it.text.starts_with(typed))
+        .take(FILES)
+        .collect();
+    items.sort_by(|a, b| a.text.cmp(&b.text));
+    items
+}
+
+/// Returns the options in the table that was typed.
+fn option_names(typed: &str) -> Vec<MenuItem> {
+    let path = typed.strip_prefix(OPTIONS);
+    let table = path
+        .unwrap_or_default()
+        .rsplit_once('.')
+        .map_or("", |it| it.0);
+    let above = if table.is_empty() {
+        String::new()
+    } else {
+        format!("{table}.")
+    };
+    let written = if path.is_some() { OPTIONS } else { "" };
+    let names = options::names_in_chat(table).into_iter();
+    names
+        .map(|name| MenuItem {
+            help: options::about(&format!("{above}{name}")),
+            ..item(format!("{written}{above}{name}"), "option")
+        })
+        .collect()
+}
+
+fn models(shared: &Shared) -> Vec<MenuItem> {
+    let choices = switch::choices(&shared.settings).into_iter();
+    let models = choices.flat_map(|choice| {
+        let provider = choice.name;
+        let models = choice.models.into_iter();
+        models.map(move |model| item(model, provider.clone()))
+    });
+    models.collect()
+}
