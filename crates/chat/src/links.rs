@@ -49,7 +49,7 @@ pub fn file_at(
         return None;
     }
     let text = document.lossy(line..line + 1);
-    let paragraphs = document.own_paragraphs(message).into_iter();
+    let paragraphs = document.own_paragraphs(message);
     let all = paragraphs.flat_map(|(first, text)| pieces(&text, first));
     all.filter_map(|piece| match piece {
         Piece::File {
