@@ -152,6 +152,7 @@ M.COMMANDS = {
   },
   ["undo"] = { help = "Restore the files that the last call changed." },
   ["redo"] = { help = "Take the last undo back." },
+  ["rewind"] = { help = "Restore the files, or the chat, as they were at an earlier message." },
   ["usage"] = { help = "Show tokens and cost of this chat and of all chats." },
   ["log"] = { help = "Show the latest decisions and calls." },
   ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },

@@ -75,8 +75,19 @@ end
 function M.watch()
   sent = nil
   M.tell()
+  local group = api.nvim_create_augroup("flemma.files", { clear = true })
+  api.nvim_create_autocmd("BufWritePost", {
+    group = group,
+    desc = "flemma: a file that the user saves while a command runs is not the command's",
+    callback = function(event)
+      local path = api.nvim_buf_get_name(event.buf)
+      if not disk.is_writing() and vim.startswith(path, "/") then
+        host.send("file_saved", { path = path })
+      end
+    end,
+  })
   api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufUnload" }, {
-    group = api.nvim_create_augroup("flemma.files", { clear = true }),
+    group = group,
     desc = "flemma: which files are open",
     -- Scheduled, because a buffer is still loaded while `BufUnload` runs.
     callback = vim.schedule_wrap(M.tell),

@@ -238,6 +238,9 @@ pub struct Undo {
     /// Take the last undo back.
     #[arg(long)]
     pub redo: bool,
+    /// Restore the files of the last turns instead of the last call.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "redo")]
+    pub turns: Option<usize>,
     /// Also restore files that have changed since.
     #[arg(long)]
     pub overwrite: bool,

@@ -25,9 +25,10 @@ pub fn command(arguments: &Undo) -> ExitCode {
 /// Lists what would change, asks, and restores it.
 async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
     let (folder, scope) = place(arguments.chat.as_deref())?;
-    let request = match arguments.redo {
-        true => Request::Redo,
-        false => Request::Undo,
+    let request = match (arguments.redo, arguments.turns) {
+        (true, _) => Request::Redo,
+        (false, Some(count)) => Request::LastTurns(count),
+        (false, None) => Request::Undo,
     };
     let Some(restore) = Restore::plan(folder, scope, request.clone(), &NoBuffers).await? else {
         return Ok((Code::Ok, nothing(&request).to_owned()));

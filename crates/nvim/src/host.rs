@@ -170,6 +170,7 @@ impl Host {
             FromEditor::ToolCommand(it) => self.editor.calls().run_command(it),
             FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
             FromEditor::Lookup(it) => self.look_up(it),
+            FromEditor::FileSaved(it) => tools::checkpoints::user_saved(&it.path),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             // The front end passes replies to the questions itself.
             FromEditor::Replied(..) => {}

@@ -212,6 +212,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "tool_returned" => FromEditor::ToolReturned(typed(payload)?),
         "answered" => replied(payload, EditorReply::Functions)?,
         "open_files" => FromEditor::OpenFiles(typed(payload)?),
+        "file_saved" => FromEditor::FileSaved(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
         "lookup" => FromEditor::Lookup(typed(payload)?),
         "prompted" => replied(payload, EditorReply::Prompted)?,

@@ -27,6 +27,7 @@ mod open_files;
 pub mod protocol;
 pub mod resolver_calls;
 pub mod restoring;
+mod rewinding;
 mod route;
 pub mod scripts;
 mod session;

@@ -47,15 +47,9 @@ impl Restoring {
     }
 
     async fn restore(&self, request: Request) -> Result<Option<String>, String> {
-        let scope = self.scope.clone();
-        let planned = Restore::plan(self.folder.clone(), scope, request.clone(), &*self.buffers);
-        let Some(restore) = planned.await? else {
+        let Some(restore) = self.plan(&request).await? else {
             return Ok(Some(nothing(&request).to_owned()));
         };
-        if let Some(text) = restore.problem.clone() {
-            let level = Level::Warning;
-            self.editor.notify(&Notice { level, text });
-        }
         if restore.changes().next().is_none() && restore.conflicts().next().is_none() {
             let lines = restore.lines().join("\n");
             return Ok(Some(format!("No file needs to be changed:\n{lines}")));
@@ -63,9 +57,31 @@ impl Restoring {
         let Some(overwrite) = self.ask(&request, &restore).await else {
             return Ok(None);
         };
+        self.apply(&request, restore, overwrite).await.map(Some)
+    }
+
+    /// Restores the files. Returns the report.
+    pub(crate) async fn apply(
+        &self,
+        request: &Request,
+        restore: Restore,
+        overwrite: bool,
+    ) -> Result<String, String> {
         let restored = restore.apply(overwrite, &*self.buffers).await?;
         self.editor.check_files();
-        Ok(Some(report(&request, &restored)))
+        Ok(report(request, &restored))
+    }
+
+    /// Plans a restore, and reports damage of the journal.
+    pub(crate) async fn plan(&self, request: &Request) -> Result<Option<Restore>, String> {
+        let scope = self.scope.clone();
+        let planned = Restore::plan(self.folder.clone(), scope, request.clone(), &*self.buffers);
+        let planned = planned.await?;
+        if let Some(text) = planned.as_ref().and_then(|it| it.problem.clone()) {
+            let level = Level::Warning;
+            self.editor.notify(&Notice { level, text });
+        }
+        Ok(planned)
     }
 
     /// Asks until the user restores or leaves. Returns whether files that have changed since
@@ -78,14 +94,18 @@ impl Restoring {
             let at = prompts.choose(&title, &items).await?;
             match choices.get(at)? {
                 Some(Choice::Restore { overwrite }) => return Some(*overwrite),
-                Some(Choice::Diff(at)) => {
-                    let item = restore.items.get(*at)?;
-                    let diff = restore.diff(item);
-                    let lines = diff.lines().map(str::to_owned).collect();
-                    self.editor.report("diff", lines);
-                }
+                Some(Choice::Diff(at)) => self.show_diff(restore, *at),
                 None => return None,
             }
+        }
+    }
+
+    /// Shows the diff of a file.
+    pub(crate) fn show_diff(&self, restore: &Restore, at: usize) {
+        if let Some(item) = restore.items.get(at) {
+            let diff = restore.diff(item);
+            let lines = diff.lines().map(str::to_owned).collect();
+            self.editor.report("diff", lines);
         }
     }
 }
@@ -125,7 +145,9 @@ fn title(request: &Request, restore: &Restore) -> String {
     match request {
         Request::Undo => format!("Undo {}?", calls.join(", ")),
         Request::Redo => "Take the last undo back?".to_owned(),
-        Request::Turns { .. } => format!("Restore the files of {} calls?", restore.calls.len()),
+        Request::Turns { .. } | Request::LastTurns(_) => {
+            format!("Restore the files of {} calls?", restore.calls.len())
+        }
     }
 }
 
@@ -134,7 +156,9 @@ pub fn nothing(request: &Request) -> &'static str {
     match request {
         Request::Undo => "There is nothing to undo: no call here changed a file.",
         Request::Redo => "There is nothing to redo.",
-        Request::Turns { .. } => "There is nothing to restore: no call since then changed a file.",
+        Request::Turns { .. } | Request::LastTurns(_) => {
+            "There is nothing to restore: no call since then changed a file."
+        }
     }
 }
 
@@ -168,7 +192,7 @@ pub fn report(request: &Request, restored: &Restored) -> String {
     text
 }
 
-fn files(count: usize) -> String {
+pub(crate) fn files(count: usize) -> String {
     match count {
         1 => "1 file".to_owned(),
         _ => format!("{count} files"),

@@ -13,6 +13,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use crate::buffers::OpenBuffers;
+use crate::checkpoints::CommandRun;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::sandbox::{Sandbox, Watch, explain, lacking};
@@ -61,8 +62,19 @@ pub async fn run_in_full(
     tool: Arc<dyn Tool>,
     id: ToolUseId,
     input: Value,
-    mut ctx: ToolContext,
+    ctx: ToolContext,
 ) -> Ran {
+    if !tool.runs_commands() {
+        return run_to_end(tool, id, input, ctx).await;
+    }
+    // Not part of the call, whose time limit is the command's own.
+    let checkpoint = CommandRun::begin(&ctx.recorder).await;
+    let ran = run_to_end(tool, id, input, ctx).await;
+    checkpoint.end().await;
+    ran
+}
+
+async fn run_to_end(tool: Arc<dyn Tool>, id: ToolUseId, input: Value, mut ctx: ToolContext) -> Ran {
     let cancelled_by_user = ctx.cancel.clone();
     ctx.cancel = ctx.cancel.child_token();
     let stop_tool = ctx.cancel.clone().drop_guard();

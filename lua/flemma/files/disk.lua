@@ -131,6 +131,9 @@ function M.identity(path)
   return stat and { device = stat.dev, inode = stat.ino }
 end
 
+--- Whether the file that is being written is written for a tool.
+local writing = false
+
 --- Writes the buffer to its file, unless the file changed.
 ---@param buffer integer
 ---@param before string? The bytes that the file must have; nil if there must be no file.
@@ -156,10 +159,12 @@ local function write(buffer, before)
       end
     end,
   })
+  writing = true
   local ok, why = pcall(api.nvim_buf_call, buffer, function()
     -- With `!` Neovim does not ask about what was compared above.
     vim.cmd("silent keepalt write!")
   end)
+  writing = false
   pcall(api.nvim_del_autocmd, guard)
   if api.nvim_buf_is_valid(buffer) then
     options.fixendofline, options.backupcopy = fix, copy
@@ -167,6 +172,12 @@ local function write(buffer, before)
   if not ok then
     error(problem or why, 0)
   end
+end
+
+--- Returns true while a file is written for a tool, not by the user.
+---@return boolean
+function M.is_writing()
+  return writing
 end
 
 --- Saves a buffer, and checks that the buffer is unmodified and the same as its file.

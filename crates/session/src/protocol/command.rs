@@ -84,6 +84,8 @@ pub enum Action {
     Undo,
     /// Take the last undo back.
     Redo,
+    /// Restore the files, or the chat, as they were at an earlier message.
+    Rewind,
     /// Report tokens and cost.
     Usage,
     /// Report recent decisions.
@@ -185,6 +187,7 @@ impl Action {
             "export" => Self::Export(word),
             "undo" => Self::Undo,
             "redo" => Self::Redo,
+            "rewind" => Self::Rewind,
             "usage" => Self::Usage,
             "log" => Self::Log,
             "status" => Self::Status {

@@ -45,6 +45,8 @@ pub enum FromEditor {
     ToolCommand(ToolCommand),
     /// The open files.
     OpenFiles(OpenFiles),
+    /// The user saved a file.
+    FileSaved(FileSaved),
     /// The working directory of a chat changed.
     Directory(Directory),
     /// A question about a place in a chat.
@@ -137,6 +139,13 @@ impl TryFrom<String> for EditOutcome {
             _ => Err(format!("no outcome is named {name:?}")),
         }
     }
+}
+
+/// A file that the user saved.
+#[derive(Debug, Deserialize)]
+pub struct FileSaved {
+    /// Absolute; links are not resolved.
+    pub path: PathBuf,
 }
 
 /// The open files; sent whenever they change, and before the user can change the text of a

@@ -1,37 +1,56 @@
-//! Checkpoints of the chat's calls, and `:Flemma undo` and `:Flemma redo`.
+//! Checkpoints of the chat's calls, and `:Flemma undo`, `:Flemma redo`, and `:Flemma rewind`.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chat::approval::CallKey;
-use chat::cycle::{Level, Notice};
-use chat::document::{Block, Document, Role};
+use chat::cycle::{Event, Level, Notice};
+use chat::document::{Block, Document, Message, Role};
+use chat::origin::ChangeSource;
+use chat::write::TextEdit;
 use tools::checkpoints::{CallLabel, Name, Recorder, Request, Scope};
 
-use super::Session;
+use super::{Input, Session};
 use crate::buffers::EditorBuffers;
 use crate::restoring::Restoring;
+use crate::rewinding::{ChatTurn, Rewinding};
 
+/// Most characters of a message in the list of turns.
+const TITLE: usize = 60;
 /// Bytes of a megabyte, in which the limit is given.
 const MEGABYTE: u64 = 1_000_000;
 
 impl Session {
     /// Returns what records the files that a call changes.
     pub(super) fn recorder(&self, call: &CallKey) -> Recorder {
-        let options = &self.shared.settings.checkpoints;
-        if !options.enabled || self.editor.is_dry_run() {
-            return Recorder::default();
-        }
         let document = self.buffer.document();
         let line = document.calls().filter(|it| it.id == call.id).last();
         let line = line.map_or(usize::MAX, |it| it.lines.start);
         let label = CallLabel {
-            turn: turns(&document).filter(|start| *start < line).count(),
+            turn: turns(&document).filter(|it| it.lines.start < line).count(),
             call: call.id.as_str().to_owned(),
             tool: call.name.clone(),
             ..self.chat_label()
         };
+        self.recorder_of(label)
+    }
+
+    fn recorder_of(&self, label: CallLabel) -> Recorder {
+        let options = &self.shared.settings.checkpoints;
+        if !options.enabled || self.editor.is_dry_run() {
+            return Recorder::default();
+        }
         let limit = options.limit.saturating_mul(MEGABYTE);
         Recorder::new(self.disk.folder(), limit, label)
+    }
+
+    /// Starts to index the project if the model may run commands, so that the first command
+    /// need not wait for that.
+    pub(super) fn prepare_checkpoints(&self) {
+        let mut tools = self.policy.rules().options.tools.keys();
+        if tools.any(|it| self.is_held(it)) {
+            self.recorder_of(self.chat_label()).prepare();
+        }
     }
 
     /// The label of this chat's checkpoints.
@@ -59,26 +78,98 @@ impl Session {
         if !self.calls.is_empty() {
             return self.inform("A call is running. Cancel it or wait for it, then try again.");
         }
-        let restoring = Restoring {
+        tokio::spawn(self.restoring().run(request));
+    }
+
+    fn restoring(&self) -> Restoring {
+        Restoring {
             editor: self.editor.clone(),
             buffer: self.buffer.id(),
             buffers: Arc::new(EditorBuffers(self.editor.clone())),
             folder: self.disk.folder(),
             scope: Scope::Chat(self.chat_label()),
+        }
+    }
+
+    /// `:Flemma rewind`: lists the turns, and restores the files, cuts the chat, or both.
+    pub(super) fn rewind(&self) {
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
         };
-        tokio::spawn(restoring.run(request));
+        if self.is_working() {
+            return self.inform(BUSY);
+        }
+        let document = self.buffer.document();
+        let turns = turns(&document).enumerate();
+        let turns = turns.map(|(at, message)| chat_turn(&document, at + 1, message));
+        let rewinding = Rewinding {
+            turns: turns.collect(),
+            restoring: self.restoring(),
+            cut: Box::new(move |turn| drop(inbox.send(Input::Cut(turn)))),
+        };
+        tokio::spawn(rewinding.run());
+    }
+
+    fn is_working(&self) -> bool {
+        self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty()
+    }
+
+    /// Removes everything below a message of the user, which becomes the prompt.
+    pub(super) fn cut(&mut self, turn: &ChatTurn) {
+        if self.is_working() {
+            return self.inform(BUSY);
+        }
+        let document = self.buffer.document();
+        let now = turns(&document).nth(turn.number - 1);
+        let now = now.map(|it| chat_turn(&document, turn.number, it));
+        if now.as_ref() != Some(turn) {
+            return self.inform("The chat has changed since the list was made, so it was not cut.");
+        }
+        let edit = TextEdit {
+            lines: turn.end..document.text().line_count(),
+            replacement: Vec::new(),
+        };
+        let source = ChangeSource::USER;
+        self.apply_for(source, vec![edit], VecDeque::new(), Event::Changed);
     }
 }
 
-/// The first lines of the user's messages, without those that only hold results.
-fn turns(document: &Document<'_>) -> impl Iterator<Item = usize> {
+/// The message while something runs.
+const BUSY: &str = "This chat is busy; try again when nothing is running.";
+
+/// A message of the user with everything that follows it.
+fn chat_turn(document: &Document<'_>, number: usize, message: &Message) -> ChatTurn {
+    let after = message.lines.end;
+    let calls = document.calls().filter(|it| it.lines.start >= after);
+    ChatTurn {
+        number,
+        title: title(document, message),
+        end: after,
+        lines: document.text().line_count(),
+        calls: calls.map(|it| it.id.as_str().to_owned()).collect(),
+    }
+}
+
+/// The first words of a message.
+fn title(document: &Document<'_>, message: &Message) -> String {
+    let blocks = document.blocks_of(message).iter();
+    let mut prose = blocks.filter_map(|block| match block {
+        Block::Prose(lines) => Some(document.lossy(lines.clone()).trim().to_owned()),
+        _ => None,
+    });
+    let words = prose.find(|it| !it.is_empty()).unwrap_or_default();
+    chat::preview::one_line(words.lines().next().unwrap_or_default(), TITLE)
+}
+
+/// The user's messages, without those that only hold results.
+fn turns<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d Message> {
     let of_user = document.messages.iter().filter(|it| it.role == Role::You);
-    let has_words = |it: &&chat::document::Message| {
+    let has_words = |it: &&Message| {
         let mut blocks = document.blocks_of(it).iter();
         it.inline.is_some()
             || blocks.any(
                 |block| matches!(block, Block::Prose(lines) if !document.is_blank(lines.clone())),
             )
     };
-    of_user.filter(has_words).map(|it| it.lines.start)
+    of_user.filter(has_words)
 }

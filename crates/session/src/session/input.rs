@@ -13,6 +13,7 @@ use super::Session;
 use super::calls::{Basis, Diff, QuestionEvent, SnapshotsTaken};
 use super::request::Unresolved;
 use crate::protocol::*;
+use crate::rewinding::ChatTurn;
 use crate::rules::Rules;
 use crate::shared::Shared;
 use crate::usage::Tariff;
@@ -78,6 +79,8 @@ pub enum Input {
     /// The ids of the calls in the chat, for the request with this number. Comes before
     /// its answer.
     Ids(u64, Ids),
+    /// The user wants to cut the chat.
+    Cut(ChatTurn),
     /// A part of the answer to the request with this number.
     Stream(u64, Vec<StreamEvent>),
 }
@@ -125,6 +128,7 @@ impl Session {
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Ids(number, ids) => self.request.set_ids(number, ids),
+            Input::Cut(turn) => self.cut(&turn),
             Input::Stream(number, events) => self.stream(number, events),
             // All others are in `handle`.
             _ => {}

@@ -88,6 +88,7 @@ impl Session {
             Action::Export(name) => self.export(name.as_deref()),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),
+            Action::Rewind => self.rewind(),
             report => self.report(report),
         }
     }

@@ -1,13 +1,18 @@
 //! Checkpoints: every file that a call changes, as it was before and after, so that it can be
 //! restored. Needs no Git.
 //!
+//! Tools that name their files store each file before they change it. For commands, which can
+//! change any file, an index of the project is compared before and after.
+//!
 //! The store of a project is in the state folder. A [`Recorder`] adds the changes of one call
 //! to it, and a [`Restore`] takes changes back, which is a checkpoint itself. A file is
 //! restored only if it still is what the call left; otherwise later changes are merged, or
 //! the file stays as it is and is reported.
 
 mod apply;
+mod commands;
 mod image;
+mod index;
 mod journal;
 mod merge;
 mod objects;
@@ -17,6 +22,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use commands::CommandRun;
+pub use commands::user_saved;
 pub use image::Name;
 pub use journal::{CallLabel, Scope};
 pub use recorder::{Recorder, Summary};

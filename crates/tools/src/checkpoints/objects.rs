@@ -69,10 +69,18 @@ impl Objects {
 
     /// Returns true if a content is stored. Does not verify it.
     pub(super) fn has(&self, hash: Hash) -> bool {
-        let path = self.path(hash);
         // A crash of the system can leave an empty file.
-        let is_there = |path: &Path| fs::metadata(path).is_ok_and(|it| it.len() > 0);
-        is_there(&path) || is_there(&path.with_extension(SHARED))
+        self.size(hash) > 0
+    }
+
+    /// Bytes that a content takes on disk; 0 if it is not stored.
+    pub(super) fn size(&self, hash: Hash) -> u64 {
+        let path = self.path(hash);
+        let size = |path: &Path| fs::metadata(path).map_or(0, |it| it.len());
+        match size(&path) {
+            0 => size(&path.with_extension(SHARED)),
+            size => size,
+        }
     }
 
     /// Stores a content, unless it is stored already.

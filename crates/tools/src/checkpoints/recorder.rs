@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::commands::{self, Group};
 use super::image::{Captured, Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange};
 use super::store::{Store, is_project, new_id, now};
@@ -13,20 +14,23 @@ use crate::files::{RealPath, Target, blocking};
 
 /// Bytes after which the size of the store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
+/// Most files that a remark names.
+const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
 const NEW_FILE: u32 = 0o644;
 
 /// Records the files that one call and the calls inside it change. Does nothing by default.
 #[derive(Clone, Default)]
-pub struct Recorder(Option<Arc<Recording>>);
+pub struct Recorder(pub(super) Option<Arc<Recording>>);
 
-struct Recording {
+/// What a recorder records.
+pub(super) struct Recording {
     /// A folder of the project.
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// Most bytes of the project's store.
-    limit: u64,
+    pub(super) limit: u64,
     id: String,
-    label: CallLabel,
+    pub(super) label: CallLabel,
     summary: Mutex<Summary>,
 }
 
@@ -101,14 +105,14 @@ impl Recording {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remark(&self, remark: String) {
+    pub(super) fn remark(&self, remark: String) {
         let mut summary = self.summary();
         if !summary.remarks.contains(&remark) {
             summary.remarks.push(remark);
         }
     }
 
-    fn open(&self) -> Result<Store, ToolError> {
+    pub(super) fn open(&self) -> Result<Store, ToolError> {
         // `:Flemma undo` says why, so that not every call has to.
         if !is_project(&self.folder) {
             return Err(ToolError::Cancelled);
@@ -128,29 +132,29 @@ impl Recording {
         if before.image == after {
             return;
         }
-        for image in [&before.image, &after] {
-            if let Image::NotCovered(why) = image {
-                let path = path.display();
-                self.remark(format!(":Flemma undo cannot restore {path}: {why}."));
-            }
-        }
+        // A command that runs meanwhile did not make this change.
+        commands::note(&store.root, &path, &after);
         let change = FileChange {
             path: Name(path),
             before: before.image,
             after,
             made: before.missing,
         };
-        self.append(&store, vec![change]);
+        let own = Group::of_one(self.id.clone(), self.label.clone());
+        self.append(&store, &own, vec![change]);
         self.shrink(&store, size);
     }
 
-    fn append(&self, store: &Store, files: Vec<FileChange>) {
+    /// Adds changes to the checkpoint of one or several calls, and reports those that it
+    /// cannot restore.
+    pub(super) fn append(&self, store: &Store, group: &Group, files: Vec<FileChange>) {
         let covered = |it: &&FileChange| !matches!(it.before, Image::NotCovered(_));
         let changes = files.iter().filter(covered).count();
+        self.report_not_covered(&store.root, &files);
         let line = Checkpoint {
-            id: self.id.clone(),
+            id: group.id.clone(),
             at: now(),
-            calls: vec![self.label.clone()],
+            calls: group.labels.clone(),
             files,
             ..Checkpoint::default()
         };
@@ -162,12 +166,39 @@ impl Recording {
         }
     }
 
+    /// Adds a remark about the files that no checkpoint holds.
+    fn report_not_covered(&self, root: &Path, files: &[FileChange]) {
+        let mut names = Vec::new();
+        for file in files {
+            if let Image::NotCovered(why) = [&file.before, &file.after]
+                .into_iter()
+                .find(|it| matches!(it, Image::NotCovered(_)))
+                .unwrap_or(&Image::Absent)
+            {
+                let path = file.path.0.strip_prefix(root).unwrap_or(&file.path.0);
+                names.push(format!("{}: {why}", path.display()));
+            }
+        }
+        if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
+            names.truncate(MOST_NAMED);
+            names.push(format!("and {more} more"));
+        }
+        if !names.is_empty() {
+            let names = names.join("; ");
+            self.remark(format!(":Flemma undo cannot restore {names}."));
+        }
+    }
+
     /// Removes old turns if the store may have become too large.
-    fn shrink(&self, store: &Store, added: u64) {
+    pub(super) fn shrink(&self, store: &Store, added: u64) {
         if !is_due(added) {
             return;
         }
-        let removed = store.shrink(self.limit, |_| false);
+        // What the index needs stays, so that the next command has something to compare with.
+        let Some(needed) = commands::needed(store) else {
+            return;
+        };
+        let removed = store.shrink(self.limit, |hash| needed.contains(hash));
         if let Ok(turns @ 1..) = removed {
             self.remark(format!(
                 "The checkpoints of the {turns} oldest turns were removed, because those of {} take more than {} MB \

@@ -33,6 +33,8 @@ pub enum Request {
         /// Ids of calls.
         calls: Vec<String>,
     },
+    /// The files of this many turns, the last ones that are not undone.
+    LastTurns(usize),
 }
 
 /// A planned restore.

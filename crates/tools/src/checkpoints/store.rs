@@ -80,6 +80,11 @@ impl Store {
         self.folder.join("journal.jsonl")
     }
 
+    /// The file of the index.
+    pub(super) fn index_path(&self) -> PathBuf {
+        self.folder.join("index.jsonl")
+    }
+
     /// Excludes other restores, also of other programs.
     pub(super) fn lock_restores(&self) -> io::Result<Lock> {
         state_dir::lock(&self.folder, "restore.lock")
@@ -164,7 +169,7 @@ pub(super) fn is_project(folder: &Path) -> bool {
 
 /// The top of the project that a folder is in, without links: the nearest folder with a
 /// repository, below the home folder, or the folder itself.
-fn project_of(folder: &Path) -> PathBuf {
+pub(super) fn project_of(folder: &Path) -> PathBuf {
     let folder = leads_to(folder);
     let home = std::env::home_dir().map(|it| leads_to(&it));
     let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();

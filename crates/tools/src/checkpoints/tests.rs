@@ -1,7 +1,9 @@
 //! Calls of real tools in a folder, and restores of what they changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod commands;
 mod damage;
+mod property;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -37,6 +39,7 @@ struct Project {
     folder: tempfile::TempDir,
     registry: Registry,
     calls: usize,
+    turn: usize,
 }
 
 impl Project {
@@ -48,6 +51,7 @@ impl Project {
             folder,
             registry: Registry::builtin(),
             calls: 0,
+            turn: 1,
         }
     }
 
@@ -68,7 +72,7 @@ impl Project {
         CallLabel {
             chat: Some(Name(self.path("a.chat"))),
             session: "test".to_owned(),
-            turn: 1,
+            turn: self.turn,
             call: format!("call_{}", self.calls),
             tool: "write".to_owned(),
         }

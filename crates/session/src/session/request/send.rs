@@ -39,6 +39,7 @@ impl Session {
         self.follow_answer(&document);
         self.request.references.unresolved.clear();
         self.note_request();
+        self.prepare_checkpoints();
         let number = self.buffer.next_number();
         let cancel = CancellationToken::new();
         self.request.open = Some(Open::new(number, cancel.clone()));

@@ -1,11 +1,11 @@
-//! `:Flemma undo` and `:Flemma redo`: what they list, ask, restore, and report.
+//! `:Flemma undo`, `:Flemma redo`, and `:Flemma rewind`: what they list, ask, restore, and report.
 
 use std::fs;
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::script::calls;
+use super::script::{bash, calls};
 use super::{QUESTION, Stage};
 use crate::protocol::{Display, EditorQuestion, Prompted};
 use crate::session::Input;
@@ -119,4 +119,102 @@ fn nothing_is_stored_if_checkpoints_are_off() {
     stage.press("advance");
     assert_eq!(text(&folder), "two\n");
     stage.key("undo").wait_notice("There is nothing to undo");
+}
+
+/// A chat in a folder with the file `a`, whose model runs these commands in one turn each.
+fn ran<const N: usize>(commands: [&str; N]) -> (Stage, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "one\n").unwrap();
+    let stage = Stage::unasked(QUESTION);
+    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    for (at, command) in commands.into_iter().enumerate() {
+        let id = format!("t_{}", at + 1);
+        stage.script.answers_next(calls([bash(&id, command)]));
+        stage.script.answers_next(super::script::says("Done."));
+        if at > 0 {
+            let last = stage.text().lines().count() - 1;
+            stage.replaces(last..last + 1, &[format!("More {at}.")], Some(usize::MAX));
+        }
+        stage.press("advance");
+    }
+    (stage, folder)
+}
+
+#[test]
+fn a_command_that_changed_ten_files_is_undone_and_redone() {
+    let (stage, folder) = ran(["for i in 0 1 2 3 4 5 6 7 8; do echo x > f$i; done; echo two > a"]);
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 10 files");
+    assert_eq!(text(&folder), "one\n");
+    assert!(!folder.path().join("f3").exists());
+    choose(&stage, Some(0));
+    stage
+        .key("redo")
+        .wait_notice(":Flemma undo takes that back");
+    assert_eq!(text(&folder), "two\n");
+    assert!(folder.path().join("f3").exists());
+    let marks = stage.record().marks();
+    let mut labels = marks.into_iter().filter_map(|it| it.label);
+    assert!(labels.any(|it| it.ends_with(":Flemma undo")));
+}
+
+const COMMANDS: [&str; 3] = ["echo two >> a", "echo b > b", "echo c > c; echo x > b"];
+
+#[test]
+fn a_rewind_over_three_turns_restores_the_files_and_keeps_the_users_edit() {
+    let (stage, folder) = ran(COMMANDS);
+    fs::write(folder.path().join("a"), "zero\none\ntwo\n").unwrap();
+    choose(&stage, Some(2));
+    choose(&stage, Some(0));
+    stage.key("rewind").wait_notice("Restored 3 files");
+    let lists = [
+        "Change 3 files and cut the chat",
+        "Change 3 files",
+        "Cut the chat; u brings it back",
+        "Leave everything as it is",
+        "merge    a  +0 −1, keeping later changes",
+        "remove   b",
+        "remove   c",
+    ];
+    assert_eq!(last_list(&stage), lists);
+    stage.wait("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
+    assert_eq!(text(&folder), "zero\none\n");
+    assert!(!folder.path().join("b").exists());
+    // One edit of the buffer is one undo step, and the restore can be undone, too.
+    choose(&stage, Some(0));
+    stage
+        .key("redo")
+        .wait_notice(":Flemma undo takes that back");
+    assert_eq!(text(&folder), "zero\none\ntwo\n");
+}
+
+#[test]
+fn a_rewind_lists_the_messages_and_can_restore_only_files_or_only_cut_the_chat() {
+    let (stage, folder) = ran(COMMANDS);
+    let before = stage.text();
+    choose(&stage, Some(0));
+    choose(&stage, Some(1));
+    stage.key("rewind").wait_notice("Restored 2 files");
+    assert_eq!(stage.text(), before);
+    let b = fs::read_to_string(folder.path().join("b")).unwrap();
+    assert_eq!(b, "b\n");
+    let asked = stage.record().asked.clone();
+    let turns = asked.into_iter().find_map(|it| match it {
+        EditorQuestion::Prompt(prompt) => prompt.items,
+        _ => None,
+    });
+    assert_eq!(turns.unwrap(), ["3: More 2.", "2: More 1.", "1: Go."]);
+    choose(&stage, Some(1));
+    choose(&stage, Some(2));
+    stage.key("rewind");
+    stage.wait("the cut", |it| it.text().trim_end().ends_with("More 1."));
+    assert_eq!(fs::read_to_string(folder.path().join("b")).unwrap(), "b\n");
+}
+
+#[test]
+fn a_chat_is_not_rewound_while_something_runs() {
+    let stage = Stage::unasked(QUESTION).answers([calls([super::script::wait("t_1")])]);
+    stage.key("advance").wait_started("t_1");
+    stage.key("rewind").wait_notice("This chat is busy");
+    assert!(stage.record().asked.is_empty());
 }

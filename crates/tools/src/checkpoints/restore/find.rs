@@ -35,6 +35,7 @@ pub(super) fn find(
             });
             found
         }
+        Request::LastTurns(count) => last_turns(journal.calls(&scope), *count),
     };
     if found.is_empty() {
         return problem.map_or(Ok(None), Err);
@@ -63,6 +64,22 @@ pub(super) fn find(
         items: Vec::new(),
         problem,
     }))
+}
+
+/// The checkpoints of the last turns.
+fn last_turns(mut calls: Vec<&Checkpoint>, count: usize) -> Vec<&Checkpoint> {
+    let mut turns = Vec::new();
+    let mut is_recent = |checkpoint: &&&Checkpoint| {
+        let label = checkpoint.calls.first();
+        let turn = label.map(|it| (it.chat.clone(), it.session.clone(), it.turn));
+        if !turns.contains(&turn) {
+            turns.push(turn);
+        }
+        turns.len() <= count
+    };
+    let kept = calls.iter().rev().take_while(|it| is_recent(it)).count();
+    calls.drain(..calls.len() - kept);
+    calls
 }
 
 /// The changes of each file by these checkpoints, the newest first.

@@ -1,0 +1,162 @@
+//! `:Flemma rewind`: back to a turn of the chat, with its files, its text, or both.
+
+use chat::cycle::{Level, Notice};
+use tools::checkpoints::{Request, Restore};
+
+use crate::form::Prompts;
+use crate::restoring::{Restoring, files};
+
+/// A message of the user, and where it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatTurn {
+    /// Its number; the first is 1.
+    pub(crate) number: usize,
+    /// Its first words.
+    pub(crate) title: String,
+    /// The line below it.
+    pub(crate) end: usize,
+    /// Number of lines of the chat.
+    pub(crate) lines: usize,
+    /// Ids of the calls below it.
+    pub(crate) calls: Vec<String>,
+}
+
+/// A chat that is rewound.
+pub(crate) struct Rewinding {
+    pub(crate) turns: Vec<ChatTurn>,
+    pub(crate) restoring: Restoring,
+    /// Cuts the chat below a message.
+    pub(crate) cut: Box<dyn Fn(ChatTurn) + Send + Sync>,
+}
+
+/// What the user chose.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    Rewind {
+        /// Whether files are restored.
+        files: bool,
+        /// Whether files that have changed since are restored, too.
+        overwrite: bool,
+        /// Whether the chat is cut.
+        cut: bool,
+    },
+    /// Show the diff of the file at this index.
+    Diff(usize),
+    Leave,
+}
+
+impl Rewinding {
+    /// Asks for a turn and what to rewind, and does it.
+    pub(crate) async fn run(self) {
+        let (level, text) = match self.rewind().await {
+            Ok(None) => return,
+            Ok(Some(text)) => (Level::Info, text),
+            Err(text) => (Level::Error, text),
+        };
+        self.restoring.editor.notify(&Notice { level, text });
+    }
+
+    async fn rewind(&self) -> Result<Option<String>, String> {
+        let Some(turn) = self.pick().await else {
+            return Ok(None);
+        };
+        let request = Request::Turns {
+            from: turn.number,
+            calls: turn.calls.clone(),
+        };
+        let restore = self.restoring.plan(&request).await?;
+        let Choice::Rewind {
+            files,
+            overwrite,
+            cut,
+        } = self.ask(turn, restore.as_ref()).await
+        else {
+            return Ok(None);
+        };
+        let report = match restore.filter(|_| files) {
+            Some(restore) => Some(self.restoring.apply(&request, restore, overwrite).await?),
+            None => None,
+        };
+        // Only after the files: if they cannot be restored, the chat still shows their calls.
+        if cut {
+            (self.cut)(turn.clone());
+        }
+        Ok(report)
+    }
+
+    /// Lets the user pick a turn, the latest first.
+    async fn pick(&self) -> Option<&ChatTurn> {
+        let prompts = self.restoring.editor.prompts(self.restoring.buffer);
+        // Nothing follows the prompt.
+        let turns: Vec<&ChatTurn> = self.turns.iter().filter(|it| it.end < it.lines).collect();
+        if turns.is_empty() {
+            let (level, text) = (Level::Info, "There is no earlier message.".to_owned());
+            self.restoring.editor.notify(&Notice { level, text });
+            return None;
+        }
+        let title = |it: &&ChatTurn| format!("{}: {}", it.number, it.title);
+        let items: Vec<String> = turns.iter().rev().map(title).collect();
+        let at = prompts.choose("Rewind to which message?", &items).await?;
+        turns.into_iter().rev().nth(at)
+    }
+
+    /// Lists what would change until the user decides.
+    async fn ask(&self, turn: &ChatTurn, restore: Option<&Restore>) -> Choice {
+        let prompts = self.restoring.editor.prompts(self.restoring.buffer);
+        let (items, choices) = items(restore);
+        let title = format!("Rewind to message {}: {}", turn.number, turn.title);
+        loop {
+            let chosen = prompts.choose(&title, &items).await;
+            let choice = chosen.and_then(|at| choices.get(at).copied());
+            match (choice.unwrap_or(Choice::Leave), restore) {
+                (Choice::Diff(at), Some(restore)) => self.restoring.show_diff(restore, at),
+                (choice, _) => return choice,
+            }
+        }
+    }
+}
+
+/// What can be chosen: the actions, then each file, which shows its diff.
+fn items(restore: Option<&Restore>) -> (Vec<String>, Vec<Choice>) {
+    let (mut items, mut choices) = (Vec::new(), Vec::new());
+    let mut offer = |text: String, choice| {
+        items.push(text);
+        choices.push(choice);
+    };
+    let changes = restore.map_or(0, |it| it.changes().count());
+    let conflicts = restore.map_or(0, |it| it.conflicts().count());
+    let rewind = |overwrite, cut| Choice::Rewind {
+        files: true,
+        overwrite,
+        cut,
+    };
+    if changes > 0 {
+        let count = files(changes);
+        offer(
+            format!("Change {count} and cut the chat"),
+            rewind(false, true),
+        );
+        offer(format!("Change {count}"), rewind(false, false));
+    }
+    if conflicts > 0 {
+        let count = files(conflicts);
+        let text = format!("Also overwrite {count} that changed since");
+        offer(format!("{text}, and cut the chat"), rewind(true, true));
+        offer(
+            format!("{text}; :Flemma redo brings that back"),
+            rewind(true, false),
+        );
+    }
+    let cut = Choice::Rewind {
+        files: false,
+        overwrite: false,
+        cut: true,
+    };
+    offer("Cut the chat; u brings it back".to_owned(), cut);
+    offer("Leave everything as it is".to_owned(), Choice::Leave);
+    let lines = restore.map(Restore::lines).unwrap_or_default();
+    for (at, line) in lines.into_iter().enumerate() {
+        offer(line, Choice::Diff(at));
+    }
+    (items, choices)
+}

@@ -1,0 +1,187 @@
+//! Checkpoints of commands: the index of each project, and the commands that run in it.
+//!
+//! Everything here blocks, so it runs on threads of its own. Commands that overlap share one
+//! checkpoint, because nothing shows which of them changed a file.
+
+mod project;
+mod saves;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use self::project::{Begun, Project};
+pub use self::saves::user_saved;
+use super::image::Image;
+use super::journal::{CallLabel, FileChange};
+use super::objects::Hash;
+use super::recorder::{Recorder, Recording};
+use super::store::{Store, is_project, project_of};
+use crate::files::blocking;
+
+/// Commands that overlap, and their common checkpoint.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// The id of the checkpoint.
+    pub(super) id: String,
+    pub(super) labels: Vec<CallLabel>,
+    /// Number of commands that run.
+    running: usize,
+    /// When the first one began, in nanoseconds since 1970.
+    since: i64,
+}
+
+impl Group {
+    /// A group of one call.
+    pub(super) fn of_one(id: String, label: CallLabel) -> Self {
+        Self {
+            id,
+            labels: vec![label],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, label: &CallLabel) {
+        self.running += 1;
+        if !self.labels.contains(label) {
+            self.labels.push(label.clone());
+        }
+    }
+}
+
+/// A call whose commands may change files.
+pub(crate) struct CommandRun(Option<Running>);
+
+struct Running {
+    recording: Arc<Recording>,
+    project: Arc<Project>,
+}
+
+impl CommandRun {
+    /// Brings the index of the project up to date before a call's commands start.
+    pub(crate) async fn begin(recorder: &Recorder) -> Self {
+        let Some(recording) = recorder.0.clone() else {
+            return Self(None);
+        };
+        let begun = blocking(move || Ok(begin(recording)));
+        Self(begun.await.ok().flatten())
+    }
+
+    /// Records what changed since.
+    pub(crate) async fn end(mut self) {
+        if let Some(running) = self.0.take() {
+            let ended = blocking(move || {
+                running.end();
+                Ok(())
+            });
+            // Fails only if the thread panicked.
+            let _ = ended.await;
+        }
+    }
+}
+
+impl Drop for CommandRun {
+    fn drop(&mut self) {
+        // The call was dropped with its future, which must not block.
+        if let Some(running) = self.0.take() {
+            std::thread::spawn(move || running.end());
+        }
+    }
+}
+
+impl Recorder {
+    /// Starts to index the project in the background, unless it is indexed.
+    pub fn prepare(&self) {
+        let Some(recording) = self.0.clone() else {
+            return;
+        };
+        std::thread::spawn(move || {
+            if is_project(&recording.folder) {
+                let root = project_of(&recording.folder);
+                Project::of(&root).prepare(recording.limit);
+            }
+        });
+    }
+}
+
+fn begin(recording: Arc<Recording>) -> Option<Running> {
+    if !is_project(&recording.folder) {
+        project::say_once(&recording, "this folder is no project");
+        return None;
+    }
+    let store = recording.open().ok()?;
+    let project = Project::of(&store.root);
+    match project.begin(&store, &recording) {
+        Begun::Yes => {
+            saves::begin();
+            Some(Running { recording, project })
+        }
+        Begun::NotYet => {
+            recording.remark(
+                "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed."
+                    .to_owned(),
+            );
+            None
+        }
+        Begun::Never(why) => {
+            project::say_once(&recording, &why);
+            None
+        }
+    }
+}
+
+impl Running {
+    fn end(self) {
+        let Self { recording, project } = self;
+        let Ok(store) = recording.open() else {
+            saves::end();
+            project.leave();
+            return;
+        };
+        let (group, mut changes) = project.end(&store);
+        let saved = saves::since(group.since);
+        let chats = group.labels.iter().filter_map(CallLabel::chat_path);
+        let chats: HashSet<&Path> = chats.collect();
+        changes.retain(|it| !chats.contains(&*it.path.0));
+        let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) = changes
+            .into_iter()
+            .partition(|it| saved.contains(&it.path.0));
+        saves::end();
+        for file in of_user {
+            let path = file
+                .path
+                .0
+                .strip_prefix(&store.root)
+                .unwrap_or(&file.path.0);
+            recording.remark(format!(
+                "You saved {} while a command ran, so :Flemma undo leaves it as it is.",
+                path.display()
+            ));
+        }
+        if !changes.is_empty() {
+            recording.append(&store, &group, changes);
+        }
+        let added = project.take_added();
+        recording.shrink(&store, added);
+        project.save(store);
+    }
+}
+
+/// Takes over a change that is recorded elsewhere, so that no running command counts as its
+/// author.
+pub(super) fn note(root: &Path, path: &Path, image: &Image) {
+    if let Some(project) = Project::known(root) {
+        project.note(path, image);
+    }
+}
+
+/// The contents that the index of a project needs. `None` while it is made.
+pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
+    let project = Project::known(&store.root);
+    project.map_or_else(|| Some(project::saved_hashes(store)), |it| it.hashes(store))
+}
+
+#[cfg(test)]
+pub(super) fn forget(root: &Path) {
+    project::forget(root);
+}

@@ -1,0 +1,271 @@
+//! A project with its index, for all chats of this program.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Group;
+use crate::checkpoints::image::Image;
+use crate::checkpoints::index::{self, Index, now_ns};
+use crate::checkpoints::journal::FileChange;
+use crate::checkpoints::objects::Hash;
+use crate::checkpoints::recorder::Recording;
+use crate::checkpoints::store::{Store, new_id};
+
+/// How long the first command waits for the index. Small projects take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Least time between two writes of the index.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// The part of the store that the index may take: the rest is for changes.
+const PART: u64 = 2;
+
+static PROJECTS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
+/// Projects whose commands have no checkpoints, about which the user knows.
+static REPORTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A project.
+pub(super) struct Project {
+    root: PathBuf,
+    state: Mutex<State>,
+    /// Signals that the index was made.
+    made: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    phase: Phase,
+    group: Option<Group>,
+    /// Bytes that were stored since the size of the store was checked.
+    added: u64,
+    /// When the index was written.
+    saved: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+enum Phase {
+    #[default]
+    Unknown,
+    Building,
+    Ready(Box<Index>),
+    /// It cannot have an index, and why.
+    Refused(String),
+}
+
+/// The begin of a command.
+pub(super) enum Begun {
+    /// Its changes will be found.
+    Yes,
+    /// The index is still being made.
+    NotYet,
+    /// The project has none, and why.
+    Never(String),
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Project {
+    /// The project with this folder.
+    pub(super) fn of(root: &Path) -> Arc<Self> {
+        let mut projects = locked(&PROJECTS);
+        let project = projects.entry(root.to_owned()).or_insert_with(|| {
+            Arc::new(Self {
+                root: root.to_owned(),
+                state: Mutex::default(),
+                made: Condvar::new(),
+            })
+        });
+        project.clone()
+    }
+
+    /// The project with this folder, if commands ran in it.
+    pub(super) fn known(root: &Path) -> Option<Arc<Self>> {
+        locked(&PROJECTS).get(root).cloned()
+    }
+
+    /// Starts to make the index on a thread, unless it is made or being made.
+    pub(super) fn prepare(self: &Arc<Self>, limit: u64) {
+        let mut state = locked(&self.state);
+        if matches!(state.phase, Phase::Unknown) {
+            state.phase = Phase::Building;
+            let project = self.clone();
+            std::thread::spawn(move || project.build(limit));
+        }
+    }
+
+    fn build(&self, limit: u64) {
+        let phase = match Store::open(&self.root) {
+            Err(_) => Phase::Unknown,
+            Ok(store) => {
+                let (path, root) = (store.index_path(), self.root.clone());
+                let mut index = Index::load(&path, root, limit / PART, &store.objects);
+                match index.refresh(&store.objects, None) {
+                    Ok(_) => {
+                        save(&index, &store);
+                        Phase::Ready(Box::new(index))
+                    }
+                    Err(_) => Phase::Refused("the project has more than 200,000 files".to_owned()),
+                }
+            }
+        };
+        let mut state = locked(&self.state);
+        state.phase = phase;
+        state.saved = Some(Instant::now());
+        drop(state);
+        self.made.notify_all();
+    }
+
+    /// Begins a command: brings the index up to date, unless another command runs.
+    pub(super) fn begin(self: &Arc<Self>, store: &Store, recording: &Recording) -> Begun {
+        self.prepare(recording.limit);
+        let state = locked(&self.state);
+        let waited = self
+            .made
+            .wait_timeout_while(state, PATIENCE, |it| matches!(it.phase, Phase::Building));
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let State { phase, group, .. } = &mut *state;
+        let index = match phase {
+            Phase::Ready(index) => index,
+            Phase::Refused(why) => return Begun::Never(why.clone()),
+            Phase::Unknown | Phase::Building => return Begun::NotYet,
+        };
+        if let Some(group) = group {
+            group.add(&recording.label);
+            return Begun::Yes;
+        }
+        let since = now_ns();
+        if index.refresh(&store.objects, None).is_err() {
+            let why = "the project has more than 200,000 files".to_owned();
+            *phase = Phase::Refused(why.clone());
+            return Begun::Never(why);
+        }
+        let mut new = Group {
+            id: new_id(),
+            since,
+            ..Group::default()
+        };
+        new.add(&recording.label);
+        *group = Some(new);
+        Begun::Yes
+    }
+
+    /// Ends a command. Returns the commands that overlap with it, and what they changed since
+    /// the last of them ended.
+    pub(super) fn end(&self, store: &Store) -> (Group, Vec<FileChange>) {
+        let mut state = locked(&self.state);
+        let Some(mut group) = state.group.take() else {
+            return (Group::default(), Vec::new());
+        };
+        let mut changes = Vec::new();
+        if let Phase::Ready(index) = &mut state.phase {
+            let found = index.refresh(&store.objects, Some(group.since));
+            changes = found.unwrap_or_default();
+        }
+        let hashes = changes.iter().filter_map(|it| it.after.hash());
+        state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
+        group.running = group.running.saturating_sub(1);
+        if group.running > 0 {
+            state.group = Some(group.clone());
+        }
+        (group, changes)
+    }
+
+    /// Ends a command whose changes cannot be recorded.
+    pub(super) fn leave(&self) {
+        let mut state = locked(&self.state);
+        if let Some(group) = &mut state.group {
+            group.running = group.running.saturating_sub(1);
+            if group.running == 0 {
+                state.group = None;
+            }
+        }
+    }
+
+    /// Takes over a change that is recorded elsewhere.
+    pub(super) fn note(&self, path: &Path, image: &Image) {
+        let mut state = locked(&self.state);
+        if let State {
+            phase: Phase::Ready(index),
+            group: Some(_),
+            ..
+        } = &mut *state
+        {
+            index.set(path, image.clone());
+        }
+    }
+
+    /// The contents that the index needs. `None` while it is made.
+    pub(super) fn hashes(&self, store: &Store) -> Option<HashSet<Hash>> {
+        match &locked(&self.state).phase {
+            Phase::Ready(index) => Some(index.hashes()),
+            Phase::Building => None,
+            Phase::Unknown | Phase::Refused(_) => Some(saved_hashes(store)),
+        }
+    }
+
+    /// Number of files that commands may change without a checkpoint, as far as is known.
+    /// Does not wait.
+    pub(super) fn not_covered(&self) -> usize {
+        let state = self.state.try_lock();
+        state.map_or(0, |state| match &state.phase {
+            Phase::Ready(index) => index.not_covered(),
+            _ => 0,
+        })
+    }
+
+    /// The bytes that were stored since the last call.
+    pub(super) fn take_added(&self) -> u64 {
+        std::mem::take(&mut locked(&self.state).added)
+    }
+
+    /// Writes the index from time to time, on a thread. The next program finds out what has
+    /// changed since.
+    pub(super) fn save(self: Arc<Self>, store: Store) {
+        let mut state = locked(&self.state);
+        let is_due = state.saved.is_none_or(|it| it.elapsed() > SAVE_EVERY);
+        if is_due {
+            state.saved = Some(Instant::now());
+            drop(state);
+            std::thread::spawn(move || self.write(&store));
+        }
+    }
+
+    fn write(&self, store: &Store) {
+        let index = match &locked(&self.state).phase {
+            Phase::Ready(index) => index.clone(),
+            _ => return,
+        };
+        save(&index, store);
+    }
+}
+
+fn save(index: &Index, store: &Store) {
+    if let Err(error) = index.save(&store.index_path()) {
+        tracing::warn!(%error, "the index of a project could not be written");
+    }
+}
+
+/// The contents that the index on disk needs.
+pub(super) fn saved_hashes(store: &Store) -> HashSet<Hash> {
+    index::saved_hashes(&store.index_path())
+}
+
+/// Says once why commands in a project have no checkpoints.
+pub(super) fn say_once(recording: &Recording, why: &str) {
+    let mut reported = locked(&REPORTED);
+    if !reported.contains(&recording.folder) {
+        reported.push(recording.folder.clone());
+        recording.remark(format!(
+            ":Flemma undo cannot restore what commands change in {}: {why}.",
+            recording.folder.display()
+        ));
+    }
+}
+
+/// Forgets a project, as the next program would.
+#[cfg(test)]
+pub(super) fn forget(root: &Path) {
+    locked(&PROJECTS).remove(root);
+}

@@ -1,0 +1,58 @@
+//! The files that the user saves in the editor while commands run.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::checkpoints::index::now_ns;
+use crate::files::leads_to;
+
+/// What the user saves.
+#[derive(Debug)]
+struct Saves {
+    /// Number of commands that run, in any project.
+    running: usize,
+    /// The files with their times in nanoseconds since 1970.
+    files: Vec<(PathBuf, i64)>,
+}
+
+static SAVES: Mutex<Saves> = Mutex::new(Saves {
+    running: 0,
+    files: Vec::new(),
+});
+
+fn with<T>(work: impl FnOnce(&mut Saves) -> T) -> T {
+    work(&mut SAVES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Notes that the user saved a file. It belongs to the user, even if a command that runs
+/// changed it, too.
+pub fn user_saved(path: &Path) {
+    with(|it| {
+        if it.running > 0 {
+            it.files.push((path.to_owned(), now_ns()));
+        }
+    });
+}
+
+/// A command begins.
+pub(super) fn begin() {
+    with(|it| it.running += 1);
+}
+
+/// A command ended.
+pub(super) fn end() {
+    with(|it| {
+        it.running = it.running.saturating_sub(1);
+        if it.running == 0 {
+            it.files.clear();
+        }
+    });
+}
+
+/// Real paths of the files that were saved since a time.
+pub(super) fn since(time: i64) -> HashSet<PathBuf> {
+    let files = with(|it| it.files.clone());
+    let files = files.into_iter().filter(|(_, at)| *at >= time);
+    files.map(|(path, _)| leads_to(&path)).collect()
+}

@@ -1,0 +1,116 @@
+//! An index of a project: every file that its ignore rules include, with its image, so that
+//! the changes of a command can be found.
+//!
+//! [`Index::refresh`] compares the status of each known file and folder with that of the last
+//! pass. It lists only folders whose status changed, and reads only files whose status changed.
+
+mod list;
+mod pass;
+mod saved;
+mod stamp;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::saved::saved_hashes;
+use self::stamp::Stamp;
+pub(super) use self::stamp::now_ns;
+use super::image::Image;
+use super::objects::Hash;
+
+/// Most files of a project that has an index.
+const MAX_FILES: usize = 200_000;
+
+/// The files of a project.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Index {
+    root: PathBuf,
+    folders: BTreeMap<PathBuf, Folder>,
+    /// Most bytes of contents that the store keeps for it.
+    limit: u64,
+}
+
+/// A folder as it was listed.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Folder {
+    stamp: Stamp,
+    files: BTreeMap<OsString, Known>,
+}
+
+/// A file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    stamp: Stamp,
+    image: Image,
+    /// Bytes of its content in the store.
+    stored: u64,
+}
+
+impl Index {
+    /// An empty index of a project. The first pass fills it.
+    pub(super) fn new(root: PathBuf, limit: u64) -> Self {
+        Self {
+            root,
+            folders: BTreeMap::new(),
+            limit,
+        }
+    }
+
+    /// The contents that it needs.
+    pub(super) fn hashes(&self) -> HashSet<Hash> {
+        self.known().filter_map(|it| it.image.hash()).collect()
+    }
+
+    /// The files that it knows but whose contents it lacks.
+    pub(super) fn not_covered(&self) -> usize {
+        let lacks = |it: &&Known| matches!(it.image, Image::NotCovered(_));
+        self.known().filter(lacks).count()
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Known> {
+        self.folders.values().flat_map(|it| it.files.values())
+    }
+
+    /// Bytes of contents that it may still store.
+    fn room(&self) -> u64 {
+        let used: u64 = self.known().map(|it| it.stored).sum();
+        self.limit.saturating_sub(used)
+    }
+
+    fn get(&self, path: &Path) -> Option<&Known> {
+        let folder = self.folders.get(path.parent()?)?;
+        folder.files.get(path.file_name()?)
+    }
+
+    /// Takes over a change that is recorded elsewhere, so that no command counts as its
+    /// author.
+    pub(super) fn set(&mut self, path: &Path, image: Image) {
+        if !path.starts_with(&self.root) {
+            return;
+        }
+        let known = (image != Image::Absent).then(|| Known {
+            // Read again at the next pass, because its status is not known here.
+            stamp: Stamp::default(),
+            stored: 0,
+            image,
+        });
+        self.put(path, known);
+    }
+
+    fn put(&mut self, path: &Path, known: Option<Known>) {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return;
+        };
+        let Some(known) = known else {
+            if let Some(folder) = self.folders.get_mut(parent) {
+                folder.files.remove(name);
+            }
+            return;
+        };
+        let folder = self.folders.entry(parent.to_owned()).or_default();
+        folder.files.insert(name.to_owned(), known);
+    }
+}

@@ -1,0 +1,297 @@
+//! One pass over a project: finds what changed, stores it, and brings the index up to date.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use rustix::fs::{AtFlags, fstat, statat};
+
+use super::list::{Listing, is_rule_file, list_all, list_some, open_folder};
+use super::stamp::{Stamp, now_ns};
+use super::{Folder, Index, Known};
+use crate::checkpoints::image::{Captured, Image, Name};
+use crate::checkpoints::journal::FileChange;
+use crate::checkpoints::objects::Objects;
+use crate::files::RealPath;
+
+/// Most threads of a pass.
+const MAX_THREADS: usize = 8;
+/// Most changed folders that are listed one by one.
+const FEW: usize = 64;
+
+/// A project has more files than an index can have.
+#[derive(Debug)]
+pub(in crate::checkpoints) struct TooManyFiles;
+
+/// What differs from the index.
+#[derive(Debug, Default)]
+struct Differences {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+/// What is listed anew.
+#[derive(Default)]
+struct Found {
+    listing: Listing,
+    /// Files that may have changed, also those that appeared or vanished.
+    candidates: BTreeSet<PathBuf>,
+    /// Folders that the index did not know.
+    new_folders: HashSet<PathBuf>,
+    /// True if other files may be ignored than before.
+    rules_changed: bool,
+}
+
+impl Index {
+    /// Finds what changed since the last pass. Stores new contents. With `since`, a time in
+    /// nanoseconds since 1970, returns the changes that were made after it.
+    ///
+    /// # Errors
+    ///
+    /// The project has too many files. The index is useless then.
+    pub(in crate::checkpoints) fn refresh(
+        &mut self,
+        objects: &Objects,
+        since: Option<i64>,
+    ) -> Result<Vec<FileChange>, TooManyFiles> {
+        let now = now_ns();
+        let found = self.find()?;
+        let read = self.read(&found.candidates, objects, now);
+        let mut changes = Vec::new();
+        for (path, known) in read {
+            if let Some(since) = since
+                && let Some(change) = self.change(&path, known.as_ref(), &found, since, objects)
+            {
+                changes.push(change);
+            }
+            let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
+            self.put(&path, known.filter(|_| is_listed));
+        }
+        self.take(found.listing, now);
+        Ok(changes)
+    }
+
+    /// Finds the files that may have changed.
+    fn find(&self) -> Result<Found, TooManyFiles> {
+        let differences = self.compare();
+        let mut files = differences.files.iter();
+        let rules_changed = files.any(|it| self.is_changed_rule(it));
+        let is_first = self.folders.is_empty();
+        let mut all = is_first || rules_changed || differences.folders.len() > FEW;
+        let mut listing = Listing::new();
+        if !all {
+            listing = list_some(differences.folders.clone(), self);
+            // A new rule file concerns folders that did not change, too.
+            let has_new_rule = listing.iter().any(|(folder, listed)| {
+                let mut files = listed.files.iter();
+                files.any(|it| is_rule_file(Some(it)) && self.get(&folder.join(it)).is_none())
+            });
+            all = has_new_rule;
+        }
+        let mut gone = differences.folders;
+        if all {
+            listing = list_all(&self.root).ok_or(TooManyFiles)?;
+            gone = self.folders.keys().cloned().collect();
+        }
+        gone.retain(|it| !listing.contains_key(it));
+        let mut found = Found {
+            rules_changed,
+            ..Found::default()
+        };
+        found.candidates.extend(differences.files);
+        self.add_listed(&listing, &mut found);
+        for folder in gone {
+            let known = self.folders.get(&folder).into_iter();
+            let files = known.flat_map(|it| it.files.keys());
+            found.candidates.extend(files.map(|it| folder.join(it)));
+        }
+        found.listing = listing;
+        Ok(found)
+    }
+
+    /// Returns true for a known file with ignore rules whose content is another.
+    fn is_changed_rule(&self, path: &Path) -> bool {
+        let image = || Captured::on_disk(&RealPath::exact(path.to_owned())).image;
+        is_rule_file(path.file_name()) && self.get(path).is_some_and(|it| it.image != image())
+    }
+
+    /// Adds the files that appeared in or vanished from the listed folders.
+    fn add_listed(&self, listing: &Listing, found: &mut Found) {
+        for (path, listed) in listing {
+            let known = self.folders.get(path);
+            if known.is_none() {
+                found.new_folders.insert(path.clone());
+            }
+            let is_known = |it| known.is_some_and(|known| known.files.contains_key(it));
+            let new = listed.files.iter().filter(|it| !is_known(*it));
+            found.candidates.extend(new.map(|it| path.join(it)));
+            let old = known.into_iter().flat_map(|it| it.files.keys());
+            let vanished = old.filter(|it| !listed.files.contains(*it));
+            found.candidates.extend(vanished.map(|it| path.join(it)));
+        }
+    }
+
+    /// Compares the status of everything in the index with what is on disk.
+    fn compare(&self) -> Differences {
+        let folders: Vec<_> = self.folders.iter().collect();
+        let parts = in_parallel(&folders, |part| {
+            let mut differences = Differences::default();
+            for (path, folder) in part {
+                compare_folder(path, folder, &mut differences);
+            }
+            differences
+        });
+        let mut all = Differences::default();
+        for part in parts {
+            all.files.extend(part.files);
+            all.folders.extend(part.folders);
+        }
+        all
+    }
+
+    /// Reads and stores files. `None` for one that is gone.
+    fn read(
+        &self,
+        paths: &BTreeSet<PathBuf>,
+        objects: &Objects,
+        now: i64,
+    ) -> Vec<(PathBuf, Option<Known>)> {
+        if paths.is_empty() {
+            return Vec::new();
+        }
+        let room = AtomicU64::new(self.room());
+        let paths: Vec<_> = paths.iter().collect();
+        let parts = in_parallel(&paths, |part| {
+            let read = part.iter().map(|path| {
+                let known = read_file(path, objects, &room, now);
+                ((*path).clone(), known)
+            });
+            read.collect::<Vec<_>>()
+        });
+        parts.into_iter().flatten().collect()
+    }
+
+    /// The change of a file, if it was made after `since`.
+    fn change(
+        &self,
+        path: &Path,
+        known: Option<&Known>,
+        found: &Found,
+        since: i64,
+        objects: &Objects,
+    ) -> Option<FileChange> {
+        let before = self.get(path);
+        let mut before = before.map_or(Image::Absent, |it| it.image.clone());
+        let after = known.map_or(Image::Absent, |it| it.image.clone());
+        if before == after && !is_rewritten(self.get(path), known) {
+            return None;
+        }
+        if before == Image::Absent {
+            // It was there before, but it could not be seen.
+            if known.is_some_and(|it| it.stamp.is_before(since)) {
+                return None;
+            }
+            if found.rules_changed {
+                before = Image::NotCovered("it was ignored before".to_owned());
+            }
+        }
+        if before.hash().is_some_and(|it| !objects.has(it)) {
+            before = Image::NotCovered("its content was removed from the store".to_owned());
+        }
+        let above = path.ancestors().skip(1);
+        let made = above.take_while(|it| found.new_folders.contains(*it));
+        Some(FileChange {
+            path: Name(path.to_owned()),
+            before,
+            after,
+            made: made.count(),
+        })
+    }
+
+    /// Takes over the folders that were listed, and forgets those that are gone.
+    fn take(&mut self, listing: Listing, now: i64) {
+        for (path, listed) in listing {
+            self.folders.entry(path).or_default().stamp = listed.stamp.settled(now);
+        }
+        let root = &self.root;
+        self.folders
+            .retain(|path, folder| path == root || !folder.files.is_empty() || path.is_dir());
+    }
+}
+
+impl Found {
+    /// Whether a file is listed, if its folder is.
+    fn lists(&self, path: &Path) -> Option<bool> {
+        let listed = self.listing.get(path.parent()?)?;
+        Some(listed.files.contains(path.file_name()?))
+    }
+}
+
+/// Returns true if a file that no checkpoint holds was written.
+fn is_rewritten(before: Option<&Known>, after: Option<&Known>) -> bool {
+    let both = before.zip(after);
+    both.is_some_and(|(before, after)| {
+        matches!(before.image, Image::NotCovered(_)) && before.stamp != after.stamp
+    })
+}
+
+fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
+    let Ok(opened) = open_folder(path) else {
+        differences.folders.push(path.to_owned());
+        return;
+    };
+    if fstat(&opened).map(|it| Stamp::of(&it)) != Ok(folder.stamp) {
+        differences.folders.push(path.to_owned());
+    }
+    for (name, known) in &folder.files {
+        let stat = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW);
+        if stat.map(|it| Stamp::of(&it)) != Ok(known.stamp) {
+            differences.files.push(path.join(name));
+        }
+    }
+}
+
+/// Reads and stores a file, if there is room for it. `None` if it is gone.
+fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Option<Known> {
+    let real = RealPath::exact(path.to_owned());
+    // Before the content, so that a change in between is found by the next pass.
+    let stamp = Stamp::of(&real.stat().ok()??);
+    let captured = Captured::on_disk(&real);
+    let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
+    let image = match is_new && room.load(Ordering::Relaxed) == 0 {
+        true => Image::NotCovered("the project's checkpoints take too much space".to_owned()),
+        false => captured.store(objects),
+    };
+    let stored = image.hash().map_or(0, |it| objects.size(it));
+    let less = |room: u64| Some(room.saturating_sub(stored));
+    let _ = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    (image != Image::Absent).then_some(Known {
+        stamp: match image {
+            // Compared with what it was, although it may have been written just now.
+            Image::NotCovered(_) => stamp,
+            _ => stamp.settled(now),
+        },
+        image,
+        stored,
+    })
+}
+
+/// Number of threads of a pass.
+pub(super) fn threads() -> usize {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    processors.min(MAX_THREADS)
+}
+
+/// Works on parts of a list in threads.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    let size = items.len().div_ceil(threads()).max(1);
+    thread::scope(|scope| {
+        let work = &work;
+        let parts = items.chunks(size);
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+        let results = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        // A thread that panicked found nothing.
+        results.filter_map(Result::ok).collect()
+    })
+}

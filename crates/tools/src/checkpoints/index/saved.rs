@@ -1,0 +1,79 @@
+//! The index on disk, so that the next program need not read the whole project.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use super::stamp::Stamp;
+use super::{Folder, Index, Known};
+use crate::checkpoints::image::Name;
+use crate::checkpoints::objects::{Hash, Objects};
+use crate::state_dir;
+
+impl Index {
+    /// Writes the index: one JSON array per folder.
+    pub(in crate::checkpoints) fn save(&self, path: &Path) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for (path, folder) in &self.folders {
+            let files: Vec<(Name, &Known)> = folder
+                .files
+                .iter()
+                .map(|(name, known)| (Name(name.into()), known))
+                .collect();
+            let line = (Name(path.clone()), folder.stamp, files);
+            serde_json::to_writer(&mut bytes, &line)?;
+            bytes.write_all(b"\n")?;
+        }
+        state_dir::replace_unsynced(path, &bytes)
+    }
+
+    /// Reads an index. Forgets files whose contents are gone. An empty one if it is missing or
+    /// damaged.
+    pub(in crate::checkpoints) fn load(
+        path: &Path,
+        root: PathBuf,
+        limit: u64,
+        objects: &Objects,
+    ) -> Self {
+        let empty = Self::new(root, limit);
+        let mut index = empty.clone();
+        for line in lines(path) {
+            let Some((folder, mut content)) = line else {
+                return empty;
+            };
+            let count = content.files.len();
+            let is_there = |known: &Known| known.image.hash().is_none_or(|it| objects.has(it));
+            content.files.retain(|_, known| is_there(known));
+            if content.files.len() < count {
+                content.stamp = Stamp::default();
+            }
+            index.folders.insert(folder, content);
+        }
+        index
+    }
+}
+
+/// The contents that the index on disk needs.
+pub(in crate::checkpoints) fn saved_hashes(path: &Path) -> HashSet<Hash> {
+    let folders = lines(path).flatten();
+    let files = folders.flat_map(|(_, folder)| folder.files.into_values());
+    files.filter_map(|it| it.image.hash()).collect()
+}
+
+/// The folders of an index on disk; `None` for one that is damaged.
+fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
+    let file = File::open(path).ok().map(BufReader::new);
+    let lines = file.into_iter().flat_map(BufRead::lines);
+    lines.map(|line| {
+        let line: (Name, Stamp, Vec<(Name, Known)>) = serde_json::from_str(&line.ok()?).ok()?;
+        let (path, stamp, files) = line;
+        let files = files.into_iter();
+        let files = files.map(|(name, known)| (name.0.into_os_string(), known));
+        let folder = Folder {
+            stamp,
+            files: files.collect(),
+        };
+        Some((path.0, folder))
+    })
+}

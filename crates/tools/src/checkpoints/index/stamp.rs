@@ -1,0 +1,66 @@
+//! The status of a file, which changes whenever its content does.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+/// How long the clock of a file system may stand still, in nanoseconds.
+const TICK: i64 = 100_000_000;
+/// The same for a file system that only counts seconds.
+const COARSE_TICK: i64 = 2 * SECOND;
+
+/// The status of a file or folder. The default equals that of none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    size: u64,
+    modified: i64,
+    pub(super) changed: i64,
+    inode: u64,
+    mode: u32,
+}
+
+impl Stamp {
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        reason = "other sizes on macOS"
+    )]
+    pub(super) fn of(stat: &Stat) -> Self {
+        let time = |seconds: i64, nanos: i64| seconds.saturating_mul(SECOND).saturating_add(nanos);
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            inode: u64::from(stat.st_ino),
+            mode: u32::from(stat.st_mode),
+        }
+    }
+
+    /// The stamp to remember for something that was read at `now`. If it changed just before,
+    /// it could change again without another time, so that no stamp is remembered.
+    pub(super) fn settled(self, now: i64) -> Self {
+        match self.is_before(now) {
+            true => self,
+            false => Self::default(),
+        }
+    }
+
+    /// Returns true if its last change certainly came before `time`. The default is none of
+    /// which that is certain.
+    pub(super) fn is_before(self, time: i64) -> bool {
+        let tick = match self.changed % SECOND {
+            0 => COARSE_TICK,
+            _ => TICK,
+        };
+        self != Self::default() && self.changed.saturating_add(tick) < time
+    }
+}
+
+/// Nanoseconds since 1970.
+pub(in crate::checkpoints) fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX))
+}
