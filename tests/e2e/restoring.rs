@@ -82,3 +82,49 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
     assert_eq!(shell.read("a.txt"), BEFORE);
     assert_eq!(shell.run(&["undo", "missing.chat"]).code, Some(1));
 }
+
+#[test]
+fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhile() {
+    let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; rm go begun
+      for i in 0 1 2 3 4 5 6 7 8; do echo x > f$i; done; echo two >> a.txt";
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "bash", command(script)),
+        Answer::says("Done."),
+    ]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("question.chat", QUESTION);
+    let editor = setup
+        .file("a.txt", BEFORE)
+        .file("mine.txt", "one\n")
+        .start();
+    let folder = editor.dir();
+    editor.keys("<C-]>");
+    editor.wait_for("the command", |_| folder.join("begun").exists());
+    editor.command("edit mine.txt");
+    editor.keys("ccmine<Esc>");
+    editor.command("write");
+    editor.command("edit question.chat");
+    fs::write(folder.join("go"), "").unwrap();
+    wait_message(&editor, "You saved mine.txt while a command ran");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+
+    choose(&editor, 1);
+    editor.command("Flemma undo");
+    wait_message(&editor, "Restored 10 files");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    assert_eq!(
+        [read("a.txt"), read("f3"), read("mine.txt")],
+        [BEFORE, "", "mine\n"]
+    );
+    editor.command("Flemma redo");
+    wait_message(&editor, ":Flemma undo takes that back");
+    assert_eq!([read("f3"), read("mine.txt")], ["x\n", "mine\n"]);
+
+    // The chat is cut as one step, which `u` takes back.
+    let before = editor.text();
+    editor.command("Flemma rewind");
+    editor.wait_for("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
+    assert_eq!(read("f3"), "");
+    editor.keys("u");
+    assert_eq!(editor.text(), before);
+}

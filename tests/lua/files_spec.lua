@@ -306,3 +306,26 @@ test("a file that was created after its buffer is reloaded without a question", 
   vim.cmd("bwipeout!")
   os.remove(path)
 end)
+
+test("a file that the user saves is reported, and one that is saved for a tool is not", function()
+  local saved = {}
+  local send = host.send
+  host.send = function(name, payload)
+    if name == "file_saved" then
+      saved[#saved + 1] = payload.path
+    end
+  end
+  files.watch()
+  with_open("one\n", function(path, buffer)
+    api.nvim_buf_set_lines(buffer, 0, -1, true, { "two" })
+    local before = disk.bytes_of(path)
+    assert(disk.save(buffer, before))
+    same(saved, {})
+    api.nvim_buf_call(buffer, function()
+      vim.cmd("silent write!")
+    end)
+    same(saved, { api.nvim_buf_get_name(buffer) })
+  end)
+  api.nvim_clear_autocmds({ group = "flemma.files" })
+  host.send = send
+end)

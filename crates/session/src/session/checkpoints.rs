@@ -12,7 +12,7 @@ use tools::checkpoints::{CallLabel, Name, Recorder, Request, Scope};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
-use crate::restoring::Restoring;
+use crate::restoring::{Restoring, files};
 use crate::rewinding::{ChatTurn, Rewinding};
 
 /// Most characters of a message in the list of turns.
@@ -50,6 +50,17 @@ impl Session {
         let mut tools = self.policy.rules().options.tools.keys();
         if tools.any(|it| self.is_held(it)) {
             self.recorder_of(self.chat_label()).prepare();
+        }
+    }
+
+    /// Adds to the preview of a command how many files `:Flemma undo` would not restore.
+    pub(crate) fn with_coverage(&self, preview: String, width: usize) -> String {
+        match self.recorder_of(CallLabel::default()).not_covered() {
+            0 => preview,
+            count => {
+                let text = format!("{preview} (:Flemma undo lacks {})", files(count));
+                chat::preview::one_line(&text, width)
+            }
         }
     }
 

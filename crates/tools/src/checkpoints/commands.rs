@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use self::project::{Begun, Project};
 pub use self::saves::user_saved;
-use super::image::Image;
 use super::journal::{CallLabel, FileChange};
 use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
@@ -98,9 +97,19 @@ impl Recorder {
         std::thread::spawn(move || {
             if is_project(&recording.folder) {
                 let root = project_of(&recording.folder);
-                Project::of(&root).prepare(recording.limit);
+                let project = Project::of(&root);
+                project.add_folder(&recording.folder);
+                project.prepare(recording.limit);
             }
         });
+    }
+
+    /// Number of files of the project that commands may change although no checkpoint holds
+    /// them, as far as is known. Does not touch the disk.
+    pub fn not_covered(&self) -> usize {
+        let folder = self.0.as_ref().map(|it| &*it.folder);
+        let project = folder.and_then(Project::of_folder);
+        project.map_or(0, |it| it.not_covered())
     }
 }
 
@@ -111,6 +120,7 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     }
     let store = recording.open().ok()?;
     let project = Project::of(&store.root);
+    project.add_folder(&recording.folder);
     match project.begin(&store, &recording) {
         Begun::Yes => {
             saves::begin();
@@ -169,9 +179,9 @@ impl Running {
 
 /// Takes over a change that is recorded elsewhere, so that no running command counts as its
 /// author.
-pub(super) fn note(root: &Path, path: &Path, image: &Image) {
-    if let Some(project) = Project::known(root) {
-        project.note(path, image);
+pub(super) fn note(store: &Store, path: &Path) {
+    if let Some(project) = Project::known(&store.root) {
+        project.note(store, path);
     }
 }
 

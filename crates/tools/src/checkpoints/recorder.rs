@@ -129,11 +129,12 @@ impl Recording {
         };
         let size = after.content.as_ref().map_or(0, |it| it.len() as u64);
         let after = after.store(&store.objects);
-        if before.image == after {
+        // Of contents that are not stored it is not known whether they are the same.
+        if before.image == after && !matches!(after, Image::NotCovered(_)) {
             return;
         }
         // A command that runs meanwhile did not make this change.
-        commands::note(&store.root, &path, &after);
+        commands::note(&store, &path);
         let change = FileChange {
             path: Name(path),
             before: before.image,

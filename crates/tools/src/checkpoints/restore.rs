@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::apply::Undone;
+use super::commands;
 use super::image::{Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange, Reverted, Scope};
 use super::recorder::capture;
@@ -179,8 +180,21 @@ impl Restore {
                 return Err(failure(&change.path.0, &why, &left));
             }
         }
+        self.note(&changes).await;
         let changed = changes.into_iter().map(|it| it.path.0).collect();
         Ok(Restored { changed, kept })
+    }
+
+    /// A command that runs in another chat did not make these changes.
+    async fn note(&self, changes: &[FileChange]) {
+        let paths: Vec<PathBuf> = changes.iter().map(|it| it.path.0.clone()).collect();
+        let store = self.store.clone();
+        let noted = blocking(move || {
+            paths.iter().for_each(|path| commands::note(&store, path));
+            Ok(())
+        });
+        // Fails only if the thread panicked.
+        let _ = noted.await;
     }
 
     /// Returns true if another program has restored the same meanwhile.

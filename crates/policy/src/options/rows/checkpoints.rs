@@ -10,8 +10,8 @@ pub(super) const CHECKPOINTS: OptionDef = table(
             Kind::Flag,
             "true",
             "\
-Whether files are stored before calls and their commands change them, so that
-`:Flemma undo` can restore them; see |flemma-undo|.",
+Whether files are stored before a call changes them, so that `:Flemma undo` can
+restore them; see |flemma-undo|.",
         ),
         option(
             "limit",

@@ -218,3 +218,19 @@ fn a_chat_is_not_rewound_while_something_runs() {
     stage.key("rewind").wait_notice("This chat is busy");
     assert!(stage.record().asked.is_empty());
 }
+
+#[test]
+fn a_command_that_changes_a_file_without_a_checkpoint_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = fs::File::create(folder.path().join("large")).unwrap();
+    large.set_len(17 * 1024 * 1024).unwrap();
+    let stage = Stage::with(json!({"tools": {"require_approval": false}}), QUESTION);
+    let stage = stage.answers([
+        calls([bash("t_1", "true")]),
+        calls([bash("t_2", "echo x >> large")]),
+    ]);
+    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.press("advance");
+    stage.wait_notice(":Flemma undo cannot restore large: it is larger than 16 MB.");
+    stage.wait_rest();
+}

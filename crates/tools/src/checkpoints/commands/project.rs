@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Group;
-use crate::checkpoints::image::Image;
+use crate::checkpoints::image::Captured;
 use crate::checkpoints::index::{self, Index, now_ns};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Hash;
 use crate::checkpoints::recorder::Recording;
 use crate::checkpoints::store::{Store, new_id};
+use crate::files::RealPath;
 
 /// How long the first command waits for the index. Small projects take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,6 +23,8 @@ const SAVE_EVERY: Duration = Duration::from_secs(60);
 const PART: u64 = 2;
 
 static PROJECTS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
+/// The projects of the folders of chats.
+static OF_FOLDERS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
 /// Projects whose commands have no checkpoints, about which the user knows.
 static REPORTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -30,6 +34,8 @@ pub(super) struct Project {
     state: Mutex<State>,
     /// Signals that the index was made.
     made: Condvar,
+    /// Number of files that the index lacks.
+    not_covered: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -75,9 +81,20 @@ impl Project {
                 root: root.to_owned(),
                 state: Mutex::default(),
                 made: Condvar::new(),
+                not_covered: AtomicUsize::new(0),
             })
         });
         project.clone()
+    }
+
+    /// The project that a chat's folder is in, if that is known. Does not touch the disk.
+    pub(super) fn of_folder(folder: &Path) -> Option<Arc<Self>> {
+        locked(&OF_FOLDERS).get(folder).cloned()
+    }
+
+    /// Remembers the project that a folder is in.
+    pub(super) fn add_folder(self: &Arc<Self>, folder: &Path) {
+        locked(&OF_FOLDERS).insert(folder.to_owned(), self.clone());
     }
 
     /// The project with this folder, if commands ran in it.
@@ -103,6 +120,7 @@ impl Project {
                 let mut index = Index::load(&path, root, limit / PART, &store.objects);
                 match index.refresh(&store.objects, None) {
                     Ok(_) => {
+                        self.count(&index);
                         save(&index, &store);
                         Phase::Ready(Box::new(index))
                     }
@@ -162,6 +180,7 @@ impl Project {
         if let Phase::Ready(index) = &mut state.phase {
             let found = index.refresh(&store.objects, Some(group.since));
             changes = found.unwrap_or_default();
+            self.count(index);
         }
         let hashes = changes.iter().filter_map(|it| it.after.hash());
         state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
@@ -170,6 +189,11 @@ impl Project {
             state.group = Some(group.clone());
         }
         (group, changes)
+    }
+
+    fn count(&self, index: &Index) {
+        let count = index.not_covered();
+        self.not_covered.store(count, Ordering::Relaxed);
     }
 
     /// Ends a command whose changes cannot be recorded.
@@ -183,8 +207,9 @@ impl Project {
         }
     }
 
-    /// Takes over a change that is recorded elsewhere.
-    pub(super) fn note(&self, path: &Path, image: &Image) {
+    /// Takes over a change that is recorded elsewhere, as it is on disk: the text of an open
+    /// file that is not saved is no change of the project.
+    pub(super) fn note(&self, store: &Store, path: &Path) {
         let mut state = locked(&self.state);
         if let State {
             phase: Phase::Ready(index),
@@ -192,7 +217,8 @@ impl Project {
             ..
         } = &mut *state
         {
-            index.set(path, image.clone());
+            let captured = Captured::on_disk(&RealPath::exact(path.to_owned()));
+            index.set(path, captured.store(&store.objects));
         }
     }
 
@@ -206,13 +232,8 @@ impl Project {
     }
 
     /// Number of files that commands may change without a checkpoint, as far as is known.
-    /// Does not wait.
     pub(super) fn not_covered(&self) -> usize {
-        let state = self.state.try_lock();
-        state.map_or(0, |state| match &state.phase {
-            Phase::Ready(index) => index.not_covered(),
-            _ => 0,
-        })
+        self.not_covered.load(Ordering::Relaxed)
     }
 
     /// The bytes that were stored since the last call.

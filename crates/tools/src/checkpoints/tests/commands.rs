@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::time::{Duration, Instant};
 
 use chat::tool::ToolUseId;
 use serde_json::json;
@@ -164,6 +165,17 @@ fn an_edit_during_a_command_is_not_the_commands() {
 }
 
 #[test]
+fn an_undo_during_a_command_is_not_the_commands() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.write("a", "two\n");
+    let command = project.begin();
+    project.undo();
+    assert_eq!(end(command).changes, 0);
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
+}
+
+#[test]
 fn the_next_program_takes_the_index_over() {
     let mut project = Project::new();
     project.put("a", "one\n");
@@ -188,6 +200,7 @@ fn files_that_are_too_large_are_named() {
         summary.remarks[0].contains("large: it is larger than 16 MB"),
         "{summary:?}"
     );
+    assert_eq!(project.recorder().not_covered(), 1);
     let restored = project.undo();
     assert_eq!(restored.kept.len(), 1);
     assert_eq!(project.text("y"), None);
@@ -224,4 +237,41 @@ fn a_call_that_is_dropped_records_what_it_changed() {
     }
     project.undo();
     assert_eq!(project.text("a").as_deref(), Some("one\n"));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn prove_that_a_checkpoint_of_a_command_takes_less_than_150_milliseconds() {
+    let mut project = Project::new();
+    let name = |number: usize| format!("src/{}/{}/file{number}.rs", number % 10, number / 100);
+    let first = Instant::now();
+    for number in 0..100_000 {
+        project.put(&name(number), &format!("fn number() {{ {number} }}\n"));
+    }
+    let made = first.elapsed();
+    let first = Instant::now();
+    // The first commands come too early for the index.
+    while !end(project.begin()).remarks.is_empty() {}
+    let indexed = first.elapsed();
+    let mut took: Vec<Duration> = (0..15)
+        .map(|round| {
+            let begun = Instant::now();
+            let command = project.begin();
+            let before = begun.elapsed();
+            for number in 0..10 {
+                let path = name(number * 1000 + round);
+                fs::write(project.path(&path), format!("fn changed() {{ {round} }}\n")).unwrap();
+            }
+            let begun = Instant::now();
+            assert_eq!(end(command).changes, 10);
+            before + begun.elapsed()
+        })
+        .collect();
+    took.sort();
+    eprintln!(
+        "prove: a checkpoint of a command in 100,000 files: median {:?}, best {:?}, worst {:?}; the first index {indexed:?} \
+         (the files were made in {made:?})",
+        took[7], took[0], took[14]
+    );
+    assert!(took[7].as_millis() < 150);
 }

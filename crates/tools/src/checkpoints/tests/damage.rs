@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Project, block_on, use_a_state_folder_of_our_own};
+use super::{LIMIT, Project, block_on, use_a_state_folder_of_our_own};
 use crate::buffers::NoBuffers;
 use crate::checkpoints::store::Store;
-use crate::checkpoints::{Request, Restore, Scope};
+use crate::checkpoints::{CallLabel, CommandRun, Recorder, Request, Restore, Scope, commands};
 
 #[test]
 fn a_damaged_content_is_reported_and_nothing_is_restored() {
@@ -86,4 +86,53 @@ fn the_home_folder_and_the_root_are_no_projects() {
         let plan = Restore::plan(folder, Scope::Project, Request::Undo, &NoBuffers);
         assert!(block_on(plan).unwrap_err().contains("no project"));
     }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_reported_and_no_file_is_touched() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.sh("true");
+    let objects = project.store().journal_path().with_file_name("objects");
+    fs::remove_dir_all(&objects).unwrap();
+    fs::write(&objects, "a file").unwrap();
+    let summary = project.sh("echo two > a");
+    assert_eq!(summary.changes, 0);
+    assert!(
+        summary.remarks[0].contains("cannot restore a: "),
+        "{summary:?}"
+    );
+    let summary = project.write("a", "three\n");
+    assert!(summary.remarks[0].contains("cannot restore"), "{summary:?}");
+    let restored = project.undo();
+    assert_eq!((restored.changed.len(), restored.kept.len()), (0, 1));
+    assert_eq!(project.text("a").as_deref(), Some("three\n"));
+}
+
+#[test]
+fn contents_that_the_index_needs_stay_when_old_turns_are_removed() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.sh("true");
+    project.write("b", "two\n");
+    let store = project.store();
+    let needed = commands::needed(&store).unwrap();
+    assert_eq!(store.shrink(1, |it| needed.contains(it)).unwrap(), 1);
+    project.sh("echo three > a");
+    project.undo();
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
+    assert_eq!(project.text("b").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn commands_in_a_folder_that_is_no_project_say_so_once() {
+    use_a_state_folder_of_our_own();
+    let run = || {
+        let home = std::env::home_dir().unwrap();
+        let recorder = Recorder::new(home, LIMIT, CallLabel::default());
+        block_on(async { CommandRun::begin(&recorder).await.end().await });
+        recorder.summary().remarks
+    };
+    assert!(run()[0].contains("this folder is no project"));
+    assert_eq!(run(), Vec::<String>::new());
 }
