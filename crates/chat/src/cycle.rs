@@ -39,7 +39,7 @@ use provenance::Provenance;
 pub use cancel::INTERRUPTED;
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
-pub use decided::{Decided, Ruling, is_by_hand};
+pub use decided::{Decided, REVIEWED, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
 pub use messages::SKIPPED;
 
@@ -225,6 +225,7 @@ fn follow(
         Event::Send => cycle.send_by_user(document, options),
         Event::Resolve { line } => cycle.resolve(line, None, document, options),
         Event::Reject { line, reason } => cycle.resolve(line, Some(reason), document, options),
+        Event::Review { call, refused } => cycle.review(call, refused, document, options),
         Event::ApproveAll => cycle.approve_all(document, options),
         Event::Continue => cycle.settle(document, options),
         Event::ResolverAnswered(answers) => {

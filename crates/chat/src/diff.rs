@@ -5,6 +5,7 @@
 //! the limits are reached, more lines count as changed than need to.
 
 mod notes;
+pub mod review;
 mod shown;
 mod unified;
 mod words;

@@ -61,6 +61,8 @@ pub(super) const CHAT: &str = "written in the chat";
 pub(super) const TYPED: &str = "user: typed";
 /// `by` of an approval by key on the call.
 pub(super) const POINTED_AT: &str = "user: Alt-Enter";
+/// `by` of an approval in a review, where the user may have changed what the call does.
+pub const REVIEWED: &str = "user: review";
 /// `by` of an approval of all pending calls.
 pub(super) const APPROVED_ALL: &str = "user: approve all";
 /// `by` of a rejection by key or command.
@@ -68,7 +70,7 @@ pub(super) const REFUSED: &str = "user: reject";
 
 /// Returns true if the user approved, rather than a rule; `by` as in [`Decided::by`].
 pub fn is_by_hand(by: &str) -> bool {
-    [TYPED, POINTED_AT, APPROVED_ALL].contains(&by)
+    [TYPED, POINTED_AT, REVIEWED, APPROVED_ALL].contains(&by)
 }
 
 /// Decisions of a step, without repetitions.

@@ -86,6 +86,13 @@ pub enum Event {
         /// The cursor's line, zero-based.
         line: usize,
     },
+    /// The user approved or rejected a pending call in a review.
+    Review {
+        /// The call. Its line may have changed during the review.
+        call: CallKey,
+        /// The text for the model if the user rejected it; empty for no reason.
+        refused: Option<String>,
+    },
     /// `:Flemma approve all`: approves every pending call.
     ApproveAll,
     /// `:Flemma reject` on a buffer line.

@@ -1,7 +1,7 @@
 //! Handles keys: selects the calls that each key applies to and starts a batch, which
 //! `settle` carries out.
 
-use super::decided::{APPROVED_ALL, POINTED_AT};
+use super::decided::{APPROVED_ALL, POINTED_AT, REVIEWED};
 use super::{
     AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, text_below_calls,
 };
@@ -91,6 +91,35 @@ impl Cycle {
         let goal = match refused {
             Some(reason) => Goal::Refused(key, reason),
             None => Goal::Chosen(vec![key], POINTED_AT),
+        };
+        self.begin_by_key(goal, text_below_calls(document));
+        self.settle(document, options)
+    }
+
+    /// Runs or refuses a call that the user reviewed, if it still waits as it was reviewed.
+    pub(super) fn review(
+        &mut self,
+        call: CallKey,
+        refused: Option<String>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if let Some(no) = self.cannot_choose(document, options) {
+            return vec![no];
+        }
+        let waiting = self.waiting(document);
+        let mut waiting = waiting
+            .iter()
+            .map(|it| classify::key(document, it.tool_use));
+        if !waiting.any(|it| it == call) {
+            return vec![Effect::warn(format!(
+                "The call \"{}\" is no longer pending, so its review was not used.",
+                call.id
+            ))];
+        }
+        let goal = match refused {
+            Some(reason) => Goal::Refused(call, reason),
+            None => Goal::Chosen(vec![call], REVIEWED),
         };
         self.begin_by_key(goal, text_below_calls(document));
         self.settle(document, options)

@@ -70,7 +70,7 @@ fn range(lines: &Lines) -> String {
 }
 
 /// Quotes a name as Git does, if it would not end at the end of its line.
-fn quoted(name: &str) -> Cow<'_, str> {
+pub(super) fn quoted(name: &str) -> Cow<'_, str> {
     let is_plain = |it: char| !it.is_control() && !matches!(it, '"' | '\\');
     if name.chars().all(is_plain) {
         // A tab ends a name that contains blanks.

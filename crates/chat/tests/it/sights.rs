@@ -28,13 +28,17 @@ fn write_waits() -> Play {
     play
 }
 
-/// Answers the comparison of the file.
-fn looked(play: &mut Play, said: Option<Decision>) {
-    let call = CallKey {
+fn call() -> CallKey {
+    CallKey {
         id: ToolUseId::new("w"),
         name: "write".to_owned(),
         input: INPUT.to_owned(),
-    };
+    }
+}
+
+/// Answers the comparison of the file.
+fn looked(play: &mut Play, said: Option<Decision>) {
+    let call = call();
     let answers = Answers::from([((call, FunctionId::Sight), said)]);
     play.event(Event::ResolverAnswered(answers));
 }
@@ -51,6 +55,27 @@ fn alt_enter_runs_a_call_whose_file_is_unchanged() {
     assert_eq!(play.log(), ["ask 1"]);
     looked(&mut play, None);
     assert_eq!(play.log(), ["run w"]);
+}
+
+fn review(play: &mut Play, refused: Option<&str>) {
+    let refused = refused.map(str::to_owned);
+    let call = call();
+    play.event(Event::Review { call, refused });
+}
+
+#[test]
+fn a_reviewed_call_runs_or_is_rejected_once() {
+    let mut play = write_waits();
+    review(&mut play, None);
+    looked(&mut play, None);
+    assert_eq!(play.log(), ["ask 1", "run w"]);
+    let mut play = write_waits();
+    review(&mut play, Some("Not now."));
+    assert!(play.string().contains("Not now."));
+    // It is no longer pending.
+    let before = play.string();
+    review(&mut play, None);
+    assert_eq!(play.string(), before);
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn starts_work(event: &Event) -> bool {
         Event::Advance
             | Event::Send
             | Event::Resolve { .. }
+            | Event::Review { .. }
             | Event::ApproveAll
             | Event::Reject { .. }
             | Event::Steer(_)
