@@ -44,6 +44,8 @@ pub struct ToolContext {
     /// What the user made of the call's [`Proposal`](crate::Proposal) in a review. It is stored
     /// instead of what the tool proposes.
     pub reviewed: Option<Arc<Proposal>>,
+    /// What the user changed in that review, for the model. `None` if nothing.
+    pub review_account: Option<String>,
     /// The paths of the call and where they led when a policy approved the call. The call fails
     /// if one leads elsewhere by now, or is not among them. Empty if no policy approved it.
     pub approved_paths: Vec<ApprovedPath>,
@@ -89,6 +91,7 @@ impl ToolContext {
             buffers: Arc::new(NoBuffers),
             shown: None,
             reviewed: None,
+            review_account: None,
             approved_paths: Vec::new(),
             applied: AppliedFiles::default(),
             seen: SeenFiles::default(),

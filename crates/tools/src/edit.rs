@@ -146,11 +146,19 @@ impl TypedTool for Edit {
             1 => "the edit".to_owned(),
             count => format!("{count} edits"),
         };
-        let mut result = ToolResult::text(format!(
-            "Applied {what} to {name} at {}.{remarks}{}",
-            listed(&lines),
-            stored.remark()
-        ));
+        let remark = stored.remark();
+        let text = match &ctx.review_account {
+            None => format!(
+                "Applied {what} to {name} at {}.{remarks}{remark}",
+                listed(&lines)
+            ),
+            Some(account) => {
+                format!(
+                    "Applied {what} to {name} as the user changed it.{remarks}{remark}\n{account}"
+                )
+            }
+        };
+        let mut result = ToolResult::text(text);
         result.details = Some(json!({ "path": path, "line": lines.first() }));
         Ok(result)
     }

@@ -64,6 +64,7 @@ pub use files::{
     resolve, sweep_unfinished, write_whole,
 };
 pub use models::{ModelMessage, ModelRequest, Models};
+pub use merge::merge;
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{TextEnd, within_limits};

@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// # Errors
 ///
 /// The number of the first line of `base` that both change, from 1.
-pub(crate) fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
+pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut mine = changes(&base, &ours).into_iter().peekable();
     let mut other = changes(&base, &theirs).into_iter().peekable();

@@ -56,7 +56,7 @@ impl PlannedFile {
             return Err(ToolError::Cancelled);
         }
         // A user who drops the whole change rejects the call, but nothing depends on it.
-        let Some(text) = self.approved(ctx)? else {
+        let (Some(text), _) = self.approved(ctx)? else {
             return Ok(Stored::default());
         };
         let before = self.before.text();
@@ -87,20 +87,21 @@ impl PlannedFile {
         }
     }
 
-    /// The new text: the planned one, or what the user made of it in a review.
+    /// The new text, and whether the file is moved: as planned, or what the user made of it in
+    /// a review.
     ///
     /// # Errors
     ///
     /// The file is not as it was when the user reviewed the call.
-    pub(crate) fn approved(&self, ctx: &ToolContext) -> Result<Option<String>, ToolError> {
+    pub(crate) fn approved(&self, ctx: &ToolContext) -> Result<(Option<String>, bool), ToolError> {
         let Some(Proposal { files }) = ctx.reviewed.as_deref() else {
-            return Ok(self.after.clone());
+            return Ok((self.after.clone(), true));
         };
         let path = self.target.path();
         let before = self.before.text().map(|it| &it.text);
         let mut reviewed = files.iter().filter(|it| it.path == path);
         match reviewed.find(|it| it.before.as_ref() == before) {
-            Some(file) => Ok(file.after.clone()),
+            Some(file) => Ok((file.after.clone(), file.moved_to.is_some())),
             None => Err(ToolError::Failed(format!(
                 "{} is not as it was when the user reviewed this call. Nothing was written. Read it again.",
                 path.display()

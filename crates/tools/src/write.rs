@@ -84,8 +84,10 @@ impl TypedTool for Write {
         let (name, remarks) = (planned.name.clone(), planned.remarks());
         let stored = planned.store(&ctx).await?;
         let (size, remark) = (stored.size(), stored.remark());
+        let account = ctx.review_account.as_ref();
+        let account = account.map(|it| format!("\n{it}")).unwrap_or_default();
         Ok(ToolResult::text(format!(
-            "Wrote {size} to {name}.{remarks}{remark}"
+            "Wrote {size} to {name}.{remarks}{remark}{account}"
         )))
     }
 }

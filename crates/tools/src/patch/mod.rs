@@ -109,6 +109,14 @@ impl TypedTool for ApplyPatch {
         let words: Vec<String> = planned.iter().map(PatchedFile::words).collect();
         let remarks = store::store_all(planned, &ctx).await?;
         let lines = words.into_iter().zip(remarks);
+        if let Some(account) = &ctx.review_account {
+            // What the user changed is said there, and the plan is not what was applied.
+            let remarks: String = lines.map(|(_, remark)| remark).collect();
+            let text = format!("Applied the patch as the user changed it.{remarks}\n{account}");
+            let mut result = ToolResult::text(text);
+            result.details = Some(details);
+            return Ok(result);
+        }
         let lines: String = lines
             .map(|(words, remark)| format!("\n{words}{remark}"))
             .collect();

@@ -23,8 +23,14 @@ pub(super) async fn store_all(
     let mut remarks = vec![String::new(); planned.len()];
     let mut files = Vec::new();
     for (number, PatchedFile { file, .. }) in planned.into_iter().enumerate() {
-        let after = file.approved(ctx)?;
-        files.push((number, PlannedFile { after, ..file }));
+        let (after, moves) = file.approved(ctx)?;
+        let moved_to = file.moved_to.clone().filter(|_| moves);
+        let file = PlannedFile {
+            after,
+            moved_to,
+            ..file
+        };
+        files.push((number, file));
     }
     let applied = files.iter().map(|(_, file)| file.proposed()).collect();
     // Deletions are last, because they are the hardest to revert.

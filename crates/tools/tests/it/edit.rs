@@ -177,8 +177,13 @@ async fn what_the_user_made_of_a_proposal_is_stored_unless_the_file_changed() {
     let mut proposal = tool.propose(&input, &place.ctx).await.unwrap().unwrap();
     proposal.files[0].after = Some("eins\ntwo\n".to_owned());
     place.ctx.reviewed = Some(Arc::new(proposal));
+    place.ctx.review_account = Some("It is in German.".to_owned());
 
-    place.done("edit", input.clone()).await;
+    let content = place.done("edit", input.clone()).await;
+    assert_eq!(
+        content,
+        "Applied the edit to a as the user changed it.\nIt is in German."
+    );
     assert_eq!(place.text("a"), "eins\ntwo\n");
 
     fs::write(place.path("a"), "one\nother\n").unwrap();

@@ -1,6 +1,6 @@
 //! What became of each hunk in a review, for the model.
 
-use super::place::{Change, of_hunk};
+use super::place::{LineChange, of_hunk};
 use super::{ChangedFile, ReviewedFile};
 use crate::diff::{FileDiff, MOST_CONTEXT};
 
@@ -27,12 +27,16 @@ pub enum Fate {
 }
 
 /// Compares the hunks of the original diff with what is changed now.
-pub(super) fn fates(diff: &FileDiff<'_>, changes: &[Change], old: &[&str]) -> Vec<ReviewedHunk> {
-    let mut rest: Vec<&Change> = changes.iter().collect();
+pub(super) fn fates(
+    diff: &FileDiff<'_>,
+    changes: &[LineChange],
+    old: &[&str],
+) -> Vec<ReviewedHunk> {
+    let mut rest: Vec<&LineChange> = changes.iter().collect();
     let mut hunks = Vec::new();
     for hunk in diff.hunks(MOST_CONTEXT) {
         let range = hunk.before.start..=hunk.before.end;
-        let is_here = |it: &&Change| range.contains(&it.gone.start);
+        let is_here = |it: &&LineChange| range.contains(&it.gone.start);
         let (here, others) = rest.into_iter().partition::<Vec<_>, _>(is_here);
         rest = others;
         let original = of_hunk(&hunk, old);
@@ -57,7 +61,7 @@ pub(super) fn fates(diff: &FileDiff<'_>, changes: &[Change], old: &[&str]) -> Ve
     hunks
 }
 
-fn printed(changes: &[&Change], old: &[&str]) -> String {
+fn printed(changes: &[&LineChange], old: &[&str]) -> String {
     let lines = changes.iter().flat_map(|change| {
         let gone = old[change.gone.clone()].iter().map(|it| ('-', *it));
         gone.chain(change.new.iter().map(|it| ('+', &**it)))

@@ -9,7 +9,7 @@ use crate::diff::{Hunk, LineKind};
 
 /// Lines of the old text that are replaced by others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct LineChange {
     pub gone: Range<usize>,
     pub new: Vec<String>,
 }
@@ -24,7 +24,7 @@ const OPEN: &str = "Only the last line of a file can have no line break. Remove 
 pub(super) fn placed(
     hunks: &[EditedHunk<'_>],
     old: &[&str],
-) -> Result<(String, Vec<Change>), Malformed> {
+) -> Result<(String, Vec<LineChange>), Malformed> {
     let (mut text, mut changes, mut end) = (String::new(), Vec::new(), 0);
     // The last line so far that has no line break.
     let mut open = None;
@@ -104,7 +104,7 @@ fn misfit(hunk: &EditedHunk<'_>, old: &[&str]) -> usize {
 }
 
 /// What a hunk of the original diff changes.
-pub(super) fn of_hunk(hunk: &Hunk<'_>, old: &[&str]) -> Vec<Change> {
+pub(super) fn of_hunk(hunk: &Hunk<'_>, old: &[&str]) -> Vec<LineChange> {
     let lines = hunk.lines.iter().map(|it| {
         let text = it.text.strip_suffix('\n');
         (it.kind, text.unwrap_or(it.text), text.is_some())
@@ -117,8 +117,8 @@ fn changed<'t>(
     lines: impl Iterator<Item = (LineKind, &'t str, bool)>,
     start: usize,
     old: &[&str],
-) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+) -> Vec<LineChange> {
+    let mut changes: Vec<LineChange> = Vec::new();
     let mut next = start;
     for (kind, text, is_closed) in lines {
         if kind == LineKind::Context {
@@ -128,7 +128,7 @@ fn changed<'t>(
         // Changes with no unchanged line between them are one.
         if changes.last().is_none_or(|it| it.gone.end != next) {
             let (gone, new) = (next..next, Vec::new());
-            changes.push(Change { gone, new });
+            changes.push(LineChange { gone, new });
         }
         let Some(change) = changes.last_mut() else {
             continue;
@@ -146,7 +146,7 @@ fn changed<'t>(
     changes
 }
 
-impl Change {
+impl LineChange {
     /// Leaves out lines at both ends that stay as they are.
     fn trim(&mut self, old: &[&str]) {
         while !self.gone.is_empty()
