@@ -123,6 +123,7 @@ M.COMMANDS = {
     help = "Reject the call at the cursor, or the only pending call, for this reason.",
     text = true,
   },
+  ["review"] = { help = "Edit what the call at the cursor would change, as a diff; :w approves what is left." },
   ["send"] = { help = "Send the chat now." },
   ["steer"] = {
     help = "Interrupt the model with a message. Calls that have not started are skipped.",

@@ -16,6 +16,7 @@ local DEFAULTS = {
     normal = {
       send = "<C-]>",
       tool_execute = "<M-CR>",
+      review = "<CR>",
       approve_all = "<M-a>",
       reject = "<M-r>",
       cancel = "<C-c>",

@@ -27,18 +27,22 @@ end
 --- Keys and their actions, the most likely first.
 local ACTIONS = {
   { "tool_execute", "runs" },
+  { "review", "reviews" },
   { "approve_all", "runs all" },
   { "reject", "rejects" },
   { "send", "runs all approved" },
 }
 
 --- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
+---@param has_diff boolean Whether it can be reviewed.
 ---@return string
-function M.text()
+function M.text(has_diff)
   local words, keymaps = {}, config.get().keymaps
   for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
     local key = keymaps.normal[action[1]]
-    if key and key ~= "" then
+    -- A line of 80 columns has no room for all.
+    local fits = has_diff and action[1] ~= "send" or not has_diff and action[1] ~= "review"
+    if key and key ~= "" and fits then
       words[#words + 1] = M.name(key) .. " " .. action[2]
     end
   end

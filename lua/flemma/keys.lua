@@ -74,6 +74,13 @@ function M.set(buffer)
   map("n", keymaps.normal.reject, function()
     require("flemma.commands").reject()
   end, "refuse the call at the cursor")
+  local review = keymaps.normal.review
+  if review and review ~= "" then
+    vim.keymap.set("n", review, function()
+      local at_diff = require("flemma.render").has_diff(buffer, api.nvim_win_get_cursor(0)[1] - 1)
+      return at_diff and "<Cmd>Flemma review<CR>" or review
+    end, { buffer = buffer, expr = true, desc = "Flemma: review the change at the cursor" })
+  end
   map("n", keymaps.normal.cancel, press("cancel"), "cancel")
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")
   M.set_movements(map, keymaps)

@@ -41,6 +41,8 @@ M.RECEIVERS = {
   choices = "flemma.switch",
   taken = "flemma.lease",
   prompt = "flemma.prompts",
+  review = "flemma.review",
+  review_closed = "flemma.review",
 }
 
 --- Messages that change a chat or refer to its lines. They keep their order in each
@@ -94,6 +96,8 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Statusline { buffer: integer, text: string }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
 ---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]? }
+---@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, text: string, note: string?, problems: { line: integer, message: string }[] }
+---@alias flemma.protocol.ReviewClosed { buffer: integer, call: string }
 ---@alias flemma.protocol.Open { name: string, lines: string[], advance: boolean }
 ---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }

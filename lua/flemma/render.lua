@@ -120,7 +120,7 @@ local function draw_below(buffer, placed)
     )
   end
   if item.preview and item.state == "pending" then
-    add(hint.text(), "FlemmaHint")
+    add(hint.text(#(item.diff or {}) > 0), "FlemmaHint")
   end
   for _, line in ipairs(item.output or {}) do
     add(line, "FlemmaToolOutput")
@@ -294,6 +294,21 @@ function M.request(message)
   requests[buffer] = { message = message, since = since, mark = old and old.mark }
   draw_request(buffer, requests[buffer])
   start_timer()
+end
+
+--- Returns true if a line is in the placeholder of a pending call whose diff is shown.
+---@param buffer integer
+---@param line integer
+---@return boolean
+function M.has_diff(buffer, line)
+  for _, placed in pairs(marks[buffer] or {}) do
+    local item = placed.item
+    local is_here = line >= item.header_line and line <= item.line + 1
+    if is_here and item.state == "pending" and #(item.diff or {}) > 0 then
+      return true
+    end
+  end
+  return false
 end
 
 --- Notes which calls are on screen when a window of this buffer is drawn.

@@ -226,6 +226,7 @@
 ---@class flemma.Options.keymaps.normal
 ---@field send? string|false Review, run, or send. false: no key.
 ---@field tool_execute? string|false Run the call at the cursor.
+---@field review? string|false Review what the call at the cursor would change.
 ---@field approve_all? string|false Run every pending call.
 ---@field reject? string|false Reject the call at the cursor, or the only pending one, and ask you for a reason.
 ---@field cancel? string|false Stop the answer, or all running and pending calls.

@@ -74,6 +74,7 @@ mod resolvers;
 mod responsive;
 mod restoring;
 mod retries;
+mod reviewing;
 mod run_command;
 mod sandbox;
 mod script_chats;

@@ -154,6 +154,7 @@ test("the plugin uses the default of an invalid option", function()
       normal = {
         send = "<C-s>",
         tool_execute = "<M-CR>",
+        review = "<CR>",
         approve_all = "<M-a>",
         reject = "<M-r>",
         cancel = false,
@@ -174,6 +175,16 @@ test("the plugin uses the default of an invalid option", function()
     default_timeout = 30,
   })
   config.load({})
+end)
+
+test("a review is approved by commands that write it, and by no others", function()
+  local approves = require("flemma.review.typing").approves
+  for _, line in ipairs({ "w", "write", "wri", "w!", "wq", "x", "xit", "exit", " :w ", "exi" }) do
+    same({ line, approves(line) }, { line, true })
+  end
+  for _, line in ipairs({ "wa", "wall", "wqa", "xa", "w other", "update", "q", "", "w|q", "%w", "argdo w" }) do
+    same({ line, approves(line) }, { line, false })
+  end
 end)
 
 test("an unknown command suggests the nearest one, a group its members", function()

@@ -361,6 +361,12 @@ impl Cycle {
     }
 }
 
+/// Returns the call whose blocks cover a line.
+pub fn key_at(document: &Document<'_>, line: usize) -> Option<CallKey> {
+    let (_, call) = find_at(document, line)?;
+    Some(key(document, call.tool_use))
+}
+
 /// Returns the call whose blocks cover a line, and the index of its message.
 fn find_at<'d>(
     document: &'d Document<'_>,

@@ -88,6 +88,7 @@ impl Frontend for Neovim {
             Display::Lock(it) => sender.send("lock", &it),
             Display::Taken(it) => sender.send("taken", &it),
             Display::Cursor(it) => sender.send("cursor", &it),
+            Display::ReviewClosed(it) => sender.send("review_closed", &it),
         }
     }
 
@@ -102,6 +103,7 @@ impl Frontend for Neovim {
             EditorQuestion::ReplaceText(it) => {
                 sender.send("replace_text", &Numbered { ask, question: it });
             }
+            EditorQuestion::Review(it) => sender.send("review", &Numbered { ask, question: it }),
             EditorQuestion::Prompt(it) => sender.send("prompt", &Numbered { ask, question: it }),
         }
         reply

@@ -215,6 +215,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "file_saved" => FromEditor::FileSaved(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
         "lookup" => FromEditor::Lookup(typed(payload)?),
+        "reviewed" => replied(payload, EditorReply::Reviewed)?,
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,
         _ => return Err(format!("there is no message {name:?}: {payload}")),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
+use serde_bytes::ByteBuf;
 use tools::Replacement;
 
 use crate::form::Prompts;
@@ -169,6 +170,16 @@ impl Editor {
         if self.open.may_hold_any() {
             self.emit(SessionEvent::FilesChanged);
         }
+    }
+
+    /// Has the user edit the diff of a call. Returns it as it was approved; `None` if the user
+    /// decided nothing.
+    pub async fn review(&self, question: ReviewQuestion) -> Option<Vec<u8>> {
+        let reply = self.frontend.ask(EditorQuestion::Review(question)).await;
+        let Ok(EditorReply::Reviewed(answer)) = reply else {
+            return None;
+        };
+        answer.text.map(ByteBuf::into_vec)
     }
 
     async fn ask_buffers(&self, question: EditorQuestion) -> Option<BuffersAnswered> {

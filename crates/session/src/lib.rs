@@ -28,6 +28,7 @@ pub mod protocol;
 pub mod resolver_calls;
 pub mod restoring;
 mod rewinding;
+mod reviewing;
 mod route;
 pub mod scripts;
 mod session;

@@ -42,8 +42,8 @@ impl HeadlessRun {
             EditorQuestion::Prompt(prompt) => return self.prompt(prompt, reply),
             EditorQuestion::OpenText(it) => self.open_text(&it.path),
             EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
-            // Only Lua has functions. Without a reply, the session treats them as missing.
-            EditorQuestion::Functions(_) => return,
+            // Only Lua has functions, and reviews are opened in Neovim. Without a reply, the session treats them as missing.
+            EditorQuestion::Functions(_) | EditorQuestion::Review(_) => return,
         };
         // Fails if the call was cancelled meanwhile.
         drop(reply.send(EditorReply::Buffers(answer)));

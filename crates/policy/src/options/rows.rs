@@ -236,6 +236,12 @@ const KEYMAPS: &[OptionDef] = &[
                 r#""<M-CR>""#,
                 "Run the call at the cursor.",
             ),
+            option(
+                "review",
+                KEY,
+                r#""<CR>""#,
+                "Review what the call at the cursor would change.",
+            ),
             option("approve_all", KEY, r#""<M-a>""#, "Run every pending call."),
             option(
                 "reject",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chat::approval::CallKey;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -80,6 +81,10 @@ pub enum Action {
     Fork,
     /// Open the chat as Markdown, under this name.
     Export(Option<String>),
+    /// Review what the call at the cursor would change.
+    Review,
+    /// A review of this call ended. Made by the session itself.
+    EndReview(CallKey),
     /// Restore the files of the last call.
     Undo,
     /// Take the last undo back.
@@ -185,6 +190,7 @@ impl Action {
             "tool:list" => Self::ListTools,
             "fork" => Self::Fork,
             "export" => Self::Export(word),
+            "review" => Self::Review,
             "undo" => Self::Undo,
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,
@@ -207,7 +213,10 @@ impl Action {
     /// Returns true if it may send a request or run a tool.
     pub fn works(&self) -> bool {
         let speaks = matches!(self, Self::Steer(_) | Self::Queue(_) | Self::Ask { .. });
-        let decides = matches!(self, Self::Resolve | Self::Approve(_) | Self::Reject(_));
+        let decides = matches!(
+            self,
+            Self::Resolve | Self::Approve(_) | Self::Reject(_) | Self::EndReview(_)
+        );
         speaks || decides || matches!(self, Self::Advance { .. } | Self::Send)
     }
 

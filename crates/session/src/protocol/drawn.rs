@@ -44,6 +44,17 @@ pub enum Display {
     Taken(Taken),
     /// Where the cursor goes.
     Cursor(Cursor),
+    /// The end of a review.
+    ReviewClosed(ReviewClosed),
+}
+
+/// `review_closed`: a review is over, because its call was decided about.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReviewClosed {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The call's id.
+    pub call: String,
 }
 
 /// Virtual text beside one call.

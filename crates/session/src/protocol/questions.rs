@@ -2,6 +2,7 @@
 //! name begins its description, and repeats the question's number, `ask`, in its reply.
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 use serde_json::Value;
 
 use super::BufferId;
@@ -15,6 +16,8 @@ pub enum EditorQuestion {
     OpenText(OpenText),
     /// Change an open file. The reply is [`EditorReply::Buffers`].
     ReplaceText(ReplaceText),
+    /// Have the user edit what a call would change. The reply is [`EditorReply::Reviewed`].
+    Review(ReviewQuestion),
     /// Ask the user. The reply is [`EditorReply::Prompted`].
     Prompt(InputPrompt),
 }
@@ -26,6 +29,8 @@ pub enum EditorReply {
     Functions(Answered),
     /// About an open file.
     Buffers(BuffersAnswered),
+    /// From a review.
+    Reviewed(ReviewAnswer),
     /// From the user.
     Prompted(Prompted),
 }
@@ -92,6 +97,40 @@ pub struct InputPrompt {
     pub items: Option<Vec<String>>,
     /// The text in the line at first.
     pub initial: Option<String>,
+}
+
+/// `review`: have the user edit the diff of a call, which is a text of its own. Replaces the
+/// last one about the call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReviewQuestion {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The call's id.
+    pub call: String,
+    /// The diff.
+    pub text: String,
+    /// What the user should know about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Lines of it that cannot be applied.
+    pub problems: Vec<ReviewLine>,
+}
+
+/// A line of a diff that cannot be applied.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReviewLine {
+    /// The line.
+    pub line: usize,
+    /// Why, and what to do.
+    pub message: String,
+}
+
+/// The diff as the user approved it; absent if they decided nothing.
+#[derive(Debug, Default, Deserialize)]
+pub struct ReviewAnswer {
+    /// The text.
+    #[serde(default)]
+    pub text: Option<ByteBuf>,
 }
 
 /// The user's answer; both fields are absent if they left the prompt.

@@ -10,6 +10,7 @@ mod first_look;
 mod pace;
 mod previews;
 mod refusals;
+mod reviews;
 mod running;
 
 use std::collections::HashMap;
@@ -28,6 +29,7 @@ use self::first_look::FirstLook;
 use self::pace::Pace;
 use self::previews::Previews;
 use self::refusals::Refusals;
+use self::reviews::Reviews;
 pub(super) use self::running::{Call, Run, together};
 
 /// Calls that run or wait.
@@ -43,6 +45,7 @@ pub(super) struct Calls {
     previews: Previews,
     diffs: Diffs,
     refusals: Refusals,
+    reviews: Reviews,
     first_look: FirstLook,
 }
 
@@ -76,6 +79,7 @@ impl Calls {
         self.previews.keep(marks);
         self.diffs.keep(marks);
         self.snapshots.keep(marks);
+        self.reviews.keep(marks);
     }
 }
 

@@ -14,6 +14,7 @@ use super::calls::{Basis, Diff, QuestionEvent, SnapshotsTaken};
 use super::request::Unresolved;
 use crate::protocol::*;
 use crate::rewinding::ChatTurn;
+use crate::reviewing::ReviewEnd;
 use crate::rules::Rules;
 use crate::shared::Shared;
 use crate::usage::Tariff;
@@ -58,6 +59,8 @@ pub enum Input {
     Unresolved(Vec<Unresolved>),
     /// A call wrote live output.
     ToolOutput(CallKey, String),
+    /// A review of a call ended.
+    Reviewed(CallKey, Box<ReviewEnd>),
     /// Something happened to a question of a call.
     Question(CallKey, QuestionEvent),
     /// A call ended, and changed this many lines if it changed files.
@@ -119,6 +122,7 @@ impl Session {
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
+            Input::Reviewed(call, end) => self.reviewed(call, *end),
             Input::Question(call, event) => self.question_event(&call, event),
             Input::ToolEnded(call, ran, changed) => self.tool_ended(call, ran, changed),
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),

@@ -86,6 +86,8 @@ impl Session {
             Action::AllowFile => self.allow_file(line),
             Action::Fork => self.fork(line),
             Action::Export(name) => self.export(name.as_deref()),
+            Action::Review => self.review(line),
+            Action::EndReview(call) => self.end_review(call),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),
             Action::Rewind => self.rewind(),

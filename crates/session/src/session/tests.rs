@@ -17,6 +17,7 @@ mod recorder;
 mod references;
 mod reports;
 mod requests;
+mod reviewing;
 mod running;
 mod script;
 mod sending;

@@ -152,7 +152,7 @@ impl Session {
         Some(files.iter().map(|it| sandbox.outside(it)).collect())
     }
 
-    fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
+    pub(super) fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
         Arc::new(EditorBuffers(self.editor.clone()))
     }
 
@@ -242,6 +242,12 @@ impl Session {
         Some(Decision::RequireApproval)
     }
 
+    /// Notes that the user saw a call's files elsewhere than below its preview.
+    pub(super) fn see(&mut self, call: &CallKey, states: Vec<FileState>) {
+        let known = self.calls.snapshots.known.get_mut();
+        known.insert(call.clone(), Snapshot::Taken(states, None));
+    }
+
     /// Returns what the user saw of a call's files before approving the call by hand.
     pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFiles> {
         Some(ShownFiles {
@@ -307,6 +313,6 @@ async fn states(files: Vec<PathBuf>, buffers: &Arc<dyn OpenBuffers>) -> Vec<File
 fn decides(event: &Event) -> bool {
     matches!(
         event,
-        Event::Advance | Event::Resolve { .. } | Event::ApproveAll
+        Event::Advance | Event::Resolve { .. } | Event::Review { .. } | Event::ApproveAll
     )
 }

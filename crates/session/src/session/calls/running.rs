@@ -182,6 +182,7 @@ impl Session {
         } else {
             context.approved_paths = approved_paths;
         }
+        self.use_review(call, by, &mut context);
         context
     }
 

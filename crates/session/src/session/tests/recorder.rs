@@ -5,12 +5,16 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use chat::cycle::Notice;
+use serde_bytes::ByteBuf;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::frontend::buffer::TextBuffer;
 use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::protocol::*;
 use crate::session::Input;
+
+/// What the user makes of the diff in a review.
+pub type ReviewEdit = fn(&str) -> String;
 
 /// What the front end received so far.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct Record {
     pub refuse: VecDeque<Option<EditOutcome>>,
     /// The user's answers to the next prompts.
     pub prompted: VecDeque<Prompted>,
+    /// What the user makes of the next reviews. Without one, a review stays open.
+    pub reviewed: VecDeque<ReviewEdit>,
 }
 
 impl Record {
@@ -101,6 +107,7 @@ impl Recorder {
             asked: Vec::new(),
             refuse: VecDeque::new(),
             prompted: VecDeque::new(),
+            reviewed: VecDeque::new(),
         };
         let record = Arc::new(Mutex::new(record));
         let changed = Arc::new(Notify::new());
@@ -167,16 +174,21 @@ impl Frontend for Recorder {
 
     fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
         let (sender, reply) = oneshot::channel();
-        let prompted = self.record(|record| {
-            let prompted = match &question {
-                EditorQuestion::Prompt(_) => record.prompted.pop_front(),
+        let answer = self.record(|record| {
+            let answer = match &question {
+                EditorQuestion::Prompt(_) => record.prompted.pop_front().map(EditorReply::Prompted),
+                EditorQuestion::Review(review) => {
+                    let text = record.reviewed.pop_front().map(|edit| edit(&review.text));
+                    let text = text.map(|it| ByteBuf::from(it.into_bytes()));
+                    text.map(|text| EditorReply::Reviewed(ReviewAnswer { text: Some(text) }))
+                }
                 _ => None,
             };
             record.asked.push(question);
-            prompted
+            answer
         });
-        if let Some(prompted) = prompted {
-            drop(sender.send(EditorReply::Prompted(prompted)));
+        if let Some(answer) = answer {
+            drop(sender.send(answer));
         }
         reply
     }

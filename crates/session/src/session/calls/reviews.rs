@@ -1,0 +1,188 @@
+//! `:Flemma review`: a review of a pending call, and what follows from it.
+//!
+//! An approval in a review is bound to the texts that the user left: the call stores these or
+//! nothing.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chat::approval::{self, CallKey};
+use chat::cycle::{Event, REVIEWED};
+use chat::marks::{self, Mark};
+use serde_json::Value;
+use tools::{Proposal, ToolContext};
+
+use crate::protocol::{Action, Command, Display, ReviewClosed};
+use crate::reviewing::{ApprovedChange, ReviewEnd, Reviewing};
+use crate::session::{Input, Session};
+
+/// Reviews of the calls of a chat.
+#[derive(Debug, Default)]
+pub(super) struct Reviews {
+    /// Calls whose review was opened.
+    open: HashSet<CallKey>,
+    /// Those that ended, and that nothing has followed from yet.
+    ended: HashMap<CallKey, ReviewEnd>,
+    /// What the user approved, until the call starts.
+    approved: RefCell<HashMap<CallKey, ApprovedChange>>,
+}
+
+impl Reviews {
+    /// Forgets calls that are no longer shown.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        self.approved
+            .borrow_mut()
+            .retain(|call, _| marks.iter().any(|mark| mark.call == *call));
+    }
+}
+
+impl Session {
+    /// `:Flemma review`: shows what the call on a line would change, as a diff to edit.
+    pub(crate) fn review(&mut self, line: usize) {
+        let document = self.buffer.document();
+        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        let line = match self.cycle.meant(line, &document) {
+            Ok(line) => line,
+            Err(0) => return self.inform("No call is pending here."),
+            Err(count) => {
+                return self.inform(&format!(
+                    "{count} calls are pending. Put the cursor on the one to review."
+                ));
+            }
+        };
+        let key = chat::cycle::key_at(&document, line);
+        let at = marks
+            .iter()
+            .position(|it| it.pending && Some(&it.call) == key.as_ref());
+        let Some(at) = at else {
+            return self.inform("This call is not pending, so there is nothing to review.");
+        };
+        let files = self.changed_files(&marks[at].call, None);
+        let earlier = marks[..at].iter().find(|it| {
+            let others = self.changed_files(&it.call, None);
+            others.iter().any(|it| files.contains(it))
+        });
+        if let Some(earlier) = earlier {
+            return self.inform(&format!(
+                "The call \"{}\" above changes the same file. Decide about it first, because this change is made on its \
+                 result.",
+                earlier.call.id
+            ));
+        }
+        self.open_review(marks[at].call.clone(), None);
+    }
+
+    /// Opens a review; `earlier` is one of the same call with other arguments.
+    fn open_review(&mut self, call: CallKey, earlier: Option<ApprovedChange>) {
+        let files = self.changed_files(&call, None);
+        let input = serde_json::from_str::<Value>(&call.input).ok();
+        let meant = input.map(|input| approval::meant(&call, &input));
+        let tool = meant
+            .as_ref()
+            .and_then(|(meant, _)| self.shared.registry.get(&meant.name));
+        let (Some(tool), Some((_, input)), Some(inbox)) = (tool, meant, self.inbox.upgrade())
+        else {
+            return self.inform("This call cannot run, so there is nothing to review.");
+        };
+        let mut context = self.call_environment(&call).context(&call.id, "");
+        // Only the user sees the diff.
+        context.reads_secrets = true;
+        let reviewing = Reviewing {
+            editor: self.editor.clone(),
+            buffer: self.buffer.id(),
+            id: call.id.as_str().to_owned(),
+            tool,
+            input,
+            context,
+            buffers: self.open_buffers(),
+            files,
+            earlier,
+        };
+        self.calls.reviews.open.insert(call.clone());
+        tokio::spawn(async move {
+            if let Some(end) = reviewing.run().await {
+                drop(inbox.send(Input::Reviewed(call, Box::new(end))));
+            }
+        });
+    }
+
+    /// Takes the end of a review, which is handled like a key.
+    pub(crate) fn reviewed(&mut self, call: CallKey, end: ReviewEnd) {
+        if let ReviewEnd::Failed(problem) = end {
+            return self.inform(&problem);
+        }
+        self.calls.reviews.ended.insert(call.clone(), end);
+        self.command(Command {
+            buffer: self.buffer.id(),
+            action: Action::EndReview(call),
+            line: 0,
+            window: self.view.last_key().window.unwrap_or_default(),
+            shown: None,
+            hidden: Vec::new(),
+            drawn_ms: HashMap::new(),
+        });
+    }
+
+    /// Approves or rejects the call of a review that ended.
+    pub(crate) fn end_review(&mut self, call: &CallKey) {
+        let refused = match self.calls.reviews.ended.remove(call) {
+            Some(ReviewEnd::Approved(change)) => {
+                if let Some(now) = self.with_other_arguments(call) {
+                    return self.open_review(now, Some(change));
+                }
+                // The user saw the files in the review.
+                self.see(call, change.states.clone());
+                let approved = self.calls.reviews.approved.get_mut();
+                approved.insert(call.clone(), change);
+                None
+            }
+            Some(ReviewEnd::Rejected(reason)) => {
+                self.close_review(call);
+                Some(reason)
+            }
+            Some(ReviewEnd::Failed(_)) | None => return,
+        };
+        let call = call.clone();
+        self.queue.push(Event::Review { call, refused });
+    }
+
+    /// Closes the review of a call that was decided about. Until then it keeps the user's text.
+    fn close_review(&mut self, call: &CallKey) {
+        if self.calls.reviews.open.remove(call) {
+            self.editor.show(Display::ReviewClosed(ReviewClosed {
+                buffer: self.buffer.id(),
+                call: call.id.as_str().to_owned(),
+            }));
+        }
+    }
+
+    /// Returns the pending call with the same id, if its arguments were changed.
+    fn with_other_arguments(&self, call: &CallKey) -> Option<CallKey> {
+        let document = self.buffer.document();
+        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        if marks.iter().any(|it| it.call == *call) {
+            return None;
+        }
+        let same = |it: &Mark| it.pending && it.call.id == call.id && it.call.name == call.name;
+        let other = marks.into_iter().find(same);
+        other.map(|it| it.call)
+    }
+
+    /// Has a call that the user approved in a review store what was approved. A call that was
+    /// approved otherwise does what it proposes.
+    pub(super) fn use_review(&mut self, call: &CallKey, by: &str, context: &mut ToolContext) {
+        let approved = self.calls.reviews.approved.get_mut().remove(call);
+        self.close_review(call);
+        if by != REVIEWED {
+            return;
+        }
+        let (reviewed, account) = match approved {
+            Some(change) => (change.reviewed, change.account),
+            // Nothing is stored without the reviewed texts.
+            None => (Arc::new(Proposal::default()), None),
+        };
+        context.reviewed = Some(reviewed);
+        context.review_account = account;
+    }
+}
