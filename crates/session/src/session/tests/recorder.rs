@@ -2,6 +2,7 @@
 //! buffer: it applies edits and answers questions from a script.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use chat::cycle::Notice;
@@ -14,7 +15,13 @@ use crate::protocol::*;
 use crate::session::Input;
 
 /// What the user makes of the diff in a review.
-pub type ReviewEdit = fn(&str) -> String;
+pub struct ReviewEdit(pub Box<dyn Fn(&str) -> String + Send>);
+
+impl fmt::Debug for ReviewEdit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReviewEdit")
+    }
+}
 
 /// What the front end received so far.
 #[derive(Debug)]
@@ -178,7 +185,7 @@ impl Frontend for Recorder {
             let answer = match &question {
                 EditorQuestion::Prompt(_) => record.prompted.pop_front().map(EditorReply::Prompted),
                 EditorQuestion::Review(review) => {
-                    let text = record.reviewed.pop_front().map(|edit| edit(&review.text));
+                    let text = record.reviewed.pop_front().map(|edit| edit.0(&review.text));
                     let text = text.map(|it| ByteBuf::from(it.into_bytes()));
                     text.map(|text| EditorReply::Reviewed(ReviewAnswer { text: Some(text) }))
                 }

@@ -42,7 +42,8 @@ fn text(stage: &Stage) -> String {
 }
 
 /// Opens a review, in which the user makes these edits one after the other.
-fn review<const N: usize>(stage: &Stage, place: &str, edits: [ReviewEdit; N]) {
+fn review<const N: usize>(stage: &Stage, place: &str, edits: [fn(&str) -> String; N]) {
+    let edits = edits.map(|edit| ReviewEdit(Box::new(edit)));
     stage.record().reviewed.extend(edits);
     stage.key_at("review", place, json!({}));
 }
@@ -119,6 +120,52 @@ fn a_malformed_diff_is_shown_again_with_its_problem_and_nothing_is_applied() {
     stage.settle();
     assert_eq!(text(&stage), before());
     assert!(stage.text().contains("status=pending"));
+}
+
+/// Opens a review, during which another program changes the file.
+fn review_while(stage: &Stage, new: &str, edit: fn(&str) -> String) {
+    let (path, new) = (stage.path("f.txt"), new.to_owned());
+    let edit = move |diff: &str| {
+        fs::write(&path, &new).unwrap();
+        edit(diff)
+    };
+    let edit = ReviewEdit(Box::new(edit));
+    stage.record().reviewed.push_back(edit);
+    review(stage, "**Tool Result:**", []);
+}
+
+#[test]
+fn a_change_of_the_file_meanwhile_is_shown_with_the_rewriting_and_nothing_is_applied() {
+    let stage = waiting(&[("t_1", "edit", edit())]);
+    let new = before().replace("line 10\n", "ten\n");
+    review_while(&stage, &new, partly);
+    let again = wait_shown(&stage, 2);
+    assert!(again.note.unwrap().contains("Your rewriting was kept"));
+    assert!(again.text.contains("-line 18\n+18\n") && !again.text.contains("two"));
+    stage.settle();
+    assert_eq!(text(&stage), new);
+    review(&stage, "**Tool Result:**", [partly]);
+    stage.wait_text("as the user changed it");
+    assert_eq!(text(&stage), new.replace("line 18\n", "18\n"));
+}
+
+/// Rewrites a line that the call leaves as it is.
+fn nearby(diff: &str) -> String {
+    diff.replace(" line 4\n", "-line 4\n+four\n")
+}
+
+#[test]
+fn a_rewriting_that_conflicts_with_a_change_of_the_file_is_kept_as_a_draft() {
+    let stage = waiting(&[("t_1", "edit", edit())]);
+    let new = before().replace("line 4\n", "4\n");
+    review_while(&stage, &new, nearby);
+    let again = wait_shown(&stage, 2);
+    assert_eq!(again.text, nearby(&shown(&stage)[0].text));
+    assert!(again.note.unwrap().contains("This is your text"));
+    let line = again.problems[0].line;
+    assert_eq!(again.text.lines().nth(line), Some("-line 4"));
+    stage.settle();
+    assert_eq!(text(&stage), new);
 }
 
 #[test]
