@@ -2,7 +2,7 @@
 //!
 //! The user drops hunks and rewrites lines. [`parse`] accepts only what fits the files exactly:
 //! a diff that is malformed anywhere yields no texts at all. Counts in hunk headers may be wrong,
-//! because nobody maintains them by hand.
+//! because they are hard to maintain by hand.
 
 mod account;
 mod lines;
