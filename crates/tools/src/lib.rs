@@ -85,7 +85,9 @@ pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Hit, SearchEntry, search};
 pub use secrets::{Concealed, Secret, SecretKind, Secrets};
 pub use seen::SeenFiles;
-pub use shell::{Machine, Needs, ShellLists, Unsafe, forbidden, inspect, review};
+pub use shell::{
+    Machine, Needs, ShellLists, Unsafe, forbidden, inspect, parts, review, runs_others,
+};
 pub use state::state_home;
 pub use todo::{Task, TaskStatus};
 pub use url::Url;

@@ -28,4 +28,4 @@ pub use image::Name;
 pub use journal::{CallLabel, Scope};
 pub use recorder::{Recorder, Summary};
 pub use restore::{Item, Request, Restore, Restored};
-pub use store::new_id as new_session;
+pub use store::{is_project, new_id as new_session, project_of};

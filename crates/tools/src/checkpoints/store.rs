@@ -162,14 +162,14 @@ pub(super) fn now() -> u64 {
 }
 
 /// Returns false for a folder whose files are not all of one project: the home folder and `/`.
-pub(super) fn is_project(folder: &Path) -> bool {
+pub fn is_project(folder: &Path) -> bool {
     let root = project_of(folder);
     root.parent().is_some() && std::env::home_dir().is_none_or(|it| leads_to(&it) != root)
 }
 
 /// The top of the project that a folder is in, without links: the nearest folder with a
 /// repository, below the home folder, or the folder itself.
-pub(super) fn project_of(folder: &Path) -> PathBuf {
+pub fn project_of(folder: &Path) -> PathBuf {
     let folder = leads_to(folder);
     let home = std::env::home_dir().map(|it| leads_to(&it));
     let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();

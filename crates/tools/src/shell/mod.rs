@@ -12,6 +12,7 @@ mod git;
 mod machine;
 mod network;
 mod options;
+mod parts;
 mod path;
 mod programs;
 mod repository;
@@ -29,6 +30,7 @@ use std::path::PathBuf;
 
 pub(crate) use self::environment::environment;
 pub use self::machine::{Machine, inspect};
+pub use self::parts::{parts, runs_others};
 use self::path::Order;
 use self::programs::Reads;
 use self::syntax::Simple;
