@@ -29,7 +29,8 @@ local state = require("flemma.state")
 local viewport = require("flemma.viewport")
 
 --- Commands about the call at the cursor; the others are about the prompt.
-local AT_CURSOR = { "resolve", "approve", "reject", "review", "tool:execute", "tool:cancel", "fix", "allow-file" }
+local AT_CURSOR =
+  { "resolve", "approve", "reject", "review", "tool:execute", "tool:cancel", "fix", "allow", "allow-file" }
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.

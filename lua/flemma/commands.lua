@@ -36,6 +36,16 @@ local function steer(text)
   end)
 end
 
+--- Opens the file with the rules of `:Flemma allow`.
+local function open_rules()
+  local config = vim.env.XDG_CONFIG_HOME
+  -- As the host does: a relative path does not count.
+  if not config or not vim.startswith(config, "/") then
+    config = vim.fs.normalize("~/.config")
+  end
+  vim.cmd.edit(vim.fn.fnameescape(vim.fs.joinpath(config, "flemma", "allow.toml")))
+end
+
 ---@param before string[]
 ---@return string[]
 local function complete_switch(before)
@@ -124,6 +134,14 @@ M.COMMANDS = {
     text = true,
   },
   ["review"] = { help = "Edit what the call at the cursor would change, as a diff; :w approves what is left." },
+  ["allow"] = { help = "Choose a rule that approves calls like the one at the cursor." },
+  ["allow!"] = {
+    help = "Open the file with these rules.",
+    anywhere = true,
+    run = function()
+      open_rules()
+    end,
+  },
   ["send"] = { help = "Send the chat now." },
   ["steer"] = {
     help = "Interrupt the model with a message. Calls that have not started are skipped.",

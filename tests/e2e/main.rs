@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod allowing;
 mod approval;
 mod asking;
 mod autopilot;

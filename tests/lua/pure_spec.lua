@@ -189,7 +189,7 @@ end)
 
 test("an unknown command suggests the nearest one, a group its members", function()
   same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
-  same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow-file"?')
+  same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow"?')
   same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
   same(
     commands.unknown("sandbox:off"),

@@ -35,6 +35,13 @@ pub const GUARD: &str = "urn:flemma:approval:protected";
 /// only read. A call approved by it must do nothing else, see [`only_reads`].
 pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";
 
+/// Name of the resolver that applies the rules that the user chose at earlier calls. Its
+/// approval counts only if no resolver after it denies the call.
+pub const REMEMBERED: &str = "urn:flemma:approval:remembered";
+
+/// Name of the resolver that denies everything but reading while a chat is in plan mode.
+pub const PLAN: &str = "urn:flemma:approval:plan";
+
 /// Returns true if `by` approves calls because they only read.
 pub fn only_reads(by: &str) -> bool {
     by == SHELL_SAFE
@@ -269,9 +276,13 @@ pub fn decide(chain: &ResolverChain, call: &CallKey, answers: &Answers) -> Verdi
 /// Like [`decide`]. If `reads` is false, no call is approved for only reading, because the
 /// guard found otherwise.
 pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads: bool) -> Verdict {
+    let mut is_remembered = false;
     for resolver in &chain.0 {
         match resolver.opinion(call, answers) {
             Ok(Some((_, Some(SHELL_SAFE)))) if !reads => {}
+            // The rule was chosen for some arguments, and a later denial may know better.
+            Ok(Some((Decision::Approve, _))) if resolver.name == REMEMBERED => is_remembered = true,
+            Ok(Some((decision, _))) if is_remembered && decision != Decision::Deny => {}
             Ok(Some((decision, name))) => {
                 let name = name.unwrap_or(&resolver.name);
                 return Verdict::Decided(decision, name.to_owned());
@@ -280,7 +291,16 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
             Err(function) => return Verdict::Ask(function),
         }
     }
-    Verdict::Decided(Decision::RequireApproval, String::new())
+    match is_remembered {
+        true => Verdict::Decided(Decision::Approve, REMEMBERED.to_owned()),
+        false => Verdict::Decided(Decision::RequireApproval, String::new()),
+    }
+}
+
+/// Like [`decide`], as if no rule were remembered. For reports on tools rather than on calls.
+pub fn decide_in_general(chain: &ResolverChain, call: &CallKey) -> Verdict {
+    let key = (call.clone(), FunctionId::Remembered);
+    decide(chain, call, &Answers::from([(key, None)]))
 }
 
 /// A question to a function resolver.

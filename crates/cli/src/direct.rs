@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use chat::approval::{Answers, CallKey, Decision, ResolverChain, Verdict};
+use chat::approval::{CallKey, Decision, ResolverChain, Verdict};
 use chat::tool::ToolUseId;
 use tools::{Registry, Tool};
 
@@ -62,7 +62,7 @@ fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
         name: tool.name().to_owned(),
         input: "{}".to_owned(),
     };
-    let decision = match chat::approval::decide(chain, &call, &Answers::new()) {
+    let decision = match chat::approval::decide_in_general(chain, &call) {
         Verdict::Decided(Decision::Approve, _) => "runs",
         Verdict::Decided(Decision::Deny, _) => "denied",
         _ => "asks",

@@ -10,6 +10,7 @@ mod lua_value;
 pub mod options;
 pub mod protected;
 pub mod references;
+pub mod remembered;
 pub mod rules;
 pub mod sandbox;
 pub mod settings;

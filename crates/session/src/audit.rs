@@ -7,12 +7,14 @@
 
 mod diffs;
 mod read;
+mod recent;
 mod record;
 mod show;
 mod underway;
 mod unfinished;
 
 pub use read::Log;
+pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};
 pub use show::lines;
 pub use underway::Underway;

@@ -25,6 +25,7 @@ pub mod mcp_servers;
 pub mod models;
 mod open_files;
 pub mod protocol;
+mod remembering;
 pub mod resolver_calls;
 pub mod restoring;
 mod rewinding;
@@ -41,7 +42,8 @@ pub mod usage;
 
 // Modules of other crates, under the names that this crate uses.
 use policy::{
-    digest, frontmatter, options, protected, references, rules, sandbox, settings, trust,
+    digest, frontmatter, options, protected, references, remembered, rules, sandbox, settings,
+    trust,
 };
 use tools::{sources, state_dir};
 

@@ -3,14 +3,19 @@
 //!
 //! The cycle decides what follows from an answer.
 
+mod remembered;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use chat::cycle::{Level, Notice};
+use chat::tool::ToolUseId;
 use serde_json::json;
-use tools::{ApprovedPath, Secret, leads_to};
+use tools::{ApprovedPath, Secret};
+
+pub use remembered::facts;
 
 use crate::editor::Editor;
 use crate::protected::needs_review;
@@ -53,6 +58,8 @@ pub struct GuardAnswers {
     /// The paths of each call that changes files. The call runs only while all of them lead
     /// where they did.
     pub paths: Vec<(CallKey, Vec<ApprovedPath>)>,
+    /// The names of the remembered rules that approve calls.
+    pub rules: Vec<(ToolUseId, String)>,
 }
 
 /// Returns true if a call runs a shell command.
@@ -67,6 +74,8 @@ pub struct CallGuard {
     pub shared: Arc<Shared>,
     /// The folder that relative paths start from.
     pub folder: PathBuf,
+    /// The chat's path.
+    pub chat: Option<PathBuf>,
     /// The rules about shell commands and secrets.
     pub inspection: Inspection,
 }
@@ -78,6 +87,7 @@ impl CallGuard {
         for question in questions {
             let id = question.function.id;
             let decision = match id {
+                FunctionId::Remembered => self.remembered(&question, &mut found),
                 FunctionId::Held => self.requires_sandbox(&question.call, &mut found),
                 _ if is_command(&question.call) => self.command(&question.call, &mut found),
                 _ => self.files(&question, &mut found),
@@ -109,15 +119,9 @@ impl CallGuard {
         let Question { call, input, .. } = question;
         let tool = self.shared.registry.get(&call.name);
         let files = tool.as_ref().map(|it| it.changes(input, &self.folder));
-        let (files, paths) = files
-            .unwrap_or_default()
-            .into_iter()
-            .map(|file| {
-                let named = self.inspection.sandbox.outside(&file);
-                let real = leads_to(&named);
-                ((file, real.clone()), ApprovedPath { named, real })
-            })
-            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let paths = self.paths(call, input);
+        let real = paths.iter().map(|it| it.real.clone());
+        let files: Vec<_> = files.unwrap_or_default().into_iter().zip(real).collect();
         let protected = needs_review(&files, self.shared.scripts.folders());
         let secret = tool.and_then(|tool| self.inspection.secret(tool.as_ref(), input));
         let reason = protected.or_else(|| secret.as_ref().map(asks_about));
@@ -210,7 +214,11 @@ pub async fn ask_functions(
 fn editor_number(function: &Function) -> Option<u64> {
     match function.id {
         FunctionId::Editor(number) => Some(number),
-        FunctionId::Frontmatter | FunctionId::Guard | FunctionId::Held | FunctionId::Sight => None,
+        FunctionId::Frontmatter
+        | FunctionId::Guard
+        | FunctionId::Held
+        | FunctionId::Remembered
+        | FunctionId::Sight => None,
     }
 }
 

@@ -8,6 +8,7 @@
 //! Its parts have private fields, which only their own modules see: [`buffer`], [`calls`],
 //! [`request`], [`view`], [`queue`], [`policy`], [`decisions`], and [`disk`].
 
+mod allow;
 mod approve;
 mod buffer;
 mod calls;

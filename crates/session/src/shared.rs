@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tools::Registry;
 
+use crate::config_dir;
 use crate::models::{ModelBackend, Providers};
+use crate::remembered::Remembered;
 use crate::rules::Rules;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
@@ -26,6 +28,8 @@ pub struct Shared {
     pub ledger: Ledger,
     /// The folders of tools, which are scanned before each key's work.
     pub scripts: Scripts,
+    /// The rules that the user chose at earlier calls.
+    pub remembered: Remembered,
     /// What answers requests.
     pub models: Arc<dyn ModelBackend>,
 }
@@ -47,6 +51,8 @@ impl Shared {
             plain,
             ledger,
             scripts,
+            // Without a home folder there is no file, and none can be written.
+            remembered: Remembered::open(&config_dir::path().unwrap_or_default()),
             models: Arc::new(Providers),
         }
     }
@@ -60,6 +66,7 @@ impl Shared {
             loading: self.loading,
             ledger: self.ledger.clone(),
             scripts: self.scripts.clone(),
+            remembered: self.remembered.clone(),
             models: self.models.clone(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use chat::approval::{CallKey, Decision, Verdict, decide};
+use chat::approval::{CallKey, Decision, Verdict, decide_in_general};
 use chat::tool::ToolUseId;
 use provider::Endpoint;
 use serde_json::Value;
@@ -244,7 +244,7 @@ fn policy_of(rules: &Rules, name: &str) -> String {
         name: name.to_owned(),
         input: "{}".to_owned(),
     };
-    match decide(&rules.options.chain, &call, &Default::default()) {
+    match decide_in_general(&rules.options.chain, &call) {
         Verdict::Ask(function) if function.id.is_editor() => "asks your function".to_owned(),
         Verdict::Ask(_) => "asks the function of this chat".to_owned(),
         Verdict::Decided(decision, by) => {

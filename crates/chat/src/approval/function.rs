@@ -19,6 +19,8 @@ pub enum FunctionId {
     Held,
     /// In the host: checks that the call's target is as it was shown.
     Sight,
+    /// In the host: the rules that the user chose at earlier calls.
+    Remembered,
 }
 
 impl FunctionId {
@@ -108,6 +110,14 @@ impl Function {
     pub fn sight() -> Self {
         Self {
             id: FunctionId::Sight,
+            ..Self::auto_approve(0)
+        }
+    }
+
+    /// The rules that the user chose at earlier calls.
+    pub fn remembered() -> Self {
+        Self {
+            id: FunctionId::Remembered,
             ..Self::auto_approve(0)
         }
     }

@@ -186,3 +186,41 @@ fn each_function_has_its_own_id() {
     let ids: BTreeSet<FunctionId> = all.iter().map(|it| it.id).collect();
     assert_eq!(ids.len(), all.len());
 }
+
+#[test]
+fn a_remembered_rule_approves_only_what_no_resolver_denies() {
+    let function = Source::Function(Function::remembered());
+    let chain = |rest: Vec<Resolver>| {
+        let own = Resolver::yielding(REMEMBERED, 70, function.clone());
+        ResolverChain::new(rest.into_iter().chain([own]).collect())
+    };
+    let said = |decision| Answers::from([((key("bash"), FunctionId::Remembered), decision)]);
+    let approves = said(Some(Decision::Approve));
+    let always = |decision| resolver("later", 50, Source::Always(decision));
+    let ours = Verdict::Decided(Decision::Approve, REMEMBERED.to_owned());
+    let none = chain(vec![]);
+    assert_eq!(
+        decide(&none, &key("bash"), &Answers::new()),
+        Verdict::Ask(Function::remembered())
+    );
+    assert_eq!(decide(&none, &key("bash"), &approves), ours);
+    assert_eq!(
+        decide_in_general(&none, &key("bash")),
+        Verdict::Decided(Decision::RequireApproval, String::new())
+    );
+    // The user's rule comes before a resolver that asks, but no denial is passed over.
+    let asks = chain(vec![always(Decision::RequireApproval)]);
+    assert_eq!(decide(&asks, &key("bash"), &approves), ours);
+    let denies = chain(vec![always(Decision::Deny)]);
+    let denied = Verdict::Decided(Decision::Deny, "later".to_owned());
+    assert_eq!(decide(&denies, &key("bash"), &approves), denied);
+    let plugin = chain(vec![resolver("later", 50, Source::Function(plugin(7)))]);
+    let asked = Verdict::Ask(self::plugin(7));
+    assert_eq!(decide(&plugin, &key("bash"), &approves), asked);
+    // A chat that sets its own rules is stricter.
+    let strict = none.with_frontmatter(list(&[]));
+    assert_eq!(
+        decide(&strict, &key("bash"), &approves),
+        Verdict::Decided(Decision::RequireApproval, String::new())
+    );
+}

@@ -6,7 +6,7 @@ mod chosen;
 
 use super::*;
 use crate::frontmatter::{Source as Text, evaluate};
-use chat::approval::{Answers, Verdict, decide};
+use chat::approval::{Verdict, decide_in_general};
 use chat::tool::ToolUseId;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn key(tool: &str) -> CallKey {
 }
 
 fn decision(rules: &Rules, tool: &str) -> Option<Decision> {
-    match decide(&rules.options.chain, &key(tool), &Answers::new()) {
+    match decide_in_general(&rules.options.chain, &key(tool)) {
         Verdict::Decided(decision, _) => Some(decision),
         Verdict::Ask(_) => None,
     }

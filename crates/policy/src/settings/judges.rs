@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::approval::{
-    self, Answers, ArgumentRule, ArgumentRules, CallKey, Decision, Resolver, ResolverChain, Source,
-    Verdict, decide,
+    self, ArgumentRule, ArgumentRules, CallKey, Decision, Resolver, ResolverChain, Source, Verdict,
+    decide_in_general,
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
@@ -96,7 +96,8 @@ impl Settings {
         }
     }
 
-    fn has_known_shell(&self) -> bool {
+    /// Returns true if the shell parses commands as `bash` does.
+    pub fn has_known_shell(&self) -> bool {
         let shell = self.tools.bash.shell.as_deref().unwrap_or("bash");
         let name = Path::new(shell).file_name().unwrap_or_default();
         ["bash", "sh", "dash"].iter().any(|known| name == *known)
@@ -118,7 +119,7 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
             name: "bash".to_owned(),
             input: json!({"command": command}).to_string(),
         };
-        match decide(chain, &call, &Answers::new()) {
+        match decide_in_general(chain, &call) {
             Verdict::Decided(decision, _) => Some(decision),
             Verdict::Ask(_) => None,
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chat::approval::{
     ArgumentRules, CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, OnError, Policy,
-    Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
+    REMEMBERED, Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
 };
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
@@ -19,6 +19,9 @@ use super::{CommandLineApproval, RegisteredResolver, Settings};
 
 /// Priority of the resolvers made from options. Higher priorities decide first.
 pub(super) const OPTIONS_PRIORITY: i32 = 100;
+
+/// Below the frontmatter: the rules that the user chose at earlier calls.
+const REMEMBERED_PRIORITY: i32 = 70;
 
 /// Name of the resolver that applies `--approve` and `--yes`.
 const COMMAND_LINE: &str = "command line";
@@ -122,6 +125,11 @@ impl Settings {
         let mut links = vec![
             Resolver::yielding(CONFIG, OPTIONS_PRIORITY, config),
             Resolver::new(FRONTMATTER, 90, Source::List(Policy::default())),
+            Resolver::yielding(
+                REMEMBERED,
+                REMEMBERED_PRIORITY,
+                Source::Function(Function::remembered()),
+            ),
         ];
         links.extend(self.judges());
         if !self.tools.require_approval {

@@ -70,7 +70,7 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
         chain.resolvers()[0].source,
         Source::Function(Function::auto_approve(3))
     );
-    assert_eq!(chain.resolvers()[2].priority, 0);
+    assert_eq!(chain.resolvers()[3].priority, 0);
 }
 
 #[test]

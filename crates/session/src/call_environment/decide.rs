@@ -1,6 +1,8 @@
 //! Decides about calls that are in no document, and writes the decisions into the audit log.
 
-use chat::approval::{self, Answers, CallKey, Decision, FunctionId, GUARD, Question, Verdict};
+use chat::approval::{
+    self, Answers, CallKey, Decision, FunctionId, GUARD, Question, REMEMBERED, Verdict,
+};
 use chat::cycle::{Decided, Ruling, verdict};
 use serde_json::Value;
 use tools::{ApprovedPath, Confinement, Secret};
@@ -96,13 +98,14 @@ impl CallEnvironment {
     async fn decide(&self, call: &CallKey, input: &Value) -> RuleDecision {
         let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
-        let (mut paths, mut secret) = (Vec::new(), None);
+        let (mut paths, mut secret, mut rule) = (Vec::new(), None, None);
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
                 Verdict::Decided(decision, by) => {
+                    let rule = rule.filter(|_| by == REMEMBERED);
                     return RuleDecision {
                         decision,
-                        by,
+                        by: rule.map_or(by, |name| format!("{REMEMBERED}: {name}")),
                         paths,
                         secret,
                     };
@@ -120,6 +123,7 @@ impl CallEnvironment {
                 return RuleDecision::default();
             }
             secret = found.secret.or(secret);
+            rule = found.rules.into_iter().next().map(|it| it.1).or(rule);
             paths.extend(found.paths.into_iter().flat_map(|(_, paths)| paths));
             answers.extend(found.answers);
         }
@@ -147,10 +151,11 @@ impl CallEnvironment {
             }
             // The user saw no file of a call that is in no document.
             FunctionId::Sight => return GuardAnswers::default(),
-            FunctionId::Guard | FunctionId::Held => {
+            FunctionId::Guard | FunctionId::Held | FunctionId::Remembered => {
                 let guard = CallGuard {
                     shared: self.shared.clone(),
                     folder: self.folder.clone(),
+                    chat: self.path.clone(),
                     inspection: self.inspection(),
                 };
                 tokio::task::spawn_blocking(move || guard.answer(vec![question]))

@@ -52,6 +52,8 @@ pub enum Action {
     Resolve,
     /// Approve a call, or all if the word is `all`.
     Approve(Option<String>),
+    /// Choose a rule that approves calls like the pending one.
+    Allow,
     /// Reject a call for this reason.
     Reject(Option<String>),
     /// Send a message while the model works.
@@ -156,6 +158,7 @@ impl Action {
             "send" => Self::Send,
             "resolve" | "tool:execute" => Self::Resolve,
             "approve" => Self::Approve(word()),
+            "allow" => Self::Allow,
             "reject" => Self::Reject(text()),
             "steer" => Self::Steer(text().unwrap_or_default()),
             "queue" => text().map_or(Self::ListQueue, Self::Queue),
@@ -213,18 +216,16 @@ impl Action {
     /// Returns true if it may send a request or run a tool.
     pub fn works(&self) -> bool {
         let speaks = matches!(self, Self::Steer(_) | Self::Queue(_) | Self::Ask { .. });
-        let decides = matches!(
-            self,
-            Self::Resolve | Self::Approve(_) | Self::Reject(_) | Self::EndReview(_)
-        );
-        speaks || decides || matches!(self, Self::Advance { .. } | Self::Send)
+        let approves = matches!(self, Self::Resolve | Self::Approve(_) | Self::Allow);
+        let decides = matches!(self, Self::Reject(_) | Self::EndReview(_));
+        speaks || approves || decides || matches!(self, Self::Advance { .. } | Self::Send)
     }
 
     /// Returns true if it may approve pending calls.
     pub fn approves(&self) -> bool {
         matches!(
             self,
-            Self::Advance { .. } | Self::Resolve | Self::Approve(_)
+            Self::Advance { .. } | Self::Resolve | Self::Approve(_) | Self::Allow
         )
     }
 

@@ -1,11 +1,11 @@
 //! What a session writes into the audit log: each decision, and the start and end of each
 //! call. A call whose start cannot be written does not run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use chat::Problem;
-use chat::approval::{self, CallKey};
+use chat::approval::{self, CallKey, REMEMBERED};
 use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
 use chat::tool::{ToolOutcome, ToolUseId};
 
@@ -22,6 +22,10 @@ pub(super) struct Decisions {
     approved: BTreeSet<CallKey>,
     /// Calls that ended and are not in the log yet.
     ends: Vec<(CallKey, ToolOutcome)>,
+    /// The remembered rules that approve calls.
+    rules: BTreeMap<ToolUseId, String>,
+    /// The rules that the user chose at these calls.
+    allowed: BTreeMap<ToolUseId, String>,
 }
 
 impl Decisions {
@@ -31,6 +35,8 @@ impl Decisions {
             decided: Vec::new(),
             approved: BTreeSet::new(),
             ends: Vec::new(),
+            rules: BTreeMap::new(),
+            allowed: BTreeMap::new(),
         }
     }
 
@@ -41,7 +47,36 @@ impl Decisions {
     /// Notes decisions. They are written with the start of the calls, or once the session
     /// is idle.
     pub(super) fn decide(&mut self, decided: Vec<Decided>) {
-        self.decided.extend(decided);
+        for mut decided in decided {
+            decided.by = self.author(&decided);
+            self.decided.push(decided);
+        }
+    }
+
+    /// Notes the names of the rules that approve calls.
+    pub(super) fn note_rules(&mut self, rules: Vec<(ToolUseId, String)>) {
+        self.rules.extend(rules);
+    }
+
+    /// Notes the rule that the user chose at a call, which approves it.
+    pub(super) fn note_allowed(&mut self, call: ToolUseId, rule: String) {
+        self.allowed.insert(call, rule);
+    }
+
+    /// Returns what decided, with the name of a remembered rule.
+    fn author(&mut self, decided: &Decided) -> String {
+        let Decided {
+            call, ruling, by, ..
+        } = decided;
+        if *ruling != Ruling::Approved {
+            return by.clone();
+        }
+        let is_by_hand = chat::cycle::is_by_hand(by);
+        match (self.rules.remove(&call.id), self.allowed.remove(&call.id)) {
+            (_, Some(name)) if is_by_hand => format!("user: allow {name}"),
+            (Some(name), _) if by == REMEMBERED => format!("{by}: {name}"),
+            _ => by.clone(),
+        }
     }
 
     /// Notes how a call ended.

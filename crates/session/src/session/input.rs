@@ -49,6 +49,8 @@ pub enum Input {
     Functions(Answers),
     /// Argument rules answered about shell commands; with messages for the user.
     Inspected(Answers, Vec<String>),
+    /// The user chose a rule, in words, at this call.
+    Allowed(CallKey, String),
     /// The tool folders were scanned.
     ToolsScanned,
     /// The frontmatter was evaluated, with the number of the evaluation.
@@ -119,6 +121,7 @@ impl Session {
                 messages.iter().for_each(|it| self.inform(it));
                 self.queue.push(Event::ResolverAnswered(answers));
             }
+            Input::Allowed(call, rule) => self.allowed(&call, rule),
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),

@@ -68,6 +68,7 @@ impl Session {
             Action::Send => self.queue.push(Event::Send),
             Action::Resolve => self.queue.push(Event::Resolve { line }),
             Action::Approve(word) => self.approve(line, word.as_deref()),
+            Action::Allow => self.offer_rules(line),
             Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
             Action::Steer(text) => self.speak(Event::Steer(text.clone())),
             Action::Queue(text) => self.speak(Event::FollowUp(text.clone())),

@@ -15,6 +15,7 @@ mod invalid;
 mod lookups;
 mod recorder;
 mod references;
+mod remembering;
 mod reports;
 mod requests;
 mod reviewing;

@@ -134,7 +134,7 @@ fn an_untrusted_list_approves_commands_that_read_only_where_the_options_do() {
     ] {
         let given = json!({"tools": {"auto_approve": own}});
         let rules = rules(given.clone(), list, trusted);
-        let decide = |call: &CallKey| match decide(&rules.options.chain, call, &Answers::new()) {
+        let decide = |call: &CallKey| match decide_in_general(&rules.options.chain, call) {
             Verdict::Decided(decision, _) => Some(decision),
             Verdict::Ask(_) => None,
         };

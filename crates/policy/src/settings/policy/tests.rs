@@ -4,7 +4,7 @@ mod expand;
 
 use super::*;
 use crate::settings::Resolvers;
-use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide};
+use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide, decide_in_general};
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 
@@ -47,7 +47,15 @@ fn the_registered_stand_among_our_own_by_their_priority() {
     let open = json!({"tools": {"require_approval": false}});
     assert_eq!(
         names(&chain(open, items, &[])),
-        ["first", CONFIG, FRONTMATTER, "plugin", CATCH_ALL, "late"]
+        [
+            "first",
+            CONFIG,
+            FRONTMATTER,
+            REMEMBERED,
+            "plugin",
+            CATCH_ALL,
+            "late"
+        ]
     );
 }
 
@@ -55,10 +63,13 @@ fn the_registered_stand_among_our_own_by_their_priority() {
 fn a_link_of_ours_can_be_taken_away_or_replaced() {
     let mine = item(CONFIG, 100, 1);
     let replaced = chain(json!({}), vec![mine], &[CONFIG]);
-    assert_eq!(names(&replaced), [CONFIG, FRONTMATTER]);
+    assert_eq!(names(&replaced), [CONFIG, FRONTMATTER, REMEMBERED]);
     let function = Function::resolver(1, OnError::Pass);
     assert_eq!(replaced.resolvers()[0].source, Source::Function(function));
-    assert_eq!(names(&chain(json!({}), vec![], &[FRONTMATTER])), [CONFIG]);
+    assert_eq!(
+        names(&chain(json!({}), vec![], &[FRONTMATTER])),
+        [CONFIG, REMEMBERED]
+    );
 }
 
 #[test]
@@ -69,7 +80,7 @@ fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
         ..item("my.rules", 100, 1)
     };
     let chain = chain(given, vec![module], &[]);
-    assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER]);
+    assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER, REMEMBERED]);
     // Below the chat's own list they approve nothing, `read` not either.
     let tightened = chain.with_frontmatter(Source::List(Policy::default()));
     let call = CallKey {
@@ -77,7 +88,10 @@ fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
         name: "read".to_owned(),
         input: "{}".to_owned(),
     };
-    let said = |decision| Answers::from([((call.clone(), FunctionId::Editor(1)), decision)]);
+    let said = |decision| {
+        let none = ((call.clone(), FunctionId::Remembered), None);
+        Answers::from([((call.clone(), FunctionId::Editor(1)), decision), none])
+    };
     for (said, expected) in [
         (said(Some(Decision::Approve)), Decision::RequireApproval),
         (said(None), Decision::RequireApproval),
@@ -119,7 +133,7 @@ fn a_harmless_tool_runs_unless_a_rule_denies_it_or_the_user_replaced_it() {
             name: "todo".to_owned(),
             input: "{}".to_owned(),
         };
-        match decide(&settings.options(registry).chain, &call, &Answers::new()) {
+        match decide_in_general(&settings.options(registry).chain, &call) {
             Verdict::Decided(decision, _) => decision,
             Verdict::Ask(_) => panic!("a function is asked"),
         }
@@ -149,7 +163,7 @@ fn yes_approves_what_no_rule_and_no_list_of_the_command_line_decides() {
             input: "{}".to_owned(),
         };
         let chain = settings.chain(BTreeSet::new(), BTreeSet::new());
-        decide(&chain, &call, &Answers::new())
+        decide_in_general(&chain, &call)
     };
     let decided = |decision, by: &str| Verdict::Decided(decision, by.to_owned());
     for (yes, bash) in [
@@ -197,7 +211,7 @@ fn the_command_line_decides_behind_all_functions_and_options() {
         );
         names(&chain).join(" ")
     };
-    let before = [CONFIG, FRONTMATTER, CATCH_ALL, "late"].join(" ");
+    let before = [CONFIG, FRONTMATTER, REMEMBERED, CATCH_ALL, "late"].join(" ");
     let by_name = format!("{before} {COMMAND_LINE} {COMMAND_LINE}");
     assert_eq!(names_with(ArgumentRules::default()), by_name);
     let by_rule = format!("{by_name} {SHELL_SAFE_NAME}");
@@ -207,10 +221,19 @@ fn the_command_line_decides_behind_all_functions_and_options() {
 #[test]
 fn denials_of_shell_commands_come_first_and_stay() {
     for (bash, expected) in [
-        (json!({}), &[CONFIG, FRONTMATTER][..]),
-        (json!({"allow": ["make"]}), &[CONFIG, FRONTMATTER]),
-        (json!({"deny": ["curl"]}), &[SHELL, CONFIG, FRONTMATTER]),
-        (json!({"unlisted": "deny"}), &[SHELL, CONFIG, FRONTMATTER]),
+        (json!({}), &[CONFIG, FRONTMATTER, REMEMBERED][..]),
+        (
+            json!({"allow": ["make"]}),
+            &[CONFIG, FRONTMATTER, REMEMBERED],
+        ),
+        (
+            json!({"deny": ["curl"]}),
+            &[SHELL, CONFIG, FRONTMATTER, REMEMBERED],
+        ),
+        (
+            json!({"unlisted": "deny"}),
+            &[SHELL, CONFIG, FRONTMATTER, REMEMBERED],
+        ),
     ] {
         let given = json!({"tools": {"bash": bash}});
         assert_eq!(names(&chain(given.clone(), vec![], &[])), expected);

@@ -258,7 +258,11 @@ impl Session {
 
     /// Remembers the paths of calls that a policy approves.
     pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, Vec<ApprovedPath>)>) {
-        self.calls.snapshots.approved.extend(paths);
+        let approved = &mut self.calls.snapshots.approved;
+        for (call, paths) in paths {
+            // Those for which a rule approved it count, although the guard looked later.
+            approved.entry(call).or_insert(paths);
+        }
     }
 
     /// Takes the paths of a call when a policy approved it.

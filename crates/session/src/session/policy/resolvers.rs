@@ -22,7 +22,9 @@ impl Session {
             match &question.function.id {
                 id if id.is_editor() => editor.push(question),
                 FunctionId::Sight => snapshots.push(question),
-                FunctionId::Guard | FunctionId::Held => rules.push(question),
+                FunctionId::Guard | FunctionId::Held | FunctionId::Remembered => {
+                    rules.push(question);
+                }
                 _ => frontmatter.push(question),
             }
         }
@@ -69,13 +71,16 @@ impl Session {
     /// Has the guard answer questions about calls.
     fn ask_guard(&mut self, questions: Vec<Question>) {
         let guard = self.guard();
-        let (commands, others) = questions
-            .into_iter()
-            .partition::<Vec<_>, _>(|it| resolver_calls::is_command(&it.call));
+        let (commands, others) = questions.into_iter().partition::<Vec<_>, _>(|it| {
+            // The rules compare its words; only the others look at files.
+            let is_rule = it.function.id == FunctionId::Remembered;
+            resolver_calls::is_command(&it.call) && !is_rule
+        });
         if !others.is_empty() {
             let found = guard.answer(others);
             found.messages.iter().for_each(|it| self.inform(it));
             self.keep_paths(found.paths);
+            self.decisions.note_rules(found.rules);
             self.queue
                 .push_first(Event::ResolverAnswered(found.answers));
         }
@@ -90,13 +95,14 @@ impl Session {
         }
     }
 
-    fn guard(&self) -> CallGuard {
+    pub(crate) fn guard(&self) -> CallGuard {
         let folder = self.disk.folder();
         let (here, sandbox) = (self.here(), self.sandbox().clone());
         let settings = &self.shared.settings;
         CallGuard {
             shared: self.shared.clone(),
             inspection: settings.inspection(folder.clone(), here, sandbox),
+            chat: self.disk.path().map(Into::into),
             folder,
         }
     }

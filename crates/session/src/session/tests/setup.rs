@@ -17,6 +17,7 @@ use crate::editor::Editor;
 use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
 use crate::protocol::*;
+use crate::remembered::Remembered;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -121,7 +122,14 @@ impl Stage {
         let ledger = Ledger::default();
         let mut shared = Shared::new(settings, &self.catalogue, ledger, self.scripts.clone());
         shared.models = self.script.clone();
+        shared.remembered = self.remembered();
         Arc::new(shared)
+    }
+
+    /// The rules of this chat's user, in a folder beside the chat's own.
+    pub(super) fn remembered(&self) -> Remembered {
+        let folder = self.folder.as_ref().map(|it| it.path().join("config"));
+        Remembered::open(&folder.unwrap_or("/nonexistent".into()))
     }
 
     fn attach(&self, text: &str, came: Came) {

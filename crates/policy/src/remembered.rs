@@ -1,0 +1,240 @@
+//! Rules that the user chose at earlier calls: which later calls run without being asked about.
+//!
+//! A rule only ever adds an approval. It answers below the frontmatter, and the checks of
+//! protected files, secrets, and denied commands come after it. [`Remembered`] is the file;
+//! [`offers`](offers()) are the rules that a call suggests.
+
+mod offers;
+mod store;
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::{CallKey, EXECUTE_TOOL};
+use chat::json::canonical;
+use serde_json::Value;
+use tools::FileAccess;
+
+pub use offers::{Offer, offers};
+pub use store::Remembered;
+
+/// A rule: which calls it approves, and in which chats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowRule {
+    /// The calls.
+    pub calls: AllowedCalls,
+    /// The chats.
+    pub scope: AllowScope,
+}
+
+/// The calls that a rule approves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedCalls {
+    /// A shell command with these words.
+    Command {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// Whether any further arguments may follow.
+        with_any: bool,
+    },
+    /// Changes of one file, by its real path.
+    File(PathBuf),
+    /// Changes of all files below a folder, by its real path.
+    Below(PathBuf),
+    /// Calls of another tool.
+    Tool {
+        /// Its name.
+        name: String,
+        /// The arguments in canonical form; any if absent.
+        input: Option<String>,
+    },
+}
+
+/// The chats in which a rule applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowScope {
+    /// All chats.
+    Always,
+    /// The chats of a project, by the real path of its top.
+    Project(PathBuf),
+    /// One chat, by its real path.
+    Chat(PathBuf),
+}
+
+/// A call, and what rules compare.
+#[derive(Debug, Clone)]
+pub struct CallFacts {
+    /// The call, with the inner one in place of `execute_tool`.
+    pub call: CallKey,
+    /// Its arguments.
+    pub input: Value,
+    /// The files that it changes: where their paths lead, with all links followed.
+    pub files: Vec<PathBuf>,
+    /// The top of the chat's project, without links.
+    pub project: PathBuf,
+    /// The chat's real path.
+    pub chat: Option<PathBuf>,
+    /// Whether the shell is one whose commands can be parsed.
+    pub has_known_shell: bool,
+}
+
+/// What rules compare of a call.
+enum Kind {
+    /// A shell command: the words of each of its parts.
+    Command(Vec<Vec<String>>),
+    /// Changes of files.
+    Files,
+    /// Any other tool.
+    Other,
+    /// Never approved by a rule.
+    Unclear(&'static str),
+}
+
+impl CallFacts {
+    fn kind(&self) -> Kind {
+        let name = self.call.name.as_str();
+        if matches!(name, "bash" | "shell") {
+            return match self.parts() {
+                Ok(parts) => Kind::Command(parts),
+                Err(why) => Kind::Unclear(why),
+            };
+        }
+        if tools::with_access(FileAccess::Changes).contains(name) {
+            return match self.files.is_empty() {
+                true => Kind::Unclear("no file that could be read from it"),
+                false => Kind::Files,
+            };
+        }
+        match name {
+            EXECUTE_TOOL => Kind::Unclear("another call"),
+            _ => Kind::Other,
+        }
+    }
+
+    /// The parts of a shell command, if nothing else decides what runs.
+    fn parts(&self) -> Result<Vec<Vec<String>>, &'static str> {
+        if !self.has_known_shell {
+            return Err("the syntax of another shell than bash");
+        }
+        let fields = self.input.as_object().ok_or("arguments of another form")?;
+        let others = ["command", "label", "timeout"];
+        // In another folder the same words may run another program.
+        if fields
+            .iter()
+            .any(|(name, value)| !others.contains(&name.as_str()) && !value.is_null())
+        {
+            return Err("another folder to run in");
+        }
+        let command = fields.get("command").and_then(Value::as_str);
+        tools::parts(command.ok_or("arguments of another form")?)
+    }
+}
+
+/// Returns the names of the rules that approve a call together, or `None` if they don't.
+pub fn approving(rules: &[AllowRule], facts: &CallFacts) -> Option<String> {
+    let rules: Vec<&AllowRule> = rules.iter().filter(|it| it.scope.covers(facts)).collect();
+    let first = |approves: &dyn Fn(&AllowedCalls) -> bool| {
+        rules.iter().copied().find(|it| approves(&it.calls))
+    };
+    // Every part needs a rule, and one part without a rule is enough to ask.
+    let used: Option<Vec<&AllowRule>> = match facts.kind() {
+        Kind::Command(parts) => {
+            let parts = parts.iter();
+            parts
+                .map(|it| first(&|calls| calls.has_command(it)))
+                .collect()
+        }
+        Kind::Files => {
+            let files = facts.files.iter();
+            files.map(|it| first(&|calls| calls.has_file(it))).collect()
+        }
+        Kind::Other => Some(vec![first(&|calls| calls.has_tool(facts))?]),
+        Kind::Unclear(_) => None,
+    };
+    let mut names: Vec<String> = used?.into_iter().map(AllowRule::name).collect();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+impl AllowRule {
+    /// The rule in words, for the log.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.calls.name(), self.scope.suffix())
+    }
+}
+
+impl AllowedCalls {
+    fn has_command(&self, part: &[String]) -> bool {
+        match self {
+            Self::Command { words, with_any } => match with_any {
+                // Also if the rule was written by hand: `env` and `bash` would run anything.
+                true => part.starts_with(words) && !tools::runs_others(&words[0]),
+                false => part == words,
+            },
+            _ => false,
+        }
+    }
+
+    fn has_file(&self, path: &Path) -> bool {
+        match self {
+            Self::File(file) => path == file,
+            // By whole names, so that `src` does not cover `src2`.
+            Self::Below(folder) => path != folder && path.starts_with(folder),
+            _ => false,
+        }
+    }
+
+    fn has_tool(&self, facts: &CallFacts) -> bool {
+        match self {
+            Self::Tool { name, input } => {
+                let is_same = |input: &String| *input == canonical(&facts.input);
+                *name == facts.call.name && input.as_ref().is_none_or(is_same)
+            }
+            _ => false,
+        }
+    }
+
+    /// The calls in words.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Command { words, with_any } => {
+                let words: Vec<String> = words.iter().map(|it| quoted(it)).collect();
+                let rest = if *with_any { " with any arguments" } else { "" };
+                format!("{}{rest}", words.join(" "))
+            }
+            Self::File(path) => format!("edits of {}", path.display()),
+            Self::Below(path) => format!("edits below {}/", path.display()),
+            Self::Tool { name, input: None } => format!("every call of {name}"),
+            Self::Tool { name, .. } => format!("{name} with these arguments"),
+        }
+    }
+}
+
+/// A word as a shell would need it, for display.
+fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_alphanumeric() || "-_./=:,+@%".contains(it);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+impl AllowScope {
+    fn covers(&self, facts: &CallFacts) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Project(top) => facts.project == *top,
+            Self::Chat(path) => facts.chat.as_ref() == Some(path),
+        }
+    }
+
+    fn suffix(&self) -> String {
+        match self {
+            Self::Always => String::new(),
+            Self::Project(top) => format!(" in {}", top.display()),
+            Self::Chat(_) => " in this chat".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

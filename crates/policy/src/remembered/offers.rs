@@ -1,0 +1,175 @@
+//! The rules that a call suggests, the narrowest first.
+
+use std::path::{Path, PathBuf};
+
+use chat::json::canonical;
+
+use super::{AllowedCalls, CallFacts, Kind};
+
+/// Programs whose first argument says what they do.
+const WITH_SUBCOMMANDS: [&str; 31] = [
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "deno",
+    "docker",
+    "dotnet",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "hg",
+    "jj",
+    "just",
+    "kubectl",
+    "make",
+    "meson",
+    "mix",
+    "mvn",
+    "npm",
+    "pnpm",
+    "poetry",
+    "rake",
+    "rustup",
+    "stack",
+    "swift",
+    "terraform",
+    "tox",
+    "uv",
+    "yarn",
+    "zig",
+];
+/// Subcommands whose arguments say what runs, so any arguments would be any command.
+const RUN_ARGUMENTS: [&str; 11] = [
+    "alias", "config", "dlx", "exec", "foreach", "run", "script", "shell", "ssh", "tool", "x",
+];
+/// Checkers and test runners, which do one thing.
+const SINGLE: [&str; 18] = [
+    "clippy-driver",
+    "ctest",
+    "eslint",
+    "gofmt",
+    "jest",
+    "luacheck",
+    "mypy",
+    "phpunit",
+    "prettier",
+    "pylint",
+    "pyright",
+    "pytest",
+    "rspec",
+    "ruff",
+    "rustfmt",
+    "stylua",
+    "tsc",
+    "vitest",
+];
+
+/// Rules that together approve a call like the one they were made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// In words.
+    pub name: String,
+    /// What each rule approves.
+    pub calls: Vec<AllowedCalls>,
+}
+
+impl Offer {
+    fn new(mut calls: Vec<AllowedCalls>) -> Self {
+        let mut known = Vec::new();
+        calls.retain(|it| {
+            !known.contains(it) && {
+                known.push(it.clone());
+                true
+            }
+        });
+        let names: Vec<String> = calls.iter().map(AllowedCalls::name).collect();
+        let name = names.join(" and ");
+        Self { name, calls }
+    }
+}
+
+/// Returns the rules that would have approved this call, the narrowest first.
+///
+/// # Errors
+///
+/// No rule can approve it, because of this syntax in it: a noun with its article.
+pub fn offers(facts: &CallFacts) -> Result<Vec<Offer>, &'static str> {
+    let mut offers = match facts.kind() {
+        Kind::Command(parts) => of_command(&parts),
+        Kind::Files => of_files(facts),
+        Kind::Other => of_tool(facts),
+        Kind::Unclear(why) => return Err(why),
+    };
+    offers.dedup();
+    Ok(offers)
+}
+
+fn of_command(parts: &[Vec<String>]) -> Vec<Offer> {
+    let exactly = |words: &Vec<String>| AllowedCalls::Command {
+        words: words.clone(),
+        with_any: false,
+    };
+    let widely = |words: &Vec<String>| match prefix(words) {
+        Some(length) => AllowedCalls::Command {
+            words: words[..length].to_vec(),
+            with_any: true,
+        },
+        None => exactly(words),
+    };
+    let exact = Offer::new(parts.iter().map(exactly).collect());
+    let wide = Offer::new(parts.iter().map(widely).collect());
+    vec![exact, wide]
+}
+
+/// The number of words that say what a command does, if any arguments may follow them.
+fn prefix(words: &[String]) -> Option<usize> {
+    let program = words[0].as_str();
+    if SINGLE.contains(&program) {
+        return Some(1);
+    }
+    let second = words.get(1)?;
+    let is_name = second.starts_with(|it: char| it.is_ascii_lowercase())
+        && second
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || "-_:".contains(it));
+    let is_clear = is_name && !RUN_ARGUMENTS.contains(&second.as_str());
+    (is_clear && WITH_SUBCOMMANDS.contains(&program)).then_some(2)
+}
+
+fn of_files(facts: &CallFacts) -> Vec<Offer> {
+    let files = facts.files.iter();
+    let mut offers = vec![Offer::new(files.cloned().map(AllowedCalls::File).collect())];
+    // A rule for the whole project would be an option, and is one: `auto_approve`.
+    let is_inside = |it: &&Path| it.starts_with(&facts.project) && **it != facts.project;
+    if let Some(common) = common_folder(&facts.files).as_deref().filter(is_inside) {
+        let top = common.ancestors().take_while(is_inside).last();
+        let below = |it: &Path| Offer::new(vec![AllowedCalls::Below(it.to_owned())]);
+        offers.push(below(common));
+        offers.extend(top.map(below));
+    }
+    offers
+}
+
+/// The deepest folder that contains all files.
+fn common_folder(files: &[PathBuf]) -> Option<PathBuf> {
+    let (first, rest) = files.split_first()?;
+    let contains_all = |folder: &&Path| {
+        rest.iter()
+            .all(|it| it.starts_with(folder) && it != *folder)
+    };
+    first
+        .ancestors()
+        .skip(1)
+        .find(contains_all)
+        .map(Path::to_owned)
+}
+
+fn of_tool(facts: &CallFacts) -> Vec<Offer> {
+    let rule = |input| {
+        let name = facts.call.name.clone();
+        Offer::new(vec![AllowedCalls::Tool { name, input }])
+    };
+    vec![rule(Some(canonical(&facts.input))), rule(None)]
+}

@@ -1,0 +1,286 @@
+//! The file with the rules, `allow.toml` in the user's folder of configuration. The user may
+//! edit it; it is read for each question and only ever appended to.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+use tools::state_dir;
+
+use super::{AllowRule, AllowScope, AllowedCalls};
+
+/// Name of the file.
+const FILE: &str = "allow.toml";
+/// Lock file in the state folder that prevents two hosts from writing at once.
+const LOCK: &str = "allow.lock";
+/// Largest file that is read (256 KB).
+const MAX_BYTES: u64 = 256 * 1024;
+/// First lines of a new file.
+const HEADER: &str = "\
+# Calls that run without being asked about, chosen with :Flemma allow. Edit or delete them as you
+# like; changes apply at once. :help flemma-allow explains the fields.
+";
+
+/// The rules that the user chose, in a file that is read anew each time.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    path: PathBuf,
+    /// The problem that the user knows about.
+    reported: Arc<Mutex<Option<String>>>,
+}
+
+/// A rule as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    command: Option<Vec<String>>,
+    arguments: Option<String>,
+    edit: Option<String>,
+    tool: Option<String>,
+    input: Option<String>,
+    project: Option<PathBuf>,
+    chat: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entries {
+    #[serde(default)]
+    allow: Vec<Entry>,
+}
+
+impl Remembered {
+    /// Returns the file in this folder of configuration. Neither need exist.
+    pub fn open(folder: &Path) -> Self {
+        Self {
+            path: folder.join(FILE),
+            reported: Arc::default(),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the rules. Without a file there are none.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be used, so none of its rules applies: a message for the user.
+    pub fn rules(&self) -> Result<Vec<AllowRule>, String> {
+        let text = self
+            .text()
+            .map_err(|error| self.problem(&error.to_string()))?;
+        parse(&text).map_err(|why| self.problem(&why))
+    }
+
+    /// Reads the rules, and returns why they do not apply unless that was reported already.
+    pub fn rules_and_news(&self) -> (Vec<AllowRule>, Option<String>) {
+        let (rules, problem) = match self.rules() {
+            Ok(rules) => (rules, None),
+            Err(problem) => (Vec::new(), Some(problem)),
+        };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *reported != problem;
+        reported.clone_from(&problem);
+        (rules, problem.filter(|_| is_new))
+    }
+
+    /// Appends rules, without those that are in the file already.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be used or written: a message for the user.
+    pub fn add(&self, rules: &[AllowRule]) -> Result<(), String> {
+        let failed =
+            |error: io::Error| format!("{} cannot be written: {error}.", self.path.display());
+        let _lock = state_dir::lock(&state_dir::path(), LOCK).map_err(failed)?;
+        let known = self.rules()?;
+        let mut text = self.text().map_err(failed)?;
+        if text.is_empty() {
+            text.push_str(HEADER);
+        } else if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let new: Vec<AllowRule> = rules
+            .iter()
+            .filter(|it| !known.contains(it))
+            .cloned()
+            .collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        new.iter().for_each(|it| text.push_str(&written(it)));
+        // A rule that would be read back as another one must not get into the file.
+        let expected: Vec<AllowRule> = known.into_iter().chain(new).collect();
+        if parse(&text).as_ref() != Ok(&expected) {
+            return Err(
+                "This rule cannot be written, because a path in it is not UTF-8.".to_owned(),
+            );
+        }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(failed)?;
+        state_dir::replace(&self.path, text.as_bytes()).map_err(failed)
+    }
+
+    fn problem(&self, why: &str) -> String {
+        format!(
+            "The rules in {} do not apply: {why}. Correct the file; until then you are asked.",
+            self.path.display()
+        )
+    }
+
+    fn text(&self) -> io::Result<String> {
+        let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let metadata = match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+            found => found?,
+        };
+        // Where a link leads need not be protected from tools as this folder is.
+        if !metadata.is_file() {
+            return Err(refused("it is a link, or not a file"));
+        }
+        if metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(refused("others than you may have written it"));
+        }
+        let mut text = String::new();
+        fs::File::open(&self.path)?
+            .take(MAX_BYTES + 1)
+            .read_to_string(&mut text)?;
+        match text.len() as u64 > MAX_BYTES {
+            true => Err(refused("it is larger than 256 KB")),
+            false => Ok(text),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<AllowRule>, String> {
+    let entries: Entries = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |it| it.start);
+        let before = text.as_bytes().get(..at).unwrap_or_default();
+        let line = 1 + before.iter().filter(|it| **it == b'\n').count();
+        let message = error.message().lines().next().unwrap_or_default();
+        format!("line {line}: {}", message.trim_end_matches('.'))
+    })?;
+    let numbered = (1..).zip(entries.allow);
+    numbered
+        .map(|(number, entry)| entry.rule().map_err(|why| format!("rule {number} {why}")))
+        .collect()
+}
+
+impl Entry {
+    /// The rule.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, to follow its number.
+    fn rule(self) -> Result<AllowRule, String> {
+        let scope = match (self.project, self.chat) {
+            (Some(_), Some(_)) => return Err("names both a project and a chat".to_owned()),
+            (Some(path), None) => AllowScope::Project(absolute(path)?),
+            (None, Some(path)) => AllowScope::Chat(absolute(path)?),
+            (None, None) => AllowScope::Always,
+        };
+        let calls = match (self.command, self.edit, self.tool) {
+            (Some(words), None, None) if self.input.is_none() => command(words, self.arguments)?,
+            (None, Some(path), None) if self.arguments.is_none() && self.input.is_none() => {
+                edit(&path)?
+            }
+            (None, None, Some(name)) if self.arguments.is_none() => tool(name, self.input)?,
+            _ => {
+                return Err(
+                    "needs one of command, edit, and tool; only a command takes \
+                            arguments, and only a tool takes input"
+                        .to_owned(),
+                );
+            }
+        };
+        Ok(AllowRule { calls, scope })
+    }
+}
+
+fn command(words: Vec<String>, arguments: Option<String>) -> Result<AllowedCalls, String> {
+    let with_any = match arguments.as_deref() {
+        None => false,
+        Some("any") => true,
+        Some(_) => return Err("has arguments other than \"any\"".to_owned()),
+    };
+    match words.first() {
+        None => Err("has an empty command".to_owned()),
+        Some(program) if with_any && tools::runs_others(program) => Err(format!(
+            "allows any arguments for {program:?}, which could run any program"
+        )),
+        Some(_) => Ok(AllowedCalls::Command { words, with_any }),
+    }
+}
+
+fn edit(path: &str) -> Result<AllowedCalls, String> {
+    let folder = path.strip_suffix('/');
+    let absolute = absolute(PathBuf::from(folder.unwrap_or(path)))?;
+    Ok(match folder {
+        Some(_) => AllowedCalls::Below(absolute),
+        None => AllowedCalls::File(absolute),
+    })
+}
+
+fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
+    let changes = tools::with_access(tools::FileAccess::Changes);
+    if matches!(name.as_str(), "bash" | "shell") || changes.contains(&name) {
+        return Err(format!(
+            "allows all of {name:?}; use command or edit instead"
+        ));
+    }
+    Ok(AllowedCalls::Tool { name, input })
+}
+
+/// Refuses paths that could mean another file than they name.
+fn absolute(path: PathBuf) -> Result<PathBuf, String> {
+    let is_plain = |it: Component<'_>| matches!(it, Component::RootDir | Component::Normal(_));
+    match path.is_absolute() && path.components().all(is_plain) && path.parent().is_some() {
+        true => Ok(path),
+        false => Err(format!("has the path {path:?}, which is not absolute")),
+    }
+}
+
+/// A rule as the file has it.
+fn written(rule: &AllowRule) -> String {
+    let mut lines = vec![String::new(), "[[allow]]".to_owned()];
+    match &rule.calls {
+        AllowedCalls::Command { words, with_any } => {
+            let words: Vec<String> = words.iter().map(|it| string(it)).collect();
+            lines.push(format!("command = [{}]", words.join(", ")));
+            lines.extend(with_any.then(|| "arguments = \"any\"".to_owned()));
+        }
+        AllowedCalls::File(path) => {
+            lines.push(format!("edit = {}", string(&path.to_string_lossy())))
+        }
+        AllowedCalls::Below(path) => {
+            let path = format!("{}/", path.to_string_lossy());
+            lines.push(format!("edit = {}", string(&path)));
+        }
+        AllowedCalls::Tool { name, input } => {
+            lines.push(format!("tool = {}", string(name)));
+            lines.extend(input.as_ref().map(|it| format!("input = {}", string(it))));
+        }
+    }
+    match &rule.scope {
+        AllowScope::Always => {}
+        AllowScope::Project(path) => {
+            lines.push(format!("project = {}", string(&path.to_string_lossy())))
+        }
+        AllowScope::Chat(path) => lines.push(format!("chat = {}", string(&path.to_string_lossy()))),
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A basic string of TOML, which has JSON's escapes.
+fn string(text: &str) -> String {
+    // JSON leaves this control character as it is.
+    serde_json::Value::from(text)
+        .to_string()
+        .replace('\u{7f}', "\\u007f")
+}

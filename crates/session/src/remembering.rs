@@ -1,0 +1,185 @@
+//! `:Flemma allow` as the user sees it: the rules that a call suggests, which of the latest
+//! calls each would have approved, and a message about the one that was chosen.
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::meant;
+use chat::cycle::{Level, Notice};
+use chat::preview::one_line;
+use chat::text::Text;
+use tools::Registry;
+use tools::checkpoints::is_project;
+
+use crate::audit::{Audit, LoggedCalls};
+use crate::editor::Editor;
+use crate::form::Prompts;
+use crate::protocol::BufferId;
+use crate::remembered::{AllowRule, AllowScope, CallFacts, Offer, Remembered, approving};
+use crate::resolver_calls::facts;
+
+/// How many of the latest calls are compared with each rule.
+const LATEST: usize = 50;
+/// Most columns of a rule's name in the list.
+const COLUMNS: usize = 46;
+
+/// A pending call for which the user chooses a rule.
+pub(crate) struct Remembering {
+    pub(crate) editor: Editor,
+    pub(crate) buffer: BufferId,
+    /// Takes the name of the chosen rule once it is stored.
+    pub(crate) chosen: Box<dyn FnOnce(String) + Send + Sync>,
+    pub(crate) store: Remembered,
+    pub(crate) audit: Audit,
+    pub(crate) registry: Registry,
+    /// The call for which the user chooses.
+    pub(crate) facts: CallFacts,
+    pub(crate) offers: Vec<Offer>,
+    /// The chat's folder.
+    pub(crate) folder: PathBuf,
+    /// The chat's path and text.
+    pub(crate) chat: (Option<PathBuf>, Text),
+}
+
+/// A rule that can be chosen, and the latest calls that it would have approved.
+struct Choice {
+    name: String,
+    scope: &'static str,
+    rules: Vec<AllowRule>,
+    matched: Vec<String>,
+}
+
+impl Remembering {
+    /// Asks for a rule, stores it, and has the session approve the call.
+    pub(crate) async fn run(self) {
+        let editor = self.editor.clone();
+        let (level, text) = match self.choose().await {
+            Ok(Some(text)) => (Level::Info, text),
+            Ok(None) => return,
+            Err(text) => (Level::Error, text),
+        };
+        editor.notify(&Notice { level, text });
+    }
+
+    async fn choose(self) -> Result<Option<String>, String> {
+        // Up to 50 chats are read.
+        let listed = tokio::task::spawn_blocking(move || {
+            let logged = self.logged();
+            let choices = self.choices(&logged);
+            (self, logged, choices)
+        });
+        let (this, logged, choices) = listed.await.map_err(|error| error.to_string())?;
+        let Some(chosen) = this.ask(&logged, &choices).await else {
+            return Ok(None);
+        };
+        this.store.add(&chosen.rules)?;
+        let name = format!("{}, {}", chosen.name, chosen.scope);
+        let file = this.store.path().display().to_string();
+        (this.chosen)(name.clone());
+        let name = one_line(&name, 200);
+        Ok(Some(format!(
+            "Allowed from now on: {name}. The rule is in {file}; :Flemma allow! opens it."
+        )))
+    }
+
+    fn logged(&self) -> LoggedCalls {
+        let (path, text) = &self.chat;
+        let open = path.as_deref().map(|it| (it, text));
+        let logged = self.audit.recent_calls(LATEST, open);
+        // The counts only help to choose.
+        logged.unwrap_or_default()
+    }
+
+    fn choices(&self, logged: &LoggedCalls) -> Vec<Choice> {
+        let facts: Vec<CallFacts> = logged.calls.iter().map(|it| self.facts_of(it)).collect();
+        let scopes = scopes(&self.facts, &self.folder);
+        let all = self
+            .offers
+            .iter()
+            .flat_map(|offer| scopes.iter().map(move |it| (offer, it)));
+        let choice = |(offer, (scope, words)): (&Offer, &(AllowScope, &'static str))| {
+            let rule = |calls: &_| AllowRule {
+                calls: Clone::clone(calls),
+                scope: scope.clone(),
+            };
+            let rules: Vec<AllowRule> = offer.calls.iter().map(rule).collect();
+            let matched = facts.iter().filter(|it| approving(&rules, it).is_some());
+            Choice {
+                name: offer.name.clone(),
+                scope: words,
+                matched: matched.map(|it| self.described(it)).collect(),
+                rules,
+            }
+        };
+        all.map(choice).collect()
+    }
+
+    fn facts_of(&self, logged: &crate::audit::LoggedCall) -> CallFacts {
+        let (call, input) = meant(&logged.call, &logged.input);
+        let folder = logged.chat.parent().unwrap_or(Path::new("/"));
+        facts(&self.registry, folder, Some(&logged.chat), &call, &input)
+    }
+
+    fn described(&self, facts: &CallFacts) -> String {
+        let name = &facts.call.name;
+        let words = chat::preview::preview(&self.registry, name, &facts.input, 76);
+        format!("  {words}")
+    }
+
+    /// Asks until the user chooses a rule or leaves.
+    async fn ask<'a>(&self, logged: &LoggedCalls, choices: &'a [Choice]) -> Option<&'a Choice> {
+        let prompts = self.editor.prompts(self.buffer);
+        let total = logged.calls.len();
+        let mut items: Vec<String> = choices.iter().map(|it| it.item(total)).collect();
+        items.push(format!(
+            "Show which of the last {total} calls each rule would have matched"
+        ));
+        items.push("Allow nothing".to_owned());
+        loop {
+            let at = prompts
+                .choose("Run calls like this one without asking?", &items)
+                .await?;
+            if at != choices.len() {
+                return choices.get(at);
+            }
+            self.editor.report("allow", report(logged, choices));
+        }
+    }
+}
+
+impl Choice {
+    fn item(&self, total: usize) -> String {
+        let name = one_line(&self.name, COLUMNS);
+        let count = self.matched.len();
+        format!("{name}, {} ({count} of {total})", self.scope)
+    }
+}
+
+/// The chats in which a rule can apply, the fewest first, with their names.
+fn scopes(facts: &CallFacts, folder: &Path) -> Vec<(AllowScope, &'static str)> {
+    let chat = facts
+        .chat
+        .clone()
+        .map(|it| (AllowScope::Chat(it), "this chat"));
+    // In the home folder, a project would be everything.
+    let project =
+        is_project(folder).then(|| (AllowScope::Project(facts.project.clone()), "this project"));
+    let always = (AllowScope::Always, "always");
+    chat.into_iter().chain(project).chain([always]).collect()
+}
+
+/// Which of the latest calls each rule would have approved.
+fn report(logged: &LoggedCalls, choices: &[Choice]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for choice in choices {
+        lines.push(one_line(&choice.item(logged.calls.len()), 78));
+        lines.extend(choice.matched.iter().cloned());
+    }
+    if logged.lost > 0 {
+        lines.push(String::new());
+        lines.push(format!(
+            "{} more calls are not compared: their chats are gone or have changed.",
+            logged.lost
+        ));
+    }
+    lines
+}

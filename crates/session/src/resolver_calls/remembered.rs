@@ -1,0 +1,90 @@
+//! What the rules that the user chose at earlier calls say about a call. They are read anew
+//! for each question, because the user may have edited them.
+
+use std::path::{Path, PathBuf};
+
+use chat::approval::{CallKey, Decision, Question};
+use serde_json::Value;
+use tools::checkpoints::project_of;
+use tools::{ApprovedPath, Registry, leads_to};
+
+use super::{CallGuard, GuardAnswers};
+use crate::remembered::{CallFacts, approving};
+
+/// Returns what rules compare of a call whose chat is in `folder`. Blocking.
+pub fn facts(
+    registry: &Registry,
+    folder: &Path,
+    chat: Option<&Path>,
+    call: &CallKey,
+    input: &Value,
+) -> CallFacts {
+    let tool = registry.get(&call.name);
+    let files = tool.map(|it| it.changes(input, folder)).unwrap_or_default();
+    CallFacts {
+        call: call.clone(),
+        input: input.clone(),
+        files: files.iter().map(|it| leads_to(it)).collect(),
+        project: project_of(folder),
+        chat: chat.map(leads_to),
+        has_known_shell: true,
+    }
+}
+
+impl CallGuard {
+    /// Returns what rules compare of a call of this chat. Blocking.
+    pub fn facts(&self, call: &CallKey, input: &Value) -> CallFacts {
+        let registry = &self.shared.registry;
+        let facts = facts(registry, &self.folder, self.chat.as_deref(), call, input);
+        CallFacts {
+            // As the guard does for protected files.
+            files: self
+                .paths(call, input)
+                .into_iter()
+                .map(|it| it.real)
+                .collect(),
+            has_known_shell: self.shared.settings.has_known_shell(),
+            ..facts
+        }
+    }
+
+    /// Where the files lead that a call changes.
+    pub(super) fn paths(&self, call: &CallKey, input: &Value) -> Vec<ApprovedPath> {
+        let tool = self.shared.registry.get(&call.name);
+        let files = tool.map(|it| it.changes(input, &self.folder));
+        let resolved = |file: PathBuf| {
+            let named = self.inspection.sandbox.outside(&file);
+            let real = leads_to(&named);
+            ApprovedPath { named, real }
+        };
+        files
+            .unwrap_or_default()
+            .into_iter()
+            .map(resolved)
+            .collect()
+    }
+
+    /// Approves a call if the user's rules cover it.
+    pub(super) fn remembered(
+        &self,
+        question: &Question,
+        found: &mut GuardAnswers,
+    ) -> Option<Decision> {
+        let Question { call, input, .. } = question;
+        let (rules, problem) = self.shared.remembered.rules_and_news();
+        found.messages.extend(problem);
+        if rules.is_empty() {
+            return None;
+        }
+        let facts = self.facts(call, input);
+        let name = approving(&rules, &facts)?;
+        found.rules.push((call.id.clone(), name));
+        // The call runs only while they lead where they did when the rule was applied.
+        let paths = self.paths(call, input);
+        let is_same = paths.iter().map(|it| &it.real).eq(&facts.files);
+        if !paths.is_empty() {
+            found.paths.push((call.clone(), paths));
+        }
+        is_same.then_some(Decision::Approve)
+    }
+}
