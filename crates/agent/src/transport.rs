@@ -100,11 +100,7 @@ async fn answer(
         endpoint.ca_file.as_deref(),
         patience.connect,
     )?;
-    if parameters.model.is_empty() {
-        let key = endpoint.api_key.as_ref();
-        let first = first_model(&client, &endpoint.base_url, key, patience.connect).await;
-        parameters.model = first.unwrap_or_else(|| "default".to_owned());
-    }
+    name_model(&client, endpoint, &mut parameters).await;
     let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
@@ -126,6 +122,18 @@ async fn answer(
         tracing::info!(failure = ?failed.failure, tries = tries.made, "no answer");
         wait_for_next_try(failed, &mut tries, begun, endpoint, &parameters, asker).await?;
     }
+}
+
+/// Chooses a model if the chat names none.
+async fn name_model(client: &Client, endpoint: &Endpoint, parameters: &mut Parameters) {
+    if !parameters.model.is_empty() {
+        return;
+    }
+    let key = endpoint.api_key.as_ref();
+    let patience = parameters.patience.connect;
+    let first = first_model(client, &endpoint.base_url, key, patience).await;
+    // Servers that hold a single model ignore the name, but most reject an empty one.
+    parameters.model = first.unwrap_or_else(|| "default".to_owned());
 }
 
 /// Values kept for further attempts; both are as large as the chat.

@@ -210,44 +210,45 @@ fn follow(
         return cycle.settle(document, options);
     }
     cycle.observe(document);
-    match event {
-        Event::Loaded { .. } | Event::Changed => Vec::new(),
-        Event::Interrupted(calls) => {
-            cycle.interrupted(document, &calls);
-            cycle.settle(document, options)
-        }
-        Event::Recovered(ended) => {
-            cycle.finished.extend(ended);
-            cycle.recover(document);
-            cycle.settle(document, options)
-        }
-        Event::Advance => cycle.advance(document, options),
-        Event::Send => cycle.send_by_user(document, options),
-        Event::Resolve { line } => cycle.resolve(line, None, document, options),
-        Event::Reject { line, reason } => cycle.resolve(line, Some(reason), document, options),
-        Event::Review { call, refused } => cycle.review(call, refused, document, options),
-        Event::ApproveAll => cycle.approve_all(document, options),
-        Event::Continue => cycle.settle(document, options),
-        Event::ResolverAnswered(answers) => {
-            cycle.answers.extend(answers);
-            cycle.settle(document, options)
-        }
-        Event::ToolsFinished(ended) => cycle.tools_finished(ended, document, options),
-        Event::Recorded(call) => {
-            cycle.record(call);
-            Vec::new()
-        }
-        Event::AnswerEnded(end) => cycle.answer_ended(end, document, options),
-        Event::Cancel => cycle.cancel(document, options),
-        Event::CancelTool { line } => cycle.cancel_tool(line, document),
-        Event::Steer(text) => cycle.steer(text, document, options),
-        Event::FollowUp(text) => cycle.follow_up(text, document, options),
-        Event::Ask { text, send } => cycle.ask(text, send, document, options),
-        Event::TakeBack(texts) => cycle.take_back(texts, document, options),
-    }
+    cycle.handle(event, document, options)
 }
 
 impl Cycle {
+    /// Handles an event, once the text has been observed.
+    fn handle(&mut self, event: Event, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        match event {
+            Event::Loaded { .. } | Event::Changed => Vec::new(),
+            Event::Interrupted(calls) => {
+                self.interrupted(document, &calls);
+                self.settle(document, options)
+            }
+            Event::Recovered(ended) => self.recover(ended, document, options),
+            Event::Advance => self.advance(document, options),
+            Event::Send => self.send_by_user(document, options),
+            Event::Resolve { line } => self.resolve(line, None, document, options),
+            Event::Reject { line, reason } => self.resolve(line, Some(reason), document, options),
+            Event::Review { call, refused } => self.review(call, refused, document, options),
+            Event::ApproveAll => self.approve_all(document, options),
+            Event::Continue => self.settle(document, options),
+            Event::ResolverAnswered(answers) => {
+                self.answers.extend(answers);
+                self.settle(document, options)
+            }
+            Event::ToolsFinished(ended) => self.tools_finished(ended, document, options),
+            Event::Recorded(call) => {
+                self.record(call);
+                Vec::new()
+            }
+            Event::AnswerEnded(end) => self.answer_ended(end, document, options),
+            Event::Cancel => self.cancel(document, options),
+            Event::CancelTool { line } => self.cancel_tool(line, document),
+            Event::Steer(text) => self.steer(text, document, options),
+            Event::FollowUp(text) => self.follow_up(text, document, options),
+            Event::Ask { text, send } => self.ask(text, send, document, options),
+            Event::TakeBack(texts) => self.take_back(texts, document, options),
+        }
+    }
+
     /// Records approvals that appeared in or disappeared from the text.
     fn observe(&mut self, document: &Document<'_>) {
         let parsed = document.parsed();

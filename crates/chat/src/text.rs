@@ -118,6 +118,7 @@ impl Text {
                 bytes.push(b'\n');
             }
         }
+        // As in a buffer, the last line cannot be removed, only emptied.
         if at_end && first == 0 && new.is_empty() {
             starts.push(0);
         }

@@ -26,8 +26,14 @@ impl Cycle {
         }
     }
 
-    /// Keeps the recovered results whose placeholders are in the document.
-    pub(super) fn recover(&mut self, document: &Document<'_>) {
+    /// Handles recovered results. Keeps those whose placeholders are in the document.
+    pub(super) fn recover(
+        &mut self,
+        ended: Vec<(CallKey, ToolOutcome)>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        self.finished.extend(ended);
         let turns: Vec<_> = document.unanswered_turns().collect();
         self.finished.retain(|(ended, _)| {
             let calls = turns.iter().flat_map(|turn| &turn.calls);
@@ -35,6 +41,7 @@ impl Cycle {
                 .filter(|call| call.status().is_some())
                 .any(|call| classify::is(document, call.tool_use, ended))
         });
+        self.settle(document, options)
     }
 
     pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {

@@ -49,7 +49,14 @@ impl Cycle {
             return effects;
         }
         self.enqueue(plan.ready);
-        effects.extend(self.start(document, options));
+        effects.extend(self.run_queue(document, options));
+        effects
+    }
+
+    /// Starts queued calls and shows the pending ones. If no call is left to run, continues
+    /// with what follows the batch.
+    fn run_queue(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let mut effects = self.start(document, options);
         effects.extend(self.show(document, options));
         if self.running.is_empty() && self.queue.is_empty() {
             effects.extend(self.when_idle(document, options));

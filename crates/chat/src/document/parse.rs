@@ -114,32 +114,24 @@ impl<'t> Parser<'t> {
             return None;
         }
         let known = matches!(language.as_str(), "lua" | "json");
-        match self.scan.closing_line(0, opener) {
-            None if known => {
-                let message = "The frontmatter never closes, so nothing is run or sent.";
-                self.diagnostics.push(Diagnostic::error(0..1, message));
-                Some(Frontmatter {
-                    language,
-                    lines: 0..0,
-                    problem: Some(message.to_owned()),
-                })
+        let close = self.scan.closing_line(0, opener);
+        let problem = match (close, known) {
+            (Some(_), true) => None,
+            (Some(_), false) => Some(format!(
+                "Frontmatter is Lua or JSON, not \"{language}\", so nothing is run or sent."
+            )),
+            (None, true) => {
+                Some("The frontmatter never closes, so nothing is run or sent.".to_owned())
             }
-            None => None,
-            Some(close) => {
-                let problem = (!known).then(|| {
-                    format!(
-                        "Frontmatter is Lua or JSON, not \"{language}\", so nothing is run or sent."
-                    )
-                });
-                self.diagnostics
-                    .extend(problem.clone().map(|it| Diagnostic::error(0..1, it)));
-                Some(Frontmatter {
-                    language,
-                    lines: 0..close + 1,
-                    problem,
-                })
-            }
-        }
+            (None, false) => return None,
+        };
+        self.diagnostics
+            .extend(problem.clone().map(|it| Diagnostic::error(0..1, it)));
+        Some(Frontmatter {
+            language,
+            lines: 0..close.map_or(0, |close| close + 1),
+            problem,
+        })
     }
 
     fn walk(&mut self, start: usize, parsed: &mut Parsed) {

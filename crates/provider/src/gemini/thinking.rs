@@ -34,22 +34,26 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
                 ..ThinkingConfig::default()
             })
         }
-        Some(ThinkingKind::Budget) | None => {
-            let tokens = match wanted {
-                // This model can't turn thinking off, so use its smallest budget.
-                Thinking::Off if about.thinking_off == Some(false) => about.clamp_budget(0),
-                Thinking::Off => 0,
-                on => {
-                    let budget = about.clamp_budget(on.budget());
-                    let room = |limit| about.clamp_budget(leaving_room(budget, limit));
-                    parameters.max_tokens.map_or(budget, room)
-                }
-            };
-            Some(ThinkingConfig {
-                include_thoughts,
-                thinking_budget: Some(tokens),
-                ..ThinkingConfig::default()
-            })
+        Some(ThinkingKind::Budget) | None => Some(ThinkingConfig {
+            include_thoughts,
+            thinking_budget: Some(budget(wanted, parameters)),
+            ..ThinkingConfig::default()
+        }),
+    }
+}
+
+/// Returns the token budget, which leaves room for the answer.
+fn budget(wanted: Thinking, parameters: &Parameters) -> u32 {
+    let about = &parameters.about;
+    match wanted {
+        // This model can't turn thinking off, so use its smallest budget.
+        Thinking::Off if about.thinking_off == Some(false) => about.clamp_budget(0),
+        Thinking::Off => 0,
+        on => {
+            let budget = about.clamp_budget(on.budget());
+            // The rest of the limit may be less than the model's smallest budget.
+            let room = |limit| about.clamp_budget(leaving_room(budget, limit));
+            parameters.max_tokens.map_or(budget, room)
         }
     }
 }

@@ -178,10 +178,7 @@ fn assistant<'a>(
     for (at, part) in message.parts.iter().enumerate() {
         match part {
             Part::Text(text) if says(part) => {
-                let phase = match last_call.is_some_and(|call| at < call) {
-                    true => "commentary",
-                    false => "final_answer",
-                };
+                let phase = phase(last_call.is_some_and(|call| at < call));
                 let phase = has_phases.then_some(phase);
                 items.push(output_message(text, items.len(), phase));
             }
@@ -195,6 +192,14 @@ fn assistant<'a>(
             }
             _ => {}
         }
+    }
+}
+
+/// Returns what a text of the assistant is: a comment on the way to a call, or the answer.
+fn phase(comes_before_call: bool) -> &'static str {
+    match comes_before_call {
+        true => "commentary",
+        false => "final_answer",
     }
 }
 

@@ -42,6 +42,28 @@ impl Hunk {
         !self.old.is_empty() || !self.new.is_empty()
     }
 
+    /// Takes a line of the patch; `header` is what follows its `@@`, if it has one.
+    fn take_line(&mut self, line: &str, header: Option<&str>) -> Result<(), String> {
+        if let Some(header) = header {
+            let header = header.strip_prefix(' ').unwrap_or(header).trim_end();
+            // A bare `@@` begins a hunk without naming a place.
+            self.headers
+                .extend((!header.is_empty()).then(|| header.to_owned()));
+            return Ok(());
+        }
+        if line.trim_end() == END_OF_FILE {
+            self.is_last = true;
+            return Ok(());
+        }
+        if self.is_last {
+            return match line.is_empty() {
+                true => Ok(()),
+                false => Err(format!("follows the end of the file: \"{line}\".")),
+            };
+        }
+        self.add(line)
+    }
+
     fn add(&mut self, line: &str) -> Result<(), String> {
         self.empty = if line.is_empty() { self.empty + 1 } else { 0 };
         let (kept, added) = match line.chars().next() {
@@ -189,26 +211,10 @@ fn take_hunk_line(
     if is_new {
         hunks.push(Hunk::default());
     }
-    let Some(hunk) = hunks.last_mut() else {
-        return Ok(());
-    };
-    if let Some(header) = header {
-        let header = header.strip_prefix(' ').unwrap_or(header).trim_end();
-        hunk.headers
-            .extend((!header.is_empty()).then(|| header.to_owned()));
-        return Ok(());
+    match hunks.last_mut() {
+        Some(hunk) => hunk.take_line(line, header),
+        None => Ok(()),
     }
-    if line.trim_end() == END_OF_FILE {
-        hunk.is_last = true;
-        return Ok(());
-    }
-    if hunk.is_last {
-        return match line.is_empty() {
-            true => Ok(()),
-            false => Err(format!("follows the end of the file: \"{line}\".")),
-        };
-    }
-    hunk.add(line)
 }
 
 impl Section {

@@ -38,13 +38,7 @@ pub(super) async fn parts(patch: &str, ctx: &ToolContext) -> Result<Vec<Part>, T
         match (known, action) {
             (None, action) => {
                 let part = Part::new(path, target, action, ctx).await?;
-                let moved_to = part.moved_to.as_ref().map(Target::path);
-                if moved_to.is_some_and(|to| parts.iter().any(|it| it.names(to))) {
-                    return Err(invalid(format!(
-                        "The patch does several things to the file that {} becomes.",
-                        part.name
-                    )));
-                }
+                part.check_move(&parts).map_err(invalid)?;
                 parts.push(part);
             }
             // Some models repeat the name of the file for each hunk.
@@ -66,6 +60,17 @@ pub(super) async fn parts(patch: &str, ctx: &ToolContext) -> Result<Vec<Part>, T
 }
 
 impl Part {
+    /// Fails if one of `others` has the file that this part moves its own to.
+    fn check_move(&self, others: &[Self]) -> Result<(), String> {
+        match self.moved_to.as_ref().map(Target::path) {
+            Some(to) if others.iter().any(|it| it.names(to)) => Err(format!(
+                "The patch does several things to the file that {} becomes.",
+                self.name
+            )),
+            _ => Ok(()),
+        }
+    }
+
     async fn new(
         name: String,
         target: Target,

@@ -76,12 +76,10 @@ pub(super) fn read(
     // Whether lines end in carriage returns alone, judged by the first chunk.
     let mut returns = false;
     loop {
-        let length = match source.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
+        let length = read_some(&mut source, &mut chunk)?;
+        if length == 0 {
+            break;
+        }
         let piece = &mut chunk[..length];
         if is_first {
             if piece.iter().take(SNIFFED).any(|byte| *byte == 0) {
@@ -92,10 +90,7 @@ pub(super) fn read(
         }
         if returns {
             // The rest of the code only knows `\n`.
-            piece
-                .iter_mut()
-                .filter(|it| **it == b'\r')
-                .for_each(|it| *it = b'\n');
+            end_lines_with_newlines(piece);
         }
         scan.take(piece);
         if scan.is_counted_enough() || cancel.is_cancelled() {
@@ -104,6 +99,24 @@ pub(super) fn read(
         }
     }
     Ok(scan.finish())
+}
+
+/// Reads into `chunk`, and returns 0 at the end of `source`.
+fn read_some(source: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match source.read(chunk) {
+            // A signal interrupted the system call before it read anything.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+/// Replaces each carriage return with a newline.
+fn end_lines_with_newlines(piece: &mut [u8]) {
+    for byte in piece.iter_mut().filter(|it| **it == b'\r') {
+        *byte = b'\n';
+    }
 }
 
 /// The state while reading.

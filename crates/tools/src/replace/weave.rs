@@ -16,14 +16,11 @@ pub(super) fn weave(text: &str, place: &Place, old: &str, new: &str) -> Option<S
     let returns = endings::are_returns(text);
     // In a piece that matched exactly, a carriage return is what it is in the text.
     let is_exact = place.level == Level::Exact;
-    let plain = |it: &str| {
-        let returns = if is_exact {
-            returns
-        } else {
-            endings::are_returns(it)
-        };
-        endings::plain(it, returns)
+    let has_returns = |it: &str| match is_exact {
+        true => returns,
+        false => endings::are_returns(it),
     };
+    let plain = |it: &str| endings::plain(it, has_returns(it));
     let (old, new) = (plain(old), plain(new));
     let (old, new) = without_last_ending(text, place, &old, &new);
     let piece = endings::lines(&text[place.range.clone()], returns);
