@@ -55,6 +55,7 @@ impl Source {
         frontmatter.problem.is_none().then(|| Self {
             language: frontmatter.language.clone(),
             text: document.frontmatter_text(),
+            // `lines` counts from 0 and begins with the fence, which is not part of the text.
             first_line: frontmatter.lines.start + 2,
             file: file.map(Path::to_owned),
         })
@@ -174,6 +175,7 @@ pub struct Evaluated {
 /// The language is unknown, the text does not parse or fails, an option or value does not
 /// exist, or a limit was reached.
 pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, FrontmatterError> {
+    // None of these problems is in one line, so they are all reported at the first one.
     let refuse = |what: String| Err(FrontmatterError::new(source.first_line, None, what));
     if source.text.len() > MAX_SOURCE {
         return refuse(format!(
@@ -185,6 +187,7 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Frontmatter
     match source.language.as_str() {
         "lua" => vm::evaluate(source, known),
         "json" => json::evaluate(source, known),
+        // `Source::of` gives no block in another language, but any caller can make a source.
         other => refuse(format!(
             "\"{other}\" is no language of a frontmatter. Write \"lua\" or \"json\" after the backticks."
         )),

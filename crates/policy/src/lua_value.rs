@@ -15,6 +15,7 @@ pub fn as_lua(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(as_lua).collect();
             format!("{{ {} }}", items.join(", "))
         }
+        // The form in which Neovim sends a function, which has no text.
         Value::Object(map) if map.len() == 1 && map.contains_key("function") => {
             "function".to_owned()
         }
@@ -26,6 +27,7 @@ pub fn as_lua(value: &Value) -> String {
                 .collect();
             format!("{{ {} }}", pairs.join(", "))
         }
+        // Strings and booleans: Lua reads the escapes of JSON.
         other => other.to_string(),
     }
 }

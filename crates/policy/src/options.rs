@@ -118,6 +118,7 @@ impl OptionDef {
     pub fn is_in(&self, scope: Scope) -> bool {
         match self.kind.fields() {
             Some(mut fields) => fields.any(|field| field.is_in(scope)),
+            // A table has no layers of its own: it may be given if anything in it may be.
             None => self.scopes.contains(&scope),
         }
     }
@@ -160,6 +161,7 @@ pub fn find(path: &str) -> Option<&'static OptionDef> {
 pub(crate) fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
     let parameter = format!("parameters.{path}");
     let known = |path: String| find(&path).map(|option| (path, option));
+    // The whole path first: most options are no parameters.
     known(path.to_owned()).or_else(|| known(parameter))
 }
 
@@ -188,6 +190,7 @@ pub fn names_in_chat(path: &str) -> Vec<&'static str> {
     let parameters = parameters.and_then(|it| it.kind.fields());
     let fields = table.into_iter().flatten();
     let fields = fields
+        // Its options are listed in its place, as a chat names them.
         .filter(|field| field.name != "parameters")
         .chain(parameters.into_iter().flatten());
     let fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
@@ -233,6 +236,7 @@ pub fn at<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     let value = path
         .split('.')
         .try_fold(values, |table, name| table.get(name));
+    // Null is how a layer leaves an option to the layers below it.
     value.filter(|value| !value.is_null())
 }
 

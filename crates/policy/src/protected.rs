@@ -44,8 +44,11 @@ impl Places {
             ("XDG_STATE_HOME", ".local/state"),
         ] {
             let below = home.as_ref().map(|home| home.join(below_home));
+            // The base directory specification says that relative paths are ignored.
             let set = variable(name).filter(|path| path.is_absolute());
+            // The usual folder too: a program that runs without the variable reads it.
             for root in set.into_iter().chain(below) {
+                // Another Neovim may run under the usual name, also where this one has its own.
                 let apps = [neovim.as_path(), Path::new("nvim"), Path::new("flemma")];
                 editor.extend(apps.map(|app| root.join(app)));
             }
@@ -90,6 +93,7 @@ impl Places {
     }
 
     fn is_named_by_git(&self, path: &Path) -> bool {
+        // The file need not exist, but its repository is found from its folder.
         let folder = path.parent().unwrap_or(path);
         let named = git::named(folder, self.home.as_deref());
         named
@@ -99,6 +103,8 @@ impl Places {
 
     /// Why this path is protected, or nothing. It is absolute and leads to `real`.
     fn kind(&self, path: &Path, real: &Path) -> Option<ProtectedKind> {
+        // A link may lead from a harmless name to a protected file, or have a protected name
+        // itself.
         let spelled = real::without_dots(path);
         [&*spelled, real].into_iter().find_map(|path| {
             names::kind(path)
@@ -111,6 +117,7 @@ impl Places {
     fn place(&self, path: &Path) -> Option<ProtectedKind> {
         let below =
             |folder: &Path| starts_with(path, folder) || starts_with(path, &leads_to(folder));
+        // Before the editor's folders, which may contain it: the reason is more precise.
         if below(&self.state) {
             return Some(ProtectedKind::State);
         }
@@ -127,6 +134,7 @@ impl Places {
     /// Whether a start file in the home folder is a link that leads here.
     fn start_file(&self, path: &Path) -> Option<ProtectedKind> {
         let home = self.home.as_ref()?;
+        // Many users keep their start files in a repository and link to them.
         let leads_here = |name: &str| starts_with(path, &leads_to(&home.join(name)));
         names::START_FILES
             .iter()
@@ -147,6 +155,7 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
     let mut inner = path.components();
     folder
         .components()
+        // The file system may ignore case, and then `.GIT` is `.git`.
         .all(|outer| inner.next().is_some_and(|it| folded(it) == folded(outer)))
 }
 
@@ -179,6 +188,7 @@ fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
     let kind = places.kind(path, real)?;
     Some(format!(
         "{} is {}, so this needs your approval, whatever the policy says.",
+        // A file name can contain control characters, and this is printed.
         path.display().to_string().escape_debug(),
         kind.what()
     ))

@@ -88,6 +88,8 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn text(&mut self, text: &str) {
         match self.parts.last_mut() {
+            // The value of an expression belongs to the sentence around it, so it makes no part
+            // of its own.
             Some(Part::Text(last)) => last.push_str(text),
             _ => self.parts.push(Part::Text(text.to_owned())),
         }
@@ -117,6 +119,7 @@ impl Resolver<'_> {
     fn include(&mut self, include: &Include, line: usize, written: &str) {
         let read = self.reader.file(&include.path, include.mime.as_deref());
         match self.content(read, line, written) {
+            // `binary = true` asks for an attachment even where the file is text.
             Some(Content::Text(text)) if !include.binary => self.text(&text),
             Some(content) => self.file(&include.path, content),
             None => {}
@@ -143,10 +146,12 @@ impl Resolver<'_> {
     }
 
     fn finish(mut self) -> Result<Vec<Part>, Vec<Trouble>> {
+        // A message without one of its files would mean something else, so nothing is sent.
         if !self.troubles.is_empty() {
             return Err(self.troubles);
         }
         self.parts
+            // Some providers reject a text part that is empty.
             .retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
         Ok(self.parts)
     }

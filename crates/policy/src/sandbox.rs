@@ -41,6 +41,7 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
 
 fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     let mut roots = vec![here.cwd];
+    // The chat may lie outside of the current folder.
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
     let grants = grants::of(&settings.sockets, here);
@@ -60,6 +61,7 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
         ..SandboxLimits::default()
     };
     limits.missing.extend(no_network(settings));
+    // A command that writes to the chat could approve its own calls.
     limits.kept.extend(here.chat.map(Path::to_owned));
     let set = |name: &str| tools::variable_os(name).map(PathBuf::from);
     hide_sockets(&roots, set, &mut limits);
@@ -70,6 +72,7 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
 /// user works with the files that are there.
 fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     let is_tmp = |root: &&Path| tools::leads_to(root) == Path::new(TMP);
+    // If `/tmp` is a link, a folder mounted there would appear in another place.
     let is_plain = Path::new(TMP)
         .canonicalize()
         .is_ok_and(|it| it == Path::new(TMP));
@@ -78,6 +81,7 @@ fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     }
     let key = here
         .chat
+        // The digest names the folder, so that it needs no escapes and has a bounded length.
         .map(|chat| sha256(chat.as_os_str().as_encoded_bytes()));
     let key = key.as_ref().and_then(|digest| digest.get(..DIGITS));
     Some(Tmp {
@@ -122,6 +126,7 @@ fn hide_sockets(
     if let Some(socket) = set("NVIM") {
         match socket.parent() {
             Some(folder) if !holds_work(folder) => limits.hidden.push(folder.to_owned()),
+            // The work is beside the socket, so only the socket itself is hidden.
             _ => limits.masked.push(socket),
         }
     }

@@ -130,6 +130,7 @@ impl Settings {
         settings.check_names(registry, &mut problems);
         settings.sandbox.check(&mut problems);
         settings.take_preset(given, &mut problems);
+        // An invalid value might have been a restriction.
         let broken_sandbox = problems.invalid.iter().any(|it| it.is_about("sandbox"));
         settings.layers.no_rules = problems.breaks_rules();
         settings.layers.needs_sandbox = broken_sandbox;
@@ -142,6 +143,8 @@ impl Settings {
         layers.merge();
         let values = layers.values().clone();
         let mut settings: Self = serde_json::from_value(values).unwrap_or_else(|error| {
+            // Only an error in the option table leads here, since all values were checked. It
+            // must not approve anything.
             tracing::error!(%error, "the options do not have the form of their definitions");
             layers.no_rules = true;
             Self::default()
@@ -166,6 +169,7 @@ impl Settings {
     pub fn bash(&self, here: Here<'_>) -> BashOptions {
         let bash = &self.tools.bash;
         let named = bash.cwd.as_deref();
+        // The chat's own folder is what the caller falls back to.
         let named = named.filter(|named| *named != sandbox::BUFFER);
         BashOptions {
             shell: bash.shell.clone(),
@@ -182,6 +186,7 @@ impl Settings {
             .parameters
             .get(provider)
             .and_then(|table| table.get(name));
+        // Null is set by `merge` where a chat's general parameter beats this one.
         own.filter(|value| !value.is_null())
             .or_else(|| self.parameters.get(name))
             .filter(|value| !value.is_null())

@@ -55,6 +55,7 @@ impl TrustedFile {
 
     /// Replaces the earlier agreement for the same path.
     fn replace_in(self, list: &mut Vec<Self>) {
+        // Added at the end, because the list is kept in the order of agreement.
         list.retain(|it| it.path != self.path);
         list.push(self);
     }
@@ -101,6 +102,7 @@ impl Trust {
     /// Returns true if the user agreed to this frontmatter in this file. Follows symbolic
     /// links. A file that cannot be resolved is not trusted.
     pub fn is_trusted(&self, path: &Path, frontmatter: &str) -> bool {
+        // A link that now leads elsewhere must not bring its trust along.
         let Ok(path) = real_path(path) else {
             return false;
         };
@@ -164,6 +166,7 @@ impl Trust {
         let mut found = false;
         self.change(|store| {
             found = remove(&mut store.trusted, |it| it.path == path)
+                // Not `||`: both lists must be changed.
                 | remove(&mut store.files, |it| it.chat == path);
         })?;
         Ok(found)
@@ -188,6 +191,7 @@ impl Trust {
     fn read(&self) -> (Store, Option<String>) {
         match read_store(&self.file()) {
             Ok(store) => (store, None),
+            // There is no store before the first agreement.
             Err(error) if error.kind() == io::ErrorKind::NotFound => (Store::default(), None),
             Err(error) => {
                 let path = self.file();
@@ -202,6 +206,7 @@ impl Trust {
     }
 
     fn change(&self, edit: impl FnOnce(&mut Store)) -> io::Result<()> {
+        // Held from reading to writing, so that two Neovims do not lose each other's entries.
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let (mut store, problem) = self.read();
         if problem.is_some() {
@@ -214,6 +219,7 @@ impl Trust {
             files,
             folders,
         } = &mut store;
+        // The oldest are at the front.
         trusted.drain(..trusted.len().saturating_sub(MAX_ENTRIES));
         files.drain(..files.len().saturating_sub(MAX_ENTRIES));
         folders.drain(..folders.len().saturating_sub(MAX_ENTRIES));
@@ -239,11 +245,13 @@ fn now() -> u64 {
 
 fn read_store(path: &Path) -> io::Result<Store> {
     let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    // Opened before it is checked, so that the checked file is the one that is read.
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(damaged("it is not a file"));
     }
+    // Another user of the machine could otherwise trust a chat in this user's name.
     if metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(damaged("others than you may have written it"));
     }
@@ -281,6 +289,7 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     }
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A new chat has no file yet, but the links of its folder count.
             let folder = path.parent().unwrap_or(Path::new("/"));
             Ok(folder.canonicalize()?.join(name))
         }

@@ -60,6 +60,8 @@ impl Budget {
         run.count += 1;
         let was_over = run.over;
         let waited = run.started.elapsed();
+        // Reading the clock of the thread is a system call, and a run cannot use more processor
+        // time than has passed. So it is read only once the time has passed.
         if !run.over && waited > run.limit {
             let used = processor_time().saturating_sub(run.processor);
             run.over = is_exceeded(run.limit, used, waited);
@@ -91,11 +93,14 @@ impl Budget {
 
 /// Returns true if a run must end that used this much of the processor in this time.
 fn is_exceeded(limit: Duration, used: Duration, waited: Duration) -> bool {
+    // A run that gets no processor would otherwise hold its thread, and the caller that waits for
+    // it.
     used > limit || waited > limit.saturating_mul(STARVED)
 }
 
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
+    // A negative time is impossible for this clock.
     Duration::try_from(time).unwrap_or_default()
 }
 

@@ -56,8 +56,10 @@ fn convert(value: &LuaValue, depth: usize, room: &mut Room) -> Result<Value, Str
         LuaValue::String(text) => text.as_bytes().len(),
         _ => 0,
     };
+    // Before the copy is made, so that a value that is too large costs no memory.
     room.take(1, bytes)?;
     match value {
+        // Only at the top: a table holds no nil.
         LuaValue::Nil => Ok(Value::Null),
         LuaValue::Boolean(value) => Ok(Value::Bool(*value)),
         LuaValue::Integer(value) => Ok(Value::from(*value)),
@@ -96,9 +98,11 @@ fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Va
             _ => return Err("a table with gaps".to_owned()),
         }
     }
+    // A hole makes the length of a Lua table ambiguous, and JSON has no mixture of both.
     if items.len() != length || (length > 0 && !fields.is_empty()) {
         return Err("a table that is half a list".to_owned());
     }
+    // An empty table is a list: options that are tables take an empty list as well.
     if fields.is_empty() {
         return Ok(Value::Array(items));
     }
@@ -115,11 +119,13 @@ pub fn to_lua(lua: &Lua, value: &Value) -> mlua::Result<LuaValue> {
     Ok(match value {
         Value::Null => LuaValue::Nil,
         Value::Bool(value) => LuaValue::Boolean(*value),
+        // Luau has floats only. `check_integers` reports JSON numbers that would change.
         Value::Number(number) => LuaValue::Number(number.as_f64().unwrap_or(f64::NAN)),
         Value::String(text) => LuaValue::String(lua.create_string(text)?),
         Value::Array(items) => {
             let table = lua.create_table_with_capacity(items.len(), 0)?;
             for (at, item) in items.iter().enumerate() {
+                // Lua counts from 1.
                 table.raw_set(at + 1, to_lua(lua, item)?)?;
             }
             LuaValue::Table(table)

@@ -45,6 +45,7 @@ impl UserData for IncludeValue {}
 ///
 /// The engine's memory limit.
 pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
+    // Before `sandbox`, which makes the libraries read-only.
     bound_strings(lua)?;
     let globals = lua.globals();
     let environment = lua.create_table()?;
@@ -52,8 +53,10 @@ pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
         environment.raw_set(name, globals.raw_get::<LuaValue>(name)?)?;
     }
     environment.raw_set("table", table_library(lua, &globals)?)?;
+    // A document must not write to the host's standard output, which carries the protocol.
     environment.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     environment.raw_set("include", lua.create_function(include)?)?;
+    // Luau reports its own name, but documents rely on Lua 5.1 alone.
     environment.raw_set("_VERSION", "Lua 5.1")?;
     if let Some(file) = file {
         environment.raw_set("__filename", file.to_string_lossy())?;
@@ -74,6 +77,8 @@ pub fn layer(lua: &Lua, environment: &Table) -> mlua::Result<Table> {
     let layer = lua.create_table()?;
     let meta = lua.create_table()?;
     meta.raw_set("__index", environment)?;
+    // `getmetatable` is not among the functions; should it ever be, it must not lead past a
+    // layer.
     meta.raw_set("__metatable", false)?;
     layer.set_metatable(Some(meta))?;
     Ok(layer)
@@ -87,6 +92,7 @@ fn table_library(lua: &Lua, globals: &Table) -> mlua::Result<Table> {
     }
     let sort: Function = original.raw_get("sort")?;
     let bounded = lua.create_function(move |_, arguments: MultiValue| match arguments.front() {
+        // Numbers and strings are compared inside the library, where no interrupt arrives.
         Some(LuaValue::Table(table)) if table.raw_len() > MAX_SORTED => Err(mlua::Error::runtime(
             format!("table.sort takes at most {MAX_SORTED} elements here"),
         )),
@@ -101,11 +107,13 @@ fn table_library(lua: &Lua, globals: &Table) -> mlua::Result<Table> {
 /// The string library itself is changed, because methods of strings go there.
 fn bound_strings(lua: &Lua) -> mlua::Result<()> {
     let library: Table = lua.globals().raw_get("string")?;
+    // None of these is in Lua 5.1, and none can be interrupted while it works on a long text.
     for name in ["split", "pack", "unpack", "packsize"] {
         library.raw_set(name, LuaValue::Nil)?;
     }
     let find: Function = library.raw_get("find")?;
     let bounded = lua.create_function(move |lua, arguments: MultiValue| {
+        // Numbers are converted by the library, and are too short to matter.
         let length = |at: usize| match arguments.get(at) {
             Some(LuaValue::String(text)) => text.as_bytes().len(),
             _ => 0,
@@ -127,6 +135,7 @@ fn include(lua: &Lua, (path, options): (LuaString, Option<Table>)) -> mlua::Resu
         None => (None, None),
     };
     let mime: Option<LuaString> = mime;
+    // The value outlives the engine, whose memory limit does not count the copy.
     let length = |text: &LuaString| text.as_bytes().len();
     if length(&path) > MAX_PATH || mime.as_ref().is_some_and(|mime| length(mime) > MAX_PATH) {
         return Err(mlua::Error::runtime(

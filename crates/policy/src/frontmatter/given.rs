@@ -12,6 +12,7 @@ pub const MAX_NAME: usize = 128;
 
 /// Returns a text as a message quotes it: at most a line of it.
 pub fn shown(text: &str) -> String {
+    // By characters: a cut inside one would panic.
     match text.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -33,6 +33,7 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Frontmatter
         options: FrontmatterOptions::new(known.clone()),
         source,
     };
+    // A parsed object has lost the first of two equal keys, so the text is checked.
     reader.check_keys()?;
     reader.check_integers()?;
     match fields.get("flemma") {
@@ -43,6 +44,7 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Frontmatter
             return Err(reader.failure("", "flemma", InvalidOption::new("", what)));
         }
     }
+    // Expressions run in Lua, also in a chat whose frontmatter is JSON.
     let vm = Vm::new(source)?;
     for (name, value) in fields.iter().filter(|(name, _)| *name != "flemma") {
         vm.set_variable(name, value).map_err(|error| {
@@ -59,10 +61,12 @@ fn parse(source: &Source) -> Result<Map<String, Value>, FrontmatterError> {
     match serde_json::from_str(&source.text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => whole("it is not an object. Write { and } around it."),
+        // An empty block is a frontmatter that is about to be written.
         Err(_) if source.text.trim().is_empty() => Ok(Map::new()),
         Err(error) => {
             let line = first + error.line().saturating_sub(1);
             let said = error.to_string();
+            // The parser counts lines from the start of the block, and the user sees the file's.
             let said = said.split(" at line ").next().unwrap_or_default();
             let what = format!("this is not JSON ({said}).");
             Err(FrontmatterError::new(
@@ -92,6 +96,7 @@ impl Reader<'_> {
 
     /// Lua holds numbers as floats, in which some integers are others.
     fn check_integers(&self) -> Result<(), FrontmatterError> {
+        // An integer that `i128` cannot hold counts as changed.
         let changes = |number: &str| match (number.parse::<i128>(), number.parse::<f64>()) {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -113,6 +118,7 @@ impl Reader<'_> {
     /// The options in the object at `parent`.
     fn table(&mut self, parent: &str, fields: &Map<String, Value>) -> Result<(), FrontmatterError> {
         for (name, value) in fields {
+            // Only these two have operators; elsewhere `$set` would be an option's name.
             let which = match (parent, name.as_str()) {
                 ("", "tools") => Some(Which::Tools),
                 ("tools", "auto_approve") => Some(Which::AutoApprove),
@@ -147,6 +153,7 @@ impl Reader<'_> {
                         .and_then(|names| self.options.change(which, *operation, &names, line))
                         .map_err(|invalid| self.failure(which.path(), name, invalid))?;
                 }
+                // No option begins with a dollar, so this is a misspelled operator.
                 None if name.starts_with('$') => {
                     let known = OPERATORS.map(|(operator, _)| operator);
                     let path = join(which.path(), name);
@@ -154,6 +161,8 @@ impl Reader<'_> {
                     return Err(self.failure(which.path(), name, invalid));
                 }
                 None => {
+                    // `flemma.tools` holds the operators of the list and the options below it in
+                    // one object.
                     let one = Map::from_iter([(name.clone(), value.clone())]);
                     self.table(which.path(), &one)?;
                 }
@@ -168,6 +177,7 @@ impl Reader<'_> {
     }
 
     fn offset(&self, parent: &str, name: &str) -> Option<usize> {
+        // The key itself is at the top, and the options are below it.
         if parent.is_empty() && name == "flemma" {
             return self.keys.find(&["flemma"]);
         }
@@ -179,6 +189,7 @@ impl Reader<'_> {
 
     fn failure(&self, parent: &str, name: &str, invalid: InvalidOption) -> FrontmatterError {
         let line = self.line(parent, name);
+        // A wrong value is marked itself; a wrong name is marked where it is written.
         let word = invalid.word.as_deref().unwrap_or(name);
         let first = self.source.first_line;
         let place = places::of_word(&self.source.text, word, line, first);

@@ -78,6 +78,7 @@ impl List {
         known: &Known,
     ) -> Result<(), InvalidOption> {
         for name in names {
+            // All names are checked first: a change applies completely or not at all.
             self.check(name, known)?;
         }
         let mut given: Vec<String> = Vec::new();
@@ -86,11 +87,13 @@ impl List {
                 given.push(name.clone());
             }
         }
+        // Removed in every case: names move to their new place instead of occurring twice.
         self.names.retain(|name| !given.contains(name));
         self.exclusions.retain(|name| !given.contains(name));
         match operation {
             Operation::Set => {
                 self.names = given;
+                // A new list takes nothing from the old one, its exclusions included.
                 self.exclusions.clear();
             }
             Operation::Append => self.names.extend(given),
@@ -98,6 +101,7 @@ impl List {
                 self.names.splice(0..0, given);
             }
             Operation::Remove => {
+                // A preset is removed by its name alone. A tool may also come from a preset.
                 let tools = given.into_iter().filter(|name| !name.starts_with('$'));
                 self.exclusions.extend(tools);
             }
@@ -108,6 +112,7 @@ impl List {
     /// A name is known, or already in the list (which `setup()` may have filled).
     fn check(&self, name: &str, known: &Known) -> Result<(), InvalidOption> {
         let presets: &[String] = match self.which {
+            // Only approval has presets of tools.
             Which::Tools => &[],
             Which::AutoApprove => &known.presets,
         };
@@ -120,6 +125,7 @@ impl List {
             Err(invalid.of_word(name))
         };
         let quoted = shown(name);
+        // `setup()` takes modules by their path, and a document must not load code.
         if name.contains('.') {
             return invalid(format!(
                 "\"{quoted}\" looks like a module, and modules are never taken from a document. Name it in setup()."
@@ -168,6 +174,7 @@ impl Lists {
         };
         match first {
             Some(names) => self.set(List::new(which, names.clone())),
+            // `setup()` has a function, which has no list to start from.
             None => self.set_function(),
         }
     }

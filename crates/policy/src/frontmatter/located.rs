@@ -39,9 +39,12 @@ pub fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<
 /// The line of the frontmatter that runs now. The chunk was loaded with as many
 /// empty lines before it as the file has.
 pub fn line_here(lua: &Lua) -> Option<usize> {
+    // Our functions are called through a few frames of the engine; the nearest frame of the
+    // document is below them.
     (0..16)
         .map_while(|level| {
             lua.inspect_stack(level, |debug| {
+                // An expression has lines of its own, which are not the file's.
                 let ours = debug.source().source.as_deref() == Some(CHUNK);
                 debug.current_line().filter(|_| ours)
             })

@@ -42,6 +42,7 @@ impl SharedOptions {
     pub fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         table.raw_set("opt", self.node(""))?;
+        // `flemma.opt = {}` would replace the checks with a plain table.
         table.set_readonly(true);
         Ok(table)
     }
@@ -55,6 +56,7 @@ impl SharedOptions {
 
     fn read(&self, lua: &Lua, parent: &str, name: &LuaValue) -> mlua::Result<LuaValue> {
         let name = option_name(lua, name)?;
+        // Released before Lua is called again, which may come back for the same lock.
         let entry = self.lock().read(parent, &name);
         match located(lua, entry)? {
             SetValue::Nothing => Ok(LuaValue::Nil),
@@ -79,6 +81,8 @@ impl SharedOptions {
     ) -> mlua::Result<()> {
         let name = option_name(lua, name)?;
         let given = located(lua, given(&name, value))?;
+        // The options record that there is a function, and the engine's registry keeps it: it
+        // cannot leave the engine.
         let is_function = matches!(given, Given::Function);
         let line = line_here(lua).unwrap_or_default();
         let outcome = self.lock().assign(parent, &name, given, line);
@@ -140,6 +144,7 @@ impl ListNode {
                 options.known(),
             ),
         };
+        // `located` calls the engine, which must not run while the options are locked.
         drop(options);
         located(lua, outcome)
     }
@@ -156,6 +161,7 @@ impl ListNode {
     }
 
     fn read(&self, lua: &Lua, name: &LuaValue) -> mlua::Result<LuaValue> {
+        // A number is a position in the list; any other key is an option below it.
         if let Some(at) = name.as_usize() {
             let list = located(lua, self.value())?;
             let item = at.checked_sub(1).and_then(|at| list.names.get(at));
@@ -176,6 +182,7 @@ impl UserData for ListNode {
             methods.add_function(
                 name,
                 move |lua, (this, names): (AnyUserData, Variadic<LuaValue>)| {
+                    // Returns the list, so that calls can be chained.
                     this.borrow::<Self>()?.change(lua, operation, &names)?;
                     Ok(this)
                 },
@@ -202,6 +209,7 @@ fn add_operators<M: UserDataMethods<ListNode>>(methods: &mut M) {
     for (operator, operation) in [
         (MetaMethod::Add, Operation::Append),
         (MetaMethod::Sub, Operation::Remove),
+        // As `vim.opt` does with `^`.
         (MetaMethod::Pow, Operation::Prepend),
     ] {
         methods.add_meta_method(operator, move |lua, this, names: LuaValue| {
@@ -212,6 +220,7 @@ fn add_operators<M: UserDataMethods<ListNode>>(methods: &mut M) {
 
 fn option_name(lua: &Lua, name: &LuaValue) -> mlua::Result<String> {
     let text = match name {
+        // The name is quoted in messages and kept in tables, so its length is bounded.
         LuaValue::String(name) if name.as_bytes().len() <= MAX_NAME => {
             name.to_str().ok().map(|name| name.to_owned())
         }
@@ -227,6 +236,7 @@ fn given(name: &str, value: &LuaValue) -> Result<Given, InvalidOption> {
     match value {
         LuaValue::Nil => Ok(Given::Nothing),
         LuaValue::Function(_) => Ok(Given::Function),
+        // Not as a plain value: the list carries its exclusions with it.
         LuaValue::UserData(it) if it.is::<ListNode>() => list_of(it).map(Given::List),
         other => convert::to_json(other, convert::OPTION)
             .map(Given::Value)

@@ -59,6 +59,8 @@ impl FrontmatterOptions {
     pub fn read(&self, parent: &str, name: &str) -> Result<SetValue, InvalidOption> {
         match (parent, name) {
             ("", "tools") => return Ok(SetValue::List(Which::Tools)),
+            // A function of `setup()` is not handed to a document; only one that it assigned
+            // itself.
             ("tools", "auto_approve") if self.has_function() => return Ok(SetValue::Function),
             ("tools", "auto_approve") => {
                 let list = self.list(Which::AutoApprove)?;
@@ -109,6 +111,7 @@ impl FrontmatterOptions {
         let (path, option) = find(parent, name)?;
         let as_written = join(parent, name);
         let Some(value) = plain(&as_written, given)? else {
+            // Assigning nil takes back what earlier lines set.
             self.clear(&path);
             return Ok(());
         };
@@ -121,13 +124,16 @@ impl FrontmatterOptions {
         };
         let (fitting, invalid) =
             options::check_value(option, &as_written, &value, Scope::Frontmatter);
+        // The first problem ends the evaluation, so only that one is shown.
         if let Some(invalid) = invalid.into_iter().next() {
             return Err(invalid);
         }
+        // Presets of models are names of the user's, so the option table does not have them.
         if path == "model" {
             self.check_model(&value)?;
         }
         let values = nested(&path, fitting.unwrap_or_default());
+        // A table sets several options with one line.
         for (path, ..) in options::set_in(&values) {
             self.lines.insert(path.to_owned(), line);
         }
@@ -137,11 +143,14 @@ impl FrontmatterOptions {
 
     /// Removes the option or the table at `path`.
     fn clear(&mut self, path: &str) {
+        // Clearing `sandbox` clears `sandbox.enabled` too, and not an option that only begins
+        // alike.
         let inside = format!("{path}.");
         self.lines
             .retain(|set, _| set != path && !set.starts_with(&inside));
         let pointer = format!("/{}", path.replace('.', "/"));
         if let Some(value) = self.values.pointer_mut(&pointer) {
+            // Null is absent for all layers; removing the key would make no difference.
             *value = Value::Null;
         }
     }
@@ -200,6 +209,8 @@ impl FrontmatterOptions {
                 let what = format!("{path} cannot be a function: it is a list of names.");
                 return Err(InvalidOption::new(path, what));
             }
+            // A list of the same option keeps its exclusions. From the other option only names
+            // are taken.
             Given::List(given) if given.which() == which => list = given,
             Given::List(given) => list.change(Operation::Set, &given.names, &self.known)?,
             Given::Value(value) => {
@@ -236,6 +247,7 @@ impl FrontmatterOptions {
 
     /// Ends the evaluation: nothing can be set any more.
     pub fn close(&mut self) -> Overrides {
+        // The policy function runs later and could otherwise loosen what was checked here.
         self.closed = true;
         let touched = |path: &str| self.lines.get(path).copied();
         let names = |which| self.list(which).ok().cloned();

@@ -25,6 +25,8 @@ pub fn of_word(text: &str, word: &str, line: usize, first_line: usize) -> Option
         })
         .collect();
     match found[..] {
+        // The line of an error may be that of a later statement, so a single occurrence counts in
+        // any line.
         [only] => Some(only),
         _ => found.into_iter().find(|(at, _)| *at >= line),
     }
@@ -125,12 +127,14 @@ impl Reader<'_> {
         self.at += 1;
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
+            // Also steps over an escaped quote, which does not end the string.
             self.at += if *byte == b'\\' { 2 } else { 1 };
             if *byte == b'"' {
                 break;
             }
         }
         let spelled = self.text.get(start..self.at).unwrap_or_default();
+        // Keys are compared as they are meant: JSON can spell a letter as an escape.
         serde_json::from_str(spelled).unwrap_or_default()
     }
 }

@@ -104,9 +104,12 @@ impl Vm {
     fn run(&self, source: &Source, options: &SharedOptions) -> mlua::Result<()> {
         self.variables
             .raw_set("flemma", options.table(&self.lua)?)?;
+        // Then positions in errors are lines of the file. A `first_line` out of range must not
+        // allocate without a limit.
         let before = "\n".repeat(source.first_line.saturating_sub(1).min(MAX_SOURCE));
         let chunk = self
             .lua
+            // Only as text below: crafted bytecode can break out of the engine.
             .load(before + &source.text)
             .set_name(CHUNK)
             .set_mode(ChunkMode::Text)
@@ -123,6 +126,7 @@ impl Vm {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.budget.start(limit);
         let outcome = run();
+        // Code that catches the error with `pcall` would otherwise return a value.
         if self.budget.was_reached() {
             return Err(mlua::Error::runtime("time limit"));
         }
@@ -163,6 +167,8 @@ impl Vm {
             return Err("it is too long.".to_owned());
         }
         let value = self.limited(CALL, || {
+            // Assignments go to a layer that is dropped, so expressions do not depend on their
+            // order.
             let own = environment::layer(&self.lua, &self.variables)?;
             self.lua
                 // The line end closes a comment at the end of the expression.
@@ -199,6 +205,7 @@ impl Vm {
 /// Whether an expression is a variable or a field of one, and nothing else.
 fn is_name(code: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    // `{{ nil }}` says that nothing is meant.
     !matches!(code, "" | "nil") && code.chars().all(is_part)
 }
 

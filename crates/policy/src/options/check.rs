@@ -46,6 +46,7 @@ impl InvalidOption {
     pub(crate) fn is_about(&self, table: &str) -> bool {
         let inner = self.path.strip_prefix(table);
         let is_inside = inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        // `sandbx = false` must count against the sandbox, which the user meant to configure.
         is_inside || self.meant == Some(table)
     }
 }
@@ -83,6 +84,7 @@ pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption 
     let meant = suggest(name, known.iter().copied());
     let hint = match meant {
         Some(meant) => format!(" Did you mean \"{meant}\"?"),
+        // A layer that may set nothing there has no list to show.
         None if known.is_empty() => String::new(),
         None => format!(" Options: {}.", known.join(", ")),
     };
@@ -127,6 +129,7 @@ impl Check {
     }
 
     fn value(&mut self, kind: &Kind, secret: bool, given: &Value, path: &str) -> Option<Value> {
+        // Absent is right for every option, so nothing is reported.
         if given.is_null() {
             return None;
         }
@@ -137,6 +140,7 @@ impl Check {
         match (kind, given) {
             (Kind::Map(each), Value::Object(map)) => {
                 let fitting = map.iter().filter_map(|(name, value)| {
+                    // One wrong entry does not take the others with it.
                     let inner = self.value(each, secret, value, &format!("{path}.{name}"))?;
                     Some((name.clone(), inner))
                 });
@@ -146,10 +150,13 @@ impl Check {
                 Some(self.table(kind, map, path))
             }
             (Kind::Any(kinds), _) => {
+                // The first kind that takes the value decides how the rest of it is checked.
                 let kind = kinds.iter().find(|kind| kind.takes(given))?;
                 self.value(kind, secret, given, path)
             }
             (Kind::Free, Value::Object(map)) => self.free(map, path).then(|| given.clone()),
+            // An empty Lua table arrives as an empty list, but later layers are laid over an
+            // object.
             _ if kind.is_table() && given.is_array() => Some(Value::Object(Map::new())),
             _ => Some(given.clone()),
         }
@@ -171,6 +178,7 @@ impl Check {
             let unknown = unknown(&inner, name, &known);
             // A tool that is registered by others has a table of its own there.
             let may_be_of_a_tool = matches!(kind, Kind::Tools(_)) && Kind::Free.takes(value);
+            // A table that is named almost like an option is a typing error and no tool.
             if !may_be_of_a_tool || unknown.meant.is_some() {
                 self.invalid.push(unknown);
             } else if let Some(table) = value.as_object() {
@@ -226,6 +234,7 @@ fn mismatch(kind: &Kind, secret: bool, given: &Value, path: &str) -> InvalidOpti
         path
     };
     let words = kind.values();
+    // A suggestion quotes the word, and this may be a key.
     let word = given.as_str().filter(|_| !secret);
     let meant = word.map_or_else(String::new, |word| {
         did_you_mean(word, words.iter().map(String::as_str))
@@ -242,6 +251,7 @@ fn mismatch(kind: &Kind, secret: bool, given: &Value, path: &str) -> InvalidOpti
 /// Returns a value as a message shows it: cut where it is long, and a secret not at all.
 fn shown(value: &Value, secret: bool) -> String {
     const LENGTH: usize = 60;
+    // The marker of Neovim means nothing to the user.
     if value.get("function").is_some_and(Value::is_u64) {
         return "a function".to_owned();
     }
@@ -259,6 +269,7 @@ fn shown(value: &Value, secret: bool) -> String {
     }
     let text = value.to_string();
     match text.char_indices().nth(LENGTH) {
+        // A long value would push what it must be out of the message.
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
@@ -286,6 +297,7 @@ pub fn lay_over(target: &mut Value, over: Value) {
             for (name, value) in over {
                 match target.get_mut(&name) {
                     Some(inner) => lay_over(inner, value),
+                    // Nothing was there, so there is nothing to join.
                     None => drop(target.insert(name, value)),
                 }
             }

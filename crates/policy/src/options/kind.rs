@@ -84,6 +84,7 @@ impl Kind {
             (Self::Whole(from, to), Value::Number(number)) => number
                 .as_u64()
                 .is_some_and(|number| (*from..=*to).contains(&number)),
+            // Functions stay in Neovim, which sends a number in their place.
             (Self::Function, Value::Object(map)) => {
                 map.len() == 1 && map.get("function").is_some_and(Value::is_u64)
             }
@@ -120,6 +121,7 @@ impl Kind {
                 either(&quoted)
             }
             Self::Number(from, to) => format!("a number from {from} to {to}"),
+            // Such a limit only keeps numbers in range, and would confuse in a message.
             Self::Whole(from, to) if *to >= MANY => format!("a whole number from {from}"),
             Self::Whole(from, to) => format!("a whole number from {from} to {to}"),
             Self::Function => "a function".to_owned(),
@@ -146,6 +148,7 @@ impl Kind {
 /// Returns the whole percents, from 1 to 100, that a text such as "50%" names.
 pub fn share(text: &str) -> Option<u8> {
     let digits = text.strip_suffix('%')?;
+    // `parse` also takes a plus sign.
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let percents = digits.parse().ok().filter(|_| plain)?;
     (1..=100).contains(&percents).then_some(percents)
@@ -154,6 +157,7 @@ pub fn share(text: &str) -> Option<u8> {
 /// Old projects of Google have a domain and a colon.
 fn is_address_part(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
+    // Two dots could climb in a path; 64 is more than any project or region has.
     !text.is_empty() && text.len() <= 64 && text.chars().all(allowed) && !text.contains("..")
 }
 

@@ -63,6 +63,7 @@ impl Loosens {
             Self::Never | Self::Compared => None,
             Self::Always(what) => Some(what),
             Self::WhenTurnedOn(what) => {
+                // Where the user has turned it on already, the chat gets nothing new.
                 let turned_on = *value == Value::Bool(true) && *own == Value::Bool(false);
                 turned_on.then_some(what)
             }

@@ -36,6 +36,7 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
         home,
         found: BTreeSet::new(),
     };
+    // A further working tree shares its configuration with the main one.
     let common = common(&git);
     for file in [common.join("config"), git.join("config.worktree")] {
         reader.file(&file, 0);
@@ -52,6 +53,7 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
 fn repository(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     folder.ancestors().find_map(|tree| {
         let git = tree.join(".git");
+        // In submodules and further working trees, `.git` is a file that names the folder.
         if git.is_dir() {
             return Some((tree.to_owned(), git));
         }
@@ -72,6 +74,7 @@ fn common(git: &Path) -> PathBuf {
 fn text(path: &Path) -> Option<String> {
     let is_short = path
         .metadata()
+        // Opening a pipe would block, and a device has no end.
         .is_ok_and(|it| it.is_file() && it.len() <= MOST);
     let bytes = is_short.then(|| fs::read(path).ok())??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -85,6 +88,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn file(&mut self, path: &Path, depth: usize) {
+        // Files may include themselves in a circle.
         if depth > DEEPEST {
             return;
         }
@@ -110,10 +114,13 @@ impl Reader<'_> {
 
     /// Notes the files of the working tree in a value: a command, or a path.
     fn value(&mut self, key: &str, value: &str) {
+        // A value may be a shell command, so each of its words may be a file.
         let words = value.split(|c: char| c.is_whitespace() || "\"'!;&|()<>=".contains(c));
         let is_folder = key == "hookspath" || key == "templatedir";
+        // A command without a slash is found on PATH and not in the working tree.
         for word in words.filter(|it| is_folder && !it.is_empty() || it.contains('/')) {
             let path = self.path(word, &self.tree);
+            // Folders of hooks count anywhere, because a tool could fill one that is outside too.
             if is_folder || path.starts_with(&self.tree) && path != self.tree {
                 self.found.insert(path);
             }
@@ -144,11 +151,13 @@ fn settings(text: &str) -> impl Iterator<Item = Setting> {
     for line in text.lines() {
         let mut line = line.trim();
         if let Some(rest) = line.strip_prefix('[') {
+            // Git allows a setting behind its section's header, on the same line.
             let (header, behind) = rest.split_once(']').unwrap_or((rest, ""));
             let name = header.split(|c: char| c.is_whitespace() || c == '.' || c == '"');
             section = name.take(1).collect::<String>().to_lowercase();
             line = behind.trim();
         }
+        // A key without a value is a switch, which names no file.
         let Some((key, value)) = line.split_once('=') else {
             continue;
         };

@@ -139,6 +139,7 @@ const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
 /// Returns the names that are protected in every folder, except `.git`.
 pub fn everywhere() -> impl Iterator<Item = &'static str> {
     let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
+    // Git itself must write there, for example to commit.
     named.filter(|name| *name != ".git")
 }
 
@@ -163,6 +164,7 @@ pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Why the names in this path protect it, or nothing.
 pub fn kind(path: &Path) -> Option<ProtectedKind> {
+    // In lower case: on some file systems `.Git` is the same folder.
     let names: Vec<String> = path.components().map(folded).collect();
     let (last, _) = names.split_last()?;
     let listed = |list: &[(&str, ProtectedKind)], name: &str| {
@@ -173,6 +175,7 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         let found = PAIRS.iter().find(|(above, name, _)| it == [*above, *name]);
         found.map(|(_, _, kind)| *kind)
     });
+    // Any folder of the path counts, not only the last one: hooks are deep below `.git`.
     let folder = names.iter().find_map(|name| listed(FOLDERS, name));
     let below_config = names.windows(2).find_map(|pair| match pair {
         [config, name] if config == ".config" => listed(BELOW_CONFIG, name),
@@ -182,6 +185,7 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         if START_FILES.contains(&last.as_str()) {
             return Some(ProtectedKind::Shell);
         }
+        // A tool that writes to a chat could approve its own calls there.
         let is_chat = last.ends_with(".chat");
         listed(FILES, last).or_else(|| is_chat.then_some(ProtectedKind::Chat))
     };
@@ -189,6 +193,7 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         let is_system = SYSTEM.iter().any(|root| path.starts_with(root));
         is_system.then_some(ProtectedKind::Shell)
     };
+    // A folder says more about a file than its name does.
     let by_folder = folder.or(pair).or(below_config);
     by_folder.or_else(file).or_else(system)
 }

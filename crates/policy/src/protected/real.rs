@@ -8,6 +8,7 @@ pub fn without_dots(path: &Path) -> PathBuf {
     for component in path.components() {
         match component {
             Component::CurDir => {}
+            // By spelling alone, without links: where the path really leads is judged separately.
             Component::ParentDir => {
                 plain.pop();
             }

@@ -41,6 +41,7 @@ impl Agreed {
     /// Adds what was agreed to elsewhere; what is said here goes first.
     pub fn or(mut self, other: Self) -> Self {
         for (file, holds) in other.0 {
+            // Not replaced: an older agreement must not bring back older content.
             self.0.entry(file).or_insert(holds);
         }
         self
@@ -56,6 +57,7 @@ impl Agreed {
         match self.0.get(real) {
             None => Some(Objection::Unasked),
             Some(None) => Some(Objection::ByName),
+            // Whether the content is still the same is known once the file was read.
             Some(Some(_)) => None,
         }
     }
@@ -63,6 +65,7 @@ impl Agreed {
     /// Whether these bytes are what was agreed to.
     pub(super) fn are(&self, real: &Path, bytes: &[u8]) -> bool {
         let holds = self.0.get(real);
+        // An agreement without a fingerprint covers no content.
         holds.is_some_and(|holds| *holds == Some(Fingerprint::of(bytes)))
     }
 }

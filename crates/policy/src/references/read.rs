@@ -87,6 +87,7 @@ impl fmt::Display for Refusal {
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
         match error.kind() {
+            // `a/b` where `a` is a file does not exist either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
             io::ErrorKind::PermissionDenied => Self::Unreadable("permission denied".to_owned()),
             _ => Self::Unreadable(error.to_string()),
@@ -117,11 +118,13 @@ impl<'a> Reader<'a> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folders.chat.join(path),
         };
+        // Links are resolved once, and the checked path is the one that is opened.
         let real = RealPath::of(&path).map_err(|why| Refusal::Unreadable(why.to_string()))?;
         if real.stat()?.is_none() {
             return Err(Refusal::Missing);
         }
         let secrets = &self.folders.secrets;
+        // A link with a secret name may lead to a harmless one, and the other way round.
         let secret = secrets.find(&path).or_else(|| secrets.find(real.as_path()));
         let path = real.as_path();
         let refusal = |objection| match secret.clone() {
@@ -152,6 +155,7 @@ impl<'a> Reader<'a> {
     fn bytes(&mut self, real: &RealPath) -> Result<Vec<u8>, Refusal> {
         let file = real.open_file()?.ok_or(Refusal::NotAFile)?;
         let mut bytes = Vec::new();
+        // One byte more than allowed tells a file that is too large from one that just fits.
         file.take(self.left + 1).read_to_end(&mut bytes)?;
         self.left = self
             .left
@@ -163,16 +167,19 @@ impl<'a> Reader<'a> {
 
 fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
     let kind = mime.map(str::to_ascii_lowercase);
+    // What the user says comes first, because few bytes can look like another type.
     match kind.as_deref().or(sniffed(&bytes)) {
         Some("application/pdf") => Ok(Content::Pdf {
             base64: STANDARD.encode(bytes),
         }),
+        // SVG is XML, and no provider takes it as an image, so it goes as text.
         Some(image) if image.starts_with("image/") && image != "image/svg+xml" => {
             Ok(Content::Image {
                 mime: image.to_owned(),
                 base64: STANDARD.encode(bytes),
             })
         }
+        // The user named a type that cannot be text, so the message names it too.
         Some(other) if is_binary(other) => Err(Refusal::Unsupported(other.to_owned())),
         // Whatever else it is said to be, it is text if it reads as text.
         _ => match String::from_utf8(bytes) {

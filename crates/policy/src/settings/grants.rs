@@ -139,10 +139,12 @@ fn among(agents: &[Agent], granted: &[String], here: Here<'_>) -> Grants {
         let sockets = agent.sockets();
         if granted.iter().any(|it| it == agent.name) {
             grants.sockets.extend(sockets);
+        // A program that does not run is not missed because of the sandbox.
         } else if !sockets.is_empty() {
             grants.missing.push(agent.missing(&sockets));
         }
     }
+    // Names are words; everything else is a path of the user's own.
     let paths = granted.iter().filter(|it| it.starts_with(['/', '~', '$']));
     grants
         .sockets
@@ -158,10 +160,12 @@ impl Agent {
             let value = value.to_string_lossy().into_owned();
             tools::paths_in(&value)
                 .map(PathBuf::from)
+                // Variables hold addresses such as `unix:path=/run/…,guid=…`.
                 .find(|path| path.is_absolute())
         });
         let usual = self.places.iter().flat_map(|place| places(place));
         let mut sockets: Vec<PathBuf> = named.chain(usual).filter(|path| is_socket(path)).collect();
+        // A variable usually leads to one of the usual places.
         sockets.sort();
         sockets.dedup();
         sockets
@@ -172,6 +176,7 @@ impl Agent {
         let complaints = self.complaints.iter().map(|it| (*it).to_owned());
         let name = self.name;
         Missing {
+            // Most programs print the path that they cannot connect to.
             signs: complaints.chain(paths).collect(),
             note: format!(
                 "The sandbox hides {name} from commands. The user can let them reach it with \
@@ -184,6 +189,7 @@ impl Agent {
 /// The paths that one of [`Agent::places`] names.
 fn places(place: &str) -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw().to_string();
+    // A session that sets no variable usually has the folder, which systemd makes.
     let runtime = tools::variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{uid}"));
     let place = place.replace("$RUNTIME", &runtime).replace("$UID", &uid);
     let place = match (place.strip_prefix("~/"), std::env::home_dir()) {

@@ -54,6 +54,7 @@ impl Settings {
                 only_listed,
                 is_known,
             });
+            // The highest priority, so that no other resolver approves before it.
             links.push(Resolver::new(SHELL, i32::MAX, Source::ArgumentRules(rules)));
         }
         if !self.tools.http_get.allow.is_empty() {
@@ -67,6 +68,7 @@ impl Settings {
     /// parses commands in another way than `bash`.
     pub(super) fn shell_safe(&self) -> ArgumentRules {
         match self.has_known_shell() {
+            // Other shells, such as fish, give the same text another meaning.
             true => one(ShellSafe(self.shell_lists())),
             false => ArgumentRules::default(),
         }
@@ -91,6 +93,7 @@ impl Settings {
         let reads =
             || review(call, &self.shell_lists()).is_some_and(|it| it.is_ok_and(|it| !it.more));
         match approval::only_reads(by) && reads() {
+            // A command that only reads is held more strictly than the others.
             true => sandbox.reading(false).held_by(),
             false => sandbox.held_by(),
         }
@@ -99,6 +102,7 @@ impl Settings {
     /// Returns true if the shell parses commands as `bash` does.
     pub fn has_known_shell(&self) -> bool {
         let shell = self.tools.bash.shell.as_deref().unwrap_or("bash");
+        // The option may be a path, as in `/bin/bash`.
         let name = Path::new(shell).file_name().unwrap_or_default();
         ["bash", "sh", "dash"].iter().any(|known| name == *known)
     }
@@ -124,6 +128,7 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
             Verdict::Ask(_) => None,
         }
     };
+    // Two commands that every rule treats alike unless it looks at arguments.
     match (decided("ls")?, decided("./unlisted")?) {
         (Decision::Approve, Decision::RequireApproval) => Some("commands that only read run"),
         (Decision::Approve, Decision::Deny) => {
@@ -163,6 +168,7 @@ pub struct ShellBound {
 impl ShellBound {
     fn problem(&self, call: &CallKey) -> Option<Unsafe> {
         if self.only_listed && !self.is_known {
+            // Only calls of the shell have a problem; others pass.
             command(call)?;
             return Some(Unsafe::Syntax("the commands of another shell than bash"));
         }
@@ -209,6 +215,7 @@ impl ArgumentRule for ListedHosts {
             return None;
         }
         let input: Value = serde_json::from_str(&call.input).ok()?;
+        // What does not parse is left to the tool, which reports it.
         let url = Url::parse(input.get("url")?.as_str()?.trim()).ok()?;
         self.0.names(&url).then_some(Decision::Approve)
     }
@@ -241,6 +248,7 @@ impl Inspection {
         let (command, folder) = command(call)?;
         let cwd = match folder {
             Some(folder) => tools::resolve(&self.folder, &folder).ok()?,
+            // `shell` starts in the chat's folder, and only `bash` has an option for it.
             None if call.name == "shell" => self.folder.clone(),
             None => self.cwd.clone(),
         };
@@ -255,6 +263,7 @@ impl Inspection {
         let changed = tool.changes(input, &self.folder).into_iter();
         let secrets = self.sandbox.secrets();
         let mut named = changed.chain(tool.reads(input, &self.folder));
+        // Secrets are named by their paths on the machine, which can differ inside the sandbox.
         named.find_map(|path| secrets.find(&self.sandbox.outside(&path)))
     }
 

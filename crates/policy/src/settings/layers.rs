@@ -48,6 +48,8 @@ impl Layers {
                 lay_over(&mut self.values, layer.clone());
             }
         }
+        // Before the chat is laid over, because the chat may set the provider's own parameter
+        // too.
         for (_, provider, name) in self.beaten_by_chat() {
             self.values["parameters"][provider][name] = Value::Null;
         }
@@ -119,6 +121,7 @@ impl Settings {
     pub fn switched_to(&self, target: &Target) -> Result<Self, Vec<String>> {
         let options = target.options()?;
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
+        // The model of `setup()` belongs to its provider, and no other provider has it.
         let own = at(&self.layers.setup, "provider").cloned();
         runtime.remove("model");
         if own.unwrap_or_else(|| options::defaults()["provider"].take()) != target.provider {
@@ -135,6 +138,7 @@ impl Settings {
     ///
     /// What does not fit, a sentence each; then nothing is switched.
     pub(crate) fn with_model_of(&self, target: &Target) -> Result<Self, Vec<String>> {
+        // Another provider has other parameters, so those of the earlier switch go.
         if target.provider != self.provider || !target.parameters.is_empty() {
             return self.switched_to(target);
         }
@@ -159,6 +163,8 @@ impl Settings {
         if let Some(own) = runtime.pointer_mut(&format!("/parameters/{}", target.provider))
             && let Some(own) = own.as_object_mut()
         {
+            // A parameter that is null must uncover the value of `setup()`; a null in this layer
+            // would hide it.
             own.retain(|name, _| !target.parameters.contains_key(name));
         }
         let parameters = json!({"parameters": options["parameters"].take()});
@@ -175,6 +181,7 @@ impl Settings {
     /// switched to.
     pub fn keep_target(&self, chat: &Self) -> Self {
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
+        // Removed first: the chat may have none of them, and then `setup()` counts.
         for name in ["provider", "model", "parameters"] {
             runtime.remove(name);
             let chosen = chat.layers.runtime.get(name).cloned();
@@ -192,6 +199,7 @@ impl Settings {
     /// they do not name is the provider's.
     pub(super) fn with_setup(&self, options: Value) -> Self {
         let mut setup = self.layers.setup.clone();
+        // The model names the preset, which is replaced by what it holds.
         setup["model"] = Value::Null;
         lay_over(&mut setup, options);
         Self::of(Layers::of_user(setup))
@@ -259,6 +267,7 @@ impl Settings {
 
 fn shown(option: &OptionDef, value: &Value) -> String {
     if option.secret && !value.is_null() {
+        // Status is copied into reports, so a key must not be in it.
         return "(set)".to_owned();
     }
     as_lua(value)

@@ -21,6 +21,7 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
     if known.contains(name) {
         return;
     }
+    // Tools register later, so only a name that looks like a typing error counts as one.
     let meant = did_you_mean(name, known.iter().map(String::as_str));
     if meant.is_empty() && !name.starts_with('$') {
         problems.remarks.push(format!(
@@ -31,6 +32,7 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
     let message = format!("{path}: nothing is named \"{name}\".{meant}");
     let invalid = InvalidOption::new(path, message);
     match name.starts_with('$') {
+        // Presets cannot be registered, so a preset that is missing now will stay missing.
         true => problems.invalid.push(invalid),
         false => problems.unknown.push(invalid),
     }
@@ -54,6 +56,7 @@ impl Settings {
             };
             let remarks = problems.remarks.len();
             check_name("tools.auto_approve", name, known, problems);
+            // A remark is made about a tool that may still come. Such a name is looked up again.
             if problems.remarks.len() > remarks {
                 problems.missing.push(name.to_owned());
             }

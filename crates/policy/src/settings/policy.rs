@@ -58,6 +58,7 @@ impl Settings {
     ) -> Policy {
         let mut policy = Policy::default();
         for name in names {
+            // The user's preset comes first: it may have the name of a built-in one.
             match (self.tools.presets.get(name), tools::preset(name)) {
                 (Some(preset), _) => {
                     policy.approve.extend(preset.approve.iter().cloned());
@@ -72,10 +73,13 @@ impl Settings {
                 }
             }
         }
+        // Denials stay: taking a name out of a list must not allow what it forbade.
         policy.approve.retain(|name| !exclusions.contains(name));
+        // Without `bash`, its rules about arguments must not approve it either.
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
             policy.argument_rules = ArgumentRules::default();
         }
+        // Models call a tool by either name, and both must be treated alike.
         for (alias, name) in tools::aliases() {
             for names in [&mut policy.approve, &mut policy.deny] {
                 if names.contains(name) {
@@ -112,6 +116,7 @@ impl Settings {
         // The user can remove any resolver except their own denials of shell commands.
         let is_removed = |link: &Resolver| self.resolvers.without.contains(&link.name);
         links.retain(|link| link.name == SHELL || !is_removed(link));
+        // After the removal: a registered function may replace a built-in one of the same name.
         links.extend(self.resolvers.items.iter().map(link));
         ResolverChain::new(links)
     }
@@ -157,6 +162,7 @@ impl Settings {
     /// The resolvers of `--approve` and `--yes`.
     fn command_line(&self) -> Vec<Resolver> {
         let approval = &self.resolvers.command_line;
+        // Neovim gives no such approvals, so the chain that it shows has no resolver for them.
         if *approval == CommandLineApproval::default() {
             return Vec::new();
         }
@@ -185,6 +191,7 @@ impl Settings {
         };
         let tools = registry.iter().chain(registry.aliases());
         let mut offered: Vec<_> = tools.filter(is_offered).map(|it| it.definition()).collect();
+        // In a fixed order, so that requests begin alike and providers can reuse their cache.
         offered.sort_by(|a, b| a.name.cmp(&b.name));
         offered
     }
@@ -216,6 +223,8 @@ impl Settings {
 /// The link of a function that was registered, or of a module that the options name.
 fn link(item: &RegisteredResolver) -> Resolver {
     let on_error = if item.closed {
+        // A function that is registered as `closed` guards something, so a failure must not let
+        // the call pass.
         OnError::Deny
     } else {
         OnError::Pass

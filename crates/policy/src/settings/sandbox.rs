@@ -155,6 +155,7 @@ impl SandboxSettings {
 /// Returns the path below a variable, which may be empty.
 fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(variable)?;
+    // `$CWDx` and `~name` are other names that only begin alike.
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
 }
 
@@ -165,6 +166,7 @@ pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
         return Some(here.cwd.join(rest));
     }
     if let Some(rest) = below(path, BUFFER) {
+        // A chat without a file has no folder, and then the option grants nothing.
         return Some(here.chat?.parent()?.join(rest));
     }
     if let Some(rest) = below(path, "~") {

@@ -22,6 +22,7 @@ impl Target {
     /// Parses the arguments of `:Flemma switch`, names and `key=value` pairs in any order.
     pub(crate) fn of_line(line: &str) -> Self {
         let mut target = Self::default();
+        // The first name is the provider, the second one the model; pairs may be anywhere.
         let mut names = line.split_whitespace().filter(|word| !word.contains('='));
         names
             .next()
@@ -43,6 +44,7 @@ impl Target {
             table => table.as_object().cloned().unwrap_or_default(),
         };
         let text = |name: &str| table.get(name).and_then(Value::as_str).map(str::to_owned);
+        // Parameters may be written in a table of their own or beside the model.
         let nested = table.get("parameters").and_then(Value::as_object).cloned();
         let own = table.iter();
         let own =
@@ -116,8 +118,10 @@ impl Target {
 /// A word as the value that it spells; nothing at all is `nil`.
 pub fn value_of(word: &str) -> Value {
     match word {
+        // `key=` takes an earlier value back, as nil does in Lua.
         "" | "nil" | "null" => Value::Null,
         _ => match serde_json::from_str(word) {
+            // Only these: text is written without quotes.
             Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
             _ => Value::from(word),
         },
@@ -159,6 +163,7 @@ impl Settings {
             return;
         };
         match self.chosen(&name, given) {
+            // As if the user had written them in `setup()`, so that later layers win over them.
             Ok(options) => *self = self.with_setup(options),
             Err(message) => report("model", &message),
         }

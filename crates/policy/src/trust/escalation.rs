@@ -42,6 +42,7 @@ pub fn escalations(overrides: &Overrides, base: &Settings) -> Vec<Escalation> {
         let what = option.loosens.what(value, base.value(path));
         add(path.to_owned(), what.map(str::to_owned));
     }
+    // The user reads the list beside the text.
     found.sort_by_key(|it| it.line);
     found
 }
@@ -52,6 +53,7 @@ fn leads_to(
     base: &Settings,
 ) -> impl Iterator<Item = (&'static str, String)> {
     let text = |path: &str| overrides.values[path].as_str();
+    // A preset that does not exist leads nowhere, and is reported when the frontmatter is read.
     let preset = text("model").and_then(|model| base.preset(model).ok());
     let named = text("provider").map(|it| ("provider", it.to_owned()));
     named
@@ -106,6 +108,7 @@ pub fn overruled(overrides: &Overrides, base: &Settings) -> Vec<String> {
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);
     let ours = base.policy();
     let denied = |tool: &&str| ours.decide(tool) == Some(Decision::Deny);
+    // The tool is listed under its own name already.
     let is_alias = |tool: &&str| tools::aliases().any(|(alias, _)| alias == *tool);
     let tools = runs(&theirs).filter(denied).filter(|it| !is_alias(it));
     tools.map(str::to_owned).collect()

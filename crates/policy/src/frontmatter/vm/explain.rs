@@ -49,10 +49,12 @@ pub fn sentence(error: &Error, budget: &Budget, limit: Duration) -> String {
 }
 
 fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
+    // First, because code that caught the interrupt may have raised an error of its own.
     if budget.was_reached() {
         return out_of_time(budget, limit);
     }
     let inner = innermost(error);
+    // Our own errors know their line; the text of the engine would only repeat it.
     if let Some(located) = inner.downcast_ref::<Located>() {
         return Cause {
             line: located.line,
@@ -69,6 +71,7 @@ fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
     if text.contains("not enough memory") {
         return out_of_memory(budget);
     }
+    // The traceback names functions of the engine, which mean nothing to the user.
     let said = text.split("\nstack traceback:").next().unwrap_or_default();
     let (line, what) = split_position(said);
     Cause {
@@ -102,6 +105,7 @@ fn out_of_memory(budget: &Budget) -> Cause {
 
 fn innermost(error: &Error) -> &Error {
     match error {
+        // The engine wraps an error once for each function of ours that it passes through.
         Error::CallbackError { cause, .. } | Error::BadArgument { cause, .. } => innermost(cause),
         other => other,
     }
@@ -114,6 +118,7 @@ fn split_position(text: &str) -> (Option<usize>, &str) {
             .strip_prefix(name)
             .and_then(|rest| rest.strip_prefix(':'));
         if let Some((line, what)) = rest.and_then(|rest| rest.split_once(": ")) {
+            // An expression is one line of a message, and the caller knows which.
             let line = line.parse().ok().filter(|_| name == "frontmatter");
             return (line, what);
         }
