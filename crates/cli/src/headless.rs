@@ -13,36 +13,36 @@ mod opening;
 mod outcome;
 mod output;
 mod prompts;
+mod questions;
 mod reported;
 mod saving;
 mod signals;
 mod stdin_prompt;
+mod stored;
 mod waiting;
 
-use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use chat::approval::Policy;
 use chat::text::{Lines, Text};
-use chat::tool::ToolUseId;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::in_process::{FrontendCall, InProcess};
-use self::outcome::RunOutcome;
+use self::outcome::{RunEnd, RunOutcome};
 use self::output::Output;
+use self::questions::{OpenQuestions, QuestionStep};
 use self::reported::ReportedBlocks;
 use self::signals::Signals;
-use self::stdin_prompt::StdinLines;
+use self::stored::StoredChat;
 use crate::editor::Editor;
 use crate::exit_code::Code;
 use crate::frontend::buffer::TextBuffer;
 use crate::host::Host;
-use crate::lease::Lease;
 use crate::problems::current_folder;
 use crate::protocol::*;
 use crate::runtime;
@@ -104,6 +104,7 @@ pub fn run(job: Job) -> ExitCode {
         let (sender, calls) = mpsc::unbounded_channel();
         Ok::<_, String>(HeadlessRun::start(job, sender)?.finish(calls).await)
     });
+    // Commands that were left in the background end with the run.
     tools::end_descendants();
     match ran.and_then(|code| code) {
         Ok(code) => code.into(),
@@ -115,34 +116,15 @@ pub fn run(job: Job) -> ExitCode {
 struct HeadlessRun {
     host: Host,
     buffer: TextBuffer,
-    file: Option<ChatFile>,
-    /// Keeps other programs from working on the file.
-    lease: Option<Lease>,
-    folder: PathBuf,
-    saving: saving::Saving,
+    stored: StoredChat,
     output: Output,
     reported: ReportedBlocks,
     outcome: RunOutcome,
-    stdin: StdinLines,
-    /// The open question about a pending call.
-    confirmation: Option<waiting::PendingConfirmation>,
-    /// The call that is asked about next.
-    diff: Option<waiting::PendingDiff>,
-    prompts: prompts::Prompts,
-    /// Calls that were asked about, by message and ID; none is asked about twice.
-    asked: HashSet<(usize, ToolUseId)>,
-    /// How many calls were shown again because their file changed.
-    shown_again: usize,
-    yes: bool,
-    max_turns: u32,
+    questions: OpenQuestions,
+    asked: waiting::AskedCalls,
     /// In a dry run, a line for each call that would run.
     dry_run: Option<Vec<String>>,
-    /// True if messages are queued.
-    has_queued: bool,
-    /// True once they were moved to the prompt, which is tried once.
-    took_back_queue: bool,
-    /// Set when the run has ended.
-    code: Option<Code>,
+    end: RunEnd,
 }
 
 impl HeadlessRun {
@@ -175,37 +157,27 @@ impl HeadlessRun {
         let editor = Editor::new(InProcess {
             calls,
             dry_run: job.dry_run,
+            // A question needs a place to be shown and one to be answered.
             elicitation: io::stdin().is_terminal() && io::stderr().is_terminal(),
         });
         Ok(Self {
             host: Host::new(editor),
             buffer: TextBuffer::new(BUFFER, Text::default()),
-            file: None,
-            lease: None,
-            folder: current_folder()?,
-            saving: saving::Saving::default(),
+            stored: StoredChat::new(current_folder()?, job.dry_run),
             output: Output::new(job.show, job.debug),
             reported: ReportedBlocks::default(),
             outcome: RunOutcome::default(),
-            stdin: StdinLines::default(),
-            confirmation: None,
-            diff: None,
-            prompts: prompts::Prompts::default(),
-            asked: HashSet::new(),
-            shown_again: 0,
-            yes: job.yes,
-            max_turns: job.max_turns,
+            questions: OpenQuestions::default(),
+            asked: waiting::AskedCalls::new(job.yes),
             dry_run: job.dry_run.then(Vec::new),
-            has_queued: false,
-            took_back_queue: false,
-            code: None,
+            end: RunEnd::new(job.max_turns),
         })
     }
 
     /// Changes the text as if the user had typed it.
     fn type_lines(&mut self, lines: Lines, new: &[String]) {
         self.buffer.splice(lines.clone(), new);
-        self.saving.changed();
+        self.stored.changed();
         self.host.receive(FromEditor::Changed(Changed {
             buffer: BUFFER,
             seq: self.buffer.seq(),
@@ -239,35 +211,43 @@ impl HeadlessRun {
     /// Carries out calls and answers until the run has ended, and returns its exit code.
     async fn finish(mut self, mut calls: mpsc::UnboundedReceiver<FrontendCall>) -> Code {
         let mut signals = Signals::listen();
-        while self.code.is_none() {
-            let save = self.saving.due();
+        while self.end.code().is_none() {
+            // Computed anew in each round, because every step can change the text.
+            let save = self.stored.due();
             tokio::select! {
                 Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
                 () = signals.stop() => self.stop(),
-                diff = waiting::diff(&mut self.diff) => self.ask_with(&diff),
-                answer = waiting::answer(&mut self.confirmation) => self.confirmed(answer),
-                line = self.prompts.line() => self.prompted(line),
+                step = self.questions.next() => self.step(step),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }
         }
         // Changes since the last save may not be due yet.
         self.save();
-        let mut code = self.code.unwrap_or(Code::Error);
+        let mut code = self.end.code().unwrap_or(Code::Error);
         self.output.finish(code.number());
         // Lost output is an error, but a more specific exit code takes precedence.
         if self.output.report_lost() && code == Code::Ok {
             code = Code::Error;
         }
-        self.lease.take();
+        self.stored.unlock();
         code
+    }
+
+    /// Continues with a question.
+    fn step(&mut self, step: QuestionStep) {
+        match step {
+            QuestionStep::Diff(diff) => self.ask_with(&diff),
+            QuestionStep::Confirmation(answer) => self.confirmed(answer),
+            QuestionStep::Line(line) => self.questions.prompted(line, &mut self.output),
+        }
     }
 
     /// Handles a signal: the first one cancels as Ctrl-C does, the second one ends the run.
     fn stop(&mut self) {
         // A question that the user stops at needs no answer any more.
-        if self.outcome.cancelled || self.confirmation.is_some() || self.diff.is_some() {
-            self.code = Some(Code::Cancelled);
+        if self.outcome.cancelled || self.questions.is_confirming() {
+            self.end.set(Code::Cancelled);
         }
         self.outcome.cancelled = true;
         self.press(Action::Cancel, 0);

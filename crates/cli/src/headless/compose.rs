@@ -6,6 +6,7 @@ use chat::write::{self, TextEdit};
 /// Returns data as a fenced block that it cannot close.
 pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max();
+    // Longer than any run of backticks inside, and at least the three that Markdown needs.
     let ticks = "`".repeat(longest.unwrap_or(0).max(2) + 1);
     let text = text.trim_end_matches('\n');
     format!("{ticks}\n{text}\n{ticks}")
@@ -15,6 +16,7 @@ pub fn fenced(text: &str) -> String {
 pub fn rejection(call: &Call<'_>, reason: &str) -> Option<TextEdit> {
     let result = call.result?;
     let mut block = write::placeholder(call.tool_use.id.as_str(), Status::Rejected, "");
+    // The last line closes the block, and the reason goes inside.
     let closing = block.len() - 1;
     block.insert(closing, reason.to_owned());
     Some(TextEdit {

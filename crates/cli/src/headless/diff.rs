@@ -66,6 +66,7 @@ fn line(row: &DiffRow, digits: usize, style: Style) -> String {
     let (sign, color) = match row.kind {
         "add" => ("+ ", GREEN),
         "delete" => ("- ", RED),
+        // Context has no sign, but lines up with the lines that have one.
         "context" => return format!("{number:>digits$}   {}", row.text),
         _ => return format!("{number:>digits$} {}", row.text),
     };
@@ -80,6 +81,7 @@ fn line(row: &DiffRow, digits: usize, style: Style) -> String {
 /// Returns the text with changed words in reverse.
 fn with_words(row: &DiffRow) -> String {
     let mut text = row.text.clone();
+    // From the last range to the first, so that the positions stay valid.
     for range in row.changed.chunks_exact(2).rev() {
         text.insert_str(range[1], NOT_REVERSE);
         text.insert_str(range[0], REVERSE);

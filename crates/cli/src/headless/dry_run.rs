@@ -44,8 +44,10 @@ impl HeadlessRun {
             lines.push(format!("Would ask  {shown}"));
         }
         self.output.lines(&lines);
+        // The option also says that this is a dry run, so it is never `None` from here on.
         self.dry_run = Some(Vec::new());
+        // In a dry run, nothing was sent or run. That is no error here.
         let failed = self.outcome.failed;
-        self.code = Some(if failed { Code::Error } else { Code::Ok });
+        self.end.set(if failed { Code::Error } else { Code::Ok });
     }
 }

@@ -32,14 +32,16 @@ impl HeadlessRun {
     /// Reports the outcome of an edit to the session.
     fn applied(&mut self, applied: Applied) {
         if applied.outcome == EditOutcome::Applied {
-            self.saving.changed();
+            self.stored.changed();
         }
         self.host.receive(FromEditor::Applied(applied));
     }
 
     fn reply(&mut self, question: EditorQuestion, reply: oneshot::Sender<EditorReply>) {
         let answer = match question {
-            EditorQuestion::Prompt(prompt) => return self.prompt(prompt, reply),
+            EditorQuestion::Prompt(prompt) => {
+                return self.questions.prompt(prompt, reply, &mut self.output);
+            }
             EditorQuestion::OpenText(it) => self.open_text(&it.path),
             EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
             // Only Lua has functions, and reviews are opened in Neovim. Without a reply, the session treats them as missing.
@@ -74,7 +76,8 @@ impl HeadlessRun {
             }
             SessionEvent::ToolFinished { .. } => self.output.event("tool_finished", event.data()),
             SessionEvent::Rested(rested) => {
-                self.has_queued = rested.queued != 0;
+                self.end.set_queued(rested.queued != 0);
+                // Assigned and not added up: only the last rest says how the run ended.
                 self.outcome.stuck = rested.stuck;
                 self.rested(rested.limit);
             }
@@ -82,7 +85,7 @@ impl HeadlessRun {
             SessionEvent::RequestNote(note) => self.output.note(&note),
             SessionEvent::WouldSend(request) => self.would_send(request),
             SessionEvent::WouldRun(call) => self.would_run(call),
-            SessionEvent::CallShownAgain(call) => self.ask_again(&call.id),
+            SessionEvent::CallShownAgain(call) => self.asked.show_again(&call.id),
             // No file other than the chat is open here.
             SessionEvent::FilesChanged => {}
         }
@@ -130,13 +133,15 @@ impl HeadlessRun {
 
     /// Returns the text of a file if it is the chat's, the only open one.
     fn open_text(&self, path: &str) -> BuffersAnswered {
+        // A tool may name the chat by a link.
         let real = tools::leads_to(std::path::Path::new(path));
-        if self.file.as_ref().is_none_or(|file| file.path() != real) {
+        if self.stored.path().is_none_or(|path| path != real) {
             return BuffersAnswered::default();
         }
         let text = String::from_utf8_lossy(self.text().bytes()).into_owned();
         BuffersAnswered {
             open: true,
+            // A file ends with a line end, which the buffer's text lacks.
             text: Some(text + "\n"),
             modified: true,
             ..BuffersAnswered::default()

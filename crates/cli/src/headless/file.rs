@@ -62,6 +62,7 @@ impl ChatFile {
     ///
     /// It cannot be read, or is not a regular file.
     pub fn open(path: &Path) -> io::Result<(Self, Option<Text>)> {
+        // Through links, so that the file behind a link is written and the link stays.
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_path(path)?,
@@ -80,6 +81,8 @@ impl ChatFile {
         let mut bytes = Vec::new();
         let opened = file.path.open_file()?;
         let opened = opened.ok_or_else(|| io::Error::other("it is not a regular file"))?;
+        // Of the opened file and before it is read: a change during the reading shows as another
+        // stamp.
         file.stamp = Some(Stamp::of(&opened.metadata()?));
         (&opened).read_to_end(&mut bytes)?;
         let text = file.decode(&bytes);
@@ -118,6 +121,7 @@ impl ChatFile {
         if self.byte_order_mark {
             bytes.extend_from_slice(BYTE_ORDER_MARK);
         }
+        // As Neovim does, an empty buffer is written as an empty file.
         if text.bytes().is_empty() {
             return bytes;
         }
@@ -134,6 +138,7 @@ impl ChatFile {
     ///
     /// See [`WriteError`]. The file is unchanged.
     pub fn write(&mut self, text: &Text) -> Result<(), WriteError> {
+        // What another program wrote meanwhile must not be lost.
         if self.stamp()? != self.stamp {
             return Err(WriteError::Changed);
         }
@@ -151,6 +156,7 @@ impl ChatFile {
     pub fn write_beside(&self, text: &Text) -> io::Result<PathBuf> {
         let path = self.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Earlier runs may have left such files, which are not overwritten.
         let free = (1..).map(|count| path.with_file_name(format!("{name}.flemma-{count}")));
         let path = free
             .into_iter()

@@ -11,7 +11,6 @@ use super::file::ChatFile;
 use super::reported::ReportedBlocks;
 use super::{BUFFER, HeadlessRun};
 use crate::frontend::buffer::TextBuffer;
-use crate::lease::{self, Lease, LeaseError, LeaseHolder};
 use crate::protocol::*;
 
 impl HeadlessRun {
@@ -26,7 +25,7 @@ impl HeadlessRun {
             resolvers: Resolvers {
                 command_line: CommandLineApproval {
                     policy: approve,
-                    yes: self.yes,
+                    yes: self.asked.are_approved(),
                 },
                 ..Resolvers::default()
             },
@@ -36,9 +35,7 @@ impl HeadlessRun {
     /// Opens an existing chat, or creates one for `message`, which is added to it.
     pub(super) fn open_file(&mut self, path: &Path, message: Option<&str>) -> Result<(), String> {
         let shown = path.display();
-        if self.dry_run.is_none() {
-            self.lease = take_lease(path)?;
-        }
+        self.stored.lock(path)?;
         let (file, text) =
             ChatFile::open(path).map_err(|error| format!("{shown} cannot be read: {error}."))?;
         if text.is_none() && message.is_none() {
@@ -46,11 +43,9 @@ impl HeadlessRun {
                 "There is no file {shown}, so nothing was sent. Begin a chat with -m \"your message\"."
             ));
         }
-        if let Some(parent) = file.path().parent() {
-            self.folder = parent.to_owned();
-        }
-        self.file = Some(file);
+        self.stored.read_from(file);
         self.buffer = TextBuffer::new(BUFFER, text.unwrap_or_default());
+        // Earlier calls and results of the chat are not printed again.
         self.reported = ReportedBlocks::all(&Document::parse(self.buffer.text()));
         self.attach();
         if let Some(message) = message {
@@ -64,12 +59,10 @@ impl HeadlessRun {
     /// Sets the file of a new chat, which must not exist.
     pub(super) fn keep_in(&mut self, path: &Path) -> Result<(), String> {
         let shown = path.display();
-        if self.dry_run.is_none() {
-            self.lease = take_lease(path)?;
-        }
+        self.stored.lock(path)?;
         match ChatFile::open(path) {
             Ok((file, None)) => {
-                self.file = Some(file);
+                self.stored.keep_in(file);
                 Ok(())
             }
             Ok(_) => Err(format!(
@@ -81,13 +74,15 @@ impl HeadlessRun {
 
     /// Sends the chat to the host, as a buffer.
     pub(super) fn attach(&mut self) {
-        let path = self.file.as_ref().map(|file| file.path().to_string_lossy());
-        let cwd = std::env::current_dir().unwrap_or_else(|_| self.folder.clone());
+        let path = self.stored.path().map(Path::to_string_lossy);
+        let folder = self.stored.folder();
+        let cwd = std::env::current_dir().unwrap_or_else(|_| folder.to_owned());
         self.host.receive(FromEditor::Attach(Attach {
             buffer: BUFFER,
             path: path.unwrap_or_default().into_owned(),
             cwd: cwd.to_string_lossy().into_owned(),
             reason: "open".to_owned(),
+            // There is no window, and previews are printed in lines of this width.
             width: 80,
             interrupted: Vec::new(),
             streaming: false,
@@ -107,26 +102,5 @@ impl HeadlessRun {
             lines: Vec::new(),
             done: true,
         }));
-    }
-}
-
-/// Locks a file before it is read, so that no other program works on it.
-fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
-    let program = LeaseHolder {
-        name: "flemma send".to_owned(),
-        pid: std::process::id(),
-    };
-    match lease::take(&crate::state_dir::path(), path, &program) {
-        Ok(lease) => Ok(Some(lease)),
-        Err(LeaseError::Held(by)) => Err(format!(
-            "{} is open in {by}, so nothing was sent. Continue there, or write or close it there first.",
-            path.display()
-        )),
-        // As in Neovim, this is no reason to stop. If the state folder is the problem, the
-        // audit log cannot be written, and then no call runs.
-        Err(LeaseError::Unknown(error)) => {
-            tracing::warn!(%error, "the chat cannot be locked");
-            Ok(None)
-        }
     }
 }

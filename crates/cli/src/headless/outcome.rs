@@ -41,3 +41,53 @@ impl RunOutcome {
         }
     }
 }
+
+/// When a run ends, and with which exit code.
+#[derive(Debug)]
+pub struct RunEnd {
+    code: Option<Code>,
+    /// Maximum number of requests in a row, for the message about it.
+    max_turns: u32,
+    /// True if messages are queued.
+    has_queued: bool,
+    /// True once they were moved to the prompt, which is tried once.
+    took_back_queue: bool,
+}
+
+impl RunEnd {
+    /// Creates the end of a run that goes on.
+    pub fn new(max_turns: u32) -> Self {
+        Self {
+            code: None,
+            max_turns,
+            has_queued: false,
+            took_back_queue: false,
+        }
+    }
+
+    /// Returns the exit code if the run has ended.
+    pub fn code(&self) -> Option<Code> {
+        self.code
+    }
+
+    /// Ends the run.
+    pub fn set(&mut self, code: Code) {
+        self.code = Some(code);
+    }
+
+    /// Returns the maximum number of requests in a row.
+    pub fn max_turns(&self) -> u32 {
+        self.max_turns
+    }
+
+    /// Sets whether messages are queued.
+    pub fn set_queued(&mut self, has_queued: bool) {
+        self.has_queued = has_queued;
+    }
+
+    /// Returns true if queued messages must be moved to the prompt before the run ends.
+    pub fn take_back_queue(&mut self) -> bool {
+        // Only once: if the session cannot move them, the run would never end.
+        self.has_queued && !std::mem::replace(&mut self.took_back_queue, true)
+    }
+}

@@ -179,6 +179,7 @@ impl Output {
 
     /// Prints what the request waits for, once and not again for each second.
     pub fn note(&mut self, note: &str) {
+        // A countdown changes each second, and a line for each would fill the terminal.
         let what = note.rsplit_once(" in ").map_or(note, |(what, _)| what);
         if self.note == what {
             return;
@@ -194,6 +195,7 @@ impl Output {
     /// Prints a message on standard error, on one line.
     pub fn report(&mut self, text: &str) {
         self.finish_line();
+        // One line for each message, so that logs can be searched.
         terminal::report(&text.replace('\n', " "));
     }
 
@@ -203,6 +205,7 @@ impl Output {
         self.finish_line();
         self.event("question", json!({"id": id}));
         let mut err = io::stderr().lock();
+        // The diff goes above the last line, which waits for the answer.
         let (above, last) = question.split_at(question.rfind('\n').map_or(0, |at| at + 1));
         let (above, last) = (terminal::visible(above), terminal::visible(last));
         let shown = diff::lines(diff, diff::Style::of_stderr());

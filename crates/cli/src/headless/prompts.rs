@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use tokio::sync::oneshot;
 
-use super::HeadlessRun;
+use super::output::Output;
+use super::stdin_prompt::StdinLines;
 use crate::protocol::{EditorReply, InputPrompt, Prompted};
 
 /// The open questions. The first one is on the terminal.
@@ -23,38 +24,44 @@ impl Prompts {
             None => std::future::pending().await,
         }
     }
-}
 
-impl HeadlessRun {
     /// Queues a question.
-    pub(super) fn prompt(&mut self, prompt: InputPrompt, reply: oneshot::Sender<EditorReply>) {
-        self.prompts.queue.push_back((prompt, reply));
-        if self.prompts.line.is_none() {
-            self.show_prompt(None);
+    pub fn push(
+        &mut self,
+        prompt: InputPrompt,
+        reply: oneshot::Sender<EditorReply>,
+        stdin: &mut StdinLines,
+        output: &mut Output,
+    ) {
+        self.queue.push_back((prompt, reply));
+        // A second question on the terminal would take the line that answers the first one.
+        if self.line.is_none() {
+            self.show(None, stdin, output);
         }
     }
 
     /// Shows the first question, below the problem of the last answer to it.
-    fn show_prompt(&mut self, problem: Option<&str>) {
-        if let Some((prompt, _)) = self.prompts.queue.front() {
-            self.output.ask("", &shown(prompt, problem), &[]);
-            self.prompts.line = Some(self.stdin.next());
+    fn show(&mut self, problem: Option<&str>, stdin: &mut StdinLines, output: &mut Output) {
+        if let Some((prompt, _)) = self.queue.front() {
+            output.ask("", &shown(prompt, problem), &[]);
+            self.line = Some(stdin.next());
         }
     }
 
     /// Handles the line that answers the first question.
-    pub(super) fn prompted(&mut self, line: Option<String>) {
-        self.prompts.line = None;
-        let Some((prompt, _)) = self.prompts.queue.front() else {
+    pub fn answer(&mut self, line: Option<String>, stdin: &mut StdinLines, output: &mut Output) {
+        self.line = None;
+        let Some((prompt, _)) = self.queue.front() else {
             return;
         };
         match parse(prompt, line) {
-            Err(problem) => self.show_prompt(Some(&problem)),
+            Err(problem) => self.show(Some(&problem), stdin, output),
             Ok(prompted) => {
-                if let Some((_, reply)) = self.prompts.queue.pop_front() {
+                if let Some((_, reply)) = self.queue.pop_front() {
+                    // Fails if the call was cancelled meanwhile.
                     drop(reply.send(EditorReply::Prompted(prompted)));
                 }
-                self.show_prompt(None);
+                self.show(None, stdin, output);
             }
         }
     }
@@ -85,6 +92,7 @@ fn parse(prompt: &InputPrompt, line: Option<String>) -> Result<Prompted, String>
     };
     let line = line.trim_end_matches(['\n', '\r']);
     match &prompt.items {
+        // An empty line cancels a choice, which has no initial value.
         Some(_) if line.trim().is_empty() => {}
         Some(items) => {
             let number = line.trim().parse::<usize>().ok();

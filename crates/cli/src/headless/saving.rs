@@ -33,53 +33,48 @@ impl Saving {
     pub fn due(&self) -> Option<Instant> {
         (self.unsaved && !self.lost).then(|| self.not_before.unwrap_or_else(Instant::now))
     }
+
+    /// Returns true if a write failed.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Writes if the text has changed. Nothing is written after an error.
+    pub fn write<E>(&mut self, write: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if !self.unsaved {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let written = write();
+        match written {
+            Ok(()) => {
+                self.unsaved = false;
+                // A slow disk gets more time between writes, so that the stream does not wait.
+                let pause = INTERVAL.max(started.elapsed() * SHARE);
+                self.not_before = Some(Instant::now() + pause);
+            }
+            Err(_) => self.lost = true,
+        }
+        written
+    }
 }
 
 impl HeadlessRun {
     /// Writes the file if the text has changed.
     pub(super) fn save(&mut self) {
-        let Some(file) = self.file.as_mut().filter(|_| self.dry_run.is_none()) else {
-            self.saving.unsaved = false;
-            return;
-        };
-        if !self.saving.unsaved {
-            return;
-        }
-        if self.saving.lost {
+        if self.stored.is_lost() {
             // Once, at the end of the run.
-            if self.code.is_some() {
-                self.save_beside();
+            if self.end.code().is_some()
+                && let Some(message) = self.stored.write_beside(self.buffer.text())
+            {
+                self.output.report(&message);
             }
             return;
         }
-        let started = Instant::now();
-        match file.write(self.buffer.text()) {
-            Ok(()) => {
-                self.saving.unsaved = false;
-                let pause = INTERVAL.max(started.elapsed() * SHARE);
-                self.saving.not_before = Some(Instant::now() + pause);
-            }
-            Err(error) => {
-                let path = file.path().display().to_string();
-                self.saving.lost = true;
-                self.outcome.failed = true;
-                self.output.report(&format!(
-                    "{path} cannot be written: {error}. The file is unchanged and the run stops."
-                ));
-                self.press(Action::Cancel, 0);
-            }
+        if let Err(problem) = self.stored.write(self.buffer.text()) {
+            self.outcome.failed = true;
+            self.output.report(&problem);
+            self.press(Action::Cancel, 0);
         }
-    }
-
-    /// Writes the text to another file.
-    fn save_beside(&mut self) {
-        let Some(file) = &self.file else {
-            return;
-        };
-        let message = match file.write_beside(self.buffer.text()) {
-            Ok(path) => format!("The chat of this run was written to {}.", path.display()),
-            Err(error) => format!("The chat of this run cannot be written anywhere: {error}."),
-        };
-        self.output.report(&message);
     }
 }

@@ -39,6 +39,7 @@ impl StdinLines {
         let (sender, receiver) = oneshot::channel();
         let thread = self.0.get_or_insert_with(|| {
             let (requests, queue) = blocking::channel();
+            // Reading standard input cannot be cancelled, so no task of the runtime may do it.
             std::thread::spawn(move || read_lines(&queue));
             requests
         });
@@ -71,6 +72,7 @@ pub fn answer(line: Option<String>) -> Confirmation {
 fn parse(line: &str) -> Confirmation {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Confirmation::Yes,
+        // Anything unclear is a no, as the capital N promises.
         _ => Confirmation::No,
     }
 }
@@ -135,6 +137,7 @@ fn write_target(input: &Value, folder: &Path) -> Option<(String, String)> {
     let path = tools::resolve(folder, path).ok()?;
     let real = tools::leads_to(&path);
     let appends = input.get("append").and_then(Value::as_bool) == Some(true);
+    // The user must know before the answer whether something is lost.
     let how = match std::fs::metadata(&real) {
         Ok(_) if appends => "at the end of a file that exists".to_owned(),
         Ok(old) => format!("overwriting a file of {} bytes", old.len()),

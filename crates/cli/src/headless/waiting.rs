@@ -1,6 +1,7 @@
 //! Pending calls: each is asked about once, then approved or rejected with the keys that do
 //! so in a buffer.
 
+mod asked;
 mod asking;
 
 use std::path::Path;
@@ -11,14 +12,13 @@ use chat::cycle;
 use chat::document::{Document, Status};
 use chat::preview::preview;
 use chat::tool::ToolUseId;
-use tokio::sync::oneshot;
 
+pub use self::asked::AskedCalls;
 pub use self::asking::{PendingDiff, diff};
 use super::HeadlessRun;
 use super::compose;
-use super::file::ChatFile;
 use super::output::COLUMNS;
-use super::stdin_prompt::{self, Confirmation};
+use super::stdin_prompt::Confirmation;
 use crate::exit_code::Code;
 use crate::protocol::Action;
 use crate::sandbox;
@@ -29,24 +29,6 @@ use crate::settings::judges::Inspection;
 const REJECTED: &str = "The user cancelled this call.";
 /// The result of a call about which standard input had no answer.
 const UNANSWERED: &str = "No user could be asked whether this call may run, so it was denied.";
-
-/// How often `--yes` approves a call again because its file has changed.
-const MAX_SHOWN_AGAIN: usize = 10;
-
-/// A question about a pending call.
-#[derive(Debug)]
-pub struct PendingConfirmation {
-    call: (usize, ToolUseId),
-    line: oneshot::Receiver<Option<String>>,
-}
-
-/// Waits for the answer to the open question.
-pub async fn answer(pending: &mut Option<PendingConfirmation>) -> Confirmation {
-    match pending {
-        Some(pending) => stdin_prompt::answer((&mut pending.line).await.unwrap_or(None)),
-        None => std::future::pending().await,
-    }
-}
 
 /// A pending call.
 #[derive(Debug)]
@@ -63,6 +45,7 @@ impl HeadlessRun {
     /// Handles the end of all work that a key started: asks about a pending call, or ends the
     /// run.
     pub(super) fn rested(&mut self, limited: bool) {
+        // So that a user who is asked can read the call in the file.
         self.save();
         self.report_new_blocks();
         self.outcome.limited = limited;
@@ -80,7 +63,7 @@ impl HeadlessRun {
 
     fn decide(&mut self, call: PendingCall) {
         // The key did not approve the call, so pressing it again would not either.
-        if !self.asked.insert(call.key.clone()) {
+        if !self.asked.insert(&call.key) {
             let message = format!(
                 "The call \"{}\" is still pending. The chat says why.",
                 call.key.1
@@ -89,7 +72,7 @@ impl HeadlessRun {
             self.outcome.failed = true;
             return self.end();
         }
-        if !self.yes {
+        if !self.asked.are_approved() {
             return self.ask(call);
         }
         if self.lacks_sandbox(&call.name) {
@@ -99,23 +82,14 @@ impl HeadlessRun {
         self.approve_call(call.line);
     }
 
-    /// Asks about a call once more, because its file has changed since it was approved. With
-    /// `--yes` only a few times: the file may change all the time.
-    pub(super) fn ask_again(&mut self, id: &ToolUseId) {
-        self.shown_again += 1;
-        if !self.yes || self.shown_again <= MAX_SHOWN_AGAIN {
-            self.asked.retain(|(_, asked)| asked != id);
-        }
-    }
-
     fn end(&mut self) {
         // Keeps messages that were not sent: the session writes them to the prompt.
-        if self.has_queued && !std::mem::replace(&mut self.took_back_queue, true) {
+        if self.end.take_back_queue() {
             return self.press(Action::TakeBackQueue, 0);
         }
         // The notice about a limit of cost says everything.
-        if self.outcome.limited && self.outcome.requests >= self.max_turns {
-            let message = format!("round limit ({}) reached", self.max_turns);
+        if self.outcome.limited && self.outcome.requests >= self.end.max_turns() {
+            let message = format!("round limit ({}) reached", self.end.max_turns());
             self.output.report(&message);
         }
         if !self.outcome.denied.is_empty() {
@@ -129,7 +103,7 @@ impl HeadlessRun {
             );
             self.output.report(&message);
         }
-        self.code = Some(self.outcome.code());
+        self.end.set(self.outcome.code());
     }
 
     fn first_pending(&self) -> Option<PendingCall> {
@@ -159,20 +133,21 @@ impl HeadlessRun {
 
     /// Handles the answer to the open question.
     pub(super) fn confirmed(&mut self, answer: Confirmation) {
-        let Some(pending) = self.confirmation.take() else {
+        let Some(asked) = self.questions.take_confirmed() else {
             return;
         };
         match answer {
             Confirmation::Yes => {
                 // The call may be gone, because a signal can cancel it meanwhile.
-                if let Some(call) = self.first_pending().filter(|it| it.key == pending.call) {
+                if let Some(call) = self.first_pending().filter(|it| it.key == asked) {
                     self.approve_call(call.line);
                 }
             }
-            Confirmation::No => self.reject(&pending.call, REJECTED),
+            Confirmation::No => self.reject(&asked, REJECTED),
             Confirmation::EndOfInput => {
-                let reason = self.unanswered(&pending.call);
-                self.reject(&pending.call, &reason);
+                // The model learns what would have run without a user, and can try that.
+                let reason = self.unanswered(&asked);
+                self.reject(&asked, &reason);
             }
         }
     }
@@ -193,6 +168,7 @@ impl HeadlessRun {
             name: call.name,
             input: chat::json::canonical(&call.input),
         };
+        // A call of one tool can carry a call of another, whose rules apply.
         let (meant, input) = approval::meant(&key, &call.input);
         let inspection = self.inspection();
         if let Some(problem) = inspection.problem(&meant) {
@@ -209,12 +185,12 @@ impl HeadlessRun {
     /// Returns the rules for shell commands and secrets, as they apply to this chat.
     fn inspection(&self) -> Inspection {
         let settings = &self.host.shared().settings;
-        let path = self.file.as_ref().map(ChatFile::path);
+        let path = self.stored.path();
         let here = Here {
-            cwd: &self.folder,
+            cwd: self.stored.folder(),
             chat: path,
         };
-        let folder = path.and_then(Path::parent).unwrap_or(&self.folder);
+        let folder = path.and_then(Path::parent).unwrap_or(self.stored.folder());
         let sandbox = sandbox::of_chat(&settings.sandbox, here);
         settings.inspection(folder.to_owned(), here, Arc::new(sandbox))
     }
@@ -235,7 +211,7 @@ impl HeadlessRun {
             let name = cycle::key(&document, call.tool_use).name;
             Some((name, compose::rejection(&call, reason)?))
         }) else {
-            self.code = Some(Code::Error);
+            self.end.set(Code::Error);
             return;
         };
         let line = edit.lines.start;

@@ -4,7 +4,7 @@ use chat::approval;
 use tokio::task::JoinHandle;
 use tools::ToolContext;
 
-use super::{PendingCall, PendingConfirmation};
+use super::PendingCall;
 use crate::headless::{HeadlessRun, stdin_prompt};
 use crate::protocol::DiffItem;
 use crate::state_dir;
@@ -37,30 +37,33 @@ impl HeadlessRun {
             None => (call.name.clone(), call.input.clone()),
         };
         let tool = self.host.shared().registry.get(&name);
-        let mut context = ToolContext::new(&self.folder, state_dir::path().join("outputs"));
+        let mut context = ToolContext::new(self.stored.folder(), state_dir::path().join("outputs"));
         // Tools may see a /tmp of their own.
         context.sandbox = self.inspection().sandbox;
+        // In a task of its own, because it reads files while calls and signals go on.
         let diff = tokio::spawn(async move {
             match tool {
                 Some(tool) => session::diff::of_call(&*tool, &input, &context, WIDTH, WHOLE).await,
                 None => Vec::new(),
             }
         });
-        self.diff = Some(PendingDiff { call, diff });
+        self.questions.prepare(PendingDiff { call, diff });
     }
 
     /// Asks about the call whose diff is made.
     pub(in crate::headless) fn ask_with(&mut self, diff: &[DiffItem]) {
-        let Some(PendingDiff { call, .. }) = self.diff.take() else {
+        let Some(PendingDiff { call, .. }) = self.questions.take_prepared() else {
             return;
         };
         let is_unsandboxed = self.lacks_sandbox(&call.name);
-        let question =
-            stdin_prompt::question(&call.name, &call.input, &self.folder, is_unsandboxed, diff);
+        let question = stdin_prompt::question(
+            &call.name,
+            &call.input,
+            self.stored.folder(),
+            is_unsandboxed,
+            diff,
+        );
         self.output.ask(call.key.1.as_str(), &question, diff);
-        self.confirmation = Some(PendingConfirmation {
-            call: call.key,
-            line: self.stdin.next(),
-        });
+        self.questions.confirm(call.key);
     }
 }
