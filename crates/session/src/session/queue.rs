@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use chat::cycle::Event;
 
-pub(super) use self::await_tools::WAITING;
+pub(super) use self::await_tools::{WAITING, is_of_user};
 use self::store::QueueStore;
 
 /// Events that wait for their step.

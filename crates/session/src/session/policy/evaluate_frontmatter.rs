@@ -14,6 +14,7 @@ use super::Freshness;
 use crate::frontmatter::{self, Source};
 use crate::protocol::DiagnosticItem;
 use crate::rules::{self, Reading, Rules};
+use crate::session::queue::is_of_user;
 use crate::session::{Input, Session};
 use crate::shared::Shared;
 use crate::state_dir;
@@ -21,19 +22,8 @@ use crate::trust::{Escalation, Trust};
 
 /// Returns true if an event starts new work, for which the rules are made anew.
 fn starts_work(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Advance
-            | Event::Send
-            | Event::Resolve { .. }
-            | Event::Review { .. }
-            | Event::ApproveAll
-            | Event::Reject { .. }
-            | Event::Steer(_)
-            | Event::FollowUp(_)
-            | Event::Ask { send: true, .. }
-            | Event::AnswerEnded(AnswerEnd::Complete)
-    )
+    // The calls of a whole answer are decided by the rules as they are now.
+    is_of_user(event) || *event == Event::AnswerEnded(AnswerEnd::Complete)
 }
 
 impl Session {
@@ -43,6 +33,7 @@ impl Session {
             self.policy.expire();
             return true;
         }
+        // The names of tools must be known first, because the frontmatter may use any of them.
         if self.waits_for_tools(event) || self.scans_tools() {
             return false;
         }
@@ -93,6 +84,7 @@ impl Session {
         self.shared = shared;
         self.view.redraw();
         match self.frontmatter_source() {
+            // Work is under way, so its rules are replaced and not only marked as old.
             Some(source) if !self.is_idle() => {
                 if self.policy.freshness == Freshness::Fresh {
                     self.policy.freshness = Freshness::Pending;
@@ -140,6 +132,7 @@ impl Session {
             let document = self.buffer.document();
             let broken = document.frontmatter.as_ref();
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
+            // A broken block is not evaluated, but its problem belongs in the report.
             return show(rules, &shared);
         };
         let path = self.disk.path().map(PathBuf::from);
@@ -152,6 +145,7 @@ impl Session {
 
     /// Takes the rules that an evaluation made.
     pub(crate) fn rules_made(&mut self, evaluation: u64, rules: Rules) {
+        // The frontmatter or the options have changed while this was evaluated.
         if evaluation != self.policy.evaluation {
             return;
         }

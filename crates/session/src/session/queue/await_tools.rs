@@ -38,6 +38,7 @@ impl Session {
         let mut words = Vec::new();
         self.queue.retain(|event| match event {
             Event::Steer(text) | Event::FollowUp(text) | Event::Ask { text, .. } => {
+                // Words are never dropped: they go back to the prompt.
                 words.push(std::mem::take(text));
                 false
             }
@@ -48,18 +49,21 @@ impl Session {
         }
         self.queue.is_wait_shown = false;
         self.view.redraw();
+        // The rules that were made for the cancelled key must not serve the next one.
         self.policy.expire();
         self.inform("Nothing was sent: you cancelled it before the tools were loaded.");
         true
     }
 }
 
-fn is_of_user(event: &Event) -> bool {
+/// Returns true if a key or a command of the user asks for work.
+pub(crate) fn is_of_user(event: &Event) -> bool {
     matches!(
         event,
         Event::Advance
             | Event::Send
             | Event::Resolve { .. }
+            | Event::Review { .. }
             | Event::ApproveAll
             | Event::Reject { .. }
             | Event::Steer(_)
