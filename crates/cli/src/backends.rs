@@ -24,6 +24,7 @@ type Row = [String; 5];
 /// Prints a row for each provider.
 pub fn print(config: &Config) -> ExitCode {
     let mut names = endpoint::provider_names();
+    // The tutor is built in and has no server, so it is no row of the providers.
     names.push("tutor".to_owned());
     let settings = &config.settings;
     let rows = match runtime::block_on(join_all(names.iter().map(|name| row(name, settings)))) {
@@ -77,6 +78,7 @@ async fn reachable(endpoint: &Endpoint) -> String {
         Ok(client) => client,
         Err(problem) => return format!("no: {}", problem.what),
     };
+    // Any answer will do, also an error: without a key, most servers refuse the request.
     match client.get(base_url).timeout(TIMEOUT).send().await {
         Ok(_) => "yes".to_owned(),
         Err(error) if error.is_timeout() => "no: it does not answer".to_owned(),

@@ -22,6 +22,7 @@ pub fn send(send: Send) -> ExitCode {
         Ok(message) => message,
         Err(problem) => return fail(Code::Error, &[problem]),
     };
+    // Before the configuration is read, so that nothing is sent at all.
     if send.follow_up.iter().any(|text| text.trim().is_empty()) {
         let problem = "A message of --follow-up is empty, so nothing was sent.";
         return fail(Code::Error, &[problem.to_owned()]);
@@ -52,6 +53,7 @@ fn message(send: &Send) -> Result<Option<String>, String> {
         std::io::stdin()
             .read_to_end(&mut bytes)
             .map_err(|error| format!("Standard input cannot be read: {error}."))?;
+        // Data must not look like a part of the chat's format.
         let block = headless::fenced(&String::from_utf8_lossy(&bytes));
         message = Some(match message {
             Some(message) => format!("{message}\n\n{block}"),
@@ -73,6 +75,7 @@ pub fn run(run: RunArgs) -> ExitCode {
         Err((code, problem)) => return fail(code, &[problem]),
     };
     let mut flags = with_model(&run.options, &run.model);
+    // A command runs unattended, so it ends sooner than a chat would.
     flags.max_turns.get_or_insert(MAX_TURNS);
     let config = match config::load(&flags) {
         Ok(config) => config,
@@ -216,6 +219,7 @@ fn job(config: Config, options: &RunOptions, chat: Chat, show: Show) -> Job {
         max_turns: config.settings.tools.autopilot.max_turns,
         approve: config.approve,
         yes: options.yes,
+        // Events have everything that the other forms show.
         show: options.events.map_or(show, |_| Show::Events),
         debug: options.debug,
         dry_run: false,

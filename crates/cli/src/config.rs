@@ -95,6 +95,7 @@ pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
 /// Returns the tools of the options and of the current folder, and the problems of tools
 /// that cannot be used. Ignores invalid options, which [`load`] reports.
 pub fn registry(flags: &Flags) -> (Registry, Vec<String>) {
+    // An error of the file is reported by `load`, which reads it too.
     let mut options = file::read(flags).unwrap_or_else(|_| json!({}));
     add_tools(&mut options, flags);
     let folder = std::env::current_dir().unwrap_or_default();
@@ -111,6 +112,7 @@ fn read(flags: &Flags, registry: &Registry) -> Result<Config, ConfigError> {
     let in_file = |problems: Vec<String>| -> Vec<String> {
         problems.iter().map(|it| format!("{shown}: {it}")).collect()
     };
+    // A tool that is missing on this machine must not make the file useless.
     let mut warnings = remove_unknown_names(&mut options, registry);
     let (own, problems) = Settings::examine(&options, Scope::ConfigFile, registry);
     if !problems.invalid.is_empty() {
@@ -179,6 +181,7 @@ fn add_tools(options: &mut Value, flags: &Flags) {
 /// Overrides the options of the file, whose provider is `own_provider`.
 fn apply_flags(options: &mut Value, own_provider: &str, flags: &Flags) {
     add_tools(options, flags);
+    // The defaults are for users who have no list; a list of the user's own is not extended.
     if options.pointer("/tools/auto_approve").is_none() {
         set(options, &["tools", "auto_approve"], json!(APPROVED));
     }
@@ -249,6 +252,7 @@ fn approval_policy(
         .filter_map(|it| it.strip_prefix("tools.auto_approve: "))
         .map(|it| format!("--approve: {it}"))
         .collect();
+    // In a file such a name may be that of a later tool. On the command line it is a mistake.
     let unknown = found.missing.iter();
     problems.extend(unknown.filter_map(|name| unknown_tool(name, servers)));
     match problems.is_empty() {
@@ -268,6 +272,7 @@ fn unknown_tool(name: &str, servers: &[String]) -> Option<String> {
         let rest = name.strip_prefix(server.as_str());
         rest.is_some_and(|rest| rest.starts_with("__"))
     };
+    // A server that was never started has no known tools, so its name must do.
     (!servers.iter().any(is_prefix)).then(|| {
         format!(
             "--approve: there is no MCP server \"{server}\" for the tool \"{name}\". `flemma mcp list` lists them."

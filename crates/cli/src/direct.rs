@@ -60,6 +60,8 @@ fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
     let call = CallKey {
         id: ToolUseId::new("list"),
         name: tool.name().to_owned(),
+        // Without arguments, so that rules about arguments decide nothing here. They are listed
+        // below.
         input: "{}".to_owned(),
     };
     let decision = match chat::approval::decide_in_general(chain, &call) {
@@ -67,6 +69,7 @@ fn line(chain: &ResolverChain, tool: &dyn Tool) -> String {
         Verdict::Decided(Decision::Deny, _) => "denied",
         _ => "asks",
     };
+    // Descriptions are written for models and have many lines.
     let sentence = tool.description().split_inclusive(". ").next();
     let sentence = sentence.unwrap_or_default().trim();
     format!("{:<18} {decision:<7} {sentence}", tool.name())

@@ -55,6 +55,7 @@ mod linux {
         let mut file = File::from(memfd_create("flemma-variables", MemfdFlags::CLOEXEC)?);
         file.write_all(&tools::encode_variables(&secrets))?;
         let mut command = Command::new(std::env::current_exe()?);
+        // The name under which the user started the program stays in the list of processes.
         if let Some(name) = std::env::args_os().next() {
             command.arg0(name);
         }
@@ -62,6 +63,7 @@ mod linux {
             command.env_remove(name);
         }
         Variables(file).hand_to(&mut command)?;
+        // Returns only if the program could not be replaced.
         Err(command.args(words).exec())
     }
 
@@ -80,6 +82,8 @@ mod linux {
                 stdin(),
                 &mut [IoSliceMut::new(&mut byte)],
                 &mut files,
+                // The message was sent before the program started. Waiting could only block for
+                // ever.
                 RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
             )?;
             let files = files.drain().flat_map(|message| match message {
@@ -87,9 +91,11 @@ mod linux {
                 _ => None,
             });
             let files: Vec<OwnedFd> = files.flatten().collect();
+            // Anything else was not sent by our own program.
             let Ok([true_stdin, file]) = <[OwnedFd; 2]>::try_from(files) else {
                 return Err(io::Error::other("standard input holds no variables"));
             };
+            // Before anything reads standard input, which is the socket until here.
             dup2_stdin(true_stdin)?;
             Ok(Self(File::from(file)))
         }

@@ -124,6 +124,7 @@ fn in_use(spec: &ProviderSpec, settings: &Settings, variables: GetVariable<'_>) 
     let key = match () {
         () if is_given("api_key") => format!("its key is parameters.{name}.api_key"),
         () if is_set(spec.key_variable) => format!("${} is set", spec.key_variable),
+        // The command is not run here: it may ask for a password.
         () if is_given("api_key_command") => {
             format!("parameters.{name}.api_key_command prints its key")
         }
@@ -154,6 +155,7 @@ fn variables_of(spec: &ProviderSpec, variables: GetVariable<'_>) -> Option<Findi
         Some(value) if !value.trim().is_empty() => format!("${variable} is set"),
         _ => format!("${variable} is not set"),
     };
+    // A provider without a key has nothing to set up.
     let key = (!spec.key_variable.is_empty()).then(|| state(spec.key_variable))?;
     // Most providers have an address, and the variable that replaces it is rarely set.
     let address = state(spec.base_url_variable);

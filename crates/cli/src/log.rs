@@ -13,6 +13,7 @@ use crate::terminal;
 pub fn print(count: usize, as_json: bool, diffs: bool) -> ExitCode {
     let audit = Audit::open(&state_dir::path());
     let written = audit.read_last(count).and_then(|log| {
+        // Above the records, because a reader may stop at the end of the first page.
         log.problems.iter().for_each(|it| terminal::report(it));
         match as_json {
             true => write_json(&log)?,

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let name = words.next();
     let mut words: Vec<OsString> = words.collect();
+    // First, because a command waits for its leash, and parsing arguments takes longer.
     if let Some((first, rest)) = words.split_first()
         && first == tools::LEASH
     {
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Ok(start) => start,
         Err(code) => return code,
     };
+    // Neovim starts the host this way. It waits for it, and needs no parser of arguments.
     match host_command(&words) {
         Some(serve_or_watch) => serve_or_watch(start),
         None => run(Arguments::parse_from(name.into_iter().chain(words)), start),

@@ -35,6 +35,7 @@ pub fn in_a_shell(message: &str) -> String {
         ("setup{}", "flemma/config.toml"),
         ("setup()", "flemma/config.toml"),
         ("ress Ctrl-] again", "ress Ctrl-]"),
+        // Longer phrases come first, because a shorter one is a part of them.
         (", or press Ctrl-]", ", or run it again"),
         ("press Ctrl-]", "run it again"),
         ("Press Ctrl-]", "Run it again"),

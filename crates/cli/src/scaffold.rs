@@ -34,6 +34,7 @@ pub fn write(new: &NewTool) -> ExitCode {
 
 /// Writes the tool's folder and returns its path.
 fn create(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> {
+    // The letters that providers allow in the name of a tool.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let has_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !has_start || !name.chars().all(is_word) || name.len() > 64 {
@@ -54,8 +55,10 @@ fn create(root: &Path, name: &str, language: Language) -> Result<PathBuf, String
     };
     let manifest = MANIFEST.replace("SCRIPT", script);
     let written = fs::create_dir_all(root)
+        // Fails if the folder exists, so that no tool is overwritten.
         .and_then(|()| fs::create_dir(&folder))
         .and_then(|()| fs::write(folder.join(script), text))
+        // The manifest last: with it, the folder is a tool.
         .and_then(|()| fs::write(folder.join("tool.toml"), manifest));
     match written {
         Ok(()) => Ok(folder),

@@ -193,6 +193,7 @@ impl Host {
 
     /// Sends new settings to all chats.
     fn share(&mut self, settings: Settings) {
+        // Before the sessions know the options, because they may start commands at once.
         tools::pass_variables(settings.sandbox.passed());
         let ledger = self.shared.ledger.clone();
         self.shared = Arc::new(Shared::new(
@@ -202,6 +203,7 @@ impl Host {
             self.scripts.clone(),
         ));
         self.sessions
+            // A session that has ended no longer takes messages.
             .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
     }
 
@@ -217,6 +219,7 @@ impl Host {
             self.scripts.look_and(|| {});
         }
         self.servers.visit(folder.unwrap_or(Path::new(&attach.cwd)));
+        // Tools that are ready are offered to the chat's first request.
         self.take_queued_changes();
         let session = self.sessions.entry(buffer).or_insert_with(|| {
             let (inbox, inputs) = mpsc::unbounded_channel();
@@ -229,6 +232,7 @@ impl Host {
             );
             inbox
         });
+        // Fails if the session has just ended; the next message removes it.
         drop(session.send(Input::Attach(attach)));
     }
 

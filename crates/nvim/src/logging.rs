@@ -26,6 +26,7 @@ pub fn start(path: &Path) -> std::io::Result<()> {
     let file = OpenOptions::new()
         .create(true)
         .append(true)
+        // The log can contain parts of chats.
         .mode(0o600)
         .open(path)?;
     let directives = tools::variable("FLEMMA_LOG");
@@ -34,6 +35,7 @@ pub fn start(path: &Path) -> std::io::Result<()> {
     // Fails if a log was started before, which continues.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // The file is read with editors and pagers.
         .with_ansi(false)
         .with_writer(Mutex::new(file))
         .try_init();

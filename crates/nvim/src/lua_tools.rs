@@ -46,6 +46,8 @@ impl LuaTools {
         for item in registered.items {
             let name = item.name.clone();
             let entry = match before.remove(&name) {
+                // An unchanged tool stays the same object, so that its running calls and checked
+                // schema stay valid.
                 Some(entry) if entry.0 == item => entry,
                 _ => (item.clone(), LuaTool::new(editor.clone(), item)),
             };
@@ -163,6 +165,7 @@ impl LuaTool {
         match answer.value {
             Value::String(text) if answer.ok => Some(text),
             Value::Null if answer.ok => None,
+            // A wrong value of a plugin is logged for its author and does not stop the call.
             _ => {
                 let (tool, message) = (&self.item.name, answer.message.unwrap_or_default());
                 tracing::warn!(tool, what, message, "a function of a tool returned no text");
@@ -199,6 +202,7 @@ impl Tool for LuaTool {
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        // `Duration::from_secs_f64` panics for values that are negative or not finite.
         let own = self.item.timeout.map(|it| it.clamp(0.001, 86_400.0));
         own.map_or(default, Duration::from_secs_f64)
     }
@@ -241,6 +245,7 @@ impl Tool for LuaTool {
         let mut call = self.start(input, &ctx).await?;
         loop {
             let event = tokio::select! {
+                // A cancelled call must not return a result that came in the same moment.
                 biased;
                 () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
                 event = call.next() => event,

@@ -27,6 +27,7 @@ impl PendingReplies {
         let mut state = self.state();
         state.last += 1;
         let number = state.last;
+        // Questions that the host gave up on would otherwise pile up, as no reply may ever come.
         state.waiting.retain(|_, waiter| !waiter.is_closed());
         state.waiting.insert(number, sender);
         (number, receiver)

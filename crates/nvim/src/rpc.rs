@@ -79,6 +79,7 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
         if let Err(error) = io.await {
             tracing::info!(%error, "the channel to Neovim closed");
         }
+        // The handle keeps the channel open, so it lives as long as the reader.
         drop(neovim);
     };
     (sender, session)
@@ -115,6 +116,7 @@ async fn write_frames(
                     bytes.extend(frame);
                 }
             }
+            // A write must end, so that Neovim can begin to draw.
             let has_room = bytes.len() + messages.bytes.len() < MAX_COMBINED;
             next = has_room.then(|| queue.try_recv().ok()).flatten();
         }

@@ -98,6 +98,7 @@ impl Audit {
         decided: &[Decided],
         calls: &[CallStart<'_>],
     ) -> io::Result<()> {
+        // Ends of earlier calls come first, as they happened first.
         let ends = ended.iter().map(|(call, it)| (call, record::end(it)));
         let decisions = decided.iter().map(|it| (&it.call, record::decision(it)));
         let mut acts: Vec<_> = ends.chain(decisions).collect();
@@ -181,6 +182,7 @@ impl Audit {
         // is seen in one of the two.
         let ending = |call: &&CallKey| !underway::has(&self.folder, document, call);
         let calls: Vec<CallKey> = calls.iter().filter(ending).cloned().collect();
+        // The newest file may have been begun while the call ran.
         unfinished::among(&[self.file(1), self.file(0)], document, &calls)
     }
 
@@ -213,6 +215,7 @@ impl Audit {
     }
 
     fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
+        // First: a thread that finds the lock file taken polls for it.
         let _turn = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let (mut file, length) = self.newest()?;
@@ -239,6 +242,7 @@ impl Audit {
         let options = options.mode(state_dir::FILE_MODE);
         let file = options.open(self.file(0))?;
         let length = file.metadata()?.len();
+        // Checked before writing: a record is never split between two files.
         if length < self.max_bytes {
             return Ok((file, length));
         }

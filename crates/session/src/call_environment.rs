@@ -89,11 +89,13 @@ impl CallEnvironment {
     fn inside(self, id: &ToolUseId, depth: usize) -> ToolContext {
         let mut context = ToolContext::new(&self.folder, state_dir::path().join("outputs"));
         let settings = &self.shared.settings;
+        // `Duration::from_secs_f64` panics for values that are out of range.
         let seconds = settings.tools.default_timeout.clamp(0.1, 86_400.0);
         context.timeout = Duration::from_secs_f64(seconds);
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
         context.bash = settings.bash(self.here());
         context.secrets = self.sandbox.secrets();
+        // Only a call that the user approved by hand may read secrets.
         context.reads_secrets = false;
         context.http = settings.http_allow();
         context.sandbox.clone_from(&self.sandbox);
@@ -147,6 +149,7 @@ impl CallEnvironment {
         context.confinement = approved.confinement;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
+        // The result does not wait for the log: the start is in it already.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &[(call, ended)]) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
@@ -164,6 +167,7 @@ impl CallEnvironment {
     ) -> Result<(Arc<dyn Tool>, CallKey, Value), String> {
         let options = &self.rules.options;
         let mut input = callable(&call.name, input, options)?;
+        // A call through `execute_tool` is decided as the call that it contains.
         let inside = approval::inside(&call.name, &input);
         let inside = inside.map(|(name, arguments)| (name.to_owned(), arguments));
         if let Some((name, arguments)) = inside {

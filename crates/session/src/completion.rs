@@ -97,6 +97,8 @@ impl Completions {
         let most = self.rules.settings.tools.autopilot.max_turns;
         let take = |made: u32| Some(made + most.saturating_sub(made).min(ROUNDS));
         let order = Ordering::Relaxed;
+        // Taken before they are made, because several completions may run at once. Unused ones
+        // are given back.
         let made = self.requests.fetch_update(order, order, take);
         match made.map(|made| most.saturating_sub(made).min(ROUNDS)) {
             Ok(rounds) if rounds > 0 => Ok(rounds),
@@ -118,6 +120,7 @@ impl Completions {
             match event {
                 Event::RequestStarted { number } => {
                     (made, started) = (number, now());
+                    // Only the last answer counts: words before a call are about the call.
                     text.clear();
                 }
                 Event::Text(more) => text.push_str(&more),
@@ -164,6 +167,7 @@ fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agen
     let mut agent = Agent::new(provider)
         .with_context(context)
         .with_max_concurrent(1)
+        // Its only tools lead to calls inside a call, about which the chat's rules decide.
         .approve_all();
     if asked.tools {
         let built_in = Registry::builtin();
@@ -181,6 +185,7 @@ fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agen
     if !system.is_empty() {
         agent = agent.with_system(&system.join("\n\n"));
     }
+    // The agent sends the last message as the prompt, and the others as what was said before.
     let words = said.pop().map(|it| it.content).unwrap_or_default();
     for earlier in said {
         let role = match earlier.role.as_str() {

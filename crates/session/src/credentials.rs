@@ -102,6 +102,7 @@ pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Fou
 /// Forgets the key of a provider, which refused it, and looks for it once more. `None` if
 /// the key did not come from here, or can no longer be found.
 async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<FoundKey> {
+    // Removed first, so that `find` asks the program instead of the memory.
     let old = kept().remove(provider)?;
     find(&old.wanted, note).await.ok()
 }
@@ -137,6 +138,7 @@ async fn ask(argv: &[String]) -> Result<Secret, String> {
         Err(error) => return Err(never_ran(&error)),
     };
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    // Some programs print further fields of the entry below the secret.
     let line = text.lines().next().unwrap_or_default().trim();
     match (said.status.success(), line.is_empty()) {
         (true, false) => Ok(Secret::new(line)),
@@ -162,10 +164,12 @@ fn complained(said: &ProgramOutput) -> String {
         .next()
         .unwrap_or_default()
         .chars()
+        // The complaint is shown, and may contain colors for a terminal.
         .filter(|c| !c.is_control())
         .take(COMPLAINT)
         .collect();
     match (said.status.code(), line.is_empty()) {
+        // How `secret-tool` says that it found nothing.
         (Some(1), true) => "has none".to_owned(),
         (Some(code), true) => format!("failed with code {code}"),
         (_, false) => format!("failed ({line})"),

@@ -143,6 +143,7 @@ impl Editor {
     /// Returns the editor's text of an open file, by its real path. Asks the editor only if
     /// the file may be open there.
     pub async fn open_text(&self, path: &str) -> Option<BuffersAnswered> {
+        // A question costs a round trip, and most files are not open.
         if !self.open.may_hold(Path::new(path)) {
             return None;
         }

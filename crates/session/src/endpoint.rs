@@ -64,6 +64,7 @@ pub fn destination(
     }
     let endpoint = endpoint(spec, settings, variables)?;
     let parameters = Box::new(parameters::given(spec, settings));
+    // Servers on this machine choose a model themselves.
     if spec.needs_key && parameters.model.trim().is_empty() {
         return Err(Problem::new(
             format!("No model is set for {}, so nothing was sent.", spec.name),
@@ -141,6 +142,7 @@ fn endpoint(
     };
     let api_key = own
         .or_else(|| variables(spec.key_variable))
+        // A key from a file often ends in a newline, which no header may contain.
         .map(|key| key.trim().to_owned())
         .filter(|key| !key.is_empty());
     if spec.needs_key && api_key.is_none() {
@@ -169,6 +171,7 @@ fn base_url(
     variables: GetVariable<'_>,
 ) -> Result<String, Problem> {
     let text = |name| settings.parameter(spec.name, name).and_then(Value::as_str);
+    // An empty variable is how shells unset one for a single command.
     let environment = || variables(spec.base_url_variable).filter(|url| !url.is_empty());
     let given = text("base_url").map(str::to_owned).or_else(environment);
     let base_url = if spec.name == VERTEX {

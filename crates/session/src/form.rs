@@ -39,6 +39,7 @@ pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<FormReply> {
     match prompts.choose(&title, &items).await? {
         0 => {}
         1 => return Some(FormReply::Declined),
+        // MCP tells a refusal from a question that was closed.
         _ => return Some(FormReply::Cancelled),
     }
     match &form.wanted {
@@ -64,6 +65,7 @@ async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Opti
         let items = ["Send", "Change", "Decline"].map(str::to_owned);
         match prompts.choose(&one_line(&title, COLUMNS), &items).await? {
             0 => {
+                // In the order of the form, and without values of other fields.
                 let given = fields.iter().filter_map(|it| values.remove_entry(&it.name));
                 return Some(FormReply::Accepted(given.collect()));
             }
@@ -122,6 +124,7 @@ async fn typed(
             Ok(value) => return Some(value),
             Err(why) => {
                 asked = one_line(&format!("{why} {title}"), COLUMNS);
+                // The user corrects what was typed instead of typing it again.
                 initial = text;
             }
         }
@@ -143,6 +146,7 @@ async fn among(
     };
     let mut items: Vec<String> = titles.iter().enumerate().map(mark).collect();
     if !field.required {
+        // Has no value in `values`, so choosing it leaves the field out.
         items.push(NOTHING.to_owned());
     }
     let chosen = prompts.choose(title, &items).await?;

@@ -49,6 +49,7 @@ impl HalfDone {
     /// Applies a change.
     pub fn apply(&mut self, entry: HalfDoneEntry) {
         match entry {
+            // A new request begins a new answer, so the end of the last one no longer counts.
             HalfDoneEntry::Asked(answers) => {
                 self.answers = Some(answers);
                 self.tail = None;
@@ -60,9 +61,11 @@ impl HalfDone {
 
     /// Adds a result, and drops the oldest ones beyond [`MOST_RESULTS`].
     fn add(&mut self, result: Result) {
+        // A call that ran again has only its last result.
         self.results.retain(|it| !it.is_of_the_call_of(&result));
         self.results.push(result);
         let mut bytes: usize = self.results.iter().map(|it| it.content.len()).sum();
+        // The newest results are those that the chat's file lacks most likely.
         while bytes > MOST_RESULTS {
             bytes -= self.results.remove(0).content.len();
         }

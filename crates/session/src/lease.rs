@@ -104,6 +104,7 @@ fn locked(path: &Path) -> Result<File, LeaseError> {
     loop {
         let file = OpenOptions::new()
             .create(true)
+            // Until it is locked, the file may be another program's record.
             .truncate(false)
             .read(true)
             .write(true)
@@ -168,6 +169,7 @@ fn age(since: Duration) -> String {
 /// Returns the path without links, also of a file that does not exist yet.
 pub fn real(path: &Path) -> PathBuf {
     let whole = fs::canonicalize(path);
+    // A new chat has no file yet, but its folder can be a link.
     let in_folder = || {
         let folder = fs::canonicalize(path.parent()?).ok()?;
         Some(folder.join(path.file_name()?))
@@ -231,6 +233,7 @@ fn write(file: &mut File, program: &LeaseHolder, chat: &Path) -> io::Result<()> 
         since: now(),
         chat: chat.to_string_lossy().into_owned(),
     };
+    // The record of a program that was killed may be longer than this one.
     file.set_len(0)?;
     file.write_all(&serde_json::to_vec(&record)?)
 }

@@ -81,6 +81,7 @@ impl LuaCalls {
 
     fn pass(&self, call: u64, message: Message) {
         if let Some(call) = self.state().running.get(&call) {
+            // Fails if the call has ended meanwhile.
             drop(call.send(message));
         }
     }
@@ -104,6 +105,7 @@ impl LuaCall {
                 Message::Returned(piece) => piece,
             };
             if let Some(text) = &piece.text {
+                // Pieces are cut at bytes, so they are decoded only when they are complete.
                 self.bytes.extend_from_slice(text);
             }
             if piece.more {
@@ -111,6 +113,7 @@ impl LuaCall {
             }
             self.is_over = true;
             let text = match (piece.text, piece.value) {
+                // A table is printed in a fixed order, because Lua has none.
                 (None, Some(value)) => json(&value),
                 _ => String::from_utf8_lossy(&self.bytes).replace('\0', NUL_SHOWN),
             };
@@ -127,6 +130,7 @@ impl LuaCall {
 impl Drop for LuaCall {
     fn drop(&mut self) {
         self.calls.state().running.remove(&self.number);
+        // The call was cancelled or its time is over, and Neovim still runs it.
         if let Some(stop) = self.stop.take().filter(|_| !self.is_over) {
             stop(self.number);
         }

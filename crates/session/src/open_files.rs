@@ -24,6 +24,7 @@ impl OpenFiles {
     pub fn may_hold_any(&self) -> bool {
         let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");
+        // Until Neovim has reported its files, any file may be open. Chats are not reloaded.
         open.as_ref().is_none_or(|open| !open.iter().all(is_chat))
     }
 

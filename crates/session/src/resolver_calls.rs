@@ -163,8 +163,10 @@ pub fn ask_frontmatter(
                 tool = name,
                 "the policy function of the frontmatter {problem}"
             );
+            // A set, because a broken function fails in the same way for each call.
             problems.insert(format!("The auto_approve of the frontmatter {problem}."));
         }
+        // A function of a document must not allow more than the user does.
         let decision = rules.limited(&question.call, decision);
         answers.insert((question.call, FunctionId::Frontmatter), decision);
     }
@@ -204,6 +206,7 @@ pub async fn ask_functions(
     let mut answers = Answers::new();
     let mut problems = BTreeSet::new();
     for (question, functions) in asked {
+        // Neovim may have ended, and then every function counts as gone.
         let replies = replies.next().unwrap_or_default();
         problems.extend(read(&question, &functions, &replies, &mut answers));
     }
@@ -251,6 +254,7 @@ fn read(
 
 fn returned(reply: &FunctionAnswer) -> Returned<'_> {
     match reply {
+        // A value without a form in messages arrives as null, and null would mean no opinion.
         FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
             Returned::Error("it returned a value that is not an answer")
         }

@@ -71,6 +71,7 @@ pub fn start(
 ) {
     let session = Session {
         editor: editor.of_chat(buffer),
+        // Weak, so that a session whose buffer is gone ends when nothing else holds its inbox.
         inbox: inbox.downgrade(),
         policy: Policy::new(shared.plain.clone()),
         shared,
@@ -113,6 +114,7 @@ impl Session {
             }
             self.work();
             self.store();
+            // After the step: calls that ended during it are recorded with the others.
             self.record_ends();
             self.show();
             self.report_idle();
@@ -134,6 +136,8 @@ impl Session {
             },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => self.try_again(),
         }
+        // Inputs that came together are handled together, so that the chat is drawn once for
+        // them.
         self.take_waiting_inputs(inputs);
         true
     }
@@ -181,6 +185,8 @@ impl Session {
             if self.ends_lost_answer() {
                 continue;
             }
+            // The mark of an interrupted answer belongs directly below it, so it is written
+            // before anything else.
             if let Some(reason) = self.request.interrupted() {
                 self.mark_interrupted(reason);
                 continue;
@@ -206,6 +212,7 @@ impl Session {
             && self.has_heard_refusals(&event)
             && self.has_rules_for(&event);
         if !is_ready {
+            // The event keeps its place, because later events build on it.
             self.queue.push_first(event);
             return false;
         }

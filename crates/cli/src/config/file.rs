@@ -31,12 +31,14 @@ pub(super) fn parse(file: &Path, required: bool) -> Result<Value, ConfigError> {
     let problem = |text: String| ConfigError::File(vec![text]);
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
+        // Only a file that the user named has to exist.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
             return Ok(json!({}));
         }
         Err(error) => return Err(problem(format!("{shown} cannot be read: {error}."))),
     };
     let table: toml::Table = toml::from_str(&text).map_err(|error| {
+        // The parser knows bytes, and users know lines.
         let before = error.span().map_or("", |span| &text[..span.start]);
         let line = before.matches('\n').count() + 1;
         let why = error.message().trim();

@@ -87,11 +87,13 @@ impl Offer for OfferedTools {
     fn tools(&self) -> Vec<ToolDefinition> {
         let shared = self.now();
         let mut offered = shared.plain.offered.clone();
+        // They lead to the tools that are not offered themselves.
         for name in FINDS_OTHERS {
             let is_offered = offered.iter().any(|tool| tool.name == name);
             let tool = shared.registry.get(name).filter(|_| !is_offered);
             offered.extend(tool.map(|tool| tool.definition()));
         }
+        // In a fixed order, because clients put the list into prompts that providers cache.
         offered.sort_by(|a, b| a.name.cmp(&b.name));
         offered
     }

@@ -52,6 +52,7 @@ pub fn serve(http: Option<SocketAddr>, flags: &Flags) -> ExitCode {
 /// Adds the names of `--approve` to `tools.auto_approve`, and disables the project's MCP
 /// servers, because one of them may be this program.
 fn with_approved(mut options: Value, approve: &[String]) -> Value {
+    // Servers that offer each other's tools could call in a circle.
     options["mcp"] = json!({"project": false});
     let listed = options.pointer_mut("/tools/auto_approve");
     if let Some(Value::Array(list)) = listed {
@@ -91,6 +92,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
 
 /// Creates a host without chats.
 fn host(editor: &Editor, options: Value) -> Host {
+    // No editor has files open here, so no tool has to ask.
     editor.open_files(&[]);
     let mut host = Host::new(editor.clone());
     host.receive(FromEditor::Configure(Configure {
@@ -168,6 +170,7 @@ async fn serve_tools(
     let listener = listener.map_err(|error| {
         format!("Cannot listen at {address}: {error}. Use another port, or 0 for any.")
     })?;
+    // With port 0, the system chooses the port, and the user has to learn it.
     let bound = listener.local_addr().unwrap_or(address);
     terminal::report(&format!("Serving at http://{bound}/mcp until Ctrl-C."));
     let served = serve_http(offered, listener, guard).await;

@@ -68,6 +68,7 @@ pub fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
         return fail(Code::Error, &[problem]);
     }
     let changes = server.status().changes().lines();
+    // The changes are read before, because there are none once the server is accepted.
     server.accept();
     let accepted = server.status().agreed.unwrap_or_default();
     let count = accepted.len();
@@ -124,6 +125,7 @@ fn specs(file: Option<PathBuf>) -> Result<(Vec<ServerSpec>, Vec<String>), ExitCo
 /// Starts servers concurrently, stores the tools of those that are new, and returns the
 /// problems.
 async fn start_all(servers: &[Arc<Server>], pins: &Pins) -> Vec<String> {
+    // All at the same time, because some start for seconds.
     let started = join_all(servers.iter().map(|server| start(server))).await;
     let stored = servers.iter().map(|server| pin_if_new(pins, server));
     started.into_iter().chain(stored).flatten().collect()

@@ -17,6 +17,7 @@ impl Host {
             Action::Switch(words) if is_empty(words) => self.show_choices(false),
             Action::SwitchAll(words) if is_empty(words) => self.show_choices(true),
             Action::SwitchAll(words) => self.switch_all(words),
+            // Without a chat, the user may have meant all of them.
             Action::Switch(_) if !has_session => {
                 self.report_no_chat("Use `:Flemma switch!` to switch every chat.");
             }
@@ -61,6 +62,8 @@ impl Host {
             Ok(settings) => {
                 let text = switch::message(&settings, switch::SwitchScope::EveryChat);
                 self.sessions
+                    // First, so that the new options are not overruled by an earlier switch in
+                    // one chat.
                     .retain(|_, session| session.send(Input::SwitchedBack).is_ok());
                 self.share(settings);
                 let level = chat::cycle::Level::Info;

@@ -34,6 +34,7 @@ impl Host {
         if !configure.reported {
             self.report_invalid(&problems, configure.caller.as_deref());
         }
+        // Servers are read from the checked options, so that invalid entries start nothing.
         let mcp = &settings.mcp;
         self.servers
             .configure(&mcp.servers, mcp.project, configure.file.as_deref());
@@ -54,6 +55,7 @@ impl Host {
             return;
         }
         let (backend, sources) = (sandbox.backend(), self.sources.clone());
+        // The probe starts a program, and keys must not wait for it.
         tokio::task::spawn_blocking(move || {
             if tools::find_out(&backend).is_err() {
                 sources.probed();
@@ -95,6 +97,7 @@ impl Host {
 
     fn read_options_with(&mut self, resolvers: Resolvers) {
         let Some(options) = &self.options.options else {
+            // `setup()` was not called yet, but the registry may have changed.
             return self.share(self.shared.settings.clone());
         };
         let (mut settings, problems) =
@@ -125,6 +128,7 @@ impl Host {
 
     /// Reports unknown names and remarks, each once per `setup()`.
     fn report_names(&mut self, problems: Problems) {
+        // The options are read again whenever tools change, and one message is enough.
         let is_new = |reported: &mut BTreeSet<String>, text: &str| reported.insert(text.to_owned());
         let unknown: Vec<String> = problems.unknown.iter().map(ToString::to_string).collect();
         let unknown = unknown.join(" ");

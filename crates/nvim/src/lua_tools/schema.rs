@@ -38,6 +38,7 @@ pub fn arguments(given: &Value) -> Result<Value, String> {
         return Err("its input_schema is not a table of keywords".to_owned());
     };
     match object.get("type") {
+        // Providers reject arguments without a type.
         None => drop(object.insert("type".to_owned(), json!("object"))),
         Some(Value::String(kind)) if kind == "object" => {}
         Some(other) => {
@@ -73,6 +74,7 @@ fn with_objects(schema: &Value) -> Value {
     let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     let map = match schema {
         Value::Object(map) => map,
+        // An empty Lua table arrives as a list, but a schema is an object.
         other if is_empty(other) => return Value::Object(Map::new()),
         other => return other.clone(),
     };
@@ -105,6 +107,7 @@ fn named(value: &Value) -> Value {
                 .map(|(name, it)| (name.clone(), with_objects(it)));
             Value::Object(pairs.collect())
         }
+        // An empty table again.
         Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
         other => other.clone(),
     }

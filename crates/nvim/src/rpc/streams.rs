@@ -53,6 +53,7 @@ fn kind(file: &OwnedFd) -> io::Result<FileType> {
 
 fn socket(file: OwnedFd) -> io::Result<UnixStream> {
     let socket = std::os::unix::net::UnixStream::from(file);
+    // Required by tokio, which would block its thread otherwise.
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
 }

@@ -78,7 +78,6 @@ impl List {
         known: &Known,
     ) -> Result<(), InvalidOption> {
         for name in names {
-            // All names are checked first: a change applies completely or not at all.
             self.check(name, known)?;
         }
         let mut given: Vec<String> = Vec::new();
@@ -93,7 +92,6 @@ impl List {
         match operation {
             Operation::Set => {
                 self.names = given;
-                // A new list takes nothing from the old one, its exclusions included.
                 self.exclusions.clear();
             }
             Operation::Append => self.names.extend(given),

@@ -25,11 +25,13 @@ pub(super) fn file(state: &Path, name: &str) -> PathBuf {
 ///
 /// It cannot be written.
 pub(super) fn keep(state: &Path, diff: &str) -> io::Result<Option<String>> {
+    // The counts of the lines are in the log in any case.
     if diff.is_empty() || diff.len() > MAX_BYTES {
         return Ok(None);
     }
     let folder = state.join(FOLDER);
     state_dir::make_folder(&folder)?;
+    // Equal diffs share a file, and the log needs no other name for it.
     let name = sha256(diff.as_bytes());
     state_dir::replace_unsynced(&file(state, &name), diff.as_bytes())?;
     drop_oldest(&folder, MOST)?;
@@ -47,6 +49,7 @@ fn drop_oldest(folder: &Path, (count, bytes): (usize, u64)) -> io::Result<()> {
     if files.len() <= count && total <= bytes {
         return Ok(());
     }
+    // The name says nothing about the age.
     files.sort_by_key(|(_, it)| it.modified().ok());
     let mut left = files.len();
     for (path, metadata) in files {

@@ -61,6 +61,7 @@ fn word(decision: Word) -> &'static str {
 fn plain(text: &str) -> String {
     let visible = |c: char| -> String {
         match c {
+            // Names of tools and files come from documents, and this is printed on terminals.
             c if c.is_control() => c.escape_debug().to_string(),
             c => c.to_string(),
         }
@@ -72,6 +73,7 @@ fn plain(text: &str) -> String {
 /// Hinnant's days-to-civil formula: eras of 400 years that begin in March.
 fn date(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
+    // Days since March 1 of the year 0: with the leap day last, all months have a fixed start.
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -81,12 +81,14 @@ impl CallEnvironment {
             false => "none",
         };
         let refusal = self.refusal(call, &decided, way_out).await;
+        // Refusals are recorded too, and an approval before anything runs.
         let recorded = self.record(call, &decided, sandbox).await;
         if let Some(refusal) = refusal {
             let (buffer, call) = (self.buffer, call.clone());
             self.editor.emit(SessionEvent::ToolDenied { buffer, call });
             return Err(refusal);
         }
+        // A call whose start is not in the log does not run.
         recorded?;
         Ok(Approved {
             paths: decided.paths,

@@ -32,6 +32,7 @@ impl Nested for Inside {
     fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
         let here = &self.around.rules.options.tools;
         let found = self.around.shared.registry.search(query).into_iter();
+        // A tool that the chat leaves out must not be found by a detour.
         let found = found.filter(|(_, tool)| here.contains_key(tool.name()));
         found
             .map(|(score, tool)| (score, tool.definition()))
@@ -69,6 +70,7 @@ impl Inside {
         }
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let call = CallKey {
+            // The log shows by the ID which call made this one.
             id: ToolUseId::new(format!("{}/{number}", self.outer)),
             name: name.to_owned(),
             input: chat::json::canonical(&input),

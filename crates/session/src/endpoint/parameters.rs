@@ -26,6 +26,7 @@ pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
         text_tools: match word("tool_protocol") {
             Some("text") => true,
             Some("native") => false,
+            // Unknown models are taken to have tools, as most do.
             _ => about.tools == Some(false),
         },
         max_tokens: max_tokens.or_else(|| shared_tokens(spec.name, settings, &about)),
@@ -65,6 +66,7 @@ fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
         Value::String(level) => ThinkingLevel::named(level).map(Thinking::Level),
         Value::Bool(false) => Some(Thinking::Off),
         other => match other.as_f64()? {
+            // 0 is another spelling of "off".
             tokens if tokens >= 1.0 => Some(Thinking::Budget(tokens as u32)),
             _ => Some(Thinking::Off),
         },
@@ -81,6 +83,7 @@ fn share(provider: &str, settings: &Settings) -> Option<u8> {
 fn shared_tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u32> {
     let output = about.output?;
     let tokens = u64::from(output) * u64::from(share(provider, settings)?) / 100;
+    // A small share of a small limit would leave no room for a sentence.
     Some(u32::try_from(tokens).map_or(output, |it| it.max(LEAST_SHARE).min(output)))
 }
 

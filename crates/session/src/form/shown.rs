@@ -27,6 +27,7 @@ pub fn lines(form: &Form, width: usize) -> Vec<String> {
     }
     if lines.len() > LINES {
         let more = lines.len() - LINES;
+        // A long question must not push the chat out of the window.
         lines.truncate(LINES);
         lines.push(format!("… {more} more lines"));
     }
@@ -67,6 +68,7 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// Folds a cleaned line; the lines that continue it are indented.
 fn folded(line: &str, width: usize) -> Vec<String> {
+    // A narrower window would get a word per line.
     let width = width.max(20);
     let indent = if line.starts_with(' ') { "    " } else { "  " };
     let start: String = line.chars().take_while(|c| *c == ' ').collect();

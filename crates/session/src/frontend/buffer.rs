@@ -42,6 +42,7 @@ impl TextBuffer {
 
     /// Replaces lines; anchors keep their place in the text.
     pub fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
+        // As extmarks do that are invalidated with their line.
         self.anchors.retain(|_, (row, _)| !lines.contains(row));
         for (row, _) in self.anchors.values_mut() {
             if *row >= lines.end {
@@ -59,6 +60,7 @@ impl TextBuffer {
         }
         let mut from = 0;
         for change in &edit.changes {
+            // Checked before anything is changed: an edit applies completely or not at all.
             if change.first < from || change.last < change.first {
                 return self.failed(edit.edit, "its changes are out of order");
             }
@@ -67,6 +69,7 @@ impl TextBuffer {
         if from > self.text.line_count() {
             return self.failed(edit.edit, "it is about lines past the end");
         }
+        // From the last change to the first, so that their line numbers stay valid.
         for change in edit.changes.iter().rev() {
             self.splice(change.first..change.last, &change.lines);
         }

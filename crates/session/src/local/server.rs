@@ -61,6 +61,7 @@ pub async fn base_url(
     {
         return Ok(serving.base_url.clone());
     }
+    // First, because two models rarely fit into memory together.
     if let Some(old) = server.take() {
         old.program.stop().await;
     }
@@ -102,6 +103,7 @@ impl Wanted {
             "--model",
             &self.model,
             "--host",
+            // Other machines must not reach it, because it asks for no key.
             "127.0.0.1",
             "--port",
             &port,
@@ -124,6 +126,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     let mut program =
         Program::start(&wanted.argv(port)).map_err(|error| not_started(&wanted, &error))?;
     let words = LastWords::default();
+    // Also so that the server does not block on a full pipe.
     words.follow(program.stdout.take());
     words.follow(program.stderr.take());
     let health = format!("http://127.0.0.1:{port}/health");
@@ -132,6 +135,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     while begun.elapsed() < PATIENCE {
         let (model, seconds) = (wanted.shown(), begun.elapsed().as_secs());
         note(format!("local: llama-server loads {model}, {seconds} s"));
+        // A wrong argument ends it at once, and then waiting is useless.
         if !program.is_running() {
             return Err(ended(&wanted, &words));
         }

@@ -10,6 +10,7 @@ impl Session {
         match word {
             None => {}
             Some("all") => return self.queue.push(Event::ApproveAll),
+            // A misspelled "all" must not approve the call at the cursor.
             Some(word) => {
                 return self.inform(&format!(
                     "\":Flemma approve\" takes \"all\" or nothing, not \"{word}\"."

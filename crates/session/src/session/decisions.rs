@@ -114,6 +114,7 @@ impl Decisions {
         if let Err(error) = self.audit.begun(path, &self.ends, decided, starts) {
             // The ends are kept, so that the next write contains them.
             for call in approved(decided) {
+                // Otherwise a later start would claim that the log has the approval.
                 self.approved.remove(call);
             }
             return Err(self.audit.refusal(&error));
@@ -141,6 +142,7 @@ impl Session {
         let mut starts = Vec::with_capacity(runs.len());
         for run in runs {
             let by = if run.by.is_empty() { "policy" } else { &run.by };
+            // An approval that is in the log is not written a second time with the start.
             let in_log = self.decisions.approved.remove(&run.call);
             starts.push(CallStart {
                 call: &run.call,
@@ -178,6 +180,7 @@ impl Session {
             if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
             }
+            // Until here, these calls do not count as cut off.
             drop(underway);
         });
     }
@@ -238,6 +241,7 @@ impl Session {
         let path = input.and_then(|it| it.get("path")?.as_str().map(PathBuf::from));
         let target = path.map(|it| self.disk.folder().join(it));
         if let Some(folder) = target.as_deref().and_then(Path::parent) {
+            // A call that was killed while it wrote may have left a temporary file.
             tools::sweep_unfinished(folder);
         }
     }

@@ -47,6 +47,7 @@ impl Disk {
 
     /// Sets the chat's path; an empty one means that the buffer has no name.
     pub(super) fn set_path(&mut self, path: &str) {
+        // Neovim's name of a buffer without a file is empty.
         self.path = Some(PathBuf::from(path)).filter(|it| !it.as_os_str().is_empty());
     }
 
@@ -65,6 +66,7 @@ impl Disk {
     /// Returns the folder that the chat's relative paths start from.
     pub(super) fn folder(&self) -> PathBuf {
         let parent = self.path().and_then(Path::parent);
+        // A new chat may name a folder that does not exist yet.
         parent.filter(|it| it.is_dir()).unwrap_or(&self.cwd).into()
     }
 

@@ -16,6 +16,7 @@ impl Session {
     pub(super) fn command(&mut self, command: Command) {
         let from_insert = command.action == Action::Advance { from_insert: true };
         self.view.set_last_key(command.window, from_insert);
+        // Each key is followed by a report that everything is done, even if it starts nothing.
         self.queue.unsettle();
         // Commands that start no work need neither the chat lock nor a second look.
         if !command.action.works() || self.may_start(&command) {
@@ -103,6 +104,7 @@ impl Session {
         let Some(fix) = document.fix_at(line).cloned() else {
             return self.inform("There is nothing on this line that can be fixed automatically.");
         };
+        // A fix replaces lines that running work may be about to write.
         if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
             return self.inform("This chat is busy; try again when nothing is running.");
         }
@@ -110,6 +112,7 @@ impl Session {
             lines: fix.lines,
             replacement: fix.replacement,
         };
+        // The user asked for exactly this change, so it counts as typed.
         let source = ChangeSource::USER;
         self.apply_for(source, vec![edit], VecDeque::new(), Event::Changed);
     }

@@ -37,6 +37,7 @@ impl Request {
 
     /// Returns the open request, if it has this number.
     fn open_as(&mut self, number: u64) -> Option<&mut Open> {
+        // Inputs of a request that was cancelled may still be in the queue.
         self.open.as_mut().filter(|open| open.number == number)
     }
 

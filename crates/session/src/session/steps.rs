@@ -27,6 +27,7 @@ impl Session {
             }
             _ => Event::Continue,
         };
+        // A change of the text has asked for a redraw already.
         if !matches!(event, Event::Changed) {
             self.view.redraw();
         }

@@ -87,6 +87,7 @@ impl View {
     /// for, such as calls to decide on. The pace of edits limits how often this happens.
     pub(super) fn redraw_now(&mut self) {
         self.timing.is_stale = true;
+        // Then the next draw does not wait for its frame.
         self.timing.drawn = None;
     }
 
@@ -131,6 +132,7 @@ impl View {
 
     /// Schedules a drawing for `next` at the latest.
     fn redraw_at(&mut self, next: Instant) {
+        // The earlier of two times, so that a later wish delays nothing.
         let at = self.timing.draw_at.map_or(next, |at| at.min(next));
         self.timing.draw_at = Some(at);
     }
@@ -162,6 +164,7 @@ impl View {
     /// Returns the width that previews are made for.
     fn width(&self) -> usize {
         match self.width {
+            // No window has shown the chat so far.
             0 => DEFAULT_WIDTH,
             width => width,
         }
@@ -176,6 +179,7 @@ impl View {
     /// chat.
     fn lines(&self) -> Option<Lines> {
         let Lines { start, end } = self.visible;
+        // Some lines more, so that scrolling a little shows no unmarked text.
         (end > 0).then(|| start.saturating_sub(MARGIN)..end + MARGIN)
     }
 

@@ -19,15 +19,19 @@ impl Session {
             return;
         };
         self.buffer.seq = seq;
+        // The rest of a change that was cut by the snapshot is part of the whole text.
         self.buffer.partial = None;
         let attach = loading.attach.take();
         self.replace_text(loading.into_text());
         // The editor still answers an edit in flight: as stale or lost, or as applied to
         // this text, because Neovim also sends the whole text without being asked.
+        // Line numbers of the old text mean nothing in the new one.
         self.view.forget_folds();
         self.view.redraw();
         match attach {
             Some(attach) => self.attached(attach),
+            // The text was sent anew within a session, so the cycle looks at it again without
+            // loading.
             None => self.queue.push(Event::Continue),
         }
     }
@@ -57,6 +61,7 @@ impl Session {
         let mut interrupted: Vec<ToolUseId> =
             attach.interrupted.into_iter().map(ToolUseId::new).collect();
         match attach.reason.as_str() {
+            // The host that ran these calls is gone, and their results with it.
             "restart" => interrupted.extend(self.interrupted_calls()),
             // Nothing is written when a file is opened; the first key does that.
             "open" => self.find_cut_off(),
@@ -78,6 +83,7 @@ impl Session {
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",
                 "the chat was reloaded while the answer was arriving",
             );
+        // Neovim still shows an answer that the host, which was started again, knows nothing of.
         } else if streaming {
             self.request.interrupt("the host stopped");
         } else {
@@ -88,6 +94,7 @@ impl Session {
     /// Changes the working directory for calls that start from now on.
     pub(crate) fn change_directory(&mut self, cwd: &str) {
         self.disk.set_cwd(cwd);
+        // The sandbox of a chat depends on its current folder.
         self.policy.forget_sandbox();
     }
 }

@@ -14,6 +14,7 @@ impl Buffer {
     fn complete(&mut self, piece: Changed) -> Option<Changed> {
         let changed = match self.partial.take() {
             Some(mut begun) => {
+                // Neovim splits a long change so that a key does not wait behind all of it.
                 begun.lines.extend(piece.lines);
                 begun.more = piece.more;
                 begun
@@ -51,6 +52,7 @@ impl Session {
         self.change_text(lines, &changed.lines, changed.source());
         self.buffer.seq = changed.seq;
         self.note_change();
+        // The user may have removed the place where the answer grows.
         self.request.note_change();
         // One queued event covers all changes until it is handled.
         if self.queue.last() != Some(&Event::Changed) {

@@ -77,6 +77,7 @@ impl Session {
 
     fn send_changes(&mut self, edits: Vec<TextEdit>, anchor: Option<Anchor>) -> Vec<LineChange> {
         let changes: Vec<LineChange> = edits.into_iter().map(|edit| self.smallest(edit)).collect();
+        // A call that is approved starts next, so the approval must survive a crash.
         let approves = |line: &String| line.contains("flemma:tool") && line.contains("approved");
         let edit = BufferEdit {
             buffer: self.buffer.id(),
@@ -97,6 +98,7 @@ impl Session {
     fn smallest(&self, edit: TextEdit) -> LineChange {
         let (mut lines, mut replacement) = (edit.lines, edit.replacement);
         let text = self.buffer.text();
+        // Lines that stay the same keep the marks, folds, and cursors that are on them.
         let is_same = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
         // Drops the first lines that stay the same, then the last ones.
         let pairs = lines.clone().zip(&replacement);
@@ -134,6 +136,7 @@ impl Session {
 
     /// Takes the editor's answer to an edit.
     pub(crate) fn applied(&mut self, applied: Applied) {
+        // Changes by the user may have been counted already.
         self.buffer.seq = applied.seq.max(self.buffer.seq);
         let in_flight = &mut self.buffer.in_flight;
         let Some(edit) = in_flight.take_if(|edit| edit.number == applied.edit) else {
@@ -150,6 +153,7 @@ impl Session {
                 },
                 EditOutcome::Applied,
             ) => self.cycle_applied(&changes, source, rest),
+            // The text has changed meanwhile, so the cycle decides again on the new one.
             (EditKind::Cycle { again, .. }, EditOutcome::Stale) => self.queue.push_first(again),
             (EditKind::Marker { changes, anchor }, EditOutcome::Applied) => {
                 self.change_by_host(&changes);
@@ -197,6 +201,7 @@ impl Session {
         let column = column.min(old.len());
         let mut new: Vec<Vec<u8>> = lines.iter().map(|line| line.clone().into_bytes()).collect();
         if let Some(first) = new.first_mut() {
+            // The editor reports only where it appended, so the lines are put together as it did.
             first.splice(0..0, old[..column].iter().copied());
         }
         let end = new.last().map_or(0, Vec::len);
@@ -214,6 +219,7 @@ impl Session {
     fn append_below(&mut self, lines: &[String]) {
         let mut lines = lines.to_vec();
         if let Some(first) = lines.first_mut() {
+            // On a line of its own, the text could look like a marker of the format.
             *first = format!("\n{}", escape_line(first));
         }
         let text = lines.join("\n");
@@ -243,6 +249,8 @@ impl Session {
     pub(crate) fn mark_interrupted(&mut self, reason: &str) {
         let document = self.buffer.document();
         match chat::write::abort_last(&document, reason) {
+            // Once the mark is in the text there is no edit to make, and the interruption is
+            // forgotten.
             Some(edit) => self.apply_marker(Some(edit), None),
             None => self.request.forget_interruption(),
         }

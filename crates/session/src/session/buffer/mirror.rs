@@ -42,6 +42,7 @@ impl Mirror {
                 parsed,
                 changed: Some(line),
             }) => Document::parse_again(&self.text, parsed, line),
+            // Nothing has changed since, so the parse tree still fits.
             Some(Read { parsed, .. }) => Document::of(&self.text, parsed),
         };
         self.read.replace(Some(Read {
@@ -64,6 +65,7 @@ impl Mirror {
             let line = read.changed.map_or(lines.start, |it| it.min(lines.start));
             read.changed = Some(line);
         }
+        // Copies the text only while another thread reads it, for example to build a request.
         Arc::make_mut(&mut self.text).splice(lines, new);
     }
 }

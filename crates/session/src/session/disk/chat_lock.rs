@@ -118,6 +118,7 @@ impl Session {
     /// Notes that the file contains the text with this number, which may not be the last.
     pub(crate) fn saved(&mut self, seq: u64) {
         // The user may have changed the text after this version was written.
+        // Not assigned: a text that was unmodified before stays so.
         self.disk.lock.modified &= seq != self.buffer.seq();
         if !self.disk.lock.modified {
             self.forget_unfinished();
@@ -185,6 +186,7 @@ impl Session {
             pid: self.disk.lock.process,
         };
         let taken = lease::take(&state_dir::path(), path, &program);
+        // Dropped only now, so that a chat that is renamed is never without a lock in between.
         *held = None;
         self.lease_taken(taken)
     }

@@ -46,6 +46,7 @@ impl Recovery {
                 self.has_file = true;
                 journal.write(now, &entries)
             }
+            // Everything is in the chat's file, so the record would only repeat it.
             None if self.has_file => {
                 self.has_file = false;
                 journal.remove()

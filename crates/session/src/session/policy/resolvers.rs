@@ -14,6 +14,8 @@ use crate::settings::Here;
 impl Session {
     /// Sends each question to its resolver. The answers come as inputs or events.
     pub(crate) fn ask_resolvers(&mut self, questions: Vec<Question>) {
+        // Each kind is asked at once for all calls, because each asking costs a round trip or a
+        // thread.
         let mut editor = Vec::new();
         let mut snapshots = Vec::new();
         let mut rules = Vec::new();
@@ -82,6 +84,7 @@ impl Session {
             self.keep_paths(found.paths);
             self.decisions.note_rules(found.rules);
             self.queue
+                // These answers are known at once, so no event comes between.
                 .push_first(Event::ResolverAnswered(found.answers));
         }
         // On a blocking thread, because shell commands may refer to many files.

@@ -85,6 +85,7 @@ impl Session {
     /// `:Flemma trust!`: revokes everything that the user trusted or allowed for this file.
     pub(crate) fn distrust(&mut self) {
         self.cycle.text_read(self.buffer.text());
+        // Files are part of what the user agreed to in this chat.
         self.request.forget_agreed();
         let Some(path) = self.disk.path() else {
             return self.inform("This chat has no file, so nothing was trusted.");
@@ -105,6 +106,7 @@ impl Session {
 /// Returns the lines between the frontmatter's fences.
 fn frontmatter_lines(document: &Document<'_>) -> Option<Lines> {
     let lines = &document.frontmatter.as_ref()?.lines;
+    // A block that never closes has no lines.
     (lines.len() > 1).then(|| lines.start + 1..lines.end - 1)
 }
 

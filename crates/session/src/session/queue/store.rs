@@ -50,6 +50,7 @@ impl Session {
     /// Moves the messages to the chat's file, because the chat is new here or was renamed.
     fn change_store(&mut self) {
         if !self.queue.store.texts.is_empty() {
+            // The chat has a new name, and the old one must not bring these messages back.
             self.write_store(Vec::new());
         }
         self.queue.store.path = self.disk.path().map(PathBuf::from);
@@ -89,6 +90,7 @@ impl Session {
             return;
         };
         let written = keep(&state_dir::path(), path, &texts);
+        // Also after a failure, so that only the next change is tried again.
         self.queue.store.texts = texts;
         if let Err(error) = written
             && !std::mem::replace(&mut self.queue.store.is_failure_shown, true)
@@ -163,6 +165,7 @@ fn find(state: &Path, path: &Path) -> Result<Vec<String>, String> {
     let record = read.and_then(|text| Ok(serde_json::from_slice::<Record>(&text)?));
     record.map(|it| it.texts).map_err(|error| {
         let aside = file.with_extension(UNREADABLE);
+        // The next write would replace the file, and with it what can still be saved by hand.
         let now = fs::rename(&file, &aside).map_or(file, |()| aside);
         format!("{} ({error})", now.display())
     })

@@ -130,6 +130,7 @@ impl Open {
             return std::mem::take(&mut self.unwritten);
         }
         let mut end = PIECE;
+        // The limit counts bytes, and a character must not be split between two writes.
         while !self.unwritten.is_char_boundary(end) {
             end -= 1;
         }
@@ -137,6 +138,7 @@ impl Open {
         // A piece does not end with a blank, which an editor may trim when it saves.
         let word = piece.trim_end_matches([' ', '\t']).len();
         let end = match piece.rfind('\n') {
+            // Whole lines are preferred, because half a line can look like another kind of line.
             Some(at) => at + 1,
             None if word > 0 => word,
             None => end,
@@ -205,6 +207,8 @@ impl Session {
         match open.take(event) {
             Some(AnswerEvent::Call(call)) => {
                 let call = answer::key(&call).map(Event::Recorded);
+                // Recorded before the call is in the text, so that it is known as one of this
+                // session.
                 call.into_iter().for_each(|it| self.queue.push(it));
             }
             Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
@@ -247,6 +251,7 @@ impl Session {
             return;
         }
         open.stop();
+        // There is no place left where this text could go.
         open.unwritten.clear();
         open.end = Some(AnswerEnd::Failed);
         open.place.is_lost = true;
@@ -306,6 +311,7 @@ impl Session {
 /// Compiles the schema of a tool while the arguments of its call arrive.
 fn prepare(options: &Options, tool: &str) {
     if let Some(tool) = options.tools.get(tool) {
+        // Compiling a schema takes time, so it begins while the model still writes the call.
         let (checks, tool) = (options.checks.clone(), tool.clone());
         tokio::task::spawn_blocking(move || checks.prepare(&tool.name, &tool.input_schema));
     }

@@ -88,6 +88,7 @@ impl RequestSource {
         let referring = chat::references::in_document(document);
         let mut own = Own::new();
         let mut troubles = Vec::new();
+        // One engine serves all expressions of a chat that has no frontmatter.
         let mut fresh = None;
         // The trust store is read only if there is something to resolve.
         let stored = self.path.as_deref().filter(|_| !referring.is_empty());
@@ -123,6 +124,7 @@ impl RequestSource {
 
     /// Returns an expression's value, with the variables of the frontmatter if there is one.
     fn value(&self, code: &str, fresh: &mut Option<Evaluated>) -> Result<Value, String> {
+        // Expressions see the variables that the frontmatter made.
         if let Some(evaluated) = &self.rules.evaluated {
             return evaluated.expression(code);
         }

@@ -21,6 +21,7 @@ impl Session {
             input,
             by,
         }));
+        // The call must end, or the cycle would wait for its result.
         let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
         let ended = Event::ToolsFinished(vec![(call, outcome)]);
         self.queue.push(ended);
@@ -60,6 +61,7 @@ fn request(
     let headers = request.headers.iter().map(|(name, value)| {
         let shown = match value {
             HeaderValue::Plain(text) => text.clone(),
+            // The report may be pasted into a bug report.
             HeaderValue::Secret(_) => "(a secret)".to_owned(),
         };
         (name.to_string(), shown)

@@ -27,6 +27,7 @@ pub(super) enum Doing {
 impl Open {
     /// When an answer that has begun counts as stalled, unless more of it arrives.
     pub(super) fn stalls_at(&self) -> Option<Instant> {
+        // Models may think for minutes before their first word, which is no stall.
         let has_begun = self.doing != Doing::Waiting && self.end.is_none();
         has_begun.then(|| self.heard + STALLED)
     }
@@ -62,6 +63,7 @@ impl Request {
 /// Formats a count in steps, so that it is not drawn again for each character.
 fn characters(count: usize) -> String {
     match count {
+        // Rounded, so that the line does not flicker with each word.
         0..1000 => format!("{} characters", count / 50 * 50),
         _ => format!("{:.1}k characters", count as f64 / 1000.0),
     }

@@ -38,6 +38,7 @@ impl Unresolved {
 
     /// Returns true if the line has not changed since.
     fn is_current(&self, text: &Text) -> bool {
+        // The user may be correcting the line, so an old remark would be wrong.
         self.trouble.line < text.line_count() && text.line(self.trouble.line) == self.text
     }
 
@@ -112,6 +113,7 @@ impl Session {
             }
         };
         let agreed = &mut self.request.references.agreed;
+        // Also where the store cannot be written: the user has agreed for this session.
         agreed.add(file.to_owned(), Some(content.clone()));
         let store = Trust::open(&state_dir::path());
         let stored = self

@@ -38,6 +38,7 @@ impl Session {
         let source = self.request_source();
         self.follow_answer(&document);
         self.request.references.unresolved.clear();
+        // Before anything is sent, so that an answer that is cut off by a crash is noticed.
         self.note_request();
         self.prepare_checkpoints();
         let number = self.buffer.next_number();
@@ -206,6 +207,7 @@ impl Sending {
             }
             heard = Instant::now();
             if let Some(calls) = &mut calls {
+                // Models without tools write calls as text, which is turned into calls here.
                 batch = calls.read(batch);
             }
             self.tell(Input::Stream(self.number, batch));

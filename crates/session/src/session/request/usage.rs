@@ -30,6 +30,7 @@ impl Meter {
 
     /// Takes over new figures, which replace earlier ones.
     pub(super) fn read(&mut self, usage: Usage) {
+        // Providers report running totals, so the latest figures replace earlier ones.
         self.usage.replace(usage);
     }
 }
@@ -38,6 +39,7 @@ impl Session {
     /// Adds the usage of a request to the ledger, and shows it.
     pub(super) fn note_usage(&mut self, meter: Meter) {
         let Some(tariff) = meter.tariff else { return };
+        // A request that failed before it was counted costs nothing.
         if meter.usage == Usage::default() {
             return;
         }
@@ -122,6 +124,7 @@ fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
         false => request.model.clone(),
     };
     let mut lines = vec![name, request.sums.line()];
+    // With one request, the sum would repeat the line above.
     if chat.requests > 1 {
         lines.push(format!("chat: {}", chat.line()));
     }

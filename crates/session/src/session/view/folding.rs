@@ -89,6 +89,7 @@ impl Folding {
     pub(super) fn changed(&mut self, lines: &Lines, count: usize) {
         let start = self.part_start(lines.start);
         self.dirty = Some(self.dirty.unwrap_or(start).min(start));
+        // A change within one line moves no fold.
         let reshapes = lines.len() != 1 || count != 1;
         let known = self.sent.len();
         if reshapes {
@@ -137,6 +138,7 @@ impl Folding {
 
     /// Forgets what was sent, so that all folds are sent again.
     pub(super) fn begin_again(&mut self) {
+        // What the user has seen does not depend on what was sent.
         let seen = std::mem::take(&mut self.seen);
         *self = Self {
             seen,

@@ -101,6 +101,7 @@ impl FoldNews {
             return 0;
         }
         let has_more_errors = errors.len() > sent.map_or(0, |it| it.errors);
+        // When a chat is opened, its old errors are no news that unfolds anything.
         if has_more_errors && (sent.is_some() || !old.opening) {
             self.errors.extend(errors);
         }
@@ -119,6 +120,7 @@ impl FoldNews {
     ) {
         let mut items = 0;
         for part in parts {
+            // At least one part is sent each time, however large it is.
             if items > 0 && items + part.folds.len() > PIECE {
                 self.rest.get_or_insert(part.lines.start);
                 return;
@@ -167,6 +169,7 @@ impl Session {
         }
         let mut news = FoldNews::default();
         if !options.enabled {
+            // Empty, so that the editor removes the folds that it has.
             return Some(news);
         }
         let showing = Showing {
@@ -182,6 +185,7 @@ impl Session {
             news.rest = Some(0);
             part_at(document, visible.start)..(part_at(document, visible.end) + 1).min(count)
         } else {
+            // A change can complete the blocks right above it.
             part_at(document, dirty).saturating_sub(BEFORE)..count
         };
         news.compare_all(parts.map(|at| part(document, at)), folding, &showing);
@@ -252,6 +256,7 @@ impl Session {
     /// Opens folded calls that a key would decide about. Returns true if there is one: the
     /// key then does nothing else.
     pub(crate) fn unfold_hidden(&self, command: &Command) -> bool {
+        // Only what would run without having been seen is shown first.
         if !command.action.approves() {
             return false;
         }

@@ -17,6 +17,7 @@ impl Session {
         let waiting = marks(document, &self.cycle, &self.shared.registry, width);
         self.calls.keep_shown(&waiting);
         let visible = self.view.lines().unwrap_or_default();
+        // Previews outside the window need no diff, which costs most.
         let waiting = waiting.into_iter().map(|mark| {
             let is_visible = visible.contains(&mark.fence_line);
             self.mark_item(mark, width, is_visible)
@@ -89,6 +90,7 @@ impl Session {
             return None;
         }
         if self.is_unsandboxed(&mark.call.name) {
+            // A warning takes the place of any other label.
             return Some(UNSANDBOXED.to_owned());
         }
         self.shown_again(&mark.call)

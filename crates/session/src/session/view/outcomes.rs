@@ -48,6 +48,8 @@ struct Arguments {
 impl Outcomes {
     /// Remembers how a call ended.
     pub(crate) fn ended(&mut self, call: &CallKey, run: CallRun) {
+        // With a digest, because the user may edit the call, or another call may have the same
+        // ID.
         self.runs.insert(call.id.clone(), (digest(call), run));
     }
 
@@ -84,6 +86,7 @@ impl Outcomes {
             }),
         };
         if known.len() >= KEPT {
+            // Simpler than finding the oldest, and one redraw makes the visible ones again.
             known.clear();
         }
         known.insert(call.id.clone(), read.clone());
@@ -139,6 +142,7 @@ fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUse, ToolResult)>
     let first = document.message_at(lines.start).unwrap_or_default();
     let mut found = Vec::new();
     for at in first..document.messages.len() {
+        // A long chat has thousands of results, and the window shows a few.
         if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
             break;
         }

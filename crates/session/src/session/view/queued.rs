@@ -73,6 +73,7 @@ impl Session {
         };
         let shown = self.view.shown.queued.as_ref();
         let is_empty = |it: &Queued| it.items.is_empty() && it.tasks.is_empty();
+        // The line number changes with every edit, which does not matter while nothing is shown.
         let nothing = is_empty(&queued) && shown.is_none_or(is_empty);
         if !nothing && shown != Some(&queued) {
             self.editor.show(Display::Queued(queued.clone()));

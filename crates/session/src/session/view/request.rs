@@ -10,6 +10,7 @@ impl Session {
     /// Sends the state of the request and the status line, if they changed.
     pub(super) fn show_request(&mut self) {
         let stalls = self.request.stalls_at();
+        // Nothing arrives during a stall, so nothing else would ask for the redraw.
         if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
             self.view.redraw_at(at);
         }

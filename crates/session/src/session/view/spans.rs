@@ -23,6 +23,7 @@ impl Session {
         );
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
         for span in chat::spans::spans(document, first..last) {
+            // In Neovim's API, -1 is the end of the line.
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
             lines[span.line - first].push((span.start, end, span.group));
         }

@@ -27,6 +27,7 @@ impl Tasks {
         let list = list.and_then(|it| Vec::<Task>::deserialize(it).ok());
         if let Some(list) = list {
             let is_done = list.iter().all(|it| it.status == TaskStatus::Completed);
+            // A finished list says nothing that the chat does not.
             self.0 = if is_done { Vec::new() } else { list };
         }
     }

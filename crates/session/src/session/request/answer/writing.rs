@@ -34,6 +34,7 @@ impl Session {
         let Some(open) = &self.request.open else {
             return false;
         };
+        // The last piece does not wait for its frame, because nothing follows it.
         let is_due = |due: Instant| due <= Instant::now() || open.end.is_some();
         if !open.next_write(false).is_some_and(is_due) {
             return false;
@@ -76,6 +77,7 @@ impl Session {
             let content = last.lines.start + 1..last.lines.end;
             last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
         });
+        // An empty answer is left by a request that failed, and this one takes its place.
         let (edit, line, column) = if let Some(last) = last {
             let line = last.lines.start;
             (None, line, document.text().line(line).len())
@@ -109,6 +111,7 @@ impl Session {
         let bytes = self.buffer.text().line(line);
         let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
         let mut start = before.len().saturating_sub(TAIL);
+        // Only whole characters can be compared with what the editor has.
         while !before.is_char_boundary(start) {
             start += 1;
         }
