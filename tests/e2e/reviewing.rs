@@ -20,7 +20,7 @@ fn reviewing() -> (Provider, Editor) {
     let calls = Answer::new().tool_use("t_1", "edit", input);
     let provider = Provider::anthropic([calls, Answer::says("Done.")]);
     let setup = with_options(&provider, json!({"tools": {"auto_approve": []}}));
-    let setup = setup.with("f.txt", &before()).size(80, 24);
+    let setup = setup.with("f.txt", before()).size(80, 24);
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
     editor.keys("<C-]>");

@@ -129,6 +129,7 @@ fn in_message(document: &Document<'_>, line: usize, before: &str) -> Option<(usi
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::text::Text;

@@ -6,8 +6,8 @@
 pub mod address;
 pub mod answer;
 pub mod approval;
-pub mod copies;
 pub mod complete;
+pub mod copies;
 pub mod cycle;
 pub mod diagnostic;
 pub mod diff;

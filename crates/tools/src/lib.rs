@@ -63,8 +63,8 @@ pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
     resolve, sweep_unfinished, write_whole,
 };
-pub use models::{ModelMessage, ModelRequest, Models};
 pub use merge::merge;
+pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{TextEnd, within_limits};

@@ -7,7 +7,7 @@ use super::output::Output;
 use super::prompts::Prompts;
 use super::stdin_prompt::{self, Confirmation, StdinLines};
 use super::waiting::{self, PendingDiff};
-use crate::protocol::{DiffItem, EditorReply, Prompt};
+use crate::protocol::{DiffItem, EditorReply, InputPrompt};
 
 /// The open questions of a run.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl OpenQuestions {
     /// Queues a question of a running call.
     pub fn prompt(
         &mut self,
-        prompt: Prompt,
+        prompt: InputPrompt,
         reply: oneshot::Sender<EditorReply>,
         output: &mut Output,
     ) {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::file::ChatFile;
 use super::saving::Saving;
-use crate::lease::{self, Lease, LeaseHolder, LeaseError};
+use crate::lease::{self, Lease, LeaseError, LeaseHolder};
 
 /// A chat on disk. In a dry run, the file is neither locked nor written.
 #[derive(Debug)]

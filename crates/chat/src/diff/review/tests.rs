@@ -1,5 +1,7 @@
 //! What the user can do to a diff, and what is applied then.
 
+#![allow(clippy::unwrap_used)]
+
 use proptest::prelude::*;
 
 use super::*;

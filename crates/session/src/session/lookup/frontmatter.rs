@@ -93,6 +93,7 @@ fn facts(name: &str, providers: &[String], model: &Model) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

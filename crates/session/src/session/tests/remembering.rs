@@ -43,7 +43,7 @@ fn write_rules(stage: &Stage, text: &str) {
 fn approved_by(stage: &Stage, id: &str) -> String {
     let chat = stage.path("question.chat").display().to_string();
     let log = Audit::open(&state_dir::path()).read_last(10_000).unwrap();
-    let approvals = log.records.into_iter().filter_map(|it| match it.act {
+    let mut approvals = log.records.into_iter().filter_map(|it| match it.act {
         Act::Decided {
             decision: Word::Approved,
             by,
@@ -51,7 +51,7 @@ fn approved_by(stage: &Stage, id: &str) -> String {
         } => (it.document.as_ref() == Some(&chat) && it.call == id).then_some(by),
         _ => None,
     });
-    approvals.last().unwrap()
+    approvals.next_back().unwrap()
 }
 
 fn write(id: &'static str, path: &str) -> (&'static str, &'static str, Value) {
