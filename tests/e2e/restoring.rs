@@ -98,6 +98,7 @@ fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhi
         .file("mine.txt", "one\n")
         .start();
     let folder = editor.dir();
+    editor.command("edit question.chat");
     editor.keys("<C-]>");
     editor.wait_for("the command", |_| folder.join("begun").exists());
     editor.command("edit mine.txt");

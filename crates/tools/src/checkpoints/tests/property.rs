@@ -198,7 +198,7 @@ fn undone_runs_leave_each_file_as_before_or_report_it() {
 #[test]
 #[ignore = "takes minutes"]
 fn prove_that_1000_undone_runs_leave_each_file_as_before_or_report_it() {
-    let seed = std::env::var("FLEMMA_PROVE_SEED").ok();
+    let seed = crate::variable("FLEMMA_PROVE_SEED");
     let seed = seed.and_then(|it| it.parse().ok()).unwrap_or(7);
     let Tally {
         runs,
