@@ -142,6 +142,7 @@ M.COMMANDS = {
       open_rules()
     end,
   },
+  ["review!"] = { help = "Review every change of files in this chat, or only those that ask." },
   ["send"] = { help = "Send the chat now." },
   ["steer"] = {
     help = "Interrupt the model with a message. Calls that have not started are skipped.",

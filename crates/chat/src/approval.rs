@@ -31,6 +31,9 @@ pub const HARMLESS: &str = "urn:flemma:approval:harmless";
 /// files and reads of secrets.
 pub const GUARD: &str = "urn:flemma:approval:protected";
 
+/// Name of the rule that has all changes of files reviewed (`tools.review`).
+pub const REVIEW: &str = "urn:flemma:approval:review";
+
 /// Name of the resolver behind the preset `$shell-safe`, which approves shell commands that
 /// only read. A call approved by it must do nothing else, see [`only_reads`].
 pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";

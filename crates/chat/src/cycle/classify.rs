@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Options, Ruling};
-use crate::approval::{self, Answers, CallKey, Decision, Function, FunctionId, GUARD, Verdict};
+use crate::approval::{self, Answers, CallKey, Decision, Function, FunctionId, GUARD, REVIEW, Verdict};
 use crate::document::{Call, Document, ResultKind, Status, ToolUse, Turn};
 use crate::json;
 use crate::prompt::aborted_call;
@@ -266,6 +266,10 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     }
     let looked = match answers.get(&(key.clone(), FunctionId::Guard)) {
         None => return Verdict::Ask(Function::guard()),
+        // Only after the guard, whose denial is final.
+        Some(None) if options.reviews && options.guarded.contains(name) => {
+            return Verdict::Decided(Decision::RequireApproval, REVIEW.to_owned());
+        }
         Some(None) => return verdict,
         Some(Some(decision)) => *decision,
     };

@@ -36,6 +36,8 @@ pub struct Options {
     /// Tools that change files. An automatic approval needs [`crate::approval::GUARD`]'s
     /// consent; a manual one applies to the file as it was shown.
     pub guarded: BTreeSet<String>,
+    /// Whether calls that change files wait for a review although a policy approves them.
+    pub reviews: bool,
     /// Tools that read files. An automatic approval needs the guard's consent because a
     /// file may be secret.
     pub reading: BTreeSet<String>,

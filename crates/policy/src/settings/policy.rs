@@ -15,6 +15,7 @@ use tools::{Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
 use super::names::is_module;
+use super::values::ReviewRule;
 use super::{CommandLineApproval, RegisteredResolver, Settings};
 
 /// Priority of the resolvers made from options. Higher priorities decide first.
@@ -210,6 +211,7 @@ impl Settings {
                 registry.harmless().map(str::to_owned).collect(),
             ),
             tools,
+            reviews: self.tools.review == ReviewRule::Always,
             autopilot: self.tools.autopilot.enabled,
             max_turns: self.tools.autopilot.max_turns.max(1),
             max_cost: self.tools.autopilot.max_cost,

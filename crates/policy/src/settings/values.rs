@@ -39,6 +39,8 @@ pub struct ToolSettings {
     pub autopilot: AutopilotSettings,
     /// Seconds a tool may run.
     pub default_timeout: f64,
+    /// Which changes of files wait for the user.
+    pub review: ReviewRule,
     /// Milliseconds that a call has to be on the screen before one key runs it.
     pub review_delay: u64,
     /// Most calls that run at the same time in a buffer; 0 is any number.
@@ -53,6 +55,17 @@ pub struct ToolSettings {
     pub bash: BashSettings,
     /// See [`HttpSettings`].
     pub http_get: HttpSettings,
+}
+
+/// `tools.review`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewRule {
+    /// Those that no rule approves.
+    #[default]
+    Auto,
+    /// All.
+    Always,
 }
 
 /// `tools.autopilot.*`

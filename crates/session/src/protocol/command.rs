@@ -85,6 +85,8 @@ pub enum Action {
     Export(Option<String>),
     /// Review what the call at the cursor would change.
     Review,
+    /// Turn reviews of all changes in this chat on or off.
+    ToggleReview,
     /// A review of this call ended. Made by the session itself.
     EndReview(CallKey),
     /// Restore the files of the last call.
@@ -194,6 +196,7 @@ impl Action {
             "fork" => Self::Fork,
             "export" => Self::Export(word),
             "review" => Self::Review,
+            "review!" => Self::ToggleReview,
             "undo" => Self::Undo,
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,

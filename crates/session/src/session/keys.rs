@@ -89,6 +89,7 @@ impl Session {
             Action::Fork => self.fork(line),
             Action::Export(name) => self.export(name.as_deref()),
             Action::Review => self.review(line),
+            Action::ToggleReview => self.toggle_review(),
             Action::EndReview(call) => self.end_review(call),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),

@@ -20,6 +20,8 @@ pub(super) struct Policy {
     evaluation: u64,
     /// Whether `:Flemma switch` chose this chat's provider or model.
     is_switched: bool,
+    /// Whether all changes of files are reviewed, if `:Flemma review!` chose that.
+    reviews: Option<bool>,
     /// Confines the chat's calls; made anew for each key.
     sandbox: OnceLock<Arc<Sandbox>>,
 }
@@ -46,6 +48,7 @@ impl Policy {
             freshness: Freshness::default(),
             evaluation: 0,
             is_switched: false,
+            reviews: None,
             sandbox: OnceLock::new(),
         }
     }

@@ -82,6 +82,20 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
         "Maximum number of seconds that a tool runs.",
     ),
     option(
+        "review",
+        Kind::Choice(&["auto", "always"]),
+        r#""auto""#,
+        "\
+Which changes of files wait until you have seen them. \"auto\": those of calls
+that no rule approves. \"always\": all calls of `write`, `edit`, and
+`apply_patch`, also those that a rule approves. See |flemma-review|.",
+    )
+    .scopes(ANYWHERE)
+    .loosens(Loosens::Unless {
+        strict: r#""always""#,
+        what: "would change files that you have not reviewed",
+    }),
+    option(
         "review_delay",
         Kind::Whole(0, 10_000),
         "500",

@@ -175,11 +175,36 @@ impl Session {
 
     fn set_rules(&mut self, rules: Arc<Rules>) {
         let rules = rules.addressing(self.addressed(), &self.shared.registry);
+        let rules = self.with_own_reviews(rules);
         if !Arc::ptr_eq(&self.policy.rules, &rules) {
             self.policy.rules = rules;
             self.policy.forget_sandbox();
             self.view.redraw();
         }
+    }
+
+    /// Returns the rules with what `:Flemma review!` chose for this chat.
+    fn with_own_reviews(&self, rules: Arc<Rules>) -> Arc<Rules> {
+        match self.policy.reviews {
+            Some(reviews) if reviews != rules.options.reviews => {
+                let mut rules = Rules::clone(&rules);
+                rules.options.reviews = reviews;
+                Arc::new(rules)
+            }
+            _ => rules,
+        }
+    }
+
+    /// `:Flemma review!`: has every change of files in this chat reviewed, or only those that
+    /// ask.
+    pub(crate) fn toggle_review(&mut self) {
+        let reviews = !self.policy.rules.options.reviews;
+        self.policy.reviews = Some(reviews);
+        self.set_rules(self.policy.rules.clone());
+        self.inform(match reviews {
+            true => "Every change of files in this chat waits for your review. :Flemma review! ends that.",
+            false => "Changes of files that a rule approves run without a review in this chat.",
+        });
     }
 
     /// Returns the errors of the frontmatter, and warnings about what it may not do.

@@ -186,6 +186,31 @@ fn a_review_of_which_nothing_is_left_asks_for_a_reason_and_rejects_the_call() {
 }
 
 #[test]
+fn every_change_can_wait_for_a_review_although_a_rule_approves_it() {
+    let options = json!({"tools": {"review": "always"}, "sandbox": {"enabled": false}});
+    let stage = Stage::beside(&[("f.txt", before().as_bytes())], options, QUESTION);
+    let stage = stage.answers([
+        calls([("t_1", "edit", edit())]),
+        calls([("t_2", "edit", edit_back())]),
+    ]);
+    stage.press("advance");
+    assert!(stage.text().contains("status=pending"));
+    stage.key("review!").wait_notice("run without a review in this chat");
+    stage.press_at("resolve", "**Tool Result:**");
+    // The second one ran by itself.
+    assert_eq!(text(&stage), before());
+}
+
+/// Undoes [`edit`] in part.
+fn edit_back() -> Value {
+    let edits = json!([
+        {"oldText": "two\n", "newText": "line 2\n"},
+        {"oldText": "eighteen\n", "newText": "line 18\n"},
+    ]);
+    json!({"path": "f.txt", "edits": edits})
+}
+
+#[test]
 fn a_review_that_is_left_decides_nothing() {
     let stage = waiting(&[("t_1", "edit", edit())]);
     review(&stage, "**Tool Result:**", []);
