@@ -191,6 +191,11 @@ impl ResolverChain {
         Self(resolvers)
     }
 
+    /// Returns this chain with one more resolver.
+    pub fn with(&self, resolver: Resolver) -> Self {
+        Self::new(self.0.iter().cloned().chain([resolver]).collect())
+    }
+
     /// The resolvers in order.
     pub fn resolvers(&self) -> &[Resolver] {
         &self.0

@@ -17,7 +17,9 @@ use tools::{FileAccess, Registry};
 
 use crate::frontmatter::{AutoApprove, Evaluated, FrontmatterError, Known, Overrides};
 use crate::options::{self, Loosens};
-use crate::settings::{FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, searching};
+use crate::settings::{
+    FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, plan, searching,
+};
 use crate::trust::{Escalation, escalations, overruled};
 
 /// The rules of a chat until its next key.
@@ -57,9 +59,12 @@ impl Rules {
     /// Returns the rules of a chat without frontmatter.
     pub fn plain(settings: &Settings, registry: &Registry) -> Self {
         let mut options = settings.options(registry);
+        if settings.is_planning() {
+            options.chain = options.chain.with(plan::resolver(settings, registry));
+        }
         options.guarded = tools::with_access(FileAccess::Changes);
         options.reading = tools::with_access(FileAccess::Reads);
-        if settings.tools.bash.unlisted == Unlisted::Deny {
+        if settings.unlisted() == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }
         let commands = registry.iter().chain(registry.aliases());
@@ -97,6 +102,11 @@ impl Rules {
             Ok(settings) => settings.with_chat(values(overrides, is_withheld)),
             Err(failure) => return plain.failed(failure),
         };
+        let mut settings = settings;
+        if let Some(AutoApprove::List { names, .. }) = &overrides.auto_approve {
+            // Plan mode only tightens, so it needs no trust.
+            settings.plan |= settings.plans(names);
+        }
         let mut rules = Self::plain(&settings, registry);
         rules.overruled = overruled(overrides, &plain.settings);
         rules.withheld = withheld;

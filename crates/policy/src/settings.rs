@@ -7,6 +7,7 @@ pub(crate) mod grants;
 pub mod judges;
 mod layers;
 mod names;
+pub(crate) mod plan;
 mod policy;
 mod resolvers;
 mod sandbox;
@@ -66,6 +67,9 @@ pub struct Settings {
     /// Who else has a say about calls.
     #[serde(skip)]
     pub resolvers: Resolvers,
+    /// Whether `:Flemma plan` or a frontmatter put the chat into plan mode.
+    #[serde(skip)]
+    pub plan: bool,
     /// Where the values came from.
     #[serde(skip)]
     layers: Layers,

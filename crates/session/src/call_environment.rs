@@ -125,7 +125,12 @@ impl CallEnvironment {
     /// Returns the rules about shell commands and secrets of this chat.
     pub fn inspection(&self) -> Inspection {
         let settings = &self.shared.settings;
-        settings.inspection(self.folder.clone(), self.here(), self.sandbox.clone())
+        let inspection =
+            settings.inspection(self.folder.clone(), self.here(), self.sandbox.clone());
+        match self.rules.settings.is_planning() {
+            true => inspection.planning(),
+            false => inspection,
+        }
     }
 
     /// Runs a call inside `depth` others.

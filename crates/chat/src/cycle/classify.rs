@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::{Options, Ruling};
-use crate::approval::{self, Answers, CallKey, Decision, Function, FunctionId, GUARD, REVIEW, Verdict};
+use crate::approval::{
+    self, Answers, CallKey, Decision, Function, FunctionId, GUARD, REVIEW, Verdict,
+};
 use crate::document::{Call, Document, ResultKind, Status, ToolUse, Turn};
 use crate::json;
 use crate::prompt::aborted_call;

@@ -30,7 +30,11 @@ impl Settings {
     pub(crate) fn shell_lists(&self) -> ShellLists {
         let bash = &self.tools.bash;
         ShellLists {
-            allow: bash.allow.clone(),
+            // What the user adds may do more than read.
+            allow: match self.is_planning() {
+                true => Vec::new(),
+                false => bash.allow.clone(),
+            },
             deny: bash.deny.clone(),
         }
     }
@@ -79,7 +83,7 @@ impl Settings {
     pub fn inspection(&self, folder: PathBuf, here: Here<'_>, sandbox: Arc<Sandbox>) -> Inspection {
         Inspection {
             lists: self.shell_lists(),
-            unlisted: self.tools.bash.unlisted,
+            unlisted: self.unlisted(),
             cwd: self.bash(here).cwd.unwrap_or_else(|| folder.clone()),
             folder,
             sandbox,
@@ -108,7 +112,7 @@ impl Settings {
     }
 }
 
-fn one(rule: impl ArgumentRule + 'static) -> ArgumentRules {
+pub(super) fn one(rule: impl ArgumentRule + 'static) -> ArgumentRules {
     let mut rules = ArgumentRules::default();
     rules.add(Arc::new(rule));
     rules
@@ -242,6 +246,13 @@ pub struct Inspection {
 }
 
 impl Inspection {
+    /// Returns the inspection of a chat in plan mode.
+    pub fn planning(mut self) -> Self {
+        self.lists.allow.clear();
+        self.unlisted = Unlisted::Deny;
+        self
+    }
+
     /// Why a shell command would not run by `$shell-safe`; nothing when it would, and for
     /// other tools. Blocking.
     pub fn problem(&self, call: &CallKey) -> Option<Unsafe> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tools::{HttpAllow, Registry};
 
 use super::judges::SHELL_SAFE;
+use super::plan::PLAN_PRESET;
 use super::{Problems, Settings};
 use crate::options::InvalidOption;
 
@@ -89,7 +90,7 @@ impl Settings {
     /// The names that start with `$`.
     pub(crate) fn preset_names(&self) -> BTreeSet<String> {
         let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
-        let built_in = built_in.chain([SHELL_SAFE.to_owned()]);
+        let built_in = built_in.chain([SHELL_SAFE, PLAN_PRESET].map(str::to_owned));
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
 

@@ -15,6 +15,7 @@ use tools::{Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE};
 use super::names::is_module;
+use super::plan::{PLAN_PRESET, SEARCHES};
 use super::values::ReviewRule;
 use super::{CommandLineApproval, RegisteredResolver, Settings};
 
@@ -66,6 +67,10 @@ impl Settings {
                     policy.deny.extend(preset.deny.iter().cloned());
                 }
                 (None, Some(approve)) => policy.approve.extend(approve.map(str::to_owned)),
+                (None, None) if name == PLAN_PRESET => {
+                    policy.approve.extend(SEARCHES.map(str::to_owned));
+                    policy.argument_rules = self.shell_safe();
+                }
                 (None, None) if name == SHELL_SAFE => {
                     policy.argument_rules = self.shell_safe();
                 }

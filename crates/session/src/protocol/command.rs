@@ -112,6 +112,8 @@ pub enum Action {
     Switch(Value),
     /// The same for every chat.
     SwitchAll(Value),
+    /// Put the chat into plan mode, or end it.
+    Plan,
     /// Apply the fix of the diagnostic at the cursor.
     Fix,
     /// Let the chat send the file that the line names.
@@ -178,6 +180,7 @@ impl Action {
             "trust!" => Self::TrustChat(false),
             "switch" => Self::Switch(arguments),
             "switch!" => Self::SwitchAll(arguments),
+            "plan" => Self::Plan,
             "fix" => Self::Fix,
             "allow-file" => Self::AllowFile,
             "tutor" => Self::Tutor,

@@ -84,6 +84,7 @@ impl Session {
             Action::TrustChat(true) => self.trust(),
             Action::TrustChat(false) => self.distrust(),
             Action::Switch(words) => self.switch(words),
+            Action::Plan => self.toggle_plan(),
             Action::Fix => self.fix(line),
             Action::AllowFile => self.allow_file(line),
             Action::Fork => self.fork(line),

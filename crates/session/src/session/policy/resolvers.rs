@@ -102,9 +102,14 @@ impl Session {
         let folder = self.disk.folder();
         let (here, sandbox) = (self.here(), self.sandbox().clone());
         let settings = &self.shared.settings;
+        let inspection = settings.inspection(folder.clone(), here, sandbox);
         CallGuard {
             shared: self.shared.clone(),
-            inspection: settings.inspection(folder.clone(), here, sandbox),
+            // The frontmatter may have put the chat into plan mode.
+            inspection: match self.policy.rules().settings.is_planning() {
+                true => inspection.planning(),
+                false => inspection,
+            },
             chat: self.disk.path().map(Into::into),
             folder,
         }

@@ -36,14 +36,34 @@ impl Session {
         });
     }
 
+    /// `:Flemma plan`: puts this chat into plan mode, or ends it.
+    pub(crate) fn toggle_plan(&mut self) {
+        let mut settings = self.shared.settings.clone();
+        settings.plan = !settings.plan;
+        let text = match (settings.plan, settings.is_planning()) {
+            (true, _) => "Plan mode: only reads and searches run in this chat, until :Flemma plan.",
+            (false, false) => "Plan mode is off.",
+            (false, true) => {
+                "Your options keep this chat in plan mode: tools.auto_approve contains \"$plan\"."
+            }
+        };
+        self.settings_changed(Arc::new(self.shared.with_settings(settings)));
+        self.inform(text);
+    }
+
     /// Returns new settings for all chats, with this chat's own provider and model if
     /// `:Flemma switch` chose them.
     pub(crate) fn with_own_target(&self, shared: Arc<Shared>) -> Arc<Shared> {
         // Only a chat that was switched itself keeps its target when the options change.
-        if !self.policy.is_switched {
+        let own = &self.shared.settings;
+        if !self.policy.is_switched && !own.plan {
             return shared;
         }
-        let settings = shared.settings.keep_target(&self.shared.settings);
+        let mut settings = match self.policy.is_switched {
+            true => shared.settings.keep_target(own),
+            false => shared.settings.clone(),
+        };
+        settings.plan = own.plan;
         Arc::new(shared.with_settings(settings))
     }
 }

@@ -195,7 +195,9 @@ fn every_change_can_wait_for_a_review_although_a_rule_approves_it() {
     ]);
     stage.press("advance");
     assert!(stage.text().contains("status=pending"));
-    stage.key("review!").wait_notice("run without a review in this chat");
+    stage
+        .key("review!")
+        .wait_notice("run without a review in this chat");
     stage.press_at("resolve", "**Tool Result:**");
     // The second one ran by itself.
     assert_eq!(text(&stage), before());

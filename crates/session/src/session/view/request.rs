@@ -40,6 +40,15 @@ impl Session {
         }
     }
 
+    /// Adds that the chat is in plan mode.
+    fn with_plan(&self, text: String) -> String {
+        match (self.policy.rules().settings.is_planning(), text.is_empty()) {
+            (false, _) => text,
+            (true, true) => "plan".to_owned(),
+            (true, false) => format!("plan, {text}"),
+        }
+    }
+
     fn show_statusline(&mut self, request: &RequestDisplay) {
         let text = match request.state {
             "idle" if self.disk.is_elsewhere() => "open in another program".to_owned(),
@@ -49,7 +58,7 @@ impl Session {
         };
         let statusline = Statusline {
             buffer: self.buffer.id(),
-            text: self.with_queued(text),
+            text: self.with_plan(self.with_queued(text)),
         };
         if self.view.shown.statusline.as_ref() != Some(&statusline) {
             self.editor.show(Display::Statusline(statusline.clone()));

@@ -1,0 +1,91 @@
+//! Plan mode: a chat reads and searches, and nothing that can write runs.
+//!
+//! It only denies. The preset `$plan` puts a chat into it and also approves what remains.
+
+use std::collections::BTreeSet;
+
+use chat::approval::{ArgumentRule, CallKey, Decision, PLAN, Resolver, Source};
+use tools::{FileAccess, Registry};
+
+use super::judges::{ShellBound, one};
+use super::{Settings, Unlisted};
+
+/// The preset that puts a chat into plan mode.
+pub(crate) const PLAN_PRESET: &str = "$plan";
+/// The tools that the preset approves beside commands that only read.
+pub(super) const SEARCHES: [&str; 5] = ["find", "grep", "ls", "read", "tool_search"];
+/// Built-in tools that change nothing, beside those that read files. Shell commands have a
+/// rule of their own.
+const HARMLESS: [&str; 7] = [
+    "bash",
+    "calculator",
+    "calculator_async",
+    "http_get",
+    "shell",
+    "todo",
+    "tool_search",
+];
+
+impl Settings {
+    /// Returns true if nothing that can write may run.
+    pub fn is_planning(&self) -> bool {
+        let is_own = self.tools.presets.contains_key(PLAN_PRESET);
+        self.plan || !is_own && self.approved_names().any(|it| it == PLAN_PRESET)
+    }
+
+    /// Returns true if a list of tools and presets puts a chat into plan mode.
+    pub(crate) fn plans(&self, names: &[String]) -> bool {
+        let is_own = self.tools.presets.contains_key(PLAN_PRESET);
+        !is_own && names.iter().any(|it| it == PLAN_PRESET)
+    }
+
+    /// What becomes of shell commands that do more than read.
+    pub fn unlisted(&self) -> Unlisted {
+        match self.is_planning() {
+            true => Unlisted::Deny,
+            false => self.tools.bash.unlisted,
+        }
+    }
+}
+
+/// Returns the resolver that denies everything but reading.
+pub(crate) fn resolver(settings: &Settings, registry: &Registry) -> Resolver {
+    let reading = tools::with_access(FileAccess::Reads);
+    let names = HARMLESS.map(str::to_owned).into_iter().chain(reading);
+    // A tool of the user's under such a name may do anything.
+    let is_ours = |name: &String| registry.source_of(name) == Some(tools::BUILTIN);
+    let rule = PlanBound {
+        tools: names.filter(is_ours).collect(),
+        shell: ShellBound {
+            lists: settings.shell_lists(),
+            only_listed: true,
+            is_known: settings.has_known_shell(),
+        },
+    };
+    Resolver::new(PLAN, i32::MAX, Source::ArgumentRules(one(rule)))
+}
+
+/// Denies every tool that is not in the list, and shell commands that do more than read.
+#[derive(Debug)]
+struct PlanBound {
+    tools: BTreeSet<String>,
+    shell: ShellBound,
+}
+
+impl ArgumentRule for PlanBound {
+    fn decide(&self, call: &CallKey) -> Option<Decision> {
+        match self.tools.contains(&call.name) {
+            true => self.shell.decide(call),
+            false => Some(Decision::Deny),
+        }
+    }
+
+    fn reason(&self, call: &CallKey) -> Option<String> {
+        let why = self.shell.reason(call);
+        let why = why.map(|it| format!(" {it}")).unwrap_or_default();
+        Some(format!(
+            "This chat is in plan mode, in which only reads and searches run. Describe the changes \
+             instead of making them; the user ends plan mode when it is time.{why}"
+        ))
+    }
+}
