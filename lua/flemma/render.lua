@@ -8,6 +8,7 @@ local diff = require("flemma.diff")
 local follow = require("flemma.follow")
 local hint = require("flemma.hint")
 local notices = require("flemma.notices")
+local pure = require("flemma.render.pure")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.marks")
 --- Above the spans of |flemma.spans|.
@@ -45,39 +46,6 @@ local agains = {}
 ---@type uv.uv_timer_t?
 local timer
 local frame = 0
-
---- Compares marks with those that the host now wants.
----@param placed table<string, flemma.render.Placed>
----@param items flemma.protocol.Mark[]
----@return flemma.protocol.Mark[] set
----@return string[] remove
-function M.diff(placed, items)
-  local set, remove, kept = {}, {}, {}
-  for _, item in ipairs(items) do
-    kept[item.id] = true
-    local old = placed[item.id]
-    if not old or not vim.deep_equal(old.item, item) then
-      set[#set + 1] = item
-    end
-  end
-  for id in pairs(placed) do
-    if not kept[id] then
-      remove[#remove + 1] = id
-    end
-  end
-  return set, remove
-end
-
---- Formats an elapsed time: `3s`, `2m05s`.
----@param ms number
----@return string
-function M.elapsed(ms)
-  local seconds = math.floor(ms / 1000)
-  if seconds < 60 then
-    return ("%ds"):format(seconds)
-  end
-  return ("%dm%02ds"):format(math.floor(seconds / 60), seconds % 60)
-end
 
 ---@param buffer integer
 ---@param mark integer?
@@ -150,7 +118,7 @@ local function state_text(placed)
   end
   local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
   local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1] .. (label ~= "" and " " or "")
-  return { { ("%s%s %s"):format(sign, label, M.elapsed(elapsed)), "FlemmaSpinner" } }
+  return { { ("%s%s %s"):format(sign, label, pure.elapsed(elapsed)), "FlemmaSpinner" } }
 end
 
 ---@param buffer integer
@@ -173,7 +141,7 @@ local function draw_request(buffer, request)
   local elapsed = (message.elapsed_ms or 0) + vim.uv.now() - request.since
   local sign = REQUEST_FRAMES[frame % #REQUEST_FRAMES + 1]
   local label = notices.escape(message.label or (message.state == "thinking" and "Thinking…" or "Waiting…"))
-  local text = ("%s %s %s"):format(sign, label, M.elapsed(elapsed))
+  local text = ("%s %s %s"):format(sign, label, pure.elapsed(elapsed))
   if message.state == "stalled" then
     text = text .. hint.cancels()
   end
@@ -259,7 +227,7 @@ function M.marks(message)
   end
   local placed = marks[buffer] or {}
   marks[buffer] = placed
-  local changed, gone = M.diff(placed, message.items)
+  local changed, gone = pure.diff(placed, message.items)
   for _, id in ipairs(gone) do
     delete(buffer, placed[id].below)
     delete(buffer, placed[id].state)

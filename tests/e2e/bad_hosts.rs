@@ -83,7 +83,7 @@ fn a_missing_host_is_reported_at_a_key_and_found_once_it_exists() {
     let editor = open_with(&host);
     let messages = wait_message(&editor, "There is no host program at");
     assert!(messages.contains(&*host.to_string_lossy()), "{messages}");
-    assert!(messages.contains("cargo build"), "{messages}");
+    assert!(messages.contains(":Flemma install"), "{messages}");
     assert_usable(&editor);
 
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_flemma"), &host).unwrap();
@@ -106,7 +106,7 @@ fn a_host_of_another_version_is_stopped_and_both_versions_are_named() {
     fs::write(folder.path().join("frame"), welcome(99)).unwrap();
     let editor = open_with(&host);
     let messages = wait_message(&editor, "The host speaks protocol 99, the plugin 2");
-    assert!(messages.contains("cargo build"), "{messages}");
+    assert!(messages.contains(":Flemma install"), "{messages}");
     editor.wait_for("the wrong host is gone", |editor| {
         editor.host_pid().is_none()
     });
