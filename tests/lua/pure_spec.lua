@@ -7,7 +7,7 @@ local config = require("flemma.config")
 local files = require("flemma.files.text")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
-local render = require("flemma.render")
+local pure = require("flemma.render.pure")
 local spans = require("flemma.spans")
 
 test("a function in the options is sent as a number and found by it", function()
@@ -76,14 +76,14 @@ end)
 
 test("only marks that changed are drawn again", function()
   local placed = { a = { item = { id = "a", line = 3 } }, b = { item = { id = "b", line = 9 } } }
-  local set, remove = require("flemma.render.pure").diff(placed, { { id = "a", line = 3 }, { id = "c", line = 1 } })
+  local set, remove = pure.diff(placed, { { id = "a", line = 3 }, { id = "c", line = 1 } })
   same(set, { { id = "c", line = 1 } })
   same(remove, { "b" })
 end)
 
 test("elapsed time is shown in seconds, then minutes", function()
-  same(require("flemma.render.pure").elapsed(999), "0s")
-  same(require("flemma.render.pure").elapsed(61 * 1000), "1m01s")
+  same(pure.elapsed(999), "0s")
+  same(pure.elapsed(61 * 1000), "1m01s")
 end)
 
 test("spans move with the lines above them", function()

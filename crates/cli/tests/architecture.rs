@@ -3,6 +3,8 @@
 
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/type_names.rs"]
+mod type_names;
 
 use std::collections::BTreeSet;
 use std::fs;

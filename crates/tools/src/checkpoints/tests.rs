@@ -271,7 +271,7 @@ fn a_restore_that_fails_halfway_is_taken_back() {
 
 #[test]
 #[ignore = "a measurement"]
-fn prove_that_a_checkpoint_of_an_edit_takes_less_than_two_milliseconds() {
+fn prove_how_long_a_checkpoint_of_an_edit_takes() {
     let mut project = Project::new();
     let text = "fn main() { println!(\"hello\"); }\n".repeat(1000);
     project.write("a", &text);
@@ -297,6 +297,8 @@ fn prove_that_a_checkpoint_of_an_edit_takes_less_than_two_milliseconds() {
         .collect();
     let mut sorted = took;
     sorted.sort();
-    eprintln!("median {:?}, worst {:?}", sorted[25], sorted[49]);
-    assert!(sorted[25].as_micros() < 2000);
+    eprintln!(
+        "prove: a checkpoint of an edit: median {:?}, worst {:?}",
+        sorted[25], sorted[49]
+    );
 }

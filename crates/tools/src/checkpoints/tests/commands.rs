@@ -241,7 +241,7 @@ fn a_call_that_is_dropped_records_what_it_changed() {
 
 #[test]
 #[ignore = "a measurement"]
-fn prove_that_a_checkpoint_of_a_command_takes_less_than_150_milliseconds() {
+fn prove_how_long_a_checkpoint_of_a_command_takes() {
     let mut project = Project::new();
     let name = |number: usize| format!("src/{}/{}/file{number}.rs", number % 10, number / 100);
     let first = Instant::now();
@@ -273,5 +273,4 @@ fn prove_that_a_checkpoint_of_a_command_takes_less_than_150_milliseconds() {
          (the files were made in {made:?})",
         took[7], took[0], took[14]
     );
-    assert!(took[7].as_millis() < 150);
 }
