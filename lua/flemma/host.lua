@@ -321,7 +321,7 @@ end
 ---@param line string
 function M.log(line)
   local path = config.get().host.log
-  vim.fn.mkdir(vim.fs.dirname(path), "p")
+  pcall(vim.fn.mkdir, vim.fs.dirname(path), "p")
   local text = ("%s neovim: %s"):format(os.date("!%Y-%m-%dT%H:%M:%SZ"), line)
   pcall(vim.fn.writefile, vim.split(text, "\n"), path, "a")
 end

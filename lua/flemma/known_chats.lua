@@ -45,8 +45,9 @@ function M.add(path)
     return
   end
   listed[path] = true
-  vim.fn.mkdir(vim.fs.dirname(list_path()), "p")
-  -- Without the list, a chat is still found in the folder for chats.
+  -- Fails if another Neovim creates it at the same time. Without the list, a chat is still
+  -- found in the folder for chats.
+  pcall(vim.fn.mkdir, vim.fs.dirname(list_path()), "p")
   local file = io.open(list_path(), "a")
   if file then
     file:write(path .. "\n")

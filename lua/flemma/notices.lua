@@ -64,11 +64,23 @@ local function is_plain()
   return debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) ~= nil
 end
 
+--- How long a message waits after a prompt, in milliseconds. Until Neovim has drawn the screen
+--- again, it does not shorten messages, and a long one would end in a "Press ENTER" prompt.
+local AFTER_PROMPT_MS = 20
+--- When the last prompt closed, in `vim.uv.now()`.
+local prompted = -AFTER_PROMPT_MS
+
+--- Notes that a prompt of Neovim's has closed.
+function M.prompt_closed()
+  vim.uv.update_time()
+  prompted = vim.uv.now()
+end
+
 --- Shows a message after those that Neovim itself is about to show, as on opening a file.
 ---@param text string
 ---@param level "info"|"warn"|"error"
 local function echo_soon(text, level)
-  vim.schedule(function()
+  local function show()
     if vim.v.vim_did_enter == 1 then
       return echo(text, level)
     end
@@ -77,7 +89,12 @@ local function echo_soon(text, level)
       echo(text, level)
     end)
     vim.api.nvim_create_autocmd("VimEnter", { once = true, callback = callback })
-  end)
+  end
+  if vim.uv.now() - prompted < AFTER_PROMPT_MS then
+    vim.defer_fn(show, AFTER_PROMPT_MS)
+  else
+    vim.schedule(show)
+  end
 end
 
 local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }

@@ -13,6 +13,7 @@ function M.prompt(message)
   ---@param text string?
   ---@param item integer?
   local function answer(text, item)
+    notices.prompt_closed()
     local payload = { ask = message.ask, text = text, item = item and item - 1 }
     if not host.answer(asker, "prompted", payload) and (text or item) then
       local why = "The host stopped before you answered, so your answer was not used."
