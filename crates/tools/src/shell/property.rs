@@ -122,7 +122,7 @@ fn what_is_approved_changes_nothing_and_runs_nothing_else() {
 }
 
 #[test]
-#[ignore = "takes half an hour; `make prove` runs it"]
+#[ignore = "takes up to an hour; `make prove` runs it"]
 fn prove_what_is_approved_changes_nothing_and_runs_nothing_else() {
     let lines = std::env::var("FLEMMA_PROVE_LINES").ok();
     let lines = lines.and_then(|it| it.parse().ok()).unwrap_or(200_000);
