@@ -88,9 +88,21 @@ impl Cycle {
                 key.id
             ))];
         }
+        self.decide(key, refused, POINTED_AT, document, options)
+    }
+
+    /// Refuses a call for a reason, or runs it. `by` is how the user chose it.
+    fn decide(
+        &mut self,
+        call: CallKey,
+        refused: Option<String>,
+        by: &'static str,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
         let goal = match refused {
-            Some(reason) => Goal::Refused(key, reason),
-            None => Goal::Chosen(vec![key], POINTED_AT),
+            Some(reason) => Goal::Refused(call, reason),
+            None => Goal::Chosen(vec![call], by),
         };
         self.begin_by_key(goal, text_below_calls(document));
         self.settle(document, options)
@@ -117,12 +129,7 @@ impl Cycle {
                 call.id
             ))];
         }
-        let goal = match refused {
-            Some(reason) => Goal::Refused(call, reason),
-            None => Goal::Chosen(vec![call], REVIEWED),
-        };
-        self.begin_by_key(goal, text_below_calls(document));
-        self.settle(document, options)
+        self.decide(call, refused, REVIEWED, document, options)
     }
 
     pub(super) fn approve_all(

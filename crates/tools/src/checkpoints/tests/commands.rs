@@ -23,7 +23,7 @@ impl Project {
         Recorder::new(self.path(""), LIMIT, self.label())
     }
 
-    /// Begins a command, which `work` stands for.
+    /// Begins a command, whose changes the test makes itself.
     pub(super) fn begin(&mut self) -> (CommandRun, Recorder) {
         let recorder = self.recorder();
         (block_on(CommandRun::begin(&recorder)), recorder)
