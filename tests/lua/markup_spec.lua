@@ -203,6 +203,39 @@ test("while code arrives, its colors are those of the whole text soon after", fu
   shows(buffer, 14, "int{@type.builtin.c}")
 end)
 
+test("an answer that arrives in many pieces is parsed a few times, and its end has colors at last", function()
+  local now, parser = vim.uv.now, vim.treesitter.get_string_parser
+  local time, parsed = now(), 0
+  vim.uv.now = function()
+    return time
+  end
+  vim.treesitter.get_string_parser = function(...)
+    parsed = parsed + 1
+    return parser(...)
+  end
+  local buffer = chat_of({ "@Assistant:", "Some **bold** words" })
+  shows(buffer, 1, "**bold**{@markup.strong.markdown_inline}")
+  parsed = 0
+  for piece = 1, 10 do
+    time = time + 20
+    vim.api.nvim_buf_set_text(buffer, 1, -1, 1, -1, { (" and *%d*"):format(piece) })
+    -- What has colors keeps them.
+    assert(drawn(buffer, 1):find("**bold**{@markup.strong.markdown_inline}", 1, true), drawn(buffer, 1))
+  end
+  vim.uv.now, vim.treesitter.get_string_parser = now, parser
+  -- Pieces of 200 ms: once every 80.
+  same(parsed, 2)
+  shows(buffer, 1, "*10*{@markup.italic.markdown_inline}")
+end)
+
+test("text that replaces what arrived has its own colors at once", function()
+  local buffer = chat_of({ "@Assistant:", "Some **bold** words" })
+  shows(buffer, 1, "**bold**{@markup.strong.markdown_inline}")
+  vim.api.nvim_buf_set_lines(buffer, 1, 2, false, { "Some `code` words" })
+  local line = drawn(buffer, 1)
+  assert(line:find("`code`{@markup.raw.markdown_inline}", 1, true) and not line:find("strong", 1, true), line)
+end)
+
 test("code has a background that is near to that of the text, or the user's", function()
   local highlights = require("flemma.highlights")
   local function background(normal, float, line)

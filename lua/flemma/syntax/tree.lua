@@ -9,6 +9,9 @@ local NO_COLOR = { spell = true, nospell = true, conceal = true, none = true }
 local CONTEXT = 8
 --- How long a growing text is not parsed as a whole.
 M.FULL_MS = 300
+--- How long it is not parsed at all. What arrives meanwhile has no colors yet. An answer arrives
+--- in up to 60 pieces per second, and a parser takes longer than all other work on a piece.
+local TAIL_MS = 80
 
 --- Adds the part of a range that is in each of its rows.
 ---@param rows flemma.syntax.Rows
@@ -53,6 +56,8 @@ end
 ---@field skip integer
 ---@field rows flemma.syntax.Rows
 ---@field full number When all of it was parsed.
+---@field tail number When its end was parsed.
+---@field parsed integer Number of lines then.
 
 ---@type table<string, flemma.syntax.tree.Last>
 local last = {}
@@ -83,8 +88,22 @@ end
 ---@return flemma.syntax.Rows
 function M.rows(language, lines, skip)
   local rows = parse(language, lines, skip)
-  last[language] = { lines = lines, skip = skip, rows = rows, full = vim.uv.now() }
+  local now = vim.uv.now()
+  last[language] = { lines = lines, skip = skip, rows = rows, full = now, tail = now, parsed = #lines }
   return rows
+end
+
+---@param before flemma.syntax.tree.Last
+---@param lines string[]
+---@return boolean
+local function has_grown(before, lines)
+  local number = #before.lines
+  for at = 1, number - 1 do
+    if lines[at] ~= before.lines[at] then
+      return false
+    end
+  end
+  return vim.startswith(lines[number] or "", before.lines[number] or "")
 end
 
 --- Returns the colors of the last text with more at its end, as an answer arrives. Only the last
@@ -94,21 +113,23 @@ end
 ---@param skip integer
 ---@return flemma.syntax.Rows? rows A guess. Nil if it is another text, or if it is time to parse all of it.
 function M.grown(language, lines, skip)
-  local before = last[language]
-  local same = before and #before.lines - 1 or 0
-  if same < CONTEXT or before.skip ~= skip or vim.uv.now() - before.full > M.FULL_MS then
+  local before, now = last[language], vim.uv.now()
+  if not before or before.skip ~= skip or now - before.full > M.FULL_MS or not has_grown(before, lines) then
     return nil
   end
-  for number = 1, same do
-    if lines[number] ~= before.lines[number] then
-      return nil
-    end
+  if now - before.tail < TAIL_MS then
+    last[language] = vim.tbl_extend("force", before, { lines = lines })
+    return before.rows
   end
-  local start = same - CONTEXT
+  -- The last line that was parsed may have grown.
+  local start = before.parsed - 1 - CONTEXT
+  if start < 0 then
+    return nil
+  end
   local tail = parse(language, vim.list_slice(lines, start + 1), CONTEXT)
-  local rows = vim.list_slice(before.rows, 1, same)
+  local rows = vim.list_slice(before.rows, 1, start + CONTEXT)
   vim.list_extend(rows, tail, CONTEXT + 1)
-  last[language] = { lines = lines, skip = skip, rows = rows, full = before.full }
+  last[language] = { lines = lines, skip = skip, rows = rows, full = before.full, tail = now, parsed = #lines }
   return rows
 end
 
