@@ -7,7 +7,6 @@
 
 mod git;
 mod names;
-mod real;
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +104,7 @@ impl Places {
     fn kind(&self, path: &Path, real: &Path) -> Option<ProtectedKind> {
         // A link may lead from a harmless name to a protected file, or have a protected name
         // itself.
-        let spelled = real::without_dots(path);
+        let spelled = tools::without_dots(path);
         [&*spelled, real].into_iter().find_map(|path| {
             names::kind(path)
                 .or_else(|| self.place(path))

@@ -61,7 +61,7 @@ pub use elicitation::{
 pub use error::ToolError;
 pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
-    resolve, sweep_unfinished, write_whole,
+    resolve, sweep_unfinished, without_dots, write_whole,
 };
 pub use merge::merge;
 pub use models::{ModelMessage, ModelRequest, Models};

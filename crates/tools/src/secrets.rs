@@ -11,10 +11,10 @@ mod tracked;
 
 use std::fmt;
 use std::fs::Metadata;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use crate::files::leads_to;
+use crate::files::{leads_to, without_dots};
 use crate::names::folded;
 pub use conceal::Concealed;
 pub(crate) use conceal::is_suspect;
@@ -309,21 +309,6 @@ fn with_real_parent(path: &Path) -> PathBuf {
         (Some(parent), Some(name)) => leads_to(parent).join(name),
         _ => plain,
     }
-}
-
-/// The path as spelled, without `.` and `..`.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

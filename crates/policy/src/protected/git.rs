@@ -132,7 +132,7 @@ impl Reader<'_> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => folder.join(text),
         };
-        super::real::without_dots(&path)
+        tools::without_dots(&path)
     }
 }
 

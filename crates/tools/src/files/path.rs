@@ -1,7 +1,7 @@
 //! Paths given by a model: taken literally, relative to the call's directory. Only a leading
 //! `~/` is expanded.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
@@ -15,6 +15,20 @@ use crate::error::ToolError;
 /// no home directory.
 pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ToolError> {
     resolve_from(cwd, std::env::home_dir(), text)
+}
+
+/// Returns an absolute path as it is spelled, without `.` and `..`. Follows no links: `x/..` is
+/// the folder that `x` is in, wherever `x` leads.
+pub fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// The path in the argument `path` of a call; empty if it has none that is valid.

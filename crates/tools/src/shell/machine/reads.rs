@@ -5,7 +5,7 @@ use std::fs::FileType;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Inspection, secret};
-use crate::files::leads_to;
+use crate::files::{leads_to, without_dots};
 use crate::shell::options::is_in;
 use crate::shell::programs::{Reads, Search};
 use crate::shell::words::Word;
@@ -150,14 +150,7 @@ pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let path = folder.join(word);
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
+    let plain = without_dots(&path);
     let behind = word.split_once(':').map(|(_, it)| folder.join(it));
     let mut all = vec![path];
     all.extend((plain != all[0]).then_some(plain));
