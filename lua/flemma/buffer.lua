@@ -228,6 +228,21 @@ function M.announce_resolvers()
   host.send("resolvers", approval.wire())
 end
 
+--- Tells the host what a key may depend on: tools and files that were added a moment ago, and
+--- the working directory.
+---@param buffer integer
+local function send_context(buffer)
+  -- Not required, because no tool is registered while the module is not loaded.
+  local tools = package.loaded["flemma.tools"]
+  if tools then
+    tools.flush()
+  end
+  require("flemma.files").tell()
+  if chats[buffer] then
+    directory.send(buffer)
+  end
+end
+
 --- Sends a key or a `:Flemma` command to the host.
 ---@param name string
 ---@param arguments? table
@@ -248,15 +263,7 @@ function M.command(name, arguments, at)
   end
   local shown, hidden_calls, drawn_ms = render.seen(buffer)
   host.when_ready(function()
-    -- Tools and files that were added a moment ago count for this key.
-    local tools = package.loaded["flemma.tools"]
-    if tools then
-      tools.flush()
-    end
-    require("flemma.files").tell()
-    if chats[buffer] then
-      directory.send(buffer)
-    end
+    send_context(buffer)
     host.send("command", {
       buffer = buffer,
       seq = mirror.seq(buffer),
@@ -271,28 +278,27 @@ function M.command(name, arguments, at)
   end)
 end
 
---- Follows changes of colours, windows, and names.
-local function follow_editor()
-  local group = api.nvim_create_augroup("flemma.buffer", { clear = true })
-  ---@param events string|string[]
-  ---@param description string
-  ---@param callback fun(buffer: integer)
-  local function on(events, description, callback)
-    api.nvim_create_autocmd(events, {
-      group = group,
-      desc = "flemma: " .. description,
-      callback = function(event)
-        callback(event.buf)
-      end,
-    })
-  end
-  on("ColorScheme", "highlight groups", define_highlights)
-  api.nvim_create_autocmd("OptionSet", {
+local group ---@type integer
+
+---@param events string|string[]
+---@param description string
+---@param callback fun(buffer: integer)
+---@param pattern? string
+local function on(events, description, callback, pattern)
+  api.nvim_create_autocmd(events, {
     group = group,
-    pattern = "background",
-    desc = "flemma: highlight groups",
-    callback = define_highlights,
+    pattern = pattern,
+    desc = "flemma: " .. description,
+    callback = function(event)
+      callback(event.buf)
+    end,
   })
+end
+
+--- Follows changes of colours, windows, and the working directory.
+local function follow_editor()
+  on("ColorScheme", "highlight groups", define_highlights)
+  on("OptionSet", "highlight groups", define_highlights, "background")
   on("DirChanged", "the working directory of chats", function()
     vim.tbl_map(directory.send, vim.tbl_keys(chats))
   end)
@@ -303,6 +309,10 @@ local function follow_editor()
       diagnostics.resized(buffer)
     end
   end)
+end
+
+--- Follows the chats themselves: their files, their names, and which one is used.
+local function follow_chats()
   on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(buffer)
     if chats[buffer] and not vim.bo[buffer].modified then
       require("flemma.known_chats").add(path_of(buffer))
@@ -335,7 +345,9 @@ function M.start()
   M.configure()
   spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
+  group = api.nvim_create_augroup("flemma.buffer", { clear = true })
   follow_editor()
+  follow_chats()
   hidden.start()
   keys.follow(chats)
   -- Before the host runs, so that no change of a file is missed.

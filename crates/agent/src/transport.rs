@@ -109,13 +109,8 @@ async fn answer(
         let Err(failed) = tried.await else {
             return Ok(());
         };
-        // The prompt is gone if the server accepted the key, or if another key was tried.
-        let refused = outgoing.prompt.take_if(|_| is_refused_key(failed.failure));
-        // A timed-out token may be cached in a key store, so ask once for a new one.
-        if let Some(prompt) = refused
-            && renew_key(endpoint, asker).await
-        {
-            outgoing.request = Outgoing::new(prompt, endpoint, &parameters)?.request;
+        let is_refused = is_refused_key(failed.failure);
+        if is_refused && outgoing.renew(endpoint, &parameters, asker).await? {
             continue;
         }
         tries.made += 1;
@@ -150,6 +145,26 @@ impl Outgoing {
             request: Some(provider::encode(&prompt, endpoint, parameters)?),
             prompt: Some(prompt),
         })
+    }
+
+    /// Asks for another key after the provider rejected one, and returns true if the request
+    /// can be sent with it.
+    async fn renew(
+        &mut self,
+        endpoint: &mut Endpoint,
+        parameters: &Parameters,
+        asker: &dyn Asker,
+    ) -> Result<bool, Problem> {
+        // The prompt is gone if the server accepted the key, or if another key was tried.
+        let Some(prompt) = self.prompt.take() else {
+            return Ok(false);
+        };
+        // A timed-out token may be cached in a key store, so ask once for a new one.
+        if !renew_key(endpoint, asker).await {
+            return Ok(false);
+        }
+        self.request = Self::new(prompt, endpoint, parameters)?.request;
+        Ok(true)
     }
 
     /// Makes one attempt and passes on its events.

@@ -84,17 +84,14 @@ pub fn part_at(document: &Document<'_>, line: usize) -> usize {
 /// Returns a part of the document; empty if out of range.
 pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
     let messages = &document.messages;
+    let end = document.text().line_count();
     let Some(at) = part.checked_sub(1) else {
-        let end = document.text().line_count();
-        let end = messages.first().map_or(end, |first| first.lines.start);
-        let folds = frontmatter(document).into_iter().collect();
         return FoldedPart {
-            lines: 0..end,
-            folds,
+            lines: 0..messages.first().map_or(end, |first| first.lines.start),
+            folds: frontmatter(document).into_iter().collect(),
         };
     };
     let Some(message) = messages.get(at) else {
-        let end = document.text().line_count();
         return FoldedPart {
             lines: end..end,
             folds: Vec::new(),
@@ -102,6 +99,7 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
     };
     let blocks = document.blocks_of(message);
     let waits = document.unanswered.binary_search(&at).is_ok();
+    // The last message may still grow.
     let is_last = at + 1 == messages.len();
     let whole = (!is_last && message.lines.len() > 1).then(|| Fold {
         kind: match message.role {

@@ -46,23 +46,25 @@ pub fn regions(
     let messages = &document.messages;
     let first = messages.partition_point(|message| message.lines.end <= lines.start);
     let visible = messages[first..].iter();
-    for message in visible.take_while(|it| it.lines.start < lines.end) {
-        for block in document.blocks_of(message) {
-            match block {
-                Block::Prose(_) if !meets(&block.lines(), lines) => {}
-                Block::Prose(prose) => found.extend(of_prose(document, prose)),
-                Block::ToolUse(call) => {
-                    found.push((call.body.clone(), Language::Named("json".to_owned())));
-                }
-                Block::ToolResult(result) if meets(&result.body, lines) => {
-                    let is_final = matches!(result.kind, ResultKind::Final { is_error: false });
-                    let name = Some(result).filter(|_| is_final).and_then(&file);
-                    let language = name.map_or(Language::Plain, Language::OfFile);
-                    found.push((result.body.clone(), language));
-                }
-                Block::Thinking(it) => found.push((it.lines.clone(), Language::Thinking)),
-                Block::ToolResult(_) | Block::Aborted(_) => {}
+    let visible = visible.take_while(|it| it.lines.start < lines.end);
+    // Blocks out of sight are left out first: prose is searched for fences, and `file` reads
+    // the arguments of the call.
+    let blocks = visible.flat_map(|message| document.blocks_of(message));
+    for block in blocks.filter(|it| meets(&it.lines(), lines)) {
+        match block {
+            Block::Prose(prose) => found.extend(of_prose(document, prose)),
+            Block::ToolUse(call) => {
+                found.push((call.body.clone(), Language::Named("json".to_owned())));
             }
+            Block::ToolResult(result) => {
+                // An error is a message about the file, not its content.
+                let is_content = result.kind == ResultKind::Final { is_error: false };
+                let name = is_content.then(|| file(result)).flatten();
+                let language = name.map_or(Language::Plain, Language::OfFile);
+                found.push((result.body.clone(), language));
+            }
+            Block::Thinking(it) => found.push((it.lines.clone(), Language::Thinking)),
+            Block::Aborted(_) => {}
         }
     }
     let regions = found.into_iter();

@@ -266,14 +266,7 @@ impl Connection {
             // Prefer an answer that arrived together with the cancellation or the timeout.
             biased;
             answer = &mut handle.rx => {
-                let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                return match value(answer) {
-                    Ok(result) => Ok(CallReply::Result(result)),
-                    Err(error) => match visits::wanted(&error) {
-                        Some(addresses) => Ok(CallReply::Visit(addresses)),
-                        None => Err(Called::Failed(self.explain(&error).await)),
-                    },
-                };
+                return self.reply(answer.unwrap_or(Err(ServiceError::TransportClosed))).await;
             }
             () = caller.cancel.cancelled() => ("the user cancelled it", Called::Cancelled),
             () = questions.time_out(caller.limit) => {
@@ -291,6 +284,17 @@ impl Connection {
             self.running.cancellation_token().cancel();
         }
         Err(called)
+    }
+
+    async fn reply(&self, answer: Result<ServerResult, ServiceError>) -> Result<CallReply, Called> {
+        match value(answer) {
+            Ok(result) => Ok(CallReply::Result(result)),
+            // A server asks for a visit to a page in the form of an error.
+            Err(error) => match visits::wanted(&error) {
+                Some(addresses) => Ok(CallReply::Visit(addresses)),
+                None => Err(Called::Failed(self.explain(&error).await)),
+            },
+        }
     }
 
     /// Answers what the server asked, and returns the parameters of the next round.

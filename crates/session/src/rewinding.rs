@@ -123,29 +123,8 @@ fn items(restore: Option<&Restore>) -> (Vec<String>, Vec<Choice>) {
         items.push(text);
         choices.push(choice);
     };
-    let changes = restore.map_or(0, |it| it.changes().count());
-    let conflicts = restore.map_or(0, |it| it.conflicts().count());
-    let rewind = |overwrite, cut| Choice::Rewind {
-        files: true,
-        overwrite,
-        cut,
-    };
-    if changes > 0 {
-        let count = files(changes);
-        offer(
-            format!("Change {count} and cut the chat"),
-            rewind(false, true),
-        );
-        offer(format!("Change {count}"), rewind(false, false));
-    }
-    if conflicts > 0 {
-        let count = files(conflicts);
-        let text = format!("Also overwrite {count} that changed since");
-        offer(format!("{text}, and cut the chat"), rewind(true, true));
-        offer(
-            format!("{text}; :Flemma redo brings that back"),
-            rewind(true, false),
-        );
+    if let Some(restore) = restore {
+        offer_files(restore, &mut offer);
     }
     let cut = Choice::Rewind {
         files: false,
@@ -159,4 +138,28 @@ fn items(restore: Option<&Restore>) -> (Vec<String>, Vec<Choice>) {
         offer(line, Choice::Diff(at));
     }
     (items, choices)
+}
+
+/// Offers to change files, each time with and without cutting the chat.
+fn offer_files(restore: &Restore, offer: &mut impl FnMut(String, Choice)) {
+    let rewind = |overwrite, cut| Choice::Rewind {
+        files: true,
+        overwrite,
+        cut,
+    };
+    let changes = restore.changes().count();
+    if changes > 0 {
+        let text = format!("Change {}", files(changes));
+        offer(format!("{text} and cut the chat"), rewind(false, true));
+        offer(text, rewind(false, false));
+    }
+    let conflicts = restore.conflicts().count();
+    if conflicts > 0 {
+        let text = format!("Also overwrite {} that changed since", files(conflicts));
+        offer(format!("{text}, and cut the chat"), rewind(true, true));
+        offer(
+            format!("{text}; :Flemma redo brings that back"),
+            rewind(true, false),
+        );
+    }
 }

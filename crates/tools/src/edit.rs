@@ -16,7 +16,7 @@ use crate::describe;
 use crate::error::ToolError;
 use crate::files::{Before, FileLocks, Target, blocking, named_path};
 use crate::planned::PlannedFile;
-use crate::replace::{EditedText, Names, Replacement, listed, plan};
+use crate::replace::{Names, Replacement, listed, plan};
 use crate::tool::{CallResult, ProposalResult, ToolResult};
 
 /// Replaces unique pieces of text.
@@ -183,20 +183,16 @@ async fn plan_edit(
         };
         let edited = plan(&text.text, &replacements)
             .map_err(|refused| ToolError::Failed(refused.message(&arguments.path, names)))?;
-        let remarks = edited.remarks(|number| names(number).old);
-        let EditedText {
-            text: after, lines, ..
-        } = edited;
         let planned = PlannedFile {
             target,
             name: arguments.path,
             before: Before::Text(text),
-            after: Some(after),
+            remarks: edited.remarks(|number| names(number).old),
+            after: Some(edited.text),
             moved_to: None,
             keeps: true,
-            remarks,
         };
-        Ok((planned, lines))
+        Ok((planned, edited.lines))
     });
     let (mut planned, lines) = located.await?;
     planned.note_change(ctx);

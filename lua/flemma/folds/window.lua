@@ -143,6 +143,26 @@ local function redraw(old, new)
   end
 end
 
+--- Opens or closes the folds of a message. Its own fold is opened first, because Neovim changes
+--- only folds that are visible, and closed last.
+---@param folds flemma.folds.Fold[] The message's own fold first, if it has one.
+---@param closed table<integer, boolean> By first lines.
+local function set_all_closed(folds, closed)
+  local outer = folds[1]
+  if not outer then
+    return
+  end
+  set_closed(outer, false)
+  for _, fold in ipairs(folds) do
+    if fold.inner then
+      set_closed(fold, closed[fold.first])
+    end
+  end
+  if not outer.inner then
+    set_closed(outer, closed[outer.first])
+  end
+end
+
 --- Updates the folds of a part. Existing folds stay open or closed.
 ---@param it flemma.folds.Update
 ---@param opening boolean Whether the chat is being opened.
@@ -174,18 +194,7 @@ local function update(it, opening)
       closed[fold.first] = closes(fold, opening)
     end
   end
-  local outer = folds[1]
-  if outer then
-    set_closed(outer, false)
-  end
-  for _, fold in ipairs(folds) do
-    if fold.inner then
-      set_closed(fold, closed[fold.first])
-    end
-  end
-  if outer and not outer.inner then
-    set_closed(outer, closed[outer.first])
-  end
+  set_all_closed(folds, closed)
 end
 
 ---@param id integer

@@ -75,6 +75,17 @@ pub(super) struct CallEnd {
     pub reason: Option<&'static str>,
 }
 
+impl CallEnd {
+    fn unfit(reason: &'static str, content: String) -> Self {
+        Self {
+            content,
+            is_error: true,
+            ruling: Ruling::Unfit,
+            reason: Some(reason),
+        }
+    }
+}
+
 /// Classifies a call. A call that can't run always ends with a result here, so that the
 /// cycle can't loop on it.
 pub(super) fn classify(
@@ -99,14 +110,7 @@ pub(super) fn classify(
     }
     let input = match runnable(document, turn, call, options) {
         Ok(input) => input,
-        Err((reason, content)) => {
-            return CallState::Ends(CallEnd {
-                content,
-                is_error: true,
-                ruling: Ruling::Unfit,
-                reason: Some(reason),
-            });
-        }
+        Err((reason, content)) => return CallState::Ends(CallEnd::unfit(reason, content)),
     };
     match written {
         Some((ResultKind::Placeholder(status), _)) => CallState::Waits(status, input),

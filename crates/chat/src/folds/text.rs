@@ -49,19 +49,9 @@ pub fn fold_text(
             of_frontmatter(document, fold)
         }
         (_, message) => {
-            let mut blocks = message
-                .iter()
-                .flat_map(|message| document.blocks_of(message));
-            match blocks.find(|block| block.lines() == fold.lines) {
-                Some(Block::Thinking(thinking)) => of_thinking(document, thinking),
-                Some(Block::ToolUse(call)) => (
-                    format!("→ {}", one_line(&call.name, LABEL)).into(),
-                    "FlemmaToolUse",
-                    changes_and_words(document, call, tools, run),
-                ),
-                Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
-                _ => (Cow::Borrowed(""), "Folded", String::new()),
-            }
+            let blocks = message.into_iter().flat_map(|it| document.blocks_of(it));
+            let block = { blocks }.find(|block| block.lines() == fold.lines);
+            of_block(document, block, tools, run)
         }
     };
     FoldText {
@@ -71,7 +61,27 @@ pub fn fold_text(
     }
 }
 
+/// The label, its highlight group, and the words.
 type Line = (Cow<'static, str>, &'static str, String);
+
+fn of_block(
+    document: &Document<'_>,
+    block: Option<&Block>,
+    tools: &dyn Describe,
+    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
+) -> Line {
+    match block {
+        Some(Block::Thinking(thinking)) => of_thinking(document, thinking),
+        Some(Block::ToolUse(call)) => (
+            format!("→ {}", one_line(&call.name, LABEL)).into(),
+            "FlemmaToolUse",
+            changes_and_words(document, call, tools, run),
+        ),
+        Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
+        // Not reached with a fold of this document: other blocks have none.
+        _ => ("".into(), "Folded", String::new()),
+    }
+}
 
 fn of_frontmatter(document: &Document<'_>, fold: &Fold) -> Line {
     let language = document.frontmatter.as_ref();

@@ -13,6 +13,14 @@ use super::list::{List, Lists, Operation, Which};
 use super::{AutoApprove, FunctionHandle, Known, Overrides};
 use crate::options::{self, InvalidOption, OptionDef, Scope, at, join, lay_over, nested};
 
+/// Spells out `sandbox = false`, which is short for `sandbox.enabled = false`.
+fn spelled_out(option: &OptionDef, value: Value) -> Value {
+    match option.switch() {
+        Some(switch) if !value.is_object() && !value.is_array() => json!({ switch.name: value }),
+        _ => value,
+    }
+}
+
 /// The options of one evaluation.
 #[derive(Debug)]
 pub struct FrontmatterOptions {
@@ -115,13 +123,7 @@ impl FrontmatterOptions {
             self.clear(&path);
             return Ok(());
         };
-        // `sandbox = false` is short for `sandbox.enabled = false`.
-        let value = match option.switch() {
-            Some(switch) if !value.is_object() && !value.is_array() => {
-                json!({ switch.name: value })
-            }
-            _ => value,
-        };
+        let value = spelled_out(option, value);
         let (fitting, invalid) =
             options::check_value(option, &as_written, &value, Scope::Frontmatter);
         // The first problem ends the evaluation, so only that one is shown.

@@ -47,12 +47,25 @@ pub(crate) fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
     policy
 }
 
+/// Adds the aliases of the tools that a policy names. Models call a tool by either name, and
+/// both must be treated alike.
+fn with_aliases(mut policy: Policy) -> Policy {
+    for (alias, name) in tools::aliases() {
+        for names in [&mut policy.approve, &mut policy.deny] {
+            if names.contains(name) {
+                names.insert(alias.to_owned());
+            }
+        }
+    }
+    policy
+}
+
 /// The tool that finds tools.
 const SEARCH: &str = "tool_search";
 
 impl Settings {
-    /// What a list of tool names and presets means, less what was excluded from it:
-    /// that takes approvals away and never a denial.
+    /// Returns the policy of a list of tool names and presets. `exclusions` take approvals
+    /// away, and never a denial.
     pub fn expand<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,
@@ -85,15 +98,7 @@ impl Settings {
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
             policy.argument_rules = ArgumentRules::default();
         }
-        // Models call a tool by either name, and both must be treated alike.
-        for (alias, name) in tools::aliases() {
-            for names in [&mut policy.approve, &mut policy.deny] {
-                if names.contains(name) {
-                    names.insert(alias.to_owned());
-                }
-            }
-        }
-        policy
+        with_aliases(policy)
     }
 
     /// The list policy of the options: presets expanded and merged.

@@ -149,14 +149,6 @@ fn body<'a>(
     parameters: &'a Parameters,
 ) -> Body<'a> {
     let dialect = dialect(provider, model);
-    let to = To {
-        provider,
-        model,
-        returns: dialect.returns,
-    };
-    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
-    let spelled = prompt.messages.iter();
-    let spelled = spelled.flat_map(|message| messages(message, to));
     Body {
         model,
         stream: true,
@@ -172,11 +164,26 @@ fn body<'a>(
         // OpenAI rejects the field without tools.
         parallel_tool_calls: (dialect.asks_parallel && !prompt.tools.is_empty()).then_some(true),
         tools: tools(&prompt.tools, dialect.strict),
-        messages: system
-            .map(|content| Message::System { content })
-            .chain(spelled)
-            .collect(),
+        messages: all_messages(
+            prompt,
+            To {
+                provider,
+                model,
+                returns: dialect.returns,
+            },
+        ),
     }
+}
+
+/// The system prompt and the messages, as one list.
+fn all_messages<'a>(prompt: &'a Prompt, to: To<'a>) -> Vec<Message<'a>> {
+    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
+    let spoken = prompt.messages.iter();
+    let spoken = spoken.flat_map(|message| messages(message, to));
+    system
+        .map(|content| Message::System { content })
+        .chain(spoken)
+        .collect()
 }
 
 fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {

@@ -149,20 +149,24 @@ pub enum Toggle {
     Report,
 }
 
+/// Returns the first argument of a command.
+fn first_word(arguments: &Value) -> Option<String> {
+    arguments["1"].as_str().map(str::to_owned)
+}
+
 impl Action {
     /// Parses a command's name and arguments, as Lua sends them.
     pub fn parse(name: &str, arguments: Value) -> Self {
-        let string = |name: &str| arguments[name].as_str().map(str::to_owned);
-        let (word, text) = (|| string("1"), || string("text"));
-        let is_tools = || arguments["1"] == "tools";
+        let text = || arguments["text"].as_str().map(str::to_owned);
         match name {
             "advance" => Self::Advance {
                 from_insert: arguments["insert"] == true,
             },
             "send" => Self::Send,
             "resolve" | "tool:execute" => Self::Resolve,
-            "approve" => Self::Approve(word()),
+            "approve" => Self::Approve(first_word(&arguments)),
             "allow" => Self::Allow,
+            "review" => Self::Review,
             "reject" => Self::Reject(text()),
             "steer" => Self::Steer(text().unwrap_or_default()),
             "queue" => text().map_or(Self::ListQueue, Self::Queue),
@@ -174,47 +178,55 @@ impl Action {
             "cancel" => Self::Cancel,
             "tool:cancel" => Self::CancelTool,
             "tool:cancel-all" => Self::CancelTools,
-            "trust" if is_tools() => Self::TrustTools(true),
-            "trust!" if is_tools() => Self::TrustTools(false),
+            "fix" => Self::Fix,
+            "allow-file" => Self::AllowFile,
+            "run" => Self::Run(arguments),
+            name => Self::parse_setting(name, arguments),
+        }
+    }
+
+    /// Parses the commands that change a setting of the chat, or of all chats.
+    fn parse_setting(name: &str, arguments: Value) -> Self {
+        let word = first_word(&arguments);
+        let is_tools = word.as_deref() == Some("tools");
+        match name {
+            "trust" if is_tools => Self::TrustTools(true),
+            "trust!" if is_tools => Self::TrustTools(false),
             "trust" => Self::TrustChat(true),
             "trust!" => Self::TrustChat(false),
             "switch" => Self::Switch(arguments),
             "switch!" => Self::SwitchAll(arguments),
             "plan" => Self::Plan,
-            "fix" => Self::Fix,
-            "allow-file" => Self::AllowFile,
-            "tutor" => Self::Tutor,
-            "run" => Self::Run(arguments),
-            "mcp:accept" => Self::AcceptMcp(word()),
-            "mcp:restart" => Self::RestartMcp(word()),
-            "mcp:trust" => Self::TrustMcp,
-            name => Self::parse_report(name, word()),
-        }
-    }
-
-    /// Parses the commands that report something, and those that turn an option on or off.
-    fn parse_report(name: &str, word: Option<String>) -> Self {
-        match name {
-            "tool:list" => Self::ListTools,
-            "fork" => Self::Fork,
-            "export" => Self::Export(word),
-            "review" => Self::Review,
             "review!" => Self::ToggleReview,
-            "undo" => Self::Undo,
-            "redo" => Self::Redo,
-            "rewind" => Self::Rewind,
-            "usage" => Self::Usage,
-            "log" => Self::Log,
-            "status" => Self::Status {
-                verbose: word.is_some_and(|it| it == "verbose"),
-            },
-            "mcp" => Self::Mcp(word),
             "autopilot:enable" => Self::Autopilot(Toggle::Enable),
             "autopilot:disable" => Self::Autopilot(Toggle::Disable),
             "autopilot:status" => Self::Autopilot(Toggle::Report),
             "sandbox:enable" => Self::Sandbox(Toggle::Enable),
             "sandbox:disable" => Self::Sandbox(Toggle::Disable),
             "sandbox:status" => Self::Sandbox(Toggle::Report),
+            "mcp:accept" => Self::AcceptMcp(word),
+            "mcp:restart" => Self::RestartMcp(word),
+            "mcp:trust" => Self::TrustMcp,
+            name => Self::parse_chat_command(name, word),
+        }
+    }
+
+    /// Parses the commands that copy, restore, or report on a chat.
+    fn parse_chat_command(name: &str, word: Option<String>) -> Self {
+        match name {
+            "tutor" => Self::Tutor,
+            "fork" => Self::Fork,
+            "export" => Self::Export(word),
+            "undo" => Self::Undo,
+            "redo" => Self::Redo,
+            "rewind" => Self::Rewind,
+            "tool:list" => Self::ListTools,
+            "usage" => Self::Usage,
+            "log" => Self::Log,
+            "status" => Self::Status {
+                verbose: word.is_some_and(|it| it == "verbose"),
+            },
+            "mcp" => Self::Mcp(word),
             other => Self::Unknown(other.to_owned()),
         }
     }

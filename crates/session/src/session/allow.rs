@@ -29,15 +29,15 @@ impl Session {
             }
         };
         let inbox = self.inbox.clone();
-        let chosen = Box::new(move |rule| {
-            if let Some(inbox) = inbox.upgrade() {
-                drop(inbox.send(Input::Allowed(call, rule)));
-            }
-        });
         let remembering = Remembering {
             editor: self.editor.clone(),
             buffer: self.buffer.id(),
-            chosen,
+            chosen: Box::new(move |rule| {
+                // The chat may be closed by the time the user has chosen.
+                if let Some(inbox) = inbox.upgrade() {
+                    drop(inbox.send(Input::Allowed(call, rule)));
+                }
+            }),
             store: self.shared.remembered.clone(),
             audit: self.decisions.audit().clone(),
             registry: self.shared.registry.clone(),

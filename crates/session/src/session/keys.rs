@@ -57,7 +57,7 @@ impl Session {
         )
     }
 
-    /// Queues the event of a key; carries out all other commands at once.
+    /// Queues the event of a key, or starts what a command is for.
     fn carry_out(&mut self, command: &Command) {
         let line = command.line;
         match &command.action {
@@ -80,6 +80,15 @@ impl Session {
             Action::TakeBackQueue => self.speak(Event::TakeBack(Vec::new())),
             Action::Cancel | Action::CancelTools => self.queue.push(Event::Cancel),
             Action::CancelTool => self.queue.push(Event::CancelTool { line }),
+            Action::Review => self.review(line),
+            Action::EndReview(call) => self.end_review(call),
+            setting_or_report => self.carry_out_at_once(setting_or_report, line),
+        }
+    }
+
+    /// Carries out a command that is no event of the cycle.
+    fn carry_out_at_once(&mut self, action: &Action, line: usize) {
+        match action {
             Action::TrustTools(trusts) => self.trust_tools(*trusts),
             Action::TrustChat(true) => self.trust(),
             Action::TrustChat(false) => self.distrust(),
@@ -89,9 +98,7 @@ impl Session {
             Action::AllowFile => self.allow_file(line),
             Action::Fork => self.fork(line),
             Action::Export(name) => self.export(name.as_deref()),
-            Action::Review => self.review(line),
             Action::ToggleReview => self.toggle_review(),
-            Action::EndReview(call) => self.end_review(call),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),
             Action::Rewind => self.rewind(),

@@ -60,20 +60,22 @@ impl Image {
         }
     }
 
-    /// The hash of a file's content.
-    pub(super) fn hash(&self) -> Option<Hash> {
+    /// The hash of a file's content, and its mode.
+    pub(super) fn as_file(&self) -> Option<(Hash, u32)> {
         match self {
-            Self::File { hash, .. } => Some(*hash),
+            Self::File { hash, mode } => Some((*hash, *mode)),
             _ => None,
         }
     }
 
+    /// The hash of a file's content.
+    pub(super) fn hash(&self) -> Option<Hash> {
+        self.as_file().map(|(hash, _)| hash)
+    }
+
     /// The mode of a file.
     pub(super) fn mode(&self) -> Option<u32> {
-        match self {
-            Self::File { mode, .. } => Some(*mode),
-            _ => None,
-        }
+        self.as_file().map(|(_, mode)| mode)
     }
 }
 
@@ -138,26 +140,33 @@ fn read(path: &RealPath) -> io::Result<Captured> {
         Err(error) => return Err(error),
     };
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {}
+        FileType::RegularFile => {
+            #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
+            let mode = u32::from(stat.st_mode);
+            read_file(path, mode)
+        }
         FileType::Symlink => {
             let (folder, name) = path.open_parent()?;
             let target = readlinkat(&folder, name, Vec::new())?.into_bytes();
             let target = Name(OsString::from_vec(target).into());
-            return Ok(Captured::of(Image::Link(target)));
+            Ok(Captured::of(Image::Link(target)))
         }
-        FileType::Directory => return Ok(Captured::not_covered("it is a folder")),
-        _ => return Ok(Captured::not_covered("it is no regular file")),
+        FileType::Directory => Ok(Captured::not_covered("it is a folder")),
+        _ => Ok(Captured::not_covered("it is no regular file")),
     }
+}
+
+fn read_file(path: &RealPath, mode: u32) -> io::Result<Captured> {
+    // Something else may have replaced it since its status was read.
     let Some(file) = path.open_file()? else {
         return Ok(Captured::not_covered("it is no regular file"));
     };
     let mut content = Vec::new();
+    // Not by the size in the status: the file may be growing.
     (&file).take(MAX_FILE + 1).read_to_end(&mut content)?;
     if content.len() as u64 > MAX_FILE {
         return Ok(Captured::not_covered("it is larger than 16 MB"));
     }
-    #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
-    let mode = u32::from(stat.st_mode);
     Ok(Captured {
         file: Some(file),
         ..Captured::file(content, mode)

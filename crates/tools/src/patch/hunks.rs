@@ -59,13 +59,16 @@ fn place(text: &str, hunk: &Hunk, from: usize) -> Result<Place, Problem> {
     match &possible[..] {
         [] => Err(misplaced(text, hunk, &all)),
         [only] => Ok(only.clone()),
-        several => {
-            let mut inside = several.iter().filter(|it| is_inside(text, it, hunk));
-            match (inside.next(), inside.next()) {
-                (Some(only), None) => Ok(only.clone()),
-                _ => Err(ambiguous(text, several)),
-            }
-        }
+        several => only_inside(text, several, hunk).ok_or_else(|| ambiguous(text, several)),
+    }
+}
+
+/// The only one of several places that is inside the block of the hunk's headers.
+fn only_inside(text: &str, places: &[Place], hunk: &Hunk) -> Option<Place> {
+    let mut inside = places.iter().filter(|it| is_inside(text, it, hunk));
+    match (inside.next(), inside.next()) {
+        (Some(only), None) => Some(only.clone()),
+        _ => None,
     }
 }
 

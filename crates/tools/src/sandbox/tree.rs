@@ -211,8 +211,7 @@ impl Tree {
             }
             let folder = match known.folders.get(&path) {
                 Some(folder) if folder.stamp == Some(stamp) => folder.clone(),
-                _ if kind == Kind::Top => Arc::new(ask(&path, stamp, names)),
-                _ => Arc::new(read(&path, stamp, kind, names)),
+                _ => Arc::new(scan(&path, stamp, kind, names)),
             };
             let below =
                 |name: &OsString| Some((path.join(name), kind_below(folder.kind, name, names)?));
@@ -234,6 +233,13 @@ impl Folder {
             suspects: Vec::new(),
             folders: Vec::new(),
         }
+    }
+}
+
+fn scan(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
+    match kind {
+        Kind::Top => ask(path, stamp, names),
+        _ => read(path, stamp, kind, names),
     }
 }
 

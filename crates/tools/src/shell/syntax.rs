@@ -58,13 +58,16 @@ pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'s
             other => return Err(what(other)),
         }
     }
-    let words = |it: &Simple| it.words.iter().map(|it| it.value.clone()).collect();
-    let plain: Vec<Vec<String>> = commands.iter().map(words).collect();
-    if plain == super::split::split(text, variables)? {
-        Ok(commands)
-    } else {
-        Err("something that two parsers read differently")
+    match are_same_words(&commands, &super::split::split(text, variables)?) {
+        true => Ok(commands),
+        false => Err("something that two parsers read differently"),
     }
+}
+
+fn are_same_words(commands: &[Simple], plain: &[Vec<String>]) -> bool {
+    let words = |it: &Simple| it.words.iter().map(|it| it.value.clone()).collect();
+    let found: Vec<Vec<String>> = commands.iter().map(words).collect();
+    found == plain
 }
 
 /// Characters that are invisible, or look like a blank but are none.

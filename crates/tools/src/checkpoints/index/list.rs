@@ -74,15 +74,14 @@ pub(super) fn list_some(folders: Vec<PathBuf>, index: &Index) -> Listing {
     while let Some(folder) = left.pop() {
         for entry in builder(&folder).max_depth(Some(1)).build().flatten() {
             let stamp = stamp_of_folder(&entry);
-            let is_inside = entry.depth() > 0;
-            match stamp {
-                Some(_) if is_inside => {
-                    let path = entry.into_path();
-                    if !index.folders.contains_key(&path) && !listing.contains_key(&path) {
-                        left.push(path);
-                    }
-                }
-                stamp => add(&mut listing, entry, stamp),
+            if stamp.is_none() || entry.depth() == 0 {
+                add(&mut listing, entry, stamp);
+                continue;
+            }
+            // A folder that the index knows is listed by its own stamp, when that changes.
+            let path = entry.into_path();
+            if !index.folders.contains_key(&path) && !listing.contains_key(&path) {
+                left.push(path);
             }
         }
     }

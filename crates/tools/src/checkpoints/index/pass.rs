@@ -83,11 +83,7 @@ impl Index {
         if !all {
             listing = list_some(differences.folders.clone(), self);
             // A new rule file concerns folders that did not change, too.
-            let has_new_rule = listing.iter().any(|(folder, listed)| {
-                let mut files = listed.files.iter();
-                files.any(|it| is_rule_file(Some(it)) && self.get(&folder.join(it)).is_none())
-            });
-            all = has_new_rule;
+            all = self.has_new_rule(&listing);
         }
         let mut gone = differences.folders;
         if all {
@@ -114,6 +110,14 @@ impl Index {
     fn is_changed_rule(&self, path: &Path) -> bool {
         let image = || Captured::on_disk(&RealPath::exact(path.to_owned())).image;
         is_rule_file(path.file_name()) && self.get(path).is_some_and(|it| it.image != image())
+    }
+
+    /// Returns true if a file with ignore rules is listed that the index does not know.
+    fn has_new_rule(&self, listing: &Listing) -> bool {
+        listing.iter().any(|(folder, listed)| {
+            let mut files = listed.files.iter();
+            files.any(|it| is_rule_file(Some(it)) && self.get(&folder.join(it)).is_none())
+        })
     }
 
     /// Adds the files that appeared in or vanished from the listed folders.

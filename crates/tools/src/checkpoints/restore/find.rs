@@ -24,20 +24,9 @@ pub(super) fn find(
             journal.damaged
         )
     });
-    let found: Vec<&Checkpoint> = match request {
-        Request::Undo => journal.calls(&scope).pop().into_iter().collect(),
-        Request::Redo => journal.last_undo(&scope).into_iter().collect(),
-        Request::Turns { from, calls } => {
-            let mut found = journal.calls(&scope);
-            found.retain(|it| {
-                let mut labels = it.calls.iter();
-                labels.any(|it| it.turn >= *from || calls.contains(&it.call))
-            });
-            found
-        }
-        Request::LastTurns(count) => last_turns(journal.calls(&scope), *count),
-    };
+    let found = requested(&journal, &scope, request);
     if found.is_empty() {
+        // Damage may be why nothing was found, so the user must read about it.
         return problem.map_or(Ok(None), Err);
     }
     let labels = found.iter().flat_map(|it| &it.calls);
@@ -48,22 +37,35 @@ pub(super) fn find(
         of: found.iter().map(|it| it.id.clone()).collect(),
         redo: matches!(request, Request::Redo),
     };
-    let label = match scope {
-        Scope::Chat(label) => label,
-        Scope::Project => found
-            .first()
-            .and_then(|it| it.calls.first())
-            .cloned()
-            .unwrap_or_default(),
-    };
+    let first = found.first().and_then(|it| it.calls.first());
     Ok(Some(Restore {
         store,
-        label,
+        label: match scope {
+            Scope::Chat(label) => label,
+            Scope::Project => first.cloned().unwrap_or_default(),
+        },
         reverted,
         calls,
         items: Vec::new(),
         problem,
     }))
+}
+
+/// The checkpoints that a request selects, the oldest first.
+fn requested<'a>(journal: &'a Journal, scope: &Scope, request: &Request) -> Vec<&'a Checkpoint> {
+    match request {
+        Request::Undo => journal.calls(scope).pop().into_iter().collect(),
+        Request::Redo => journal.last_undo(scope).into_iter().collect(),
+        Request::Turns { from, calls } => {
+            let mut found = journal.calls(scope);
+            found.retain(|it| {
+                let mut labels = it.calls.iter();
+                labels.any(|it| it.turn >= *from || calls.contains(&it.call))
+            });
+            found
+        }
+        Request::LastTurns(count) => last_turns(journal.calls(scope), *count),
+    }
 }
 
 /// The checkpoints of the last turns.

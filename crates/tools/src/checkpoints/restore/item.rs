@@ -115,29 +115,25 @@ fn revert(
         _ if now == *after => return Ok(before.clone()),
         _ => {}
     }
-    let files = (&now, before, after);
-    let (
-        Image::File { hash, mode },
-        Image::File {
-            hash: old,
-            mode: old_mode,
-        },
-        Image::File {
-            hash: new,
-            mode: new_mode,
-        },
-    ) = files
+    // The file is neither what the call found nor what it left. Content and mode are taken back
+    // separately, so that a later `chmod` is kept.
+    let all = [&now, before, after].map(Image::as_file);
+    let [
+        Some((hash, mode)),
+        Some((old, old_mode)),
+        Some((new, new_mode)),
+    ] = all
     else {
         return Err("it has changed since".to_owned());
     };
-    let mode = if mode == new_mode { *old_mode } else { *mode };
+    let mode = if mode == new_mode { old_mode } else { mode };
     let hash = if hash == new {
-        *old
+        old
     } else if hash == old || old == new {
-        *hash
+        hash
     } else {
         *is_merged = true;
-        merged(*new, *hash, *old, objects)?
+        merged(new, hash, old, objects)?
     };
     Ok(Image::File { hash, mode })
 }
