@@ -1,8 +1,12 @@
 //! The invariants of ARCHITECTURE.md that can be read off the files.
 #![allow(clippy::unwrap_used)]
 
+#[path = "architecture/functions.rs"]
+mod functions;
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/source.rs"]
+mod source;
 #[path = "architecture/type_names.rs"]
 mod type_names;
 

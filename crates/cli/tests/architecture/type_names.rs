@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::files;
+use super::source::is_test;
 
 /// Returns each name of a `pub` or `pub(crate)` type, and the crates that define it.
 pub fn by_name(crates: &Path, names: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
@@ -12,10 +13,7 @@ pub fn by_name(crates: &Path, names: &[&str]) -> BTreeMap<String, BTreeSet<Strin
     for name in names {
         for file in files(&crates.join(name).join("src"), ".rs") {
             // Tests define stand-ins, which bear the name of what they replace.
-            let parts = file.components();
-            let is_test =
-                file.ends_with("tests.rs") || parts.into_iter().any(|it| it.as_os_str() == "tests");
-            if !is_test {
+            if !is_test(&file.to_string_lossy()) {
                 for line in fs::read_to_string(&file).unwrap().lines() {
                     let defining = defined(line).map(str::to_owned);
                     if let Some(defined) = defining {
