@@ -62,6 +62,7 @@ impl Tool for Alias {
     }
 
     fn runs_commands(&self) -> bool {
+        // Only the tools of `list_files` depend on the arguments, and neither runs commands.
         (self.tool)(&Value::Null).runs_commands()
     }
 
@@ -70,6 +71,7 @@ impl Tool for Alias {
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        // No alias has an argument for the time limit.
         (self.tool)(&Value::Null).deadline(&Value::Null, default)
     }
 

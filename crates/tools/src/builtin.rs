@@ -20,8 +20,6 @@ use crate::schema;
 use crate::tool::{CallResult, ProposalResult, Tool};
 
 /// The built-in presets. Each approves its own tools and those of the presets before it.
-///
-/// Source of the first two: "Built-in presets" in the tools specification.
 pub const PRESETS: [&str; 3] = [READONLY, DEFAULT, STANDARD];
 
 /// Approves tools that read the files named in a call.

@@ -122,6 +122,7 @@ impl ToolContext {
         let (approved, sandbox) = (self.approved_paths.clone(), self.sandbox.clone());
         let secrets = (!self.reads_secrets).then(|| self.secrets.clone());
         blocking(move || {
+            // A path below `/tmp` must be the same file for commands and for file tools.
             let path = sandbox.outside(&path);
             let real = RealPath::of(&path)?;
             // A link to a secret is refused, and so is a link whose own name is secret.

@@ -138,6 +138,7 @@ impl TypedTool for Edit {
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let target = ctx.target(&arguments.path).await?;
         let path = target.path().to_owned();
+        // Another call must not change the file between planning and storing.
         let _lock = self.locks.lock(&path).await;
         let (planned, lines) = plan_edit(target, arguments, &ctx).await?;
         let (name, remarks) = (planned.name.clone(), planned.remarks());

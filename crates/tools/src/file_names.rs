@@ -70,6 +70,7 @@ fn walk_and_keep(folder: &Path) -> Arc<Listing> {
 }
 
 fn walk(folder: &Path) -> Vec<String> {
+    // Ignore files also count where there is no repository.
     let entries = WalkBuilder::new(folder).require_git(false).build();
     let files = entries.flatten().filter(|entry| {
         // Links are listed, because a reference may follow one.
@@ -90,6 +91,7 @@ fn best(names: &[String], typed: &str, limit: usize) -> Vec<String> {
         Some((Reverse(score), name.len(), name))
     });
     let mut scored: Vec<_> = scored.collect();
+    // Only the best are sorted, because a project may have 200,000 names.
     if scored.len() > limit && limit > 0 {
         scored.select_nth_unstable(limit - 1);
         scored.truncate(limit);

@@ -76,13 +76,16 @@ pub async fn run_in_full(
 
 async fn run_to_end(tool: Arc<dyn Tool>, id: ToolUseId, input: Value, mut ctx: ToolContext) -> Ran {
     let cancelled_by_user = ctx.cancel.clone();
+    // A child, so that a timeout stops the tool and not what else has the caller's token.
     ctx.cancel = ctx.cancel.child_token();
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
     let after = After::new(tool.as_ref(), &input, &mut ctx).await;
+    // In a task of its own, so that a panic ends only the call.
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
+        // Biased, so that a call that has ended is not reported as stopped.
         biased;
         ended = &mut task => return after.add_notes(ran(&name, ended, &Stop::Cancelled)).await,
         () = cancelled_by_user.cancelled() => Stop::Cancelled,

@@ -167,6 +167,7 @@ fn same_beginning(a: &str, b: &str) -> bool {
 /// Whether a longer word is misspelled by at most two letters.
 fn is_slip(known: &str, word: &str) -> bool {
     let (longer, shorter) = (known.len().max(word.len()), known.len().min(word.len()));
+    // In shorter words, two other letters make another word.
     shorter > 4 && longer - shorter <= 2 && strsim::levenshtein(known, word) <= 2
 }
 

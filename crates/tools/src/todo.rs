@@ -130,6 +130,7 @@ fn read(input: Value) -> Result<Vec<Task>, ToolError> {
     }
     for (at, task) in items.iter().enumerate() {
         let content = task.content.trim();
+        // A line break would end the item of the checklist.
         if content.is_empty() || content.contains(['\n', '\r']) || content.chars().count() > LONGEST
         {
             return refuse(format!(
@@ -155,6 +156,7 @@ fn count(tasks: &[Task], status: TaskStatus) -> usize {
 fn checklist(tasks: &[Task]) -> String {
     let line = |task: &Task| match task.status {
         TaskStatus::Pending => format!("- [ ] {}", task.content),
+        // Markdown has no box for tasks in progress.
         TaskStatus::InProgress => format!("- [ ] {} (in progress)", task.content),
         TaskStatus::Completed => format!("- [x] {}", task.content),
     };

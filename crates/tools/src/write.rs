@@ -79,6 +79,7 @@ impl TypedTool for Write {
 
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let target = ctx.target(&arguments.path).await?;
+        // Another call must not change the file between planning and storing.
         let _lock = self.locks.lock(target.path()).await;
         let planned = plan_write(target, arguments, &ctx).await?;
         let (name, remarks) = (planned.name.clone(), planned.remarks());
@@ -119,6 +120,7 @@ fn merge_changes(planned: &mut PlannedFile, seen: &str) -> Result<(), ToolError>
     let (Some(now), Some(after)) = (planned.before.text(), &planned.after) else {
         return Ok(());
     };
+    // Nothing changed since the model read it, or its text is there already.
     if now.text == seen || now.text == *after {
         return Ok(());
     }

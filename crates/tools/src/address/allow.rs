@@ -74,6 +74,7 @@ impl HttpAllow {
     /// Whether an address may be connected to at this port.
     pub(crate) fn reaches(&self, ip: IpAddr, port: u16) -> bool {
         let lists = self.0.iter();
+        // `::ffff:127.0.0.1` connects to 127.0.0.1.
         let mut lists = lists.filter(|entry| entry.who.holds(ip.to_canonical()));
         lists.any(|entry| entry.has_port(port, true)) || is_public(ip)
     }
@@ -94,6 +95,7 @@ impl HttpAllow {
 
 impl Entry {
     fn read(entry: &str) -> Option<Self> {
+        // First without a port, because an IPv6 address contains colons itself.
         if let Some(who) = Who::read(entry) {
             return Some(Self { who, port: None });
         }
@@ -135,6 +137,7 @@ impl Who {
         let Ok(Host::Domain(host)) = Host::parse(name) else {
             return None;
         };
+        // The library takes `*` for a character of a name.
         let is_plain = !host.is_empty()
             && host
                 .chars()
@@ -147,11 +150,14 @@ impl Who {
     }
 
     fn is_name(&self, name: &str) -> bool {
+        // A trailing dot makes a name absolute and leads to the same host.
         let name = name.strip_suffix('.').unwrap_or(name);
         match self {
             Self::Name(listed) => listed == name,
             Self::Below(listed) => {
                 let rest = name.strip_suffix(listed.as_str());
+                // Below the listed name only: neither the name itself nor one that merely ends like
+                // it.
                 rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
             }
             Self::Here => name == "localhost",
@@ -163,6 +169,7 @@ impl Who {
         match (self, ip) {
             (Self::Here, ip) => ip.is_loopback(),
             (Self::Network(IpAddr::V4(net), bits), IpAddr::V4(ip)) => {
+                // A prefix of length 0 shifts by all bits, which overflows.
                 let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
                 net.to_bits() & mask == ip.to_bits() & mask
             }

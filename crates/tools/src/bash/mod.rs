@@ -120,6 +120,7 @@ fn shell() -> Alias {
         translate: |input, ctx| {
             if let Some(folder) = input["working_dir"].as_str() {
                 ctx.cwd = ctx.sandbox.outside(&resolve(&ctx.cwd, folder)?);
+                // The folder of the call precedes that of the option.
                 ctx.bash.cwd = None;
             }
             let command = text("command", input)?;

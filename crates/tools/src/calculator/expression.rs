@@ -53,6 +53,7 @@ impl<'e> Parser<'e> {
     }
 
     fn product(&mut self) -> Result<f64, String> {
+        // `//` precedes `/`, which it starts with.
         self.chain(&["*", "//", "/", "%"], Self::signed)
     }
 
@@ -88,7 +89,9 @@ impl<'e> Parser<'e> {
 
     fn power(&mut self) -> Result<f64, String> {
         let base = self.atom()?;
+        // `**` is Python's operator, which models use as well.
         match self.take(&["^", "**"]) {
+            // By recursion: an exponent may have a sign, and powers bind to the right.
             Some(_) => apply(base, "^", self.signed()?),
             None => Ok(base),
         }
@@ -115,6 +118,7 @@ impl<'e> Parser<'e> {
     }
 
     fn named(&mut self, spelled: &str, place: usize) -> Result<f64, String> {
+        // Models also write JavaScript's `Math.PI`.
         let lower = spelled.to_ascii_lowercase();
         let name = lower.strip_prefix("math.").unwrap_or(&lower);
         if self.take(&["("]).is_some() {
@@ -182,6 +186,7 @@ impl<'e> Parser<'e> {
 }
 
 fn apply(left: f64, operator: &str, right: f64) -> Result<f64, String> {
+    // Floating point would return infinity, which hides the mistake.
     let divides_by_zero = match operator {
         "/" | "//" | "%" => right == 0.0,
         "^" => left == 0.0 && right < 0.0,

@@ -33,6 +33,7 @@ impl Undone {
         buffers: &dyn OpenBuffers,
     ) -> Result<(), String> {
         let path = RealPath::exact(change.path.0.clone());
+        // It may have changed since all files were checked.
         if capture(&path, buffers).await.image != change.before {
             return Err("changed meanwhile".to_owned());
         }

@@ -152,7 +152,9 @@ impl Running {
         let saved = saves::since(group.since);
         let chats = group.labels.iter().filter_map(CallLabel::chat_path);
         let chats: HashSet<&Path> = chats.collect();
+        // The session itself writes chats while their commands run.
         changes.retain(|it| !chats.contains(&*it.path.0));
+        // What the user saved meanwhile is not the command's change, so an undo must not revert it.
         let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) = changes
             .into_iter()
             .partition(|it| saved.contains(&it.path.0));

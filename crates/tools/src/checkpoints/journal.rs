@@ -102,6 +102,7 @@ impl Journal {
             .filter(|it| !it.is_empty())
         {
             let Ok(line) = serde_json::from_slice::<Checkpoint>(line) else {
+                // A line that a crash tore says nothing about the others.
                 journal.damaged += 1;
                 continue;
             };
@@ -154,6 +155,7 @@ impl Journal {
     pub(super) fn last_undo(&self, scope: &Scope) -> Option<&Checkpoint> {
         let undone = self.undone();
         let latest = self.checkpoints.iter().rev().filter(|it| scope.has(it));
+        // A call that ran since may have changed the same files, so its changes would be lost.
         let mut latest = latest.take_while(|it| it.reverted.is_some());
         latest.find(|it| {
             let is_undo = it.reverted.as_ref().is_some_and(|it| !it.redo);
@@ -178,6 +180,7 @@ impl Journal {
             let ids = reverted.of.iter().map(String::as_str);
             undone.extend(ids);
             if reverted.redo {
+                // A redo reverts an undo, so the calls of that undo are done again.
                 let undos = self.find(&reverted.of);
                 let undos = undos.filter_map(|it| it.reverted.as_ref());
                 undos.flat_map(|it| &it.of).for_each(|id| {
@@ -215,6 +218,8 @@ impl Scope {
             return true;
         };
         checkpoint.calls.iter().any(|it| {
+            // A chat keeps its session when its file is renamed, and its file when it is opened
+            // again.
             let same_session = !chat.session.is_empty() && it.session == chat.session;
             same_session || it.chat.is_some() && it.chat == chat.chat
         })

@@ -108,6 +108,7 @@ impl Objects {
         }
         let path = self.path(hash).with_extension(SHARED);
         let shared = self.write(&path, |file| Ok(rustix::fs::ioctl_ficlone(file, original)?));
+        // Verified, because the file may have changed since it was hashed.
         shared.is_ok() && self.get(hash).is_ok()
     }
 
@@ -144,6 +145,7 @@ impl Objects {
         let path = self.path(hash);
         let mut content = Vec::new();
         let read = match File::open(&path) {
+            // A damaged stream could expand to any size.
             Ok(file) => DeflateDecoder::new(file)
                 .take(MAX_FILE + 1)
                 .read_to_end(&mut content),
@@ -152,9 +154,11 @@ impl Objects {
         };
         match read {
             Ok(_) if Hash::of(&content) == hash => return Ok(content),
+            // Without permission, it is unknown whether the content is damaged.
             Err(error) if is_missing(&error) => return Err(error),
             _ => {}
         }
+        // Removed, so that the next `put` stores it again.
         self.remove(hash);
         Err(io::Error::new(
             io::ErrorKind::InvalidData,

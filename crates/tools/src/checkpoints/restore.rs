@@ -157,9 +157,11 @@ impl Restore {
         overwrite: bool,
         buffers: &dyn OpenBuffers,
     ) -> Result<Restored, String> {
+        // Another Neovim must not restore the same files between the check and the record.
         let lock = self.store.lock_restores();
         let _lock = lock.map_err(|error| format!("The files were not restored: {error}."))?;
         let planned = std::mem::take(&mut self.items);
+        // The files may have changed while the user read the list.
         self.plan_items(buffers).await?;
         if planned != self.items || self.is_reverted()? {
             return Err(
@@ -169,11 +171,13 @@ impl Restore {
         }
         let (changes, kept) = self.split(overwrite);
         let id = new_id();
+        // Recorded before the first file changes, so that a crash in between can be undone.
         self.record(&id, &changes)?;
         let mut done = Undone::default();
         for change in &changes {
             if let Err(why) = done.change(change, &self.store.objects, buffers).await {
                 let left = done.take_back(&self.store.objects, buffers).await;
+                // Every file is as it was, so the journal must not list a restore.
                 if left.is_empty() {
                     self.drop_record(&id);
                 }
@@ -226,6 +230,8 @@ impl Restore {
 
     /// Checks that all contents are there, and writes the checkpoint of this restore.
     fn record(&self, id: &str, changes: &[FileChange]) -> Result<(), String> {
+        // Read before the first file changes: content that is missing must not stop a restore
+        // halfway.
         for change in changes {
             for hash in [&change.before, &change.after]
                 .into_iter()

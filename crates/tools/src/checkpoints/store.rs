@@ -69,6 +69,7 @@ impl Store {
         if !metadata.is_dir() {
             return Err("it is no folder".to_owned());
         }
+        // A restore writes what is in here, so it must not come from another user.
         if metadata.uid() != geteuid().as_raw() {
             return Err("it belongs to another user".to_owned());
         }
@@ -122,6 +123,7 @@ impl Store {
         if total <= limit {
             return Ok(0);
         }
+        // Locked, so that no line is added between reading and replacing the journal.
         let _lock = state_dir::lock(&self.folder, "lock")?;
         let mut journal = self.read()?;
         let mut turns = 0;
@@ -130,6 +132,7 @@ impl Store {
             let stays = |(hash, _): &&(Hash, u64)| needed.contains(hash) || exempt(hash);
             let kept: u64 = sizes.iter().filter(stays).map(|(_, size)| size).sum();
             if kept <= limit || !journal.remove_oldest_turn() {
+                // The journal first, so that it never refers to a content that is gone.
                 self.replace(&journal)?;
                 let unneeded = sizes.iter().filter(|it| !stays(it));
                 unneeded.for_each(|(hash, _)| self.objects.remove(*hash));
@@ -172,6 +175,7 @@ pub fn is_project(folder: &Path) -> bool {
 pub fn project_of(folder: &Path) -> PathBuf {
     let folder = leads_to(folder);
     let home = std::env::home_dir().map(|it| leads_to(&it));
+    // A repository in the home folder, as for dotfiles, makes it no project.
     let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
     let is_top = |it: &&Path| TOPS.iter().any(|name| it.join(name).exists());
     let top = folder.ancestors().take_while(inside).find(is_top);

@@ -153,12 +153,14 @@ fn titles(choices: &[Choice]) -> String {
 }
 
 fn number(typed: &str, whole: bool) -> Result<Value, String> {
+    // First as an integer, so that 5 is not sent as 5.0.
     if let Ok(number) = typed.parse::<i64>() {
         return Ok(json!(number));
     }
     if whole {
         return Err(format!("{typed:?} is no whole number."));
     }
+    // JSON can't represent infinity.
     let number = typed.parse::<f64>().ok().filter(|it| it.is_finite());
     number
         .map(|it| json!(it))
@@ -182,7 +184,7 @@ fn bounds(least: Option<f64>, most: Option<f64>) -> Option<String> {
     }
 }
 
-/// A rough check of the format; the one who asks checks the value exactly.
+/// A rough check of the format. The program that asked checks the value exactly.
 fn fits(typed: &str, format: Option<&str>) -> Result<(), String> {
     let digits = |text: &str, form: &str| {
         text.len() == form.len()

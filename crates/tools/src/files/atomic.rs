@@ -93,6 +93,7 @@ fn replace(
     if metadata.mode() & WRITABLE == 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    // Mode bits don't tell about access control lists and read-only file systems.
     accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?;
     let put = put(path, name, content, |is_named| {
         New::like(folder, &old, &metadata, is_named)
@@ -118,6 +119,7 @@ fn put<'f>(
     };
     // Some file systems don't support unnamed files.
     attempt(false).or_else(|error: io::Error| match error.kind() {
+        // A file with a name would fail in the same way.
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ResourceBusy => {
             Err(error)
         }
@@ -140,6 +142,7 @@ fn needs_no_folder(error: &io::Error) -> bool {
 /// Opens the existing file. A file that can't be read is opened for writing only; its
 /// attributes can't be copied, so it is written in place.
 fn open_old(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<File> {
+    // Opening a pipe must not block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match openat(folder, name, flags | OFlags::RDONLY, Mode::empty()) {
         Err(Errno::ACCESS) => openat(folder, name, flags | OFlags::WRONLY, Mode::empty()),
@@ -162,6 +165,7 @@ fn in_place(
         Err(_) => (open(OFlags::WRONLY)?, false),
     };
     let now = file.metadata()?;
+    // Another file may have taken the name since its attributes were read.
     if (now.dev(), now.ino()) != (old.dev(), old.ino()) {
         return Err(io::Error::other("it became another file meanwhile"));
     }
@@ -246,6 +250,7 @@ impl<'f> New<'f> {
             Some(named) => named,
             None => with_free_name(|free| give_name(&self.file, self.folder, free))?.1,
         };
+        // From here on, a failure removes it.
         self.name = Some(named.clone());
         let rename = || renameat(self.folder, &*named, self.folder, name);
         unless_mounted(path, rename).unwrap_or(Err(Errno::BUSY))?;
@@ -310,6 +315,7 @@ fn nameless(_: &OwnedFd, _: RawMode) -> io::Result<File> {
 
 fn give_name(new: &File, folder: &OwnedFd, name: &str) -> rustix::io::Result<()> {
     use std::os::fd::AsRawFd;
+    // Linking the descriptor itself needs a capability that users lack.
     let link = format!("/proc/self/fd/{}", new.as_fd().as_raw_fd());
     linkat(CWD, &*link, folder, name, AtFlags::SYMLINK_FOLLOW)
 }

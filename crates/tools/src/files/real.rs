@@ -131,6 +131,7 @@ impl RealPath {
     ///
     /// Any other error of the system.
     pub fn stat(&self) -> io::Result<Option<Stat>> {
+        // It has no parent to look it up in.
         if self.0 == Path::new("/") {
             return Ok(Some(statat(CWD, "/", AtFlags::empty())?));
         }
@@ -160,6 +161,7 @@ fn follow(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     while let Some(next) = rest.pop() {
         match next.components().next() {
             Some(Component::RootDir | Component::Prefix(_)) => real = PathBuf::from("/"),
+            // `real` has no links, so its parent is the one that the kernel would find.
             Some(Component::ParentDir) => {
                 real.pop();
             }
@@ -170,6 +172,7 @@ fn follow(path: &Path) -> Result<PathBuf, UnresolvedPath> {
                     links -= 1;
                     rest.extend(parts(&target));
                 }
+                // It is no link, or it does not exist.
                 Err(_) => real.push(name),
             },
             Some(Component::CurDir) | None => {}

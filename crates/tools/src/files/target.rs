@@ -85,6 +85,7 @@ impl Target {
         if let Some(open) = self.buffers.text(self.path()).await {
             return Ok(FileText {
                 text: open.text,
+                // The editor encodes the text when it writes the file.
                 encoding: Encoding::default(),
             });
         }
@@ -133,6 +134,7 @@ impl Target {
             let bytes = encoding
                 .encode(&text)
                 .map_err(|character| cannot_hold(path.as_path(), encoding, character))?;
+            // As late as possible: until the rename, other programs can still write to the file.
             if expected.is_some_and(|expected| !is_still(&path, &expected)) {
                 return Err(ToolError::Failed(format!(
                     "{} was changed by another program in the meantime, so nothing was written. Read it \
@@ -202,6 +204,7 @@ impl Stored {
         }
         if let Some(difference) = replaced.difference {
             let difference = &difference[..floor_char_boundary(&difference, DIFFERENCE_BYTES)];
+            // The file may have grown since its size was read.
             remarks.push(format!("{FORMATTED}\n{}", difference.trim_end()));
         }
         Self {

@@ -101,6 +101,7 @@ impl TypedTool for ApplyPatch {
         let parts = parts(&arguments.input, &ctx).await?;
         let _locks = self.lock(&parts).await;
         let planned = plan_patch(parts, &ctx).await?;
+        // Planning may have taken long, and nothing has been stored yet.
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }

@@ -102,6 +102,7 @@ const END_OF_FILE: &str = "*** End of File";
 /// A sentence for the model with the line of the patch that is wrong.
 pub(super) fn parse(patch: &str) -> Result<Vec<Section>, String> {
     let plain = patch.replace("\r\n", "\n");
+    // Models put blank lines around a patch.
     let mut lines: Vec<&str> = plain.trim().split('\n').collect();
     if lines.first().map(|it| it.trim_end()) != Some(BEGIN) {
         return Err(format!("The patch does not start with \"{BEGIN}\"."));

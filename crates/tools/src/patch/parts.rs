@@ -131,6 +131,7 @@ pub(super) async fn plan_patch(
             }
             PartAction::Delete | PartAction::Update(_) => {
                 let text = part.target.text().await?;
+                // The search for similar text may take long.
                 blocking(move || part.plan(Before::Text(text))).await?
             }
         };

@@ -99,6 +99,7 @@ impl TypedTool for Read {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
+        // A later `write` merges its text with what changed since.
         remember(real, &ctx).await;
         footer::with_footer(&window, asked, &arguments.path).map(ToolResult::text)
     }
@@ -135,6 +136,7 @@ fn read_file() -> Alias {
 /// The text of the buffer, if it has unsaved changes.
 async fn unsaved_text(path: &RealPath, ctx: &ToolContext) -> Option<String> {
     let open = ctx.buffers.text(path.as_path()).await?;
+    // Otherwise the file counts, because it may be newer than the buffer.
     open.modified.then_some(open.text)
 }
 

@@ -56,6 +56,7 @@ pub(super) fn places(text: &str, piece: &str) -> Vec<Place> {
     };
     let rows = rows(text);
     let starts = (0..rows.len()).filter(|at| at + wanted.len() <= rows.len());
+    // A cheap test: few lines begin a match.
     let likely =
         starts.filter(|at| rows[at + first].text.trim_start() == wanted[first].trim_start());
     let found = likely.filter_map(|at| {

@@ -88,11 +88,13 @@ fn normalized(text: &str, piece: Piece<'_>, level: Level) -> Vec<Place> {
     let (old, is_cut) = match trims {
         true => {
             let lines: Vec<&str> = old.split('\n').map(trimmed).collect();
+            // Such a piece must reach the end of a line, where spaces don't count.
             let is_cut = old.ends_with([' ', '\t']);
             (lines.join("\n"), is_cut)
         }
         false => (old, false),
     };
+    // A piece of spaces would match at every end of a line.
     if old.is_empty() {
         return Vec::new();
     }

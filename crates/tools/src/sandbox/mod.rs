@@ -125,6 +125,7 @@ impl Sandbox {
                 Path::new(view::TMP)
             })
         });
+        // Commands can't see what their own `/tmp` covers, so file tools don't write there either.
         let view = limits.view().filter(|_| has_own_tmp);
         let is_seen = view.is_none_or(|view| view.is_seen(path));
         let mut writable = limits.writable.iter();
@@ -184,6 +185,7 @@ impl Sandbox {
                 format!("Nothing was run, because the chat's /tmp could not be made: {error}.")
             })?;
         }
+        // Known if `watch` has just searched for them.
         let known = limits.concealed.clone();
         let mut concealed = known.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
         // A mount would create a file that has been deleted since.

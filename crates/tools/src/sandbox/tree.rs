@@ -137,6 +137,7 @@ impl Tree {
                 let name = path.file_name().unwrap_or_default();
                 it.folders.iter().any(|known| known == name)
             });
+            // Folders that the first scan left out because of its limit are left out here, too.
             !was_there || self.folders.contains_key(path)
         });
         Some(tree)
@@ -200,6 +201,7 @@ impl Tree {
         };
         let kind = if root.is_deep { Kind::Plain } else { Kind::Top };
         let mut queue = VecDeque::from([(root.path.clone(), kind)]);
+        // Breadth-first, so that the limit cuts off the deepest folders.
         while let Some((path, kind)) = queue.pop_front() {
             // Other file systems are not scanned.
             let Some(stamp) = Stamp::of(&path).filter(|it| it.device == top.device) else {
@@ -252,6 +254,7 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
         .collect();
     entries.sort_by(|one, other| one.0.cmp(&other.0));
     let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    // A bare repository has no `.git` and is recognized by its entries.
     let kind = match kind {
         Kind::Plain | Kind::Shallow | Kind::Modules if git::is_gits(has) => Kind::Git,
         kind => kind,
@@ -262,6 +265,7 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
             folder.suspects.push(name.clone());
         }
         if is_kept(kind, &name, file_type.is_dir(), names) {
+            // One that vanished meanwhile is protected as if it existed.
             let state = State::of(&path.join(&name)).unwrap_or(State::There);
             folder.kept.push((name, state));
         } else if file_type.is_dir() {
@@ -288,6 +292,8 @@ fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
     let names = names.kept.iter().map(String::as_str);
     for name in names.chain([git::FOLDER]) {
         let path = path.join(name);
+        // Only some files of a Git folder are protected. A `.git` file, as in a worktree, is one
+        // itself.
         if name == git::FOLDER && fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir()) {
             folder.folders.push(name.into());
         } else if let Some(state) = State::of(&path) {

@@ -146,6 +146,7 @@ impl Watch {
                 made.partition(|(path, now)| git::is_harmless(path, now, &after));
             memory::add_made_by_commands(harmless.into_iter().map(|(path, _)| path));
             let others = others.into_iter().map(|(path, _)| path);
+            // File tools that run at the same time may write them.
             let others = others.filter(|path| !memory::is_as_written(path));
             notes.extend(others.map(|path| taken(&root.path, &path)));
             let none = Commands::new();

@@ -196,6 +196,7 @@ impl ScriptFolder {
     /// The first tool of each name.
     fn named(&self) -> BTreeMap<&str, &Script> {
         let mut named = BTreeMap::new();
+        // In the order of the folders' names, so that the result is the same on every machine.
         for script in self.usable() {
             named.entry(script.manifest.name.as_str()).or_insert(script);
         }
@@ -255,6 +256,7 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, ScriptProblem> {
 
 fn read(file: &Path) -> io::Result<String> {
     let metadata = fs::metadata(file)?;
+    // Checked before reading, because a pipe would block the scan forever.
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Err(io::Error::other("it is no file of at most 256 KB"));
     }

@@ -74,6 +74,7 @@ pub(crate) fn parse(text: &str, folder: &str) -> Result<Manifest, Wrong> {
 }
 
 fn check_name(name: &str, file: &Table<'_>) -> Result<(), Wrong> {
+    // Providers accept no other characters.
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if begins && name.chars().all(of_name) && name.len() <= LONGEST_NAME {

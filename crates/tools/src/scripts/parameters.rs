@@ -154,6 +154,7 @@ impl Parameter {
         let Some(default) = &self.default else {
             return Ok(());
         };
+        // Checked here, so that the author reads about the mistake and not the model.
         let fits = chat::schema::fit(&self.schema(), default.clone());
         fits.map(drop)
             .map_err(|why| table.wrong("default", format!("The default does not fit: {why}")))
@@ -189,6 +190,7 @@ fn number(kind: Kind, value: &Value) -> Value {
     match (kind, value.as_f64()) {
         // Python distinguishes 5 and 5.0, and a `number` should not depend on the model's spelling.
         (Kind::Number, Some(float)) if is_exact(value, float) => json!(float),
+        // Larger floats don't represent every integer.
         #[expect(clippy::cast_possible_truncation, reason = "just below it is checked")]
         (Kind::Integer, Some(float)) if value.is_f64() && float.abs() < 9e15 => json!(float as i64),
         _ => value.clone(),
@@ -237,6 +239,7 @@ pub(crate) fn check_text(text: &str, longest: usize) -> Result<(), String> {
     if text.len() > longest {
         return Err(format!("is longer than {longest} bytes. Make it shorter"));
     }
+    // Hidden characters could carry instructions for the model that the user can't see.
     match text.chars().find(|c| is_hidden(*c)) {
         None => Ok(()),
         Some(c) => Err(format!(

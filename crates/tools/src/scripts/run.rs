@@ -62,6 +62,7 @@ impl Call<'_> {
         id: &ToolUseId,
         ctx: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
+        // The system reports it like a program that does not exist.
         if !ctx.cwd.is_dir() {
             return Err(ToolError::Failed(format!(
                 "The working directory {} does not exist, so nothing was run.",

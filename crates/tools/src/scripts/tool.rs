@@ -48,6 +48,7 @@ pub(super) struct Script {
 impl Script {
     /// Reads the tool again and prepares a call.
     fn read(&self, input: &Value, default: Duration) -> Result<Ready, ToolError> {
+        // At each call, because a file may have changed since the scan.
         self.check_agreed()?;
         let manifest =
             read_manifest(&self.folder).map_err(|problem| not_run(problem.to_string()))?;
@@ -118,6 +119,7 @@ struct Ready {
 fn begin(script: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut start = Vec::new();
+    // Opening a pipe would block.
     if !script.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no file"));
     }

@@ -261,6 +261,7 @@ const OF_A_PROCESS: &[&str] = &["environ", "mem", "auxv", "fd", "map_files"];
 pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
     let names: Vec<String> = path.components().skip(1).map(folded).collect();
     let (last, above) = names.split_last()?;
+    // Checked first: `~/.ssh/known_hosts` is in a secret folder and contains no secret.
     if is_public(last) {
         return None;
     }
@@ -286,6 +287,7 @@ pub(super) fn is_public(name: &str) -> bool {
 
 /// Whether a path that ends in this folded name can be secret in a folder that is not.
 pub(super) fn may_be_secret(name: &str) -> bool {
+    // Built once, because a scan asks about the name of every entry.
     static LAST: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let named = NAMED.iter().map(|(listed, _)| *listed);
         let paths = named.chain(IN_SYSTEM.iter().copied());
@@ -301,6 +303,7 @@ fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
         return Some(Credentials);
     }
     let is_process = names.first().is_some_and(|it| it == "proc");
+    // At any depth, because `/proc/PID/task/TID` has the same entries.
     let shows = names.iter().any(|it| OF_A_PROCESS.contains(&it.as_str()));
     (is_process && shows).then_some(Process)
 }

@@ -28,6 +28,7 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
     for given in parsed.values(&["-v"]) {
         let (name, value) = given.split_once('=').unwrap_or_default();
         let is_set = is_own(name) || is_in(SET, name);
+        // gawk evaluates escapes in the value, and takes `@/…/` for a regular expression.
         if !is_set || value.contains(['\\', '@']) {
             return refuse(given, UNREAD);
         }
@@ -45,6 +46,7 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
     // An operand with an equals sign sets a variable.
     let odd = |it: &&&Word| {
         it.value.contains('=')
+            // gawk opens a connection for a file below `/inet`.
             || it.value.starts_with("/inet")
             || it.value.starts_with('-') && it.value.len() > 1
     };

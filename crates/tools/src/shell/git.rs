@@ -129,6 +129,7 @@ pub(super) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     let is_pager = |it: &Word| matches!(it.value.as_str(), "--no-pager" | "-P");
     let skipped = arguments.iter().take_while(|it| is_pager(it)).count();
     let Some((command, rest)) = arguments[skipped..].split_first() else {
+        // `git` alone prints its help.
         return Ok(Reads::nothing());
     };
     if let Some(word) = arguments.iter().find(|it| it.is_open()) {

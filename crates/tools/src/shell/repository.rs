@@ -93,6 +93,7 @@ impl Repositories {
             }
             let real = git_folder(&git)?;
             self.repository(&real, folder, &drivers, 0)?;
+            // Git searches the folders above if this is no valid repository.
             if is_gits(&real) {
                 return Ok(());
             }
@@ -120,6 +121,7 @@ impl Repositories {
         for setting in read(file)? {
             let part = setting.part.as_deref().unwrap_or_default();
             match setting.name.as_str() {
+                // Conditions are not evaluated: whether they hold depends on more than this file.
                 "include.path" | "includeif.path" => {
                     let path = self.included(file, &setting.value);
                     self.user_file(&path, drivers, depth + 1)?;
@@ -128,6 +130,7 @@ impl Repositories {
                     drivers.push(format!("filter={part}"))
                 }
                 "diff.textconv" | "diff.command" => drivers.push(format!("diff={part}")),
+                // With `trace2`, Git writes a log to a file or a socket.
                 name if is_in(REFUSED, name) || name.starts_with("trace2.") => {
                     return named(file, name);
                 }
@@ -166,14 +169,17 @@ impl Repositories {
             for name in ["config", "config.worktree"] {
                 own_settings(&folder.join(name), git)?;
             }
+            // The only hook that reading can trigger: Git runs it after it refreshed the index.
             let hook = folder.join("hooks/post-index-change");
             if hook.symlink_metadata().is_ok() {
                 return named(&hook, "a hook");
             }
         }
+        // The index lists the folders that may have attributes, and the submodules.
         let Some(index) = gitlinks::read(&git.join("index")) else {
             return named(&git.join("index"), "an index that cannot be read");
         };
+        // Attributes run a program only by naming a driver that is configured.
         if !drivers.is_empty() {
             attributes(self.attribute_files(top, &folders, &index), drivers)?;
         }
@@ -225,6 +231,7 @@ fn with_common(git: &Path) -> Result<Vec<PathBuf>, Named> {
 fn attributes(files: Vec<PathBuf>, drivers: &[String]) -> Result<(), Named> {
     for file in files.iter().filter(|it| it.symlink_metadata().is_ok()) {
         let text = text(file)?;
+        // Any word counts, also in a comment: Git's rules for quotes are not repeated here.
         let mut words = text.split_ascii_whitespace();
         if let Some(word) = words.find(|word| drivers.iter().any(|it| it == word)) {
             return named(file, word);
@@ -263,6 +270,7 @@ fn own_settings(file: &Path, git: &Path) -> Result<(), Named> {
 /// Checks a folder of hooks. Only `post-index-change` could run when Git reads, and only if Git
 /// refreshed the index, which the environment of approved commands prevents.
 fn hooks(file: &Path, git: &Path, value: &str) -> Result<(), Named> {
+    // A relative path starts at the working tree, which may be any of the folders above.
     let tops = git.ancestors().filter(|it| !it.starts_with(".git"));
     for top in tops.take(DEEPEST) {
         let hook = top.join(value).join("post-index-change");
@@ -270,6 +278,7 @@ fn hooks(file: &Path, git: &Path, value: &str) -> Result<(), Named> {
             return named(file, "core.hookspath");
         }
     }
+    // Git expands these, and this check does not.
     if value.starts_with(['~', '"', '%']) {
         return named(file, "core.hookspath");
     }

@@ -77,6 +77,7 @@ impl Tool for WriteFile {
             return self.write.execute(id, own(&path, &content), ctx).await;
         }
         let target = ctx.target(&path).await?;
+        // Another call must not change the file between planning and storing.
         let _lock = self.locks.lock(target.path()).await;
         let planned = plan_append(target, path.clone(), &content).await?;
         let stored = planned.store(&ctx).await?;

@@ -69,6 +69,7 @@ pub(super) enum Begun {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of one command must not end the checkpoints of all others.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -114,6 +115,7 @@ impl Project {
 
     fn build(&self, limit: u64) {
         let phase = match Store::open(&self.root) {
+            // The next command tries again.
             Err(_) => Phase::Unknown,
             Ok(store) => {
                 let (path, root) = (store.index_path(), self.root.clone());
@@ -149,11 +151,14 @@ impl Project {
             Phase::Refused(why) => return Begun::Never(why.clone()),
             Phase::Unknown | Phase::Building => return Begun::NotYet,
         };
+        // Of commands that overlap, it is unknown which one made a change, so they share a
+        // checkpoint.
         if let Some(group) = group {
             group.add(&recording.label);
             return Begun::Yes;
         }
         let since = now_ns();
+        // What changed before the command is not its change.
         if index.refresh(&store.objects, None).is_err() {
             let why = "the project has more than 200,000 files".to_owned();
             *phase = Phase::Refused(why.clone());
@@ -226,6 +231,7 @@ impl Project {
     pub(super) fn hashes(&self, store: &Store) -> Option<HashSet<Hash>> {
         match &locked(&self.state).phase {
             Phase::Ready(index) => Some(index.hashes()),
+            // Deleting contents now could remove what the new index is about to use.
             Phase::Building => None,
             Phase::Unknown | Phase::Refused(_) => Some(saved_hashes(store)),
         }
@@ -254,6 +260,7 @@ impl Project {
     }
 
     fn write(&self, store: &Store) {
+        // A copy, so that commands don't wait for the disk.
         let index = match &locked(&self.state).phase {
             Phase::Ready(index) => index.clone(),
             _ => return,

@@ -55,6 +55,7 @@ impl Index {
         objects: &Objects,
         since: Option<i64>,
     ) -> Result<Vec<FileChange>, TooManyFiles> {
+        // Taken before the first look, so that the next pass compares what changes during this one.
         let now = now_ns();
         let found = self.find()?;
         let read = self.read(&found.candidates, objects, now);
@@ -66,6 +67,7 @@ impl Index {
                 changes.push(change);
             }
             let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
+            // A file that is ignored by now leaves the index.
             self.put(&path, known.filter(|_| is_listed));
         }
         self.take(found.listing, now);
@@ -242,6 +244,7 @@ fn is_rewritten(before: Option<&Known>, after: Option<&Known>) -> bool {
 
 fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
     let Ok(opened) = open_folder(path) else {
+        // It is gone, or a link or a file has its name.
         differences.folders.push(path.to_owned());
         return;
     };
