@@ -83,6 +83,7 @@ mod script_models;
 mod script_tools;
 mod secrets;
 mod send;
+mod send_review;
 mod send_stops;
 mod shell;
 mod shell_safe;

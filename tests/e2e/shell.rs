@@ -49,6 +49,11 @@ impl Shell {
         shell
     }
 
+    /// Sets an environment variable.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.environment.push((name, value.to_owned()));
+    }
+
     /// The home directory, which contains everything, including the working directory.
     pub fn home(&self) -> &Path {
         self.home.path()

@@ -15,13 +15,13 @@ mod output;
 mod prompts;
 mod questions;
 mod reported;
+mod reviewing;
 mod saving;
 mod signals;
 mod stdin_prompt;
 mod stored;
 mod waiting;
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,7 +37,7 @@ use self::outcome::{RunEnd, RunOutcome};
 use self::output::Output;
 use self::questions::{OpenQuestions, QuestionStep};
 use self::reported::ReportedBlocks;
-use self::signals::Signals;
+use self::signals::{Signals, StopSignal};
 use self::stored::StoredChat;
 use crate::editor::Editor;
 use crate::exit_code::Code;
@@ -158,7 +158,7 @@ impl HeadlessRun {
             calls,
             dry_run: job.dry_run,
             // A question needs a place to be shown and one to be answered.
-            elicitation: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            elicitation: stdin_prompt::is_at_terminal(),
         });
         Ok(Self {
             host: Host::new(editor),
@@ -217,7 +217,7 @@ impl HeadlessRun {
             tokio::select! {
                 Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
-                () = signals.stop() => self.stop(),
+                signal = signals.stop() => self.stop(signal),
                 step = self.questions.next() => self.step(step),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }
@@ -240,11 +240,16 @@ impl HeadlessRun {
             QuestionStep::Diff(diff) => self.ask_with(&diff),
             QuestionStep::Confirmation(answer) => self.confirmed(answer),
             QuestionStep::Line(line) => self.questions.prompted(line, &mut self.output),
+            QuestionStep::Review(step) => self.review_step(step),
         }
     }
 
     /// Handles a signal: the first one cancels as Ctrl-C does, the second one ends the run.
-    fn stop(&mut self) {
+    fn stop(&mut self, signal: StopSignal) {
+        // A Ctrl-C in the user's editor is meant for the editor.
+        if signal == StopSignal::Interrupt && self.questions.is_in_editor() {
+            return;
+        }
         // A question that the user stops at needs no answer any more.
         if self.outcome.cancelled || self.questions.is_confirming() {
             self.end.set(Code::Cancelled);

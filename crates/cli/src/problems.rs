@@ -39,6 +39,7 @@ pub fn in_a_shell(message: &str) -> String {
         (", or press Ctrl-]", ", or run it again"),
         ("press Ctrl-]", "run it again"),
         ("Press Ctrl-]", "Run it again"),
+        (", then :w.", ", then write it."),
         (" and restart Neovim", " and run it again"),
         (", or try `:Flemma tutor`, which needs no key", ""),
         ("; :Flemma trust lets it", "; `flemma trust` lets it"),

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use chat::cycle::Notice;
 use tokio::sync::oneshot;
 
-pub use self::event::{RequestStatus, Rested, SessionEvent, WouldRun, WouldSend};
+pub use self::event::{RequestStatus, Rested, ReviewOutcome, SessionEvent, WouldRun, WouldSend};
 use crate::protocol::*;
 
 /// What a front end is and may do.

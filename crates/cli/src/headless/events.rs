@@ -44,8 +44,9 @@ impl HeadlessRun {
             }
             EditorQuestion::OpenText(it) => self.open_text(&it.path),
             EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
-            // Only Lua has functions, and reviews are opened in Neovim. Without a reply, the session treats them as missing.
-            EditorQuestion::Functions(_) | EditorQuestion::Review(_) => return,
+            EditorQuestion::Review(review) => return self.show_review(review, reply),
+            // Only Lua has functions. Without a reply, the session treats them as missing.
+            EditorQuestion::Functions(_) => return,
         };
         // Fails if the call was cancelled meanwhile.
         drop(reply.send(EditorReply::Buffers(answer)));
@@ -86,6 +87,7 @@ impl HeadlessRun {
             SessionEvent::WouldSend(request) => self.would_send(request),
             SessionEvent::WouldRun(call) => self.would_run(call),
             SessionEvent::CallShownAgain(call) => self.asked.show_again(&call.id),
+            SessionEvent::ReviewEnded(outcome) => self.review_ended(outcome),
             // No file other than the chat is open here.
             SessionEvent::FilesChanged => {}
         }

@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 
 use super::output::Output;
 use super::prompts::Prompts;
+use super::reviewing::{OpenReview, ReviewStep};
 use super::stdin_prompt::{self, Confirmation, StdinLines};
 use super::waiting::{self, PendingDiff};
 use crate::protocol::{DiffItem, EditorReply, InputPrompt};
@@ -19,6 +20,8 @@ pub struct OpenQuestions {
     diff: Option<PendingDiff>,
     /// The open question about a pending call.
     confirmation: Option<PendingConfirmation>,
+    /// The review of a pending call.
+    review: OpenReview,
 }
 
 /// A question about a pending call.
@@ -26,6 +29,8 @@ pub struct OpenQuestions {
 struct PendingConfirmation {
     call: (usize, ToolUseId),
     line: oneshot::Receiver<Option<String>>,
+    /// True if the user may edit what the call would change.
+    can_edit: bool,
 }
 
 /// What an open question was waiting for.
@@ -37,22 +42,40 @@ pub enum QuestionStep {
     Confirmation(Confirmation),
     /// The line that answers a question of a running call.
     Line(Option<String>),
+    /// What a review was waiting for.
+    Review(ReviewStep),
 }
 
 impl OpenQuestions {
     /// Waits for the next step of any open question.
     pub async fn next(&mut self) -> QuestionStep {
-        // All three can be dropped while they wait, as each owns nothing that it received.
+        // All can be dropped while they wait, as each owns nothing that it received.
         tokio::select! {
             diff = waiting::diff(&mut self.diff) => QuestionStep::Diff(diff),
             answer = confirmed(&mut self.confirmation) => QuestionStep::Confirmation(answer),
             line = self.prompts.line() => QuestionStep::Line(line),
+            step = self.review.next() => QuestionStep::Review(step),
         }
     }
 
-    /// Returns true if a pending call is asked about, or will be.
+    /// Returns true if a pending call is asked about or reviewed, or will be.
     pub fn is_confirming(&self) -> bool {
-        self.confirmation.is_some() || self.diff.is_some()
+        self.confirmation.is_some() || self.diff.is_some() || self.review.is_open()
+    }
+
+    /// Returns true if the user's editor has the terminal.
+    pub fn is_in_editor(&self) -> bool {
+        self.review.is_in_editor()
+    }
+
+    /// Returns the review of a pending call.
+    pub fn review_mut(&mut self) -> &mut OpenReview {
+        &mut self.review
+    }
+
+    /// Requests a line of standard input.
+    pub fn next_line(&mut self) -> oneshot::Receiver<Option<String>> {
+        self.stdin.next()
     }
 
     /// Sets the call that is asked about once its diff is made.
@@ -66,9 +89,13 @@ impl OpenQuestions {
     }
 
     /// Requests a line for the question about this call.
-    pub fn confirm(&mut self, call: (usize, ToolUseId)) {
+    pub fn confirm(&mut self, call: (usize, ToolUseId), can_edit: bool) {
         let line = self.stdin.next();
-        self.confirmation = Some(PendingConfirmation { call, line });
+        self.confirmation = Some(PendingConfirmation {
+            call,
+            line,
+            can_edit,
+        });
     }
 
     /// Takes the call whose question was answered.
@@ -95,7 +122,10 @@ impl OpenQuestions {
 async fn confirmed(pending: &mut Option<PendingConfirmation>) -> Confirmation {
     match pending {
         // The sender is gone only if the thread that reads has failed.
-        Some(pending) => stdin_prompt::answer((&mut pending.line).await.unwrap_or(None)),
+        Some(pending) => {
+            let line = (&mut pending.line).await.unwrap_or(None);
+            stdin_prompt::answer(line, pending.can_edit)
+        }
         None => std::future::pending().await,
     }
 }

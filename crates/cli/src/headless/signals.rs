@@ -3,6 +3,15 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// A signal that asks the run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopSignal {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
 /// The handled signals.
 #[derive(Debug)]
 pub struct Signals {
@@ -23,10 +32,10 @@ impl Signals {
     }
 
     /// Waits for a signal that asks the run to stop.
-    pub async fn stop(&mut self) {
+    pub async fn stop(&mut self) -> StopSignal {
         tokio::select! {
-            () = wait(self.interrupt.as_mut()) => {}
-            () = wait(self.terminate.as_mut()) => {}
+            () = wait(self.interrupt.as_mut()) => StopSignal::Interrupt,
+            () = wait(self.terminate.as_mut()) => StopSignal::Terminate,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `[y/N]`: the question about a pending call, and the answer from standard input, typed or
+//! `[y/N]` or `[y/N/e]`: the question about a pending call, and the answer from standard input, typed or
 //! piped. The end of standard input means that there is no user.
 
 use std::io::{self, BufRead, IsTerminal};
@@ -25,6 +25,8 @@ pub enum Confirmation {
     Yes,
     /// Reject it.
     No,
+    /// Edit what it would change.
+    Edit,
     /// Standard input has ended.
     EndOfInput,
 }
@@ -58,9 +60,16 @@ fn read_lines(queue: &blocking::Receiver<oneshot::Sender<Option<String>>>) {
     }
 }
 
-/// Parses the line that answers `[y/N]`. Prints the answer unless a terminal has echoed it.
-pub fn answer(line: Option<String>) -> Confirmation {
-    let answer = line.map_or(Confirmation::EndOfInput, |line| parse(&line));
+/// Returns true if the user can be asked: a question needs a place to be shown and one to be
+/// answered.
+pub fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Parses the line that answers a question about a call. Prints the answer unless a terminal has
+/// echoed it.
+pub fn answer(line: Option<String>, can_edit: bool) -> Confirmation {
+    let answer = line.map_or(Confirmation::EndOfInput, |line| parse(&line, can_edit));
     // Otherwise the log of a script would show a question without an answer.
     if !io::stdin().is_terminal() {
         let is_yes = answer == Confirmation::Yes;
@@ -69,16 +78,25 @@ pub fn answer(line: Option<String>) -> Confirmation {
     answer
 }
 
-fn parse(line: &str) -> Confirmation {
+fn parse(line: &str, can_edit: bool) -> Confirmation {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Confirmation::Yes,
+        "e" | "edit" if can_edit => Confirmation::Edit,
         // Anything unclear is a no, as the capital N promises.
         _ => Confirmation::No,
     }
 }
 
-/// Returns the question about a call, with all of its arguments. Those that `diff` shows are
-/// left out.
+/// Returns the last line of a question, behind which the answer is typed.
+pub fn last_line(can_edit: bool) -> &'static str {
+    match can_edit {
+        true => "[flemma] Continue? [y/N, or e to edit the diff]: ",
+        false => "[flemma] Continue? [y/N]: ",
+    }
+}
+
+/// Returns the question about a call above its last line, with all of the call's arguments. Those
+/// that `diff` shows are left out.
 ///
 /// `is_unsandboxed` is true for a command that should run in a sandbox and cannot.
 pub fn question(
@@ -112,9 +130,7 @@ pub fn question(
     if is_unsandboxed {
         lines.push(format!("UNSANDBOXED: {RUNS_FREE}"));
     }
-    lines.push("Continue? [y/N]: ".to_owned());
-    let lines: Vec<String> = lines.iter().map(|it| format!("[flemma] {it}")).collect();
-    lines.join("\n")
+    lines.iter().map(|it| format!("[flemma] {it}\n")).collect()
 }
 
 /// Returns true if an argument may be the content of a file, or a part of it.
@@ -186,7 +202,7 @@ mod tests {
         assert!(asked.starts_with(
             "[flemma] Tool bash wants to run:\n[flemma]   command, 2 lines:\n[flemma]     ls\n"
         ));
-        assert!(asked.ends_with("\n[flemma] Continue? [y/N]: "), "{asked}");
+        assert!(asked.ends_with("[flemma]     rm -rf <202e>x\n"), "{asked}");
         assert!(!asked.contains('\u{202e}') && !asked.contains("timeout"));
     }
 
@@ -243,8 +259,11 @@ mod tests {
             (" YES \n", Confirmation::Yes),
             ("\n", Confirmation::No),
             ("yolo\n", Confirmation::No),
+            ("e\n", Confirmation::No),
         ] {
-            assert_eq!(parse(line), answer, "{line:?}");
+            assert_eq!(parse(line, false), answer, "{line:?}");
         }
+        assert_eq!(parse("e\n", true), Confirmation::Edit);
+        assert_eq!(parse("else\n", true), Confirmation::No);
     }
 }

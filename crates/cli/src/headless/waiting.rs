@@ -45,6 +45,10 @@ impl HeadlessRun {
     /// Handles the end of all work that a key started: asks about a pending call, or ends the
     /// run.
     pub(super) fn rested(&mut self, limited: bool) {
+        // The key that opens a review decides nothing, and the question is still open.
+        if self.questions.is_confirming() {
+            return;
+        }
         // So that a user who is asked can read the call in the file.
         self.save();
         self.report_new_blocks();
@@ -80,6 +84,14 @@ impl HeadlessRun {
             self.output.report(warning);
         }
         self.approve_call(call.line);
+    }
+
+    /// Asks about the first pending call once more, because the user decided nothing.
+    pub(super) fn ask_again(&mut self) {
+        match self.first_pending() {
+            Some(call) => self.ask(call),
+            None => self.end(),
+        }
     }
 
     fn end(&mut self) {
@@ -141,6 +153,11 @@ impl HeadlessRun {
                 // The call may be gone, because a signal can cancel it meanwhile.
                 if let Some(call) = self.first_pending().filter(|it| it.key == asked) {
                     self.approve_call(call.line);
+                }
+            }
+            Confirmation::Edit => {
+                if let Some(call) = self.first_pending().filter(|it| it.key == asked) {
+                    self.review(call.line);
                 }
             }
             Confirmation::No => self.reject(&asked, REJECTED),

@@ -62,6 +62,19 @@ pub enum SessionEvent {
     WouldRun(WouldRun),
     /// An approved call waits once more, because the file it would change is different now.
     CallShownAgain(CallKey),
+    /// A review ended. In Neovim, its window shows that.
+    ReviewEnded(ReviewOutcome),
+}
+
+/// How a review ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewOutcome {
+    /// What is left of the change is applied.
+    Approved,
+    /// The user dropped everything, so this call is rejected.
+    Rejected(CallKey),
+    /// The user decided nothing, or there was nothing to review.
+    Undecided,
 }
 
 /// How a request ended.
@@ -142,7 +155,8 @@ impl SessionEvent {
             | Self::RequestNote(_)
             | Self::WouldSend(_)
             | Self::WouldRun(_)
-            | Self::CallShownAgain(_) => return None,
+            | Self::CallShownAgain(_)
+            | Self::ReviewEnded(_) => return None,
         };
         let mut data = self.data();
         data["bufnr"] = json!(buffer);

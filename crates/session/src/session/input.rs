@@ -62,7 +62,7 @@ pub enum Input {
     /// A call wrote live output.
     ToolOutput(CallKey, String),
     /// A review of a call ended.
-    Reviewed(CallKey, Box<ReviewEnd>),
+    Reviewed(CallKey, Option<Box<ReviewEnd>>),
     /// Something happened to a question of a call.
     Question(CallKey, QuestionEvent),
     /// A call ended, and changed this many lines if it changed files.
@@ -125,7 +125,7 @@ impl Session {
             Input::Remark(text) => self.remark(text),
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
-            Input::Reviewed(call, end) => self.reviewed(call, *end),
+            Input::Reviewed(call, end) => self.reviewed(call, end.map(|it| *it)),
             Input::Question(call, event) => self.question_event(&call, event),
             Input::ToolEnded(call, ran, changed) => self.tool_ended(call, ran, changed),
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),

@@ -56,6 +56,8 @@ impl HeadlessRun {
             return;
         };
         let is_unsandboxed = self.lacks_sandbox(&call.name);
+        // An editor needs the terminal, from which the answer comes.
+        let can_edit = !diff.is_empty() && stdin_prompt::is_at_terminal();
         let question = stdin_prompt::question(
             &call.name,
             &call.input,
@@ -63,7 +65,8 @@ impl HeadlessRun {
             is_unsandboxed,
             diff,
         );
+        let question = question + stdin_prompt::last_line(can_edit);
         self.output.ask(call.key.1.as_str(), &question, diff);
-        self.questions.confirm(call.key);
+        self.questions.confirm(call.key, can_edit);
     }
 }

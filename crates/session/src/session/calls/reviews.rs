@@ -13,6 +13,7 @@ use chat::marks::{self, Mark};
 use serde_json::Value;
 use tools::{Proposal, ToolContext};
 
+use crate::frontend::{ReviewOutcome, SessionEvent};
 use crate::protocol::{Action, Command, Display, ReviewClosed};
 use crate::reviewing::{ApprovedChange, ReviewEnd, Reviewing};
 use crate::session::{Input, Session};
@@ -40,13 +41,31 @@ impl Reviews {
 impl Session {
     /// `:Flemma review`: shows what the call on a line would change, as a diff to edit.
     pub(crate) fn review(&mut self, line: usize) {
+        match self.call_to_review(line) {
+            Ok(call) => self.open_review(call, None),
+            Err(problem) => self.decide_nothing(&problem),
+        }
+    }
+
+    /// Ends a review, or the attempt to open one, without a decision.
+    fn decide_nothing(&self, problem: &str) {
+        self.inform(problem);
+        self.emit_review_ended(ReviewOutcome::Undecided);
+    }
+
+    fn emit_review_ended(&self, outcome: ReviewOutcome) {
+        self.editor.emit(SessionEvent::ReviewEnded(outcome));
+    }
+
+    /// Returns the pending call on a line, or why it cannot be reviewed.
+    fn call_to_review(&self, line: usize) -> Result<CallKey, String> {
         let document = self.buffer.document();
         let marks = marks::marks(&document, &self.cycle, &(), 1);
         let line = match self.cycle.meant(line, &document) {
             Ok(line) => line,
-            Err(0) => return self.inform("No call is pending here."),
+            Err(0) => return Err("No call is pending here.".to_owned()),
             Err(count) => {
-                return self.inform(&format!(
+                return Err(format!(
                     "{count} calls are pending. Put the cursor on the one to review."
                 ));
             }
@@ -56,7 +75,7 @@ impl Session {
             .iter()
             .position(|it| it.pending && Some(&it.call) == key.as_ref());
         let Some(at) = at else {
-            return self.inform("This call is not pending, so there is nothing to review.");
+            return Err("This call is not pending, so there is nothing to review.".to_owned());
         };
         let files = self.changed_files(&marks[at].call, None);
         let earlier = marks[..at].iter().find(|it| {
@@ -64,13 +83,13 @@ impl Session {
             others.iter().any(|it| files.contains(it))
         });
         if let Some(earlier) = earlier {
-            return self.inform(&format!(
+            return Err(format!(
                 "The call \"{}\" above changes the same file. Decide about it first, because this change is made on its \
                  result.",
                 earlier.call.id
             ));
         }
-        self.open_review(marks[at].call.clone(), None);
+        Ok(marks[at].call.clone())
     }
 
     /// Opens a review; `earlier` is one of the same call with other arguments.
@@ -83,7 +102,7 @@ impl Session {
             .and_then(|(meant, _)| self.shared.registry.get(&meant.name));
         let (Some(tool), Some((_, input)), Some(inbox)) = (tool, meant, self.inbox.upgrade())
         else {
-            return self.inform("This call cannot run, so there is nothing to review.");
+            return self.decide_nothing("This call cannot run, so there is nothing to review.");
         };
         let mut context = self.call_environment(&call).context(&call.id, "");
         // Only the user sees the diff.
@@ -101,17 +120,18 @@ impl Session {
         };
         self.calls.reviews.open.insert(call.clone());
         tokio::spawn(async move {
-            if let Some(end) = reviewing.run().await {
-                drop(inbox.send(Input::Reviewed(call, Box::new(end))));
-            }
+            let end = reviewing.run().await.map(Box::new);
+            drop(inbox.send(Input::Reviewed(call, end)));
         });
     }
 
     /// Takes the end of a review, which is handled like a key.
-    pub(crate) fn reviewed(&mut self, call: CallKey, end: ReviewEnd) {
-        if let ReviewEnd::Failed(problem) = end {
-            return self.inform(&problem);
-        }
+    pub(crate) fn reviewed(&mut self, call: CallKey, end: Option<ReviewEnd>) {
+        let end = match end {
+            None => return self.emit_review_ended(ReviewOutcome::Undecided),
+            Some(ReviewEnd::Failed(problem)) => return self.decide_nothing(&problem),
+            Some(end) => end,
+        };
         self.calls.reviews.ended.insert(call.clone(), end);
         self.command(Command {
             buffer: self.buffer.id(),
@@ -135,10 +155,12 @@ impl Session {
                 self.see(call, change.states.clone());
                 let approved = self.calls.reviews.approved.get_mut();
                 approved.insert(call.clone(), change);
+                self.emit_review_ended(ReviewOutcome::Approved);
                 None
             }
             Some(ReviewEnd::Rejected(reason)) => {
                 self.close_review(call);
+                self.emit_review_ended(ReviewOutcome::Rejected(call.clone()));
                 Some(reason)
             }
             Some(ReviewEnd::Failed(_)) | None => return,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::recorder::ReviewEdit;
 use super::script::calls;
 use super::{QUESTION, Stage};
+use crate::frontend::{ReviewOutcome, SessionEvent};
 use crate::protocol::{Display, EditorQuestion, Prompted, ReviewQuestion};
 
 /// A text of 20 lines.
@@ -96,6 +97,37 @@ fn what_the_user_leaves_of_a_diff_is_applied_and_the_model_reads_what_was_change
     stage.wait_text("hunk 2 of 2 (line 18): rewritten. Applied instead:\n-line 18\n+18");
     let closed = |it: &Display| matches!(it, Display::ReviewClosed(it) if it.call == "t_1");
     assert!(stage.record().shown.iter().any(closed));
+    assert_eq!(ended(&stage), [ReviewOutcome::Approved]);
+}
+
+/// How the reviews ended, as the command line gets it.
+fn ended(stage: &Stage) -> Vec<ReviewOutcome> {
+    let events = stage.record().events.clone();
+    let ends = events.into_iter().filter_map(|it| match it {
+        SessionEvent::ReviewEnded(outcome) => Some(outcome),
+        _ => None,
+    });
+    ends.collect()
+}
+
+#[test]
+fn a_review_that_decides_nothing_or_cannot_be_opened_says_so() {
+    let stage = waiting(&[("t_1", "edit", edit())]);
+    review(&stage, "**Tool Result:**", []);
+    wait_shown(&stage, 1);
+    wait_undecided(&stage, 1);
+    assert_eq!(text(&stage), before());
+    stage.key_at("reject", "**Tool Result:**", json!({}));
+    stage.wait_text("(error)");
+    stage.key_at("review", "@You:", json!({}));
+    wait_undecided(&stage, 2);
+}
+
+fn wait_undecided(stage: &Stage, count: usize) {
+    let undecided = SessionEvent::ReviewEnded(ReviewOutcome::Undecided);
+    stage.wait("the end of a review", |it| {
+        it.events.iter().filter(|it| **it == undecided).count() == count
+    });
 }
 
 #[test]

@@ -1,0 +1,217 @@
+//! The user's editor, on a text in a file that only they can read.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+use tools::state_dir;
+
+/// The name of the file, from which editors know that it is a diff.
+const NAME: &str = "review.diff";
+/// Variables that editors need besides those of the environment block.
+const VARIABLES: [&str; 12] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "EXINIT",
+    "NVIM_APPNAME",
+    "TMUX",
+    "VIM",
+    "VIMINIT",
+    "VIMRUNTIME",
+    "VSCODE_IPC_HOOK_CLI",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+];
+
+/// What the user did in the editor.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// Wrote the file, which has this text now.
+    Written(Vec<u8>),
+    /// Left it without writing it.
+    Unwritten,
+    /// The editor failed, which the text explains.
+    Failed(String),
+}
+
+/// Opens a text in the user's editor and waits until that ends.
+pub async fn edit(text: String) -> Edited {
+    // In the state folder, because commands in the sandbox can change files in /tmp.
+    let folder = state_dir::path()
+        .join("reviews")
+        .join(std::process::id().to_string());
+    edit_in(&folder, &text, &chosen()).await
+}
+
+async fn edit_in(folder: &Path, text: &str, editor: &str) -> Edited {
+    let diff = match DiffFile::create(folder, text) {
+        Ok(diff) => diff,
+        Err(error) => {
+            let problem = format!("The diff could not be written for the editor: {error}.");
+            return Edited::Failed(problem);
+        }
+    };
+    match command(editor, &diff.path()).status().await {
+        Ok(status) if status.success() => diff.edited(),
+        Ok(status) => Edited::Failed(format!(
+            "The editor ({editor}) failed ({status}), so nothing was decided."
+        )),
+        Err(error) => Edited::Failed(format!("The editor could not be started: {error}.")),
+    }
+}
+
+/// Returns the command line of the user's editor.
+fn chosen() -> String {
+    let set = |name: &str| tools::variable(name).filter(|it| !it.trim().is_empty());
+    let fallback = || match is_installed("nvim") {
+        true => "nvim".to_owned(),
+        false => "vi".to_owned(),
+    };
+    set("VISUAL")
+        .or_else(|| set("EDITOR"))
+        .unwrap_or_else(fallback)
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = tools::variable_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn command(editor: &str, file: &Path) -> Command {
+    let mut command = Command::new("sh");
+    // A shell splits the user's words, because the variable may hold arguments and quotes.
+    command
+        .args(["-c", &format!("{editor} \"$@\""), "sh"])
+        .arg(file);
+    for name in VARIABLES {
+        if let Some(value) = tools::variable_os(name) {
+            command.env(name, value);
+        }
+    }
+    // The terminal, even if standard output is a pipe for the model's text.
+    let terminal = io::stderr().as_fd().try_clone_to_owned();
+    command.stdout(terminal.map_or_else(|_| Stdio::inherit(), Stdio::from));
+    command
+}
+
+/// A file for an editor, in a folder that is removed with all that the editor put beside it.
+struct DiffFile {
+    folder: PathBuf,
+    written: Stamp,
+}
+
+/// The identity and times of a file, which change when it is written or replaced.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp([i64; 4], [u64; 3]);
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        let times = [
+            file.mtime(),
+            file.mtime_nsec(),
+            file.ctime(),
+            file.ctime_nsec(),
+        ];
+        Self(times, [file.dev(), file.ino(), file.len()])
+    }
+}
+
+impl DiffFile {
+    fn create(folder: &Path, text: &str) -> io::Result<Self> {
+        // Left by a process that had the same id and was killed.
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        state_dir::make_folder(folder)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(state_dir::FILE_MODE)
+            .open(folder.join(NAME))?;
+        file.write_all(text.as_bytes())?;
+        let written = Stamp::of(&file.metadata()?);
+        Ok(Self {
+            folder: folder.to_owned(),
+            written,
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    /// Returns what the editor left.
+    fn edited(&self) -> Edited {
+        let path = self.path();
+        // As in the review buffer, leaving without writing decides nothing.
+        let is_unwritten = fs::metadata(&path).map(|it| Stamp::of(&it) == self.written);
+        match is_unwritten {
+            Ok(true) => Edited::Unwritten,
+            Ok(false) => fs::read(&path).map_or_else(|error| unreadable(&error), Edited::Written),
+            Err(error) => unreadable(&error),
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> Edited {
+    Edited::Failed(format!(
+        "The edited diff could not be read: {error}. Nothing was decided."
+    ))
+}
+
+impl Drop for DiffFile {
+    fn drop(&mut self) {
+        // Fails if the user removed it; otherwise, the next start of the same id removes it.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn edited(editor: &str) -> Edited {
+        let state = tempfile::tempdir().expect("a folder");
+        let folder = state.path().join("reviews/1");
+        let edited = edit_in(&folder, "+a\n", editor).await;
+        assert!(!folder.exists(), "{editor}");
+        edited
+    }
+
+    #[tokio::test]
+    async fn only_a_written_file_of_an_editor_that_succeeds_counts() {
+        let written = |text: &str| Edited::Written(text.into());
+        assert_eq!(edited("printf b >>").await, written("+a\nb"));
+        // The same text, but written.
+        assert_eq!(edited("touch -d '1 hour ago'").await, written("+a\n"));
+        assert_eq!(edited("true").await, Edited::Unwritten);
+        for (editor, problem) in [
+            ("sh -c 'echo b > $0; exit 3'", "exit status: 3"),
+            ("no-such-editor", "exit status: 127"),
+            ("rm", "could not be read"),
+        ] {
+            let Edited::Failed(text) = edited(editor).await else {
+                panic!("{editor}");
+            };
+            assert!(text.contains(problem), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_editor_has_arguments_in_quotes_and_a_file_that_others_cannot_read() {
+        let mode = "sh -c 'stat -c %a:%n $1 > $1.new && mv $1.new $1' 'an argument'";
+        let Edited::Written(text) = edited(mode).await else {
+            panic!("it was not written");
+        };
+        let text = String::from_utf8(text).expect("text");
+        assert!(
+            text.starts_with("600:/") && text.ends_with("/review.diff\n"),
+            "{text}"
+        );
+    }
+}
