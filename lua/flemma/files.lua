@@ -26,7 +26,7 @@ end
 --- Returns the loaded buffer of a file.
 ---@param path string Absolute.
 ---@return integer?
-local function buffer_of(path)
+function M.buffer_of(path)
   local real = vim.uv.fs_realpath(path) or path
   return vim.iter(open_files()):find(function(buffer)
     local name = api.nvim_buf_get_name(buffer)
@@ -133,7 +133,7 @@ end
 --- counts as no open file, so that the file on disk counts.
 ---@param message flemma.protocol.OpenText
 function M.open_text(message)
-  local answer, buffer = answerer(message.ask), buffer_of(message.path)
+  local answer, buffer = answerer(message.ask), M.buffer_of(message.path)
   local function closed()
     answer({ open = false })
   end
@@ -277,6 +277,7 @@ local function replace(message, buffer)
   if why then
     return refused(why)
   end
+  require("flemma.problems").before_change(buffer)
   local old = snapshot(buffer)
   why = put(message, buffer, lines, form, old)
   if why then
@@ -291,7 +292,7 @@ end
 --- unless there were unsaved changes.
 ---@param message flemma.protocol.ReplaceText
 function M.replace_text(message)
-  local answer, buffer = answerer(message.ask), buffer_of(message.path)
+  local answer, buffer = answerer(message.ask), M.buffer_of(message.path)
   if not buffer then
     return answer(refused("No buffer holds the file."))
   end

@@ -31,6 +31,7 @@ M.RECEIVERS = {
   open_text = "flemma.files",
   replace_text = "flemma.files",
   check_files = "flemma.files",
+  find_problems = "flemma.problems",
   open = "flemma.report",
   report = "flemma.report",
   notify = "flemma.notices",
@@ -77,6 +78,14 @@ M.IN_ORDER =
 ---@field difference string? What the user's autocommands changed while it was saved.
 ---@field conflict boolean? Whether an unsaved buffer's file changed on disk.
 ---@field message string?
+
+---@class flemma.protocol.FoundProblem
+---@field kind "syntax"|"error"|"warning"
+---@field line integer
+---@field text string The text of the line.
+---@field message string
+
+---@alias flemma.protocol.ProblemsFound { ask: integer, before: flemma.protocol.FoundProblem[], after: flemma.protocol.FoundProblem[] }
 
 ---@class flemma.protocol.Tool: flemma.tools.Definition
 ---@field execute integer? Number of the function, see |flemma.callbacks|.
@@ -155,6 +164,12 @@ M.IN_ORDER =
 ---@field expected string? The text it must have.
 ---@field text string
 ---@field encoding string? As 'fileencoding'; the buffer's own without it.
+
+---@class flemma.protocol.FindProblems What a call did to a file.
+---@field ask integer
+---@field path string
+---@field before string? The text before the change, unless the file is new.
+---@field after string The text after it.
 
 ---@class flemma.protocol.Mark
 ---@field id string The call's id.

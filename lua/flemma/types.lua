@@ -145,6 +145,7 @@
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.
 ---@field review? "auto"|"always" Which changes of files wait until you have seen them. "auto": those of calls that no rule approves. "always": all calls of `write`, `edit`, and `apply_patch`, also those that a rule approves. See |flemma-review|.
+---@field diagnostics? boolean Whether the result of a call that changes a file names the new syntax errors, and the new diagnostics of language servers. See |flemma-new-problems|.
 ---@field review_delay? integer Milliseconds that a pending call must be visible before one press of Alt-Enter runs it, so that a key that was meant for something else does not. A second press runs it at once. 0: no delay.
 ---@field max_concurrent? integer Maximum number of calls of a chat that run at the same time; 0: no limit.
 ---@field show_spinner? boolean Whether running calls show a spinner.

@@ -54,6 +54,7 @@ mod meanwhile;
 mod mirror;
 mod navigation;
 mod new_chats;
+mod new_problems;
 mod open_files;
 mod opening;
 mod origin;

@@ -50,6 +50,7 @@ for _, name in ipairs({
   "install_spec",
   "context_spec",
   "chats_spec",
+  "problems_spec",
 }) do
   require(name)
 end

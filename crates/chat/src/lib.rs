@@ -18,6 +18,7 @@ pub mod json;
 pub mod links;
 mod markdown;
 pub mod marks;
+pub mod new_problems;
 pub mod origin;
 pub mod outcome;
 pub mod outline;

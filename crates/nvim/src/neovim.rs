@@ -103,6 +103,9 @@ impl Frontend for Neovim {
             EditorQuestion::ReplaceText(it) => {
                 sender.send("replace_text", &Numbered { ask, question: it });
             }
+            EditorQuestion::FindProblems(it) => {
+                sender.send("find_problems", &Numbered { ask, question: it });
+            }
             EditorQuestion::Review(it) => sender.send("review", &Numbered { ask, question: it }),
             EditorQuestion::Prompt(it) => sender.send("prompt", &Numbered { ask, question: it }),
         }

@@ -217,6 +217,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "file_saved" => FromEditor::FileSaved(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
         "lookup" => FromEditor::Lookup(typed(payload)?),
+        "problems_found" => replied(payload, EditorReply::Problems)?,
         "reviewed" => replied(payload, EditorReply::Reviewed)?,
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,

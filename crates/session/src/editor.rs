@@ -183,6 +183,16 @@ impl Editor {
         answer.text.map(ByteBuf::into_vec)
     }
 
+    /// Returns the problems of a file before and after a change; `None` if the editor does not
+    /// know.
+    pub async fn find_problems(&self, question: FindProblems) -> Option<ProblemsFound> {
+        let question = EditorQuestion::FindProblems(question);
+        match self.frontend.ask(question).await {
+            Ok(EditorReply::Problems(found)) => Some(found),
+            _ => None,
+        }
+    }
+
     async fn ask_buffers(&self, question: EditorQuestion) -> Option<BuffersAnswered> {
         match self.frontend.ask(question).await {
             Ok(EditorReply::Buffers(answered)) => Some(answered),

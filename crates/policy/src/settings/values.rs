@@ -41,6 +41,8 @@ pub struct ToolSettings {
     pub default_timeout: f64,
     /// Which changes of files wait for the user.
     pub review: ReviewRule,
+    /// Whether the results of changes name new problems of the files.
+    pub diagnostics: bool,
     /// Milliseconds that a call has to be on the screen before one key runs it.
     pub review_delay: u64,
     /// Most calls that run at the same time in a buffer; 0 is any number.

@@ -16,6 +16,8 @@ pub enum EditorQuestion {
     OpenText(OpenText),
     /// Change an open file. The reply is [`EditorReply::Buffers`].
     ReplaceText(ReplaceText),
+    /// Find the problems of a changed file. The reply is [`EditorReply::Problems`].
+    FindProblems(FindProblems),
     /// Have the user edit what a call would change. The reply is [`EditorReply::Reviewed`].
     Review(ReviewQuestion),
     /// Ask the user. The reply is [`EditorReply::Prompted`].
@@ -29,6 +31,8 @@ pub enum EditorReply {
     Functions(Answered),
     /// About an open file.
     Buffers(BuffersAnswered),
+    /// The problems of a changed file.
+    Problems(ProblemsFound),
     /// From a review.
     Reviewed(ReviewAnswer),
     /// From the user.
@@ -75,6 +79,40 @@ pub struct ReplaceText {
     /// The new encoding; `None` keeps the old one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<&'static str>,
+}
+
+/// `find_problems`: find what parsers and language servers say about a file that a call changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindProblems {
+    /// Absolute.
+    pub path: String,
+    /// The text before the change; `None` if the file is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The text after it.
+    pub after: String,
+}
+
+/// The problems of a file before and after a change.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ProblemsFound {
+    /// Those in the text before.
+    pub before: Vec<ProblemItem>,
+    /// Those in the text after.
+    pub after: Vec<ProblemItem>,
+}
+
+/// A problem of a file.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ProblemItem {
+    /// `syntax`, `error`, or `warning`.
+    pub kind: String,
+    /// The line.
+    pub line: usize,
+    /// The beginning of that line, in any encoding.
+    pub text: ByteBuf,
+    /// The beginning of the message, in any encoding.
+    pub message: ByteBuf,
 }
 
 /// Identifies a file across renames and links.

@@ -7,6 +7,7 @@ mod diffs;
 mod elicitation;
 mod file_snapshots;
 mod first_look;
+mod new_problems;
 mod pace;
 mod previews;
 mod refusals;

@@ -13,6 +13,7 @@ mod frontmatter;
 mod inner_calls;
 mod invalid;
 mod lookups;
+mod new_problems;
 mod planning;
 mod recorder;
 mod references;

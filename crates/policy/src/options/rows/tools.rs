@@ -96,6 +96,15 @@ that no rule approves. \"always\": all calls of `write`, `edit`, and
         what: "would change files that you have not reviewed",
     }),
     option(
+        "diagnostics",
+        Kind::Flag,
+        "true",
+        "\
+Whether the result of a call that changes a file names the new syntax
+errors, and the new diagnostics of language servers. See
+|flemma-new-problems|.",
+    ),
+    option(
         "review_delay",
         Kind::Whole(0, 10_000),
         "500",

@@ -17,6 +17,7 @@ use tools::{Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
 use super::applied::AppliedDiff;
 use super::details::within_bounds;
 use super::elicitation::{Question, User};
+use super::new_problems::ProblemCheck;
 use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::half_done::Result;
@@ -159,17 +160,32 @@ impl Session {
         };
         let audit = self.decisions.audit().clone();
         let document = self.disk.path().map(Into::into);
+        let check = self.problem_check(&context);
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
             let (applied, secrets) = (context.applied.clone(), context.secrets.clone());
-            let ran = tools::run_in_full(tool, id, input, context).await;
-            let diff = AppliedDiff::of(applied.take(), secrets).await;
+            let mut ran = tools::run_in_full(tool, id, input, context).await;
+            let files = applied.take();
+            if let Some(check) = check {
+                check.add(&mut ran.outcome, &files).await;
+            }
+            let diff = AppliedDiff::of(files, secrets).await;
             let changed = diff.as_ref().map(|it| it.counts);
             if let Some(diff) = diff {
                 diff.log(audit, document, call.clone()).await;
             }
             drop(inbox.send(Input::ToolEnded(call, ran, changed)));
         });
+    }
+
+    /// Returns what finds the problems that a call causes. `None` if nothing should or can.
+    fn problem_check(&self, context: &ToolContext) -> Option<ProblemCheck> {
+        let is_wanted = self.shared.settings.tools.diagnostics && !self.editor.is_headless();
+        is_wanted.then(|| ProblemCheck {
+            editor: self.editor.clone(),
+            secrets: context.secrets.clone(),
+            cancel: context.cancel.clone(),
+        })
     }
 
     fn call_context(&mut self, call: &CallKey, input: &Value, by: &str) -> ToolContext {

@@ -47,6 +47,8 @@ pub struct Record {
     pub prompted: VecDeque<Prompted>,
     /// What the user makes of the next reviews. Without one, a review stays open.
     pub reviewed: VecDeque<ReviewEdit>,
+    /// The problems of the next files that calls change.
+    pub problems: VecDeque<ProblemsFound>,
 }
 
 impl Record {
@@ -115,6 +117,7 @@ impl Recorder {
             refuse: VecDeque::new(),
             prompted: VecDeque::new(),
             reviewed: VecDeque::new(),
+            problems: VecDeque::new(),
         };
         let record = Arc::new(Mutex::new(record));
         let changed = Arc::new(Notify::new());
@@ -188,6 +191,9 @@ impl Frontend for Recorder {
                     let text = record.reviewed.pop_front().map(|edit| edit.0(&review.text));
                     let text = text.map(|it| ByteBuf::from(it.into_bytes()));
                     text.map(|text| EditorReply::Reviewed(ReviewAnswer { text: Some(text) }))
+                }
+                EditorQuestion::FindProblems(_) => {
+                    record.problems.pop_front().map(EditorReply::Problems)
                 }
                 _ => None,
             };
