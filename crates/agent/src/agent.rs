@@ -20,7 +20,7 @@ use crate::approval::Approval;
 use crate::conversation::Conversation;
 use crate::event::Call;
 use crate::provider::Provider;
-use crate::remote::{Input, Remote};
+use crate::remote::{Remote, RunInput};
 
 pub use run::Run;
 
@@ -46,8 +46,8 @@ pub struct Agent {
     cycle: Cycle,
     /// Number of requests so far, also used as request IDs.
     requests: u64,
-    inbox: mpsc::UnboundedSender<Input>,
-    inputs: mpsc::UnboundedReceiver<Input>,
+    inbox: mpsc::UnboundedSender<RunInput>,
+    inputs: mpsc::UnboundedReceiver<RunInput>,
 }
 
 impl Agent {
@@ -190,7 +190,7 @@ impl Agent {
         // A cancellation sent before this prompt was meant for an earlier one.
         let mut early = VecDeque::new();
         while let Ok(input) = self.inputs.try_recv() {
-            if let Input::Steer(words) | Input::FollowUp(words) = input {
+            if let RunInput::Steer(words) | RunInput::FollowUp(words) = input {
                 early.push_back(words);
             }
         }

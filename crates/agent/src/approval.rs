@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use chat::Problem;
 use chat::approval::{
-    Answers, CATCH_ALL, CONFIG, CallKey, Decision, Function, FunctionId, OnError, Policy, Resolver,
-    ResolverChain, Source,
+    Answers, CATCH_ALL, CONFIG, CallKey, Decision, Function, FunctionId, OnError, OpinionSource,
+    Policy, Resolver, ResolverChain,
 };
 
 use crate::event::Call;
@@ -90,17 +90,17 @@ impl Approval {
             deny: expanded(&self.denied)?,
             ..Policy::default()
         };
-        let mut links = vec![Resolver::new(CONFIG, 100, Source::List(policy))];
+        let mut links = vec![Resolver::new(CONFIG, 100, OpinionSource::List(policy))];
         if self.all {
-            let all = Source::Unless(Decision::Approve, asking);
+            let all = OpinionSource::Unless(Decision::Approve, asking);
             links.push(Resolver::new(CATCH_ALL, 90, all));
         }
         if self.ask.is_some() {
-            let asked = Source::Function(Function::resolver(ASK, OnError::Deny));
+            let asked = OpinionSource::Function(Function::resolver(ASK, OnError::Deny));
             links.push(Resolver::new("program", 50, asked));
         }
         // No user can review a pending call, so deny it.
-        let rest = Source::Always(Decision::Deny);
+        let rest = OpinionSource::Always(Decision::Deny);
         links.push(Resolver::new("no user", 0, rest));
         Ok(ResolverChain::new(links))
     }

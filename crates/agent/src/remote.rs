@@ -10,7 +10,7 @@ use tools::Ran;
 
 /// An input to a run.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum RunInput {
     /// Events of the request with this number.
     Stream(u64, Vec<StreamEvent>),
     /// What the request with this number is waiting for.
@@ -31,27 +31,27 @@ pub(crate) enum Input {
 
 /// A handle to steer and cancel a conversation from any task.
 #[derive(Debug, Clone)]
-pub struct Remote(pub(crate) UnboundedSender<Input>);
+pub struct Remote(pub(crate) UnboundedSender<RunInput>);
 
 impl Remote {
     /// Steers the model: running calls finish, calls that have not started are skipped, and
     /// the model reads this message next.
     pub fn steer(&self, words: impl Into<String>) {
-        self.send(Input::Steer(words.into()));
+        self.send(RunInput::Steer(words.into()));
     }
 
     /// Queues a message that is sent when the model is done.
     pub fn follow_up(&self, words: impl Into<String>) {
-        self.send(Input::FollowUp(words.into()));
+        self.send(RunInput::FollowUp(words.into()));
     }
 
     /// Cancels the open request or the running calls; each call still gets a result. Does
     /// nothing if the conversation is idle.
     pub fn cancel(&self) {
-        self.send(Input::Cancel);
+        self.send(RunInput::Cancel);
     }
 
-    fn send(&self, input: Input) {
+    fn send(&self, input: RunInput) {
         // If the agent was dropped, there is nothing left to do.
         drop(self.0.send(input));
     }

@@ -69,7 +69,7 @@ pub struct Resolver {
     /// Higher is asked first; equal priorities are sorted by name.
     pub priority: i32,
     /// Where its answers come from.
-    pub source: Source,
+    pub source: OpinionSource,
     /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so that
     /// a chat can be stricter than the options. It still denies.
     pub yields: bool,
@@ -79,7 +79,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// Creates a resolver that does not yield.
-    pub fn new(name: impl Into<String>, priority: i32, source: Source) -> Self {
+    pub fn new(name: impl Into<String>, priority: i32, source: OpinionSource) -> Self {
         Self {
             name: name.into(),
             priority,
@@ -90,7 +90,7 @@ impl Resolver {
     }
 
     /// Creates a resolver that approves nothing if the frontmatter sets `auto_approve`.
-    pub fn yielding(name: impl Into<String>, priority: i32, source: Source) -> Self {
+    pub fn yielding(name: impl Into<String>, priority: i32, source: OpinionSource) -> Self {
         Self {
             yields: true,
             ..Self::new(name, priority, source)
@@ -103,7 +103,10 @@ impl Resolver {
         let holds = |decision: &Decision| match decision {
             Decision::Approve => false,
             Decision::RequireApproval => {
-                matches!(self.source, Source::Function(_) | Source::Always(_))
+                matches!(
+                    self.source,
+                    OpinionSource::Function(_) | OpinionSource::Always(_)
+                )
             }
             Decision::Deny => true,
         };
@@ -114,13 +117,13 @@ impl Resolver {
     /// resolver's. Fails with the function whose answer is missing.
     fn opinion(&self, call: &CallKey, answers: &Answers) -> Result<Option<Opinion>, Function> {
         let opinion = match &self.source {
-            Source::List(policy) => policy.opinion(call),
-            Source::ArgumentRules(rules) => rules.opinion(call),
-            Source::Always(decision) => Some((*decision, None)),
-            Source::Unless(decision, names) => {
+            OpinionSource::List(policy) => policy.opinion(call),
+            OpinionSource::ArgumentRules(rules) => rules.opinion(call),
+            OpinionSource::Always(decision) => Some((*decision, None)),
+            OpinionSource::Unless(decision, names) => {
                 (!names.contains(&call.name)).then_some((*decision, None))
             }
-            Source::Function(function) => match answers.get(&(call.clone(), function.id)) {
+            OpinionSource::Function(function) => match answers.get(&(call.clone(), function.id)) {
                 Some(answer) => answer.map(|it| (it, None)),
                 None => return Err(*function),
             },
@@ -134,7 +137,7 @@ type Opinion = (Decision, Option<&'static str>);
 
 /// Source of a resolver's opinions.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Source {
+pub enum OpinionSource {
     /// Lists of tool names.
     List(Policy),
     /// A function, for example of a plugin.
@@ -204,13 +207,13 @@ impl ResolverChain {
     /// Returns the chain for a chat whose frontmatter sets `auto_approve`, even to an empty
     /// list. Its opinion replaces the [`FRONTMATTER`] resolver, and yielding resolvers
     /// approve nothing. If that resolver was removed, it is not added again.
-    pub fn with_frontmatter(&self, source: Source) -> Self {
+    pub fn with_frontmatter(&self, source: OpinionSource) -> Self {
         Self(
             self.0
                 .iter()
                 .map(|resolver| match &resolver.source {
                     // A function with this name replaces the built-in resolver.
-                    Source::List(_) if resolver.name == FRONTMATTER => Resolver {
+                    OpinionSource::List(_) if resolver.name == FRONTMATTER => Resolver {
                         source: source.clone(),
                         ..resolver.clone()
                     },
@@ -227,7 +230,7 @@ impl ResolverChain {
     pub fn reason(&self, name: &str, call: &CallKey) -> Option<String> {
         let mut links = self.0.iter();
         match &links.find(|link| link.name == name)?.source {
-            Source::ArgumentRules(rules) => rules.reason(call),
+            OpinionSource::ArgumentRules(rules) => rules.reason(call),
             _ => None,
         }
     }
@@ -236,16 +239,16 @@ impl ResolverChain {
     /// in the same place and no other resolver can decide in between. One message can carry
     /// all their questions. `name` is the tool's.
     pub fn asked_together(&self, first: FunctionId, name: &str) -> Vec<Function> {
-        let is_first = |resolver: &&Resolver| matches!(&resolver.source, Source::Function(it) if it.id == first);
+        let is_first = |resolver: &&Resolver| matches!(&resolver.source, OpinionSource::Function(it) if it.id == first);
         let links = self.0.iter().skip_while(|it| !is_first(it));
         let mut together = Vec::new();
         for resolver in links {
             match &resolver.source {
-                Source::Function(it) if it.id.is_editor() == first.is_editor() => {
+                OpinionSource::Function(it) if it.id.is_editor() == first.is_editor() => {
                     together.push(*it);
                 }
                 // A list without an opinion on this tool can't decide in between.
-                Source::List(policy) if resolver.limited(policy.decide(name)).is_none() => {}
+                OpinionSource::List(policy) if resolver.limited(policy.decide(name)).is_none() => {}
                 _ => break,
             }
         }

@@ -12,6 +12,7 @@ mod categorize;
 mod change;
 mod classify;
 mod decided;
+mod ends;
 mod event;
 mod idle;
 mod keys;
@@ -28,7 +29,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use crate::approval::{Answers, CallKey};
-use crate::document::{Document, Parsed, Role};
+use crate::document::{Document, PairedCall, Parsed, Role};
 use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
@@ -40,7 +41,7 @@ pub use cancel::INTERRUPTED;
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
 pub use decided::{Decided, REVIEWED, Ruling, is_by_hand};
-pub use event::{AnswerEnd, CursorAfterResult, Effect, Event, Level, Notice, Options};
+pub use event::{AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options};
 pub use messages::SKIPPED;
 
 /// Consecutive requests without the user.
@@ -165,7 +166,7 @@ impl Cycle {
         self.stuck
     }
 
-    /// Handles [`Event::Recorded`], which does not depend on the text.
+    /// Handles [`CycleEvent::Recorded`], which does not depend on the text.
     pub fn record(&mut self, call: CallKey) {
         self.provenance.record(call);
     }
@@ -184,7 +185,7 @@ impl Cycle {
 /// Returns the effects of an event. `document` is the current text.
 pub fn step(
     cycle: &mut Cycle,
-    event: Event,
+    event: CycleEvent,
     document: &Document<'_>,
     options: &Options,
 ) -> Vec<Effect> {
@@ -199,12 +200,12 @@ pub fn step(
 
 fn follow(
     cycle: &mut Cycle,
-    event: Event,
+    event: CycleEvent,
     document: &Document<'_>,
     options: &Options,
 ) -> Vec<Effect> {
     // `Loaded` replaces what `observe` compares with, so it must come first.
-    if let Event::Loaded { interrupted } = event {
+    if let CycleEvent::Loaded { interrupted } = event {
         cycle.provenance.loaded(document);
         cycle.interrupted(document, &interrupted);
         return cycle.settle(document, options);
@@ -215,37 +216,44 @@ fn follow(
 
 impl Cycle {
     /// Handles an event, once the text has been observed.
-    fn handle(&mut self, event: Event, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+    fn handle(
+        &mut self,
+        event: CycleEvent,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
         match event {
-            Event::Loaded { .. } | Event::Changed => Vec::new(),
-            Event::Interrupted(calls) => {
+            CycleEvent::Loaded { .. } | CycleEvent::Changed => Vec::new(),
+            CycleEvent::Interrupted(calls) => {
                 self.interrupted(document, &calls);
                 self.settle(document, options)
             }
-            Event::Recovered(ended) => self.recover(ended, document, options),
-            Event::Advance => self.advance(document, options),
-            Event::Send => self.send_by_user(document, options),
-            Event::Resolve { line } => self.resolve(line, None, document, options),
-            Event::Reject { line, reason } => self.resolve(line, Some(reason), document, options),
-            Event::Review { call, refused } => self.review(call, refused, document, options),
-            Event::ApproveAll => self.approve_all(document, options),
-            Event::Continue => self.settle(document, options),
-            Event::ResolverAnswered(answers) => {
+            CycleEvent::Recovered(ended) => self.recover(ended, document, options),
+            CycleEvent::Advance => self.advance(document, options),
+            CycleEvent::Send => self.send_by_user(document, options),
+            CycleEvent::Resolve { line } => self.resolve(line, None, document, options),
+            CycleEvent::Reject { line, reason } => {
+                self.resolve(line, Some(reason), document, options)
+            }
+            CycleEvent::Review { call, refused } => self.review(call, refused, document, options),
+            CycleEvent::ApproveAll => self.approve_all(document, options),
+            CycleEvent::Continue => self.settle(document, options),
+            CycleEvent::ResolverAnswered(answers) => {
                 self.answers.extend(answers);
                 self.settle(document, options)
             }
-            Event::ToolsFinished(ended) => self.tools_finished(ended, document, options),
-            Event::Recorded(call) => {
+            CycleEvent::ToolsFinished(ended) => self.tools_finished(ended, document, options),
+            CycleEvent::Recorded(call) => {
                 self.record(call);
                 Vec::new()
             }
-            Event::AnswerEnded(end) => self.answer_ended(end, document, options),
-            Event::Cancel => self.cancel(document, options),
-            Event::CancelTool { line } => self.cancel_tool(line, document),
-            Event::Steer(text) => self.steer(text, document, options),
-            Event::FollowUp(text) => self.follow_up(text, document, options),
-            Event::Ask { text, send } => self.ask(text, send, document, options),
-            Event::TakeBack(texts) => self.take_back(texts, document, options),
+            CycleEvent::AnswerEnded(end) => self.answer_ended(end, document, options),
+            CycleEvent::Cancel => self.cancel(document, options),
+            CycleEvent::CancelTool { line } => self.cancel_tool(line, document),
+            CycleEvent::Steer(text) => self.steer(text, document, options),
+            CycleEvent::FollowUp(text) => self.follow_up(text, document, options),
+            CycleEvent::Ask { text, send } => self.ask(text, send, document, options),
+            CycleEvent::TakeBack(texts) => self.take_back(texts, document, options),
         }
     }
 
@@ -279,87 +287,6 @@ impl Cycle {
             by_key: false,
         });
     }
-
-    fn tools_finished(
-        &mut self,
-        ended: Vec<(CallKey, ToolOutcome)>,
-        document: &Document<'_>,
-        options: &Options,
-    ) -> Vec<Effect> {
-        for (call, outcome) in ended {
-            // A call that is not running has already ended; ignore the second end.
-            if let Some(at) = self.running.iter().position(|running| *running == call) {
-                self.running.remove(at);
-                // Only a call that the user reviewed may move the cursor to its result.
-                let waited = is_by_hand(&self.provenance.approved_by(&call));
-                if let Some(batch) = self.batch.as_mut().filter(|_| waited) {
-                    batch.shown = Some(call.clone());
-                }
-                self.finished.push((call, outcome));
-            }
-        }
-        // Fill the free slot at once, but write the results of calls that end at about the
-        // same time in one edit.
-        if Self::blocked(document, options).is_none() {
-            let effects = self.start(document, options);
-            if !self.running.is_empty() {
-                return effects;
-            }
-        }
-        self.settle(document, options)
-    }
-
-    fn answer_ended(
-        &mut self,
-        end: AnswerEnd,
-        document: &Document<'_>,
-        options: &Options,
-    ) -> Vec<Effect> {
-        self.request = false;
-        if end != AnswerEnd::Complete {
-            return self.answer_broke_off(end, document, options);
-        }
-        // A steering message is sent even if autopilot is off.
-        if self.messages.steers() {
-            return self.speak(document, options);
-        }
-        let mut messages = document.messages.iter();
-        let last = messages.rposition(|it| it.role == Role::Assistant);
-        // A complete answer without calls ends the run of requests.
-        if last.and_then(|at| document.turn(at)).is_none() {
-            self.run = AutopilotRun::default();
-            self.batch = None;
-            return self.done(document, options);
-        }
-        if !options.autopilot {
-            return self.say(document);
-        }
-        self.begin(Goal::All, None);
-        if let Some(batch) = &mut self.batch {
-            batch.worked = true;
-            batch.may_send &= !idle::is_malformed_again(document);
-        }
-        let mut effects = self.settle(document, options);
-        effects.extend(idle::malformed_again(document));
-        effects
-    }
-
-    fn answer_broke_off(
-        &mut self,
-        end: AnswerEnd,
-        document: &Document<'_>,
-        options: &Options,
-    ) -> Vec<Effect> {
-        self.batch = None;
-        self.messages.put_back(Vec::new());
-        let effects = self.settle(document, options);
-        // Without calls there is nothing to repair, so offer a prompt right away.
-        let is_text = document.unanswered_turns().next().is_none();
-        if end == AnswerEnd::Limited && is_text && effects.is_empty() {
-            return idle::fresh_prompt(document);
-        }
-        effects
-    }
 }
 
 /// Returns the call whose blocks cover a line.
@@ -369,12 +296,9 @@ pub fn key_at(document: &Document<'_>, line: usize) -> Option<CallKey> {
 }
 
 /// Returns the call whose blocks cover a line, and the index of its message.
-fn find_at<'d>(
-    document: &'d Document<'_>,
-    line: usize,
-) -> Option<(usize, crate::document::Call<'d>)> {
+fn find_at<'d>(document: &'d Document<'_>, line: usize) -> Option<(usize, PairedCall<'d>)> {
     document.turn_at(line).and_then(|turn| {
-        let covers = |call: &&crate::document::Call<'d>| {
+        let covers = |call: &&PairedCall<'d>| {
             call.tool_use.lines.contains(&line)
                 || call
                     .result
@@ -389,9 +313,6 @@ fn find_at<'d>(
 
 /// Returns the user's text below the last turn's calls.
 fn text_below_calls(document: &Document<'_>) -> Option<String> {
-    let last = document
-        .messages
-        .last()
-        .filter(|it| it.role == crate::document::Role::You)?;
+    let last = document.messages.last().filter(|it| it.role == Role::You)?;
     prompt::own_text(document, last)
 }

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::block::{Aborted, Block, ResultKind, Thinking, ToolResult, ToolUse};
+pub use self::block::{Aborted, Block, ResultKind, ThinkingBlock, ToolResultBlock, ToolUseBlock};
 pub(crate) use self::own::PARAGRAPH_BREAK;
-pub use self::pairing::{Call, Turn};
+pub use self::pairing::{PairedCall, Turn};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::escape::unescape_line;
 use crate::json;
@@ -102,7 +102,7 @@ impl Parsed {
     }
 
     /// Returns every call, in order.
-    pub fn calls(&self) -> impl Iterator<Item = &ToolUse> {
+    pub fn calls(&self) -> impl Iterator<Item = &ToolUseBlock> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
             _ => None,
@@ -194,7 +194,7 @@ impl<'t> Document<'t> {
     ///
     /// The fence is in another language, or its content is not one JSON object without
     /// duplicate keys.
-    pub fn input(&self, call: &ToolUse) -> Result<Value, String> {
+    pub fn input(&self, call: &ToolUseBlock) -> Result<Value, String> {
         if let Some(language) = &call.other_language {
             return Err(format!(
                 "its fence says \"{language}\"; a JSON object is needed"

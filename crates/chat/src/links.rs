@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::document::{Call, Document, Role};
+use crate::document::{Document, PairedCall, Role};
 use crate::references::{Piece, pieces};
 use crate::text::Lines;
 
@@ -29,9 +29,9 @@ pub fn link_at(document: &Document<'_>, line: usize, column: usize) -> Option<Li
 }
 
 /// Returns the call whose block or result covers a line.
-pub fn call_at<'d>(document: &'d Document<'_>, line: usize) -> Option<Call<'d>> {
+pub fn call_at<'d>(document: &'d Document<'_>, line: usize) -> Option<PairedCall<'d>> {
     let turn = document.turn_at(line)?;
-    let covers = |call: &&Call<'_>| {
+    let covers = |call: &&PairedCall<'_>| {
         let result = call.result.map(|it| it.lines.clone());
         call.tool_use.lines.contains(&line) || result.is_some_and(|it| it.contains(&line))
     };

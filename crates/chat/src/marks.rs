@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::approval::CallKey;
 use crate::cycle::Cycle;
-use crate::document::{Call, Document, Status};
+use crate::document::{Document, PairedCall, Status};
 use crate::preview::{Describe, preview};
 use crate::tool::ToolUseId;
 
@@ -58,7 +58,7 @@ pub fn marks(
 fn mark(
     document: &Document<'_>,
     cycle: &Cycle,
-    call: &Call<'_>,
+    call: &PairedCall<'_>,
     tools: &dyn Describe,
     width: usize,
 ) -> Option<Mark> {

@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use crate::diff::Counts;
-use crate::document::{Document, ResultKind, ToolResult, ToolUse};
+use crate::document::{Document, ResultKind, ToolResultBlock, ToolUseBlock};
 use crate::preview;
 
 /// Last line of a failed command's result, as written by the tool `bash`.
@@ -62,8 +62,8 @@ impl Outcome {
 /// run, if any; `counts` are the changed lines that its arguments tell.
 pub fn outcome(
     document: &Document<'_>,
-    call: &ToolUse,
-    result: &ToolResult,
+    call: &ToolUseBlock,
+    result: &ToolResultBlock,
     run: Option<CallRun>,
     counts: Option<Counts>,
 ) -> Outcome {
@@ -86,7 +86,7 @@ pub fn outcome(
 }
 
 /// Returns the exit code or signal at the end of a failed command's result.
-pub fn exit(document: &Document<'_>, result: &ToolResult) -> Option<String> {
+pub fn exit(document: &Document<'_>, result: &ToolResultBlock) -> Option<String> {
     let last = result.body.clone().next_back()?;
     let line = std::str::from_utf8(document.text().line(last))
         .ok()?

@@ -3,7 +3,7 @@
 //! A region may begin above the visible lines and end below them, because a front end needs
 //! the lines around to color those it shows.
 
-use crate::document::{Block, Document, ResultKind, ToolResult};
+use crate::document::{Block, Document, ResultKind, ToolResultBlock};
 use crate::scan::{self, Fence};
 use crate::text::Lines;
 
@@ -36,7 +36,7 @@ pub struct Region {
 pub fn regions(
     document: &Document<'_>,
     lines: &Lines,
-    file: impl Fn(&ToolResult) -> Option<String>,
+    file: impl Fn(&ToolResultBlock) -> Option<String>,
 ) -> Vec<Region> {
     let mut found = Vec::new();
     if let Some(frontmatter) = &document.frontmatter {

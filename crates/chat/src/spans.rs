@@ -3,7 +3,7 @@
 //! One group per line of structure. Reads only the given lines, however long the document
 //! is.
 
-use crate::document::{Block, Document, ResultKind, Role, Status, ToolResult, ToolUse};
+use crate::document::{Block, Document, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
 use crate::text::Lines;
 
 /// A highlighted range of one line.
@@ -86,12 +86,12 @@ impl Painter {
         }
     }
 
-    fn tool_use(&mut self, call: &ToolUse) {
+    fn tool_use(&mut self, call: &ToolUseBlock) {
         self.push(call.lines.start, 0, None, "FlemmaToolUse");
         self.fences(&call.body);
     }
 
-    fn tool_result(&mut self, result: &ToolResult) {
+    fn tool_result(&mut self, result: &ToolResultBlock) {
         let (header, fence) = match result.kind {
             ResultKind::Final { is_error: true } => ("FlemmaToolError", "FlemmaFence"),
             ResultKind::Final { is_error: false } => ("FlemmaToolResult", "FlemmaFence"),

@@ -17,7 +17,7 @@ pub use mcp::{Mcp, McpCommand};
     arg_required_else_help = true,
     max_term_width = 100
 )]
-pub struct Arguments {
+pub struct CommandLine {
     /// Run as the worker process; started by the watcher.
     #[arg(long, hide = true)]
     pub inner: bool,
@@ -264,7 +264,7 @@ pub struct NewTool {
     pub name: String,
     /// Language of the script.
     #[arg(long, value_name = "LANGUAGE", default_value = "python")]
-    pub lang: Language,
+    pub lang: ScriptLanguage,
     /// Folder for the tool, instead of `flemma/tools` beside the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Option<PathBuf>,
@@ -272,7 +272,7 @@ pub struct NewTool {
 
 /// Language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Language {
+pub enum ScriptLanguage {
     /// Python, with the modules `llmr.mcp` and `llmr.ai`.
     Python,
     /// Bash, with the arguments in variables.
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn help_of_every_command_fits_the_terminal() {
-        let mut command = Arguments::command().term_width(80);
+        let mut command = CommandLine::command().term_width(80);
         command.build();
         let mut waiting = vec![command];
         while let Some(mut command) = waiting.pop() {

@@ -193,7 +193,7 @@ impl HeadlessRun {
 
     /// Presses a key, or gives a command, with the cursor on this line.
     fn press(&mut self, action: Action, line: usize) {
-        self.host.receive(FromEditor::Command(Command {
+        self.host.receive(FromEditor::Command(EditorCommand {
             buffer: BUFFER,
             action,
             line,

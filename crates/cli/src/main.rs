@@ -39,8 +39,8 @@ use session::{
 };
 use tools::state_dir;
 
-use arguments::{Arguments, CliCommand, ToolArgs, ToolSubcommand};
-use supervise::Start;
+use arguments::{CliCommand, CommandLine, ToolArgs, ToolSubcommand};
+use supervise::WorkerStart;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -59,7 +59,10 @@ fn main() -> ExitCode {
     // Neovim starts the host this way. It waits for it, and needs no parser of arguments.
     match host_command(&words) {
         Some(serve_or_watch) => serve_or_watch(start),
-        None => run(Arguments::parse_from(name.into_iter().chain(words)), start),
+        None => run(
+            CommandLine::parse_from(name.into_iter().chain(words)),
+            start,
+        ),
     }
 }
 
@@ -67,7 +70,7 @@ fn main() -> ExitCode {
 ///
 /// clap is not asked, because its definition of the whole command line takes half a megabyte
 /// in each of the two processes.
-fn host_command(words: &[OsString]) -> Option<fn(Start) -> ExitCode> {
+fn host_command(words: &[OsString]) -> Option<fn(WorkerStart) -> ExitCode> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     match *words?.as_slice() {
         ["host"] => Some(supervise::watch_host),
@@ -78,7 +81,7 @@ fn host_command(words: &[OsString]) -> Option<fn(Start) -> ExitCode> {
 }
 
 /// Runs a command that starts no tool, or has the watcher run it.
-fn run(arguments: Arguments, start: Start) -> ExitCode {
+fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
     match arguments.command {
         CliCommand::Host if arguments.inner => serve_neovim(arguments.collected),
         CliCommand::Host => supervise::watch_host(start),

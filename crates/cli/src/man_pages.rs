@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::arguments::Arguments;
+use crate::arguments::CommandLine;
 use crate::exit_code::Code;
 use crate::stdout;
 
 /// Prints the manual page of flemma, or of one command.
 pub fn print(command: Option<&str>) -> ExitCode {
-    let mut whole = Arguments::command();
+    let mut whole = CommandLine::command();
     whole.build();
     let found = match command {
         None => Some(whole),

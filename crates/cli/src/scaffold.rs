@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tools::{ScriptFolder, ScriptRoot};
 
-use crate::arguments::{Language, NewTool};
+use crate::arguments::{NewTool, ScriptLanguage};
 use crate::config_dir;
 use crate::exit_code::Code;
 use crate::scripts::TAKEN;
@@ -33,7 +33,7 @@ pub fn write(new: &NewTool) -> ExitCode {
 }
 
 /// Writes the tool's folder and returns its path.
-fn create(root: &Path, name: &str, language: Language) -> Result<PathBuf, String> {
+fn create(root: &Path, name: &str, language: ScriptLanguage) -> Result<PathBuf, String> {
     // The letters that providers allow in the name of a tool.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let has_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -50,8 +50,8 @@ fn create(root: &Path, name: &str, language: Language) -> Result<PathBuf, String
     let folder = root.join(name);
     let shown = folder.display().to_string();
     let (script, text) = match language {
-        Language::Python => ("script.py", PYTHON),
-        Language::Bash => ("script.sh", BASH),
+        ScriptLanguage::Python => ("script.py", PYTHON),
+        ScriptLanguage::Bash => ("script.sh", BASH),
     };
     let manifest = MANIFEST.replace("SCRIPT", script);
     let written = fs::create_dir_all(root)

@@ -22,7 +22,7 @@ const INNER: &str = "--inner";
 
 /// The arguments and variables of a watcher or worker.
 #[derive(Debug)]
-pub struct Start {
+pub struct WorkerStart {
     /// The arguments, without the program's name.
     words: Vec<OsString>,
     /// Variables for the worker that were removed from our environment block.
@@ -36,7 +36,7 @@ pub struct Start {
 /// # Errors
 ///
 /// The starting process announced variables but did not send them.
-pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
+pub fn start(words: &mut Vec<OsString>) -> Result<WorkerStart, ExitCode> {
     close_to_others();
     let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
     let mut variables = None;
@@ -56,22 +56,22 @@ pub fn start(words: &mut Vec<OsString>) -> Result<Start, ExitCode> {
         })?;
     }
     let words = words.clone();
-    Ok(Start { words, variables })
+    Ok(WorkerStart { words, variables })
 }
 
 /// Starts the host with our standard streams and waits for its end.
-pub fn watch_host(start: Start) -> ExitCode {
+pub fn watch_host(start: WorkerStart) -> ExitCode {
     let start = start.without_secrets();
     ended(start_worker(start).and_then(wait))
 }
 
 /// Starts a command in a worker, passes signals on to it, and waits for its end.
-pub fn watch_command(start: Start) -> ExitCode {
+pub fn watch_command(start: WorkerStart) -> ExitCode {
     let start = start.without_secrets();
     ended(watch_and_pass_on(start))
 }
 
-impl Start {
+impl WorkerStart {
     /// Replaces this process by one without secrets in its environment block. Returns if it
     /// has none, or if that fails.
     fn without_secrets(self) -> Self {
@@ -88,7 +88,7 @@ impl Start {
 }
 
 /// Starts this program with the same arguments as the worker.
-fn start_worker(start: Start) -> io::Result<Child> {
+fn start_worker(start: WorkerStart) -> io::Result<Child> {
     let collected = adopt_orphans().then_some("--collected");
     let mut worker = Command::new(std::env::current_exe()?);
     if let Some(variables) = start.variables {
@@ -98,7 +98,7 @@ fn start_worker(start: Start) -> io::Result<Child> {
     words.spawn()
 }
 
-fn watch_and_pass_on(start: Start) -> io::Result<ExitStatus> {
+fn watch_and_pass_on(start: WorkerStart) -> io::Result<ExitStatus> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (pids, pid) = std::sync::mpsc::channel();
     let pass_on = pass_on_signals(&runtime, pid)?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use session::restoring::{nothing, report};
 use tools::NoBuffers;
-use tools::checkpoints::{CallLabel, Name, Request, Restore, Scope};
+use tools::checkpoints::{CallLabel, JournalScope, Name, Request, Restore};
 
 use crate::arguments::Undo;
 use crate::exit_code::Code;
@@ -54,10 +54,10 @@ async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
 }
 
 /// The project's folder, and the chat or all chats of the project.
-fn place(chat: Option<&Path>) -> Result<(PathBuf, Scope), String> {
+fn place(chat: Option<&Path>) -> Result<(PathBuf, JournalScope), String> {
     let here = current_folder()?;
     let Some(chat) = chat.map(|it| here.join(it)) else {
-        return Ok((here, Scope::Project));
+        return Ok((here, JournalScope::Project));
     };
     if !chat.is_file() {
         return Err(format!("There is no chat {}.", chat.display()));
@@ -68,5 +68,5 @@ fn place(chat: Option<&Path>) -> Result<(PathBuf, Scope), String> {
         chat,
         ..CallLabel::default()
     };
-    Ok((folder, Scope::Chat(label)))
+    Ok((folder, JournalScope::Chat(label)))
 }

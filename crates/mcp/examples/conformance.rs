@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
-use mcp::serve::{Call, Guard, Offer, serve_http};
+use mcp::serve::{Guard, ServedCall, ToolServer, serve_http};
 use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -37,7 +37,7 @@ async fn serve(address: &str) -> Result<(), String> {
 struct Suite(watch::Sender<u64>);
 
 #[async_trait]
-impl Offer for Suite {
+impl ToolServer for Suite {
     async fn look(&self) {}
 
     fn tools(&self) -> Vec<ToolDefinition> {
@@ -60,7 +60,7 @@ impl Offer for Suite {
         self.0.subscribe()
     }
 
-    async fn call(&self, call: Call) -> ToolOutcome {
+    async fn call(&self, call: ServedCall) -> ToolOutcome {
         match call.name.as_str() {
             "test_error_handling" => {
                 ToolOutcome::Failed("This tool intentionally returns an error".to_owned())

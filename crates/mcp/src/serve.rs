@@ -1,6 +1,6 @@
 //! Serves our tools to other programs, over stdio or HTTP.
 //!
-//! The implementation of [`Offer`] decides what a call may do.
+//! The implementation of [`ToolServer`] decides what a call may do.
 
 mod admission;
 mod connections;
@@ -22,7 +22,7 @@ pub use http::serve_http;
 
 /// The tools offered to other programs.
 #[async_trait]
-pub trait Offer: Send + Sync + 'static {
+pub trait ToolServer: Send + Sync + 'static {
     /// Updates the tools if they changed. Called before each list and each call.
     async fn look(&self);
 
@@ -33,12 +33,12 @@ pub trait Offer: Send + Sync + 'static {
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Runs a call or returns the reason of a refusal. Ends soon after `call.cancel`.
-    async fn call(&self, call: Call) -> ToolOutcome;
+    async fn call(&self, call: ServedCall) -> ToolOutcome;
 }
 
 /// A call by another program.
 #[derive(Debug)]
-pub struct Call {
+pub struct ServedCall {
     /// The tool's name, which was offered when the call arrived.
     pub name: String,
     /// The arguments, an object that is not validated yet.

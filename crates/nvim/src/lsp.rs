@@ -8,7 +8,7 @@ use chat::outline::{Symbol, SymbolKind};
 use chat::text::Lines;
 use serde_json::{Value, json};
 
-use crate::protocol::{Hover, LookupAnswer, Menu, MenuItem, Offer};
+use crate::protocol::{Hover, LookupAnswer, Menu, MenuItem, OfferedAction};
 
 /// The client's command for all our actions. Its arguments are the name of one of our own
 /// commands, and a line.
@@ -60,7 +60,7 @@ fn hover(hover: &Hover) -> Value {
     })
 }
 
-fn action(offer: &Offer) -> Value {
+fn action(offer: &OfferedAction) -> Value {
     json!({
         "title": offer.title,
         "kind": if offer.is_fix { "quickfix" } else { "" },
@@ -68,14 +68,14 @@ fn action(offer: &Offer) -> Value {
     })
 }
 
-fn lens(offer: &Offer) -> Value {
+fn lens(offer: &OfferedAction) -> Value {
     json!({
         "range": start_of(&(offer.line..offer.line + 1)),
         "command": command(offer),
     })
 }
 
-fn command(offer: &Offer) -> Value {
+fn command(offer: &OfferedAction) -> Value {
     json!({
         "title": offer.title,
         "command": COMMAND,
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_action_names_the_command_and_its_line() {
-        let offer = Offer {
+        let offer = OfferedAction {
             title: "Run".to_owned(),
             command: "resolve",
             line: 7,

@@ -19,8 +19,8 @@ use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
 use crate::editor::Editor;
 use crate::lua_calls::{LuaCall, LuaCallEvent};
 use crate::protocol::{
-    CommandEnded, FunctionCall, Held, LuaMessage, RegisteredTool, RegisteredTools, ToolCall,
-    ToolCommand, ToolStop,
+    CommandEnded, CommandSandbox, FunctionCall, LuaMessage, RegisteredTool, RegisteredTools,
+    ToolCall, ToolCommand, ToolStop,
 };
 
 /// The name of this source of tools.
@@ -271,7 +271,7 @@ impl Tool for LuaTool {
 }
 
 /// Describes the sandbox of a call to tools that write files or start programs themselves.
-async fn sandbox(ctx: &ToolContext) -> Option<Held> {
+async fn sandbox(ctx: &ToolContext) -> Option<CommandSandbox> {
     let text = |path: &OsStr| path.to_string_lossy().into_owned();
     ctx.sandbox.limits()?;
     let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
@@ -288,7 +288,7 @@ async fn sandbox(ctx: &ToolContext) -> Option<Held> {
         Ok(words) => (words.iter().map(|it| text(it)).collect(), None),
         Err(why) => (Vec::new(), Some(why)),
     };
-    Some(Held {
+    Some(CommandSandbox {
         writable: writable.iter().map(|path| text(path.as_os_str())).collect(),
         prefix,
         problem,

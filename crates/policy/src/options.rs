@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use kind::Kind;
+use kind::OptionKind;
 use rows::ROOT;
 
 use crate::lua_value::as_lua;
@@ -35,7 +35,7 @@ pub struct OptionDef {
     /// The last part of its path.
     pub name: &'static str,
     /// The values it takes.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Its default as JSON; of a table, its options have theirs.
     default: &'static str,
     /// The layers that may set it; of a table, its options say so.
@@ -73,7 +73,7 @@ const RULES: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Rules];
 /// Makes the row of an option with a default, as JSON.
 const fn option(
     name: &'static str,
-    kind: Kind,
+    kind: OptionKind,
     default: &'static str,
     help: &'static str,
 ) -> OptionDef {
@@ -89,12 +89,12 @@ const fn option(
 }
 
 /// Makes the row of an option whose default is nil.
-const fn unset(name: &'static str, kind: Kind, help: &'static str) -> OptionDef {
+const fn unset(name: &'static str, kind: OptionKind, help: &'static str) -> OptionDef {
     option(name, kind, "null", help)
 }
 
 /// Makes the row of a table of options.
-const fn table(name: &'static str, kind: Kind, help: &'static str) -> OptionDef {
+const fn table(name: &'static str, kind: OptionKind, help: &'static str) -> OptionDef {
     option(name, kind, "{}", help)
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn path_in_chat(path: &str) -> &str {
 
 /// Every option that is no table, with its whole path.
 static LEAVES: LazyLock<Vec<(String, &'static OptionDef)>> = LazyLock::new(|| {
-    fn collect(kind: &Kind, prefix: &str, found: &mut Vec<(String, &'static OptionDef)>) {
+    fn collect(kind: &OptionKind, prefix: &str, found: &mut Vec<(String, &'static OptionDef)>) {
         for field in kind.fields().into_iter().flatten() {
             let path = format!("{prefix}{}", field.name);
             if field.kind.fields().is_some() {

@@ -14,7 +14,7 @@ use chat::json::canonical;
 use serde_json::Value;
 use tools::FileAccess;
 
-pub use offers::{Offer, offers};
+pub use offers::{RuleOffer, offers};
 pub use store::Remembered;
 
 /// A rule: which calls it approves, and in which chats.

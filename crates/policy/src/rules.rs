@@ -9,7 +9,9 @@ mod layer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chat::approval::{ArgumentRules, CallKey, Decision, Function, Policy, ResolverChain, Source};
+use chat::approval::{
+    ArgumentRules, CallKey, Decision, Function, OpinionSource, Policy, ResolverChain,
+};
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
@@ -189,7 +191,7 @@ impl Rules {
         let source = match approval {
             AutoApprove::Function(_) => {
                 self.at_most = (!trusted).then_some(ours);
-                Source::Function(Function::frontmatter())
+                OpinionSource::Function(Function::frontmatter())
             }
             AutoApprove::List { names, exclusions } => {
                 let names = names.iter().map(String::as_str);
@@ -202,7 +204,7 @@ impl Rules {
                     }
                     theirs.deny.extend(ours.deny);
                 }
-                Source::List(theirs)
+                OpinionSource::List(theirs)
             }
         };
         self.options.chain.with_frontmatter(source)

@@ -148,7 +148,7 @@ impl Editor {
             return None;
         }
         let path = path.to_owned();
-        self.ask_buffers(EditorQuestion::OpenText(OpenText { path }))
+        self.ask_buffers(EditorQuestion::OpenText(GetOpenText { path }))
             .await
     }
 

@@ -14,7 +14,7 @@ use crate::audit::{Audit, LoggedCalls};
 use crate::editor::Editor;
 use crate::form::Prompts;
 use crate::protocol::BufferId;
-use crate::remembered::{AllowRule, AllowScope, CallFacts, Offer, Remembered, approving};
+use crate::remembered::{AllowRule, AllowScope, CallFacts, Remembered, RuleOffer, approving};
 use crate::resolver_calls::facts;
 
 /// How many of the latest calls are compared with each rule.
@@ -33,7 +33,7 @@ pub(crate) struct Remembering {
     pub(crate) registry: Registry,
     /// The call for which the user chooses.
     pub(crate) facts: CallFacts,
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) offers: Vec<RuleOffer>,
     /// The chat's folder.
     pub(crate) folder: PathBuf,
     /// The chat's path and text.
@@ -96,7 +96,7 @@ impl Remembering {
             .offers
             .iter()
             .flat_map(|offer| scopes.iter().map(move |it| (offer, it)));
-        let choice = |(offer, (scope, words)): (&Offer, &(AllowScope, &'static str))| {
+        let choice = |(offer, (scope, words)): (&RuleOffer, &(AllowScope, &'static str))| {
             let rule = |calls: &_| AllowRule {
                 calls: Clone::clone(calls),
                 scope: scope.clone(),

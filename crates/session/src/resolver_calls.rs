@@ -13,7 +13,7 @@ use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question,
 use chat::cycle::{Level, Notice};
 use chat::tool::ToolUseId;
 use serde_json::json;
-use tools::{ApprovedPath, Secret};
+use tools::{ApprovedPath, SecretFile};
 
 pub use remembered::facts;
 
@@ -39,7 +39,7 @@ pub const RUNS_FREE: &str = "no sandbox confines commands here (:Flemma sandbox:
                              the keys of Neovim and of your shell.";
 
 /// Returns why a call that names a secret waits, in one or two sentences.
-fn asks_about(secret: &Secret) -> String {
+fn asks_about(secret: &SecretFile) -> String {
     format!(
         "{secret}, so this needs your approval, whatever the policy says. To let it be read without being asked, set {}.",
         secret.grant()
@@ -54,7 +54,7 @@ pub struct GuardAnswers {
     /// Messages for the user, one sentence each.
     pub messages: Vec<String>,
     /// The last secret that a call named.
-    pub secret: Option<Secret>,
+    pub secret: Option<SecretFile>,
     /// The paths of each call that changes files. The call runs only while all of them lead
     /// where they did.
     pub paths: Vec<(CallKey, Vec<ApprovedPath>)>,

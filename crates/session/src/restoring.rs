@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chat::cycle::{Level, Notice};
 use tools::OpenBuffers;
-use tools::checkpoints::{Request, Restore, Restored, Scope};
+use tools::checkpoints::{JournalScope, Request, Restore, Restored};
 
 use crate::editor::Editor;
 use crate::form::Prompts;
@@ -20,7 +20,7 @@ pub(crate) struct Restoring {
     pub(crate) buffer: BufferId,
     pub(crate) buffers: Arc<dyn OpenBuffers>,
     pub(crate) folder: PathBuf,
-    pub(crate) scope: Scope,
+    pub(crate) scope: JournalScope,
 }
 
 /// What the user chose.

@@ -31,7 +31,7 @@ mod view;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::cycle::{Cycle, Event, Level, Notice};
+use chat::cycle::{Cycle, CycleEvent, Level, Notice};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
@@ -159,7 +159,7 @@ impl Session {
         while others < MOST_INPUTS && changes < MOST_CHANGES {
             // What follows an edit is decided on the text that the edit made, before later
             // changes, such as an undo, are taken.
-            if self.queue.first() == Some(&Event::Continue) || self.disk.has_waiting_key() {
+            if self.queue.first() == Some(&CycleEvent::Continue) || self.disk.has_waiting_key() {
                 return;
             }
             let Ok(input) = inputs.try_recv() else {
@@ -198,7 +198,7 @@ impl Session {
                     }
                 }
                 None if self.write_answer() => {}
-                None if self.results_are_due() => self.step(Event::Continue),
+                None if self.results_are_due() => self.step(CycleEvent::Continue),
                 None => return,
             }
         }
@@ -207,7 +207,7 @@ impl Session {
     /// Handles an event, such as a key: when everything that the decision depends on is
     /// known, the cycle decides, and the session carries out the effects. Returns false if
     /// the event has to wait.
-    fn handle_event(&mut self, event: Event) -> bool {
+    fn handle_event(&mut self, event: CycleEvent) -> bool {
         let is_ready = self.has_snapshots_for(&event)
             && self.has_heard_refusals(&event)
             && self.has_rules_for(&event);
@@ -217,7 +217,7 @@ impl Session {
             return false;
         }
         // Results of one frame are written together.
-        if event != Event::Continue || !self.results_wait() {
+        if event != CycleEvent::Continue || !self.results_wait() {
             self.step(event);
         }
         true

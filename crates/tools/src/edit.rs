@@ -14,7 +14,7 @@ use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
-use crate::files::{Before, FileLocks, Target, blocking, named_path};
+use crate::files::{Before, FileLocks, FileTarget, blocking, named_path};
 use crate::planned::PlannedFile;
 use crate::replace::{Names, Replacement, listed, plan};
 use crate::tool::{CallResult, ProposalResult, ToolResult};
@@ -168,7 +168,7 @@ impl TypedTool for Edit {
 /// Plans the edit. Also returns the lines at which pieces are replaced. Runs on a blocking thread,
 /// because the search for similar text takes time.
 async fn plan_edit(
-    target: Target,
+    target: FileTarget,
     arguments: Arguments,
     ctx: &ToolContext,
 ) -> Result<(PlannedFile, Vec<usize>), ToolError> {

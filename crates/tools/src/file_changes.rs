@@ -8,7 +8,7 @@ use rustix::fs::RawMode;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
-    FileState, FileText, Fingerprint, ShownFiles, Stored, Target, blocking, resolve,
+    FileState, FileTarget, FileText, Fingerprint, ShownFiles, Stored, blocking, resolve,
 };
 
 impl ToolContext {
@@ -16,23 +16,23 @@ impl ToolContext {
     ///
     /// # Errors
     ///
-    /// As [`ToolContext::writable_path`] and [`Target::find`].
-    pub(crate) async fn target(&self, text: &str) -> Result<Target, ToolError> {
+    /// As [`ToolContext::writable_path`] and [`FileTarget::find`].
+    pub(crate) async fn target(&self, text: &str) -> Result<FileTarget, ToolError> {
         let path = self.writable_path(text).await?;
-        Target::find(path, self.buffers.clone()).await
+        FileTarget::find(path, self.buffers.clone()).await
     }
 
-    /// Stores the new text of a file, and records the change; see [`Target::store`]. The caller
+    /// Stores the new text of a file, and records the change; see [`FileTarget::store`]. The caller
     /// holds the file's lock. If the user approved the call by hand, the file must be as the
     /// user saw it.
     ///
     /// # Errors
     ///
-    /// The file has changed since, or an error of [`Target::store`]. The file is unchanged
+    /// The file has changed since, or an error of [`FileTarget::store`]. The file is unchanged
     /// then.
     pub(crate) async fn store(
         &self,
-        target: &Target,
+        target: &FileTarget,
         expected: Option<FileText>,
         text: String,
     ) -> Result<Stored, ToolError> {
@@ -55,7 +55,7 @@ impl ToolContext {
         Ok(stored)
     }
 
-    /// Deletes a file and returns its mode; see [`Target::remove`]. Otherwise like
+    /// Deletes a file and returns its mode; see [`FileTarget::remove`]. Otherwise like
     /// [`ToolContext::store`].
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl ToolContext {
     /// As [`ToolContext::store`].
     pub(crate) async fn remove(
         &self,
-        target: &Target,
+        target: &FileTarget,
         expected: &FileText,
     ) -> Result<RawMode, ToolError> {
         self.changes_to(target, Fingerprint::absent()).await?;
@@ -73,15 +73,15 @@ impl ToolContext {
         Ok(mode)
     }
 
-    /// Renames a file; see [`Target::rename`]. Otherwise like [`ToolContext::store`].
+    /// Renames a file; see [`FileTarget::rename`]. Otherwise like [`ToolContext::store`].
     ///
     /// # Errors
     ///
     /// As [`ToolContext::store`].
     pub(crate) async fn rename(
         &self,
-        target: &Target,
-        to: &Target,
+        target: &FileTarget,
+        to: &FileTarget,
         expected: &FileText,
     ) -> Result<(), ToolError> {
         let text = Fingerprint::of(expected.text.as_bytes());
@@ -102,7 +102,7 @@ impl ToolContext {
     /// user saw, if the user approved the call by hand.
     async fn changes_to(
         &self,
-        target: &Target,
+        target: &FileTarget,
         after: Fingerprint,
     ) -> Result<Option<&ShownFiles>, ToolError> {
         let Some(shown) = &self.shown else {

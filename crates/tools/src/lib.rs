@@ -83,7 +83,7 @@ pub use sandbox::{
 };
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Hit, SearchEntry, search};
-pub use secrets::{Concealed, Secret, SecretKind, Secrets};
+pub use secrets::{Concealed, SecretFile, SecretKind, Secrets};
 pub use seen::SeenFiles;
 pub use shell::{
     Machine, Needs, ShellLists, Unsafe, forbidden, inspect, parts, review, runs_others,

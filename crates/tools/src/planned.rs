@@ -2,19 +2,19 @@
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, Stored, Target};
+use crate::files::{Before, FileTarget, Stored};
 use crate::proposal::{Proposal, ProposedFile};
 
 /// A change of a file that is not made yet.
 pub(crate) struct PlannedFile {
-    pub target: Target,
+    pub target: FileTarget,
     /// The file as the call names it.
     pub name: String,
     pub before: Before,
     /// The new text. `None` deletes the file.
     pub after: Option<String>,
     /// The new place of the file, if it is moved.
-    pub moved_to: Option<Target>,
+    pub moved_to: Option<FileTarget>,
     /// Whether the file keeps its encoding, and must still have the text `before`. Otherwise it
     /// is stored as UTF-8 over any content.
     pub keeps: bool,

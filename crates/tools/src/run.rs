@@ -106,7 +106,7 @@ struct After {
 
 /// What the commands of a call may have needed, according to its arguments.
 struct CommandNeeds {
-    variables: explain::Variables,
+    variables: explain::HiddenVariables,
     sets_bits: bool,
     input: Value,
 }
@@ -116,7 +116,7 @@ impl After {
     /// sandbox in `ctx`.
     async fn new(tool: &dyn Tool, input: &Value, ctx: &mut ToolContext) -> Self {
         let command = tool.runs_commands().then(|| CommandNeeds {
-            variables: explain::Variables::of(input),
+            variables: explain::HiddenVariables::of(input),
             sets_bits: explain::sets_bits(input),
             input: input.clone(),
         });

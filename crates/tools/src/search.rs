@@ -98,7 +98,7 @@ impl Query {
         if self.words.is_empty() {
             return 0.0;
         }
-        let target = Target::read(entry);
+        let target = FileTarget::read(entry);
         // Compared as words, so that "list issues" finds `list_issues` and `listIssues`.
         if target.name.join(" ") == self.whole {
             return 1.0;
@@ -115,7 +115,7 @@ impl Query {
 }
 
 /// The words of an entry.
-struct Target {
+struct FileTarget {
     name: Vec<String>,
     /// Each keyword as one string.
     keywords: Vec<String>,
@@ -123,7 +123,7 @@ struct Target {
     description: Vec<String>,
 }
 
-impl Target {
+impl FileTarget {
     fn read(entry: &SearchEntry<'_>) -> Self {
         let keywords = entry.keywords.iter();
         let keywords: Vec<Vec<String>> = keywords.map(|it| words(it).collect()).collect();

@@ -59,14 +59,14 @@ impl SecretKind {
 
 /// A secret file or folder: why it is secret, and the path that `sandbox.reveal` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
+pub struct SecretFile {
     /// Why it is secret.
     pub kind: SecretKind,
     /// The path to reveal: the target of links, or the spelling if only that is secret.
     pub path: PathBuf,
 }
 
-impl Secret {
+impl SecretFile {
     /// The option that permits reading it, as the user writes it.
     pub fn grant(&self) -> String {
         let path = self.path.display().to_string();
@@ -74,7 +74,7 @@ impl Secret {
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for SecretFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display().to_string();
         write!(
@@ -154,11 +154,11 @@ impl Secrets {
     }
 
     /// The secret at this absolute path, if it is one. Follows links.
-    pub fn find(&self, path: &Path) -> Option<Secret> {
+    pub fn find(&self, path: &Path) -> Option<SecretFile> {
         let real = leads_to(path);
         let metadata = real.symlink_metadata().ok();
         let is_folder = metadata.as_ref().is_some_and(Metadata::is_dir);
-        let found = |kind, path: &Path| Secret {
+        let found = |kind, path: &Path| SecretFile {
             kind,
             path: path.to_owned(),
         };

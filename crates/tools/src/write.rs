@@ -16,7 +16,7 @@ use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
-use crate::files::{FileLocks, Target, named_path};
+use crate::files::{FileLocks, FileTarget, named_path};
 use crate::merge::merge;
 use crate::planned::PlannedFile;
 use crate::tool::{CallResult, ProposalResult, ToolResult};
@@ -95,7 +95,7 @@ impl TypedTool for Write {
 
 /// Plans to write the text, merged with what others changed since the model read the file.
 async fn plan_write(
-    target: Target,
+    target: FileTarget,
     arguments: Arguments,
     ctx: &ToolContext,
 ) -> Result<PlannedFile, ToolError> {

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use super::Agent;
 use crate::event::{Ended, Event};
-use crate::remote::{Input, Remote};
+use crate::remote::{Remote, RunInput};
 
 use self::calls::Running;
 use self::requests::Open;
@@ -35,7 +35,7 @@ pub struct Run<'a> {
     /// Tools offered to the model.
     offered: Vec<ToolDefinition>,
     /// Events that the cycle has not handled yet.
-    waiting: VecDeque<cycle::Event>,
+    waiting: VecDeque<cycle::CycleEvent>,
     /// Events that the program has not read yet.
     events: VecDeque<Event>,
     request: Option<Open>,
@@ -77,9 +77,9 @@ impl<'a> Run<'a> {
             return run;
         }
         run.agent.conversation.say(words);
-        run.waiting.push_back(cycle::Event::Advance);
+        run.waiting.push_back(cycle::CycleEvent::Advance);
         run.waiting
-            .extend(early.into_iter().map(cycle::Event::FollowUp));
+            .extend(early.into_iter().map(cycle::CycleEvent::FollowUp));
         run
     }
 
@@ -155,17 +155,19 @@ impl<'a> Run<'a> {
         self.remote().cancel();
     }
 
-    fn handle(&mut self, input: Input) {
+    fn handle(&mut self, input: RunInput) {
         match input {
-            Input::Stream(number, events) => self.stream(number, events),
-            Input::Waiting(number, text) if self.is_open(number) => self.emit(Event::Waiting(text)),
-            Input::Waiting(..) => {}
-            Input::Output(id, text) => self.emit(Event::ToolOutput { id, text }),
-            Input::Ended(call, ran) => self.call_ended(call, ran),
-            Input::Decided(call, may_run) => self.call_decided(call, may_run),
-            Input::Steer(words) => self.waiting.push_back(cycle::Event::Steer(words)),
-            Input::FollowUp(words) => self.waiting.push_back(cycle::Event::FollowUp(words)),
-            Input::Cancel => self.stop(),
+            RunInput::Stream(number, events) => self.stream(number, events),
+            RunInput::Waiting(number, text) if self.is_open(number) => {
+                self.emit(Event::Waiting(text))
+            }
+            RunInput::Waiting(..) => {}
+            RunInput::Output(id, text) => self.emit(Event::ToolOutput { id, text }),
+            RunInput::Ended(call, ran) => self.call_ended(call, ran),
+            RunInput::Decided(call, may_run) => self.call_decided(call, may_run),
+            RunInput::Steer(words) => self.waiting.push_back(cycle::CycleEvent::Steer(words)),
+            RunInput::FollowUp(words) => self.waiting.push_back(cycle::CycleEvent::FollowUp(words)),
+            RunInput::Cancel => self.stop(),
         }
     }
 
@@ -188,7 +190,7 @@ impl<'a> Run<'a> {
             Effect::Edit(edits) => {
                 self.agent.conversation.apply(edits);
                 // The cycle decides about the changed text before anything else.
-                self.waiting.push_front(cycle::Event::Continue);
+                self.waiting.push_front(cycle::CycleEvent::Continue);
             }
             Effect::Send => self.send(),
             Effect::CancelRequest => self.break_off(),
@@ -227,7 +229,7 @@ impl<'a> Run<'a> {
             return;
         }
         self.cancelled = true;
-        self.waiting.push_back(cycle::Event::Cancel);
+        self.waiting.push_back(cycle::CycleEvent::Cancel);
         self.go_on();
         self.stop_asking();
     }
@@ -279,7 +281,8 @@ impl Drop for Run<'_> {
         let cut = || ToolOutcome::Cancelled("Cancelled by the user.".to_owned());
         let running = self.running.drain().map(|(call, _)| (call, cut()));
         let ended: Vec<_> = running.collect();
-        self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+        self.waiting
+            .push_back(cycle::CycleEvent::ToolsFinished(ended));
         self.go_on();
     }
 }

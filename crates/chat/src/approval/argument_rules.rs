@@ -102,7 +102,7 @@ pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::approval::{Resolver, ResolverChain, Source};
+    use crate::approval::{OpinionSource, Resolver, ResolverChain};
     use crate::tool::ToolUseId;
     use serde_json::json;
 
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(rules.opinion(&call("b")), Some((Decision::Deny, Some("b"))));
         assert_eq!(rules.decide(&call("c")), None);
         let chain = ResolverChain::new(vec![
-            Resolver::new("other", 200, Source::Always(Decision::Deny)),
-            Resolver::new("ours", 100, Source::ArgumentRules(rules.clone())),
+            Resolver::new("other", 200, OpinionSource::Always(Decision::Deny)),
+            Resolver::new("ours", 100, OpinionSource::ArgumentRules(rules.clone())),
         ]);
         let reason = |link: &str, name: &str| chain.reason(link, &call(name));
         assert_eq!(reason("ours", "b").as_deref(), Some("No b."));

@@ -8,7 +8,7 @@ fn key(name: &str) -> CallKey {
     }
 }
 
-fn resolver(name: &str, priority: i32, source: Source) -> Resolver {
+fn resolver(name: &str, priority: i32, source: OpinionSource) -> Resolver {
     Resolver::new(name, priority, source)
 }
 
@@ -16,8 +16,8 @@ fn plugin(id: u64) -> Function {
     Function::resolver(id, OnError::Pass)
 }
 
-fn list(approve: &[&str]) -> Source {
-    Source::List(Policy {
+fn list(approve: &[&str]) -> OpinionSource {
+    OpinionSource::List(Policy {
         approve: names(approve),
         ..Policy::default()
     })
@@ -37,17 +37,17 @@ fn names(list: &[&str]) -> BTreeSet<String> {
 #[test]
 fn the_opinion_with_the_highest_priority_decides() {
     let chain = ResolverChain::new(vec![
-        resolver("catch-all", 0, Source::Always(Decision::Approve)),
+        resolver("catch-all", 0, OpinionSource::Always(Decision::Approve)),
         resolver(
             "config",
             100,
-            Source::List(Policy {
+            OpinionSource::List(Policy {
                 approve: names(&["read"]),
                 deny: names(&["bash"]),
                 ..Policy::default()
             }),
         ),
-        resolver("plugin", 50, Source::Function(plugin(7))),
+        resolver("plugin", 50, OpinionSource::Function(plugin(7))),
     ]);
     let none = Answers::new();
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_frontmatter_with_rules_replaces_the_options_even_if_empty() {
 #[test]
 fn denials_and_questions_of_the_options_override_the_frontmatter() {
     let call = key("bash");
-    let deny = Source::List(Policy {
+    let deny = OpinionSource::List(Policy {
         deny: names(&["bash"]),
         ..Policy::default()
     });
@@ -115,14 +115,14 @@ fn denials_and_questions_of_the_options_override_the_frontmatter() {
         let links = vec![
             Resolver::yielding(CONFIG, 100, source),
             resolver(FRONTMATTER, 90, list(&[])),
-            resolver("catch-all", 0, Source::Always(Decision::Approve)),
+            resolver("catch-all", 0, OpinionSource::Always(Decision::Approve)),
         ];
         ResolverChain::new(links).with_frontmatter(list(&["bash"]))
     };
     assert_eq!(decided(&chain(deny), "bash"), Decision::Deny);
-    let asks = Source::Always(Decision::RequireApproval);
+    let asks = OpinionSource::Always(Decision::RequireApproval);
     assert_eq!(decided(&chain(asks), "bash"), Decision::RequireApproval);
-    let asked = chain(Source::Function(function));
+    let asked = chain(OpinionSource::Function(function));
     assert_eq!(
         decide(&asked, &call, &Answers::new()),
         Verdict::Ask(function)
@@ -143,7 +143,7 @@ fn denials_and_questions_of_the_options_override_the_frontmatter() {
     }
     // The function's approval does not count in a chat that has rules of its own.
     let stricter = ResolverChain::new(vec![
-        Resolver::yielding(CONFIG, 100, Source::Function(function)),
+        Resolver::yielding(CONFIG, 100, OpinionSource::Function(function)),
         resolver(FRONTMATTER, 90, list(&[])),
     ])
     .with_frontmatter(list(&[]));
@@ -158,11 +158,11 @@ fn denials_and_questions_of_the_options_override_the_frontmatter() {
 fn consecutive_functions_are_asked_together() {
     let frontmatter = Function::frontmatter();
     let chain = ResolverChain::new(vec![
-        resolver("a", 200, Source::Function(plugin(1))),
+        resolver("a", 200, OpinionSource::Function(plugin(1))),
         resolver("b", 150, list(&["read"])),
-        resolver("c", 120, Source::Function(plugin(2))),
-        resolver(FRONTMATTER, 90, Source::Function(frontmatter)),
-        resolver("d", 50, Source::Function(plugin(3))),
+        resolver("c", 120, OpinionSource::Function(plugin(2))),
+        resolver(FRONTMATTER, 90, OpinionSource::Function(frontmatter)),
+        resolver("d", 50, OpinionSource::Function(plugin(3))),
     ]);
     let together = |first, name| chain.asked_together(first, name);
     let editor = FunctionId::Editor;
@@ -189,14 +189,14 @@ fn each_function_has_its_own_id() {
 
 #[test]
 fn a_remembered_rule_approves_only_what_no_resolver_denies() {
-    let function = Source::Function(Function::remembered());
+    let function = OpinionSource::Function(Function::remembered());
     let chain = |rest: Vec<Resolver>| {
         let own = Resolver::yielding(REMEMBERED, 70, function.clone());
         ResolverChain::new(rest.into_iter().chain([own]).collect())
     };
     let said = |decision| Answers::from([((key("bash"), FunctionId::Remembered), decision)]);
     let approves = said(Some(Decision::Approve));
-    let always = |decision| resolver("later", 50, Source::Always(decision));
+    let always = |decision| resolver("later", 50, OpinionSource::Always(decision));
     let ours = Verdict::Decided(Decision::Approve, REMEMBERED.to_owned());
     let none = chain(vec![]);
     assert_eq!(
@@ -214,7 +214,11 @@ fn a_remembered_rule_approves_only_what_no_resolver_denies() {
     let denies = chain(vec![always(Decision::Deny)]);
     let denied = Verdict::Decided(Decision::Deny, "later".to_owned());
     assert_eq!(decide(&denies, &key("bash"), &approves), denied);
-    let plugin = chain(vec![resolver("later", 50, Source::Function(plugin(7)))]);
+    let plugin = chain(vec![resolver(
+        "later",
+        50,
+        OpinionSource::Function(plugin(7)),
+    )]);
     let asked = Verdict::Ask(self::plugin(7));
     assert_eq!(decide(&plugin, &key("bash"), &approves), asked);
     // A chat that sets its own rules is stricter.

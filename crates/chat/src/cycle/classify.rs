@@ -6,7 +6,7 @@ use super::{Options, Ruling};
 use crate::approval::{
     self, Answers, CallKey, Decision, Function, FunctionId, GUARD, REVIEW, Verdict,
 };
-use crate::document::{Call, Document, ResultKind, Status, ToolUse, Turn};
+use crate::document::{Document, PairedCall, ResultKind, Status, ToolUseBlock, Turn};
 use crate::json;
 use crate::prompt::aborted_call;
 use crate::tool::{MALFORMED_CALL, ToolDefinition};
@@ -25,12 +25,12 @@ pub(super) fn denied(why: Option<String>) -> String {
 }
 
 /// Returns a call's identity. Arguments that are not valid JSON are compared as text.
-pub fn key(document: &Document<'_>, call: &ToolUse) -> CallKey {
+pub fn key(document: &Document<'_>, call: &ToolUseBlock) -> CallKey {
     read(document, call).0
 }
 
 /// Returns a call's identity and arguments, parsed once.
-pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<Value>) {
+pub(crate) fn read(document: &Document<'_>, call: &ToolUseBlock) -> (CallKey, Option<Value>) {
     let input = document.input(call).ok();
     let key = CallKey {
         id: call.id.clone(),
@@ -45,7 +45,7 @@ pub(crate) fn read(document: &Document<'_>, call: &ToolUse) -> (CallKey, Option<
 
 /// Returns true if the call has this identity. Parses the arguments only if ID and name
 /// match: comparing many calls in a long chat must stay cheap.
-pub(super) fn is(document: &Document<'_>, call: &ToolUse, key_of: &CallKey) -> bool {
+pub(super) fn is(document: &Document<'_>, call: &ToolUseBlock, key_of: &CallKey) -> bool {
     call.id == key_of.id && *call.name == *key_of.name && key(document, call) == *key_of
 }
 
@@ -91,7 +91,7 @@ impl CallEnd {
 pub(super) fn classify(
     document: &Document<'_>,
     turn: &Turn<'_>,
-    call: &Call<'_>,
+    call: &PairedCall<'_>,
     options: &Options,
 ) -> CallState {
     // A status or text in the placeholder is the user's answer, even for a call that can't
@@ -143,7 +143,7 @@ fn end_by_hand(status: Status, text: &str) -> Option<CallState> {
 fn runnable(
     document: &Document<'_>,
     turn: &Turn<'_>,
-    call: &Call<'_>,
+    call: &PairedCall<'_>,
     options: &Options,
 ) -> Result<Value, (&'static str, String)> {
     let tool_use = call.tool_use;
@@ -169,7 +169,7 @@ fn runnable(
 fn defect(
     document: &Document<'_>,
     turn: &Turn<'_>,
-    call: &Call<'_>,
+    call: &PairedCall<'_>,
 ) -> Option<(&'static str, String)> {
     let tool_use = call.tool_use;
     // The arguments may be incomplete, even if they happen to be valid JSON.
@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
     use crate::approval::{
-        ArgumentRule, ArgumentRules, Policy, Resolver, ResolverChain, SHELL_SAFE, Source,
+        ArgumentRule, ArgumentRules, OpinionSource, Policy, Resolver, ResolverChain, SHELL_SAFE,
         only_reads,
     };
     use crate::text::Text;
@@ -329,8 +329,8 @@ mod tests {
         };
         Options {
             chain: ResolverChain::new(vec![
-                Resolver::new("config", 100, Source::List(reads)),
-                Resolver::new("late", -100, Source::List(late)),
+                Resolver::new("config", 100, OpinionSource::List(reads)),
+                Resolver::new("late", -100, OpinionSource::List(late)),
             ]),
             ..Options::default()
         }

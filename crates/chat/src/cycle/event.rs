@@ -67,7 +67,7 @@ pub enum CursorAfterResult {
 
 /// Something that happened in the editor, a tool, or a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum CycleEvent {
     /// The text came from a file: opened, reloaded, or recovered.
     Loaded {
         /// IDs of calls whose end was not recorded.
@@ -108,7 +108,7 @@ pub enum Event {
     Continue,
     /// Function resolvers answered.
     ResolverAnswered(Answers),
-    /// Calls ended. While others run, this only fills free slots; [`Event::Continue`]
+    /// Calls ended. While others run, this only fills free slots; [`CycleEvent::Continue`]
     /// writes the results, possibly of several calls at once.
     ToolsFinished(Vec<(CallKey, ToolOutcome)>),
     /// The provider issued this call in the current answer.
@@ -158,7 +158,7 @@ pub enum AnswerEnd {
 pub enum Effect {
     /// Log these decisions before any of these calls starts.
     Record(Vec<Decided>),
-    /// Change the document, then step with [`Event::Continue`].
+    /// Change the document, then step with [`CycleEvent::Continue`].
     Edit(Vec<TextEdit>),
     /// Move the cursor to a line.
     Cursor {
@@ -170,7 +170,7 @@ pub enum Effect {
         /// the chat move.
         asked: bool,
     },
-    /// Ask functions, then step with [`Event::ResolverAnswered`].
+    /// Ask functions, then step with [`CycleEvent::ResolverAnswered`].
     Ask(Vec<Question>),
     /// Start a call.
     Run {
@@ -181,11 +181,11 @@ pub enum Effect {
         /// Name of the resolver that approved it, or the user's act.
         by: String,
     },
-    /// Stop calls; each still ends with [`Event::ToolsFinished`].
+    /// Stop calls; each still ends with [`CycleEvent::ToolsFinished`].
     CancelTools(Vec<CallKey>),
     /// Send the document.
     Send,
-    /// Stop the open request; it still ends with [`Event::AnswerEnded`].
+    /// Stop the open request; it still ends with [`CycleEvent::AnswerEnded`].
     CancelRequest,
     /// Show a message to the user.
     Notify(Notice),

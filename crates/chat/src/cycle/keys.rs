@@ -6,7 +6,7 @@ use super::{
     AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, text_below_calls,
 };
 use crate::approval::CallKey;
-use crate::document::{Call, Document, Status};
+use crate::document::{Document, PairedCall, Status};
 use crate::write;
 
 impl Cycle {
@@ -156,9 +156,9 @@ impl Cycle {
     }
 
     /// Pending calls, in order.
-    fn waiting<'d>(&self, document: &'d Document<'_>) -> Vec<Call<'d>> {
+    fn waiting<'d>(&self, document: &'d Document<'_>) -> Vec<PairedCall<'d>> {
         let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
-        let waits = |call: &Call<'_>| {
+        let waits = |call: &PairedCall<'_>| {
             let is_empty = call
                 .result
                 .is_some_and(|it| document.is_blank(it.body.clone()));

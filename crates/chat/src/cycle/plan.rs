@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::decided::DEFAULT;
 use super::{Decided, Effect, Ruling};
 use crate::approval::{CallKey, Question};
-use crate::document::Call;
+use crate::document::PairedCall;
 use crate::tool::ToolUseId;
 use crate::write::TextEdit;
 
@@ -32,7 +32,7 @@ pub(super) struct Candidate<'a> {
     /// The call's identity.
     pub key: CallKey,
     /// The call in the document.
-    pub call: Call<'a>,
+    pub call: PairedCall<'a>,
     /// Its arguments, completed and checked.
     pub input: Value,
     /// The text after `flemma:tool` in its placeholder; empty without one.

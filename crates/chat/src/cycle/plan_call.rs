@@ -7,7 +7,7 @@ use super::decided::{CHAT, CYCLE, REFUSED};
 use super::plan::{Candidate, Plan};
 use super::{Cycle, Effect, Goal, Options, Ruling, messages};
 use crate::approval::CallKey;
-use crate::document::{Call, Document, Status, Turn};
+use crate::document::{Document, PairedCall, Status, Turn};
 use crate::scan;
 use crate::status;
 use crate::tool::ToolOutcome;
@@ -19,7 +19,7 @@ impl Cycle {
         &self,
         document: &Document<'_>,
         turn: &Turn<'_>,
-        call: &Call<'_>,
+        call: &PairedCall<'_>,
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
@@ -161,7 +161,7 @@ impl Cycle {
     fn refuse(
         &self,
         document: &Document<'_>,
-        call: &Call<'_>,
+        call: &PairedCall<'_>,
         key: CallKey,
         reason: &str,
         plan: &mut Plan,
@@ -198,7 +198,7 @@ impl Cycle {
 }
 
 /// Returns the text after `flemma:tool` in a call's placeholder.
-fn placeholder_words(document: &Document<'_>, call: &Call<'_>) -> String {
+fn placeholder_words(document: &Document<'_>, call: &PairedCall<'_>) -> String {
     let fence = call
         .result
         .map_or(0, |result| result.body.start.saturating_sub(1));

@@ -11,7 +11,7 @@ use super::change::StatusChange;
 use super::classify;
 use super::decided::TYPED;
 use crate::approval::CallKey;
-use crate::document::{Call, Document, Status, ToolUse};
+use crate::document::{Document, PairedCall, Status, ToolUseBlock};
 use crate::origin::Origins;
 use crate::tool::ToolUseId;
 
@@ -137,7 +137,7 @@ impl Provenance {
         &self,
         change: &StatusChange,
         document: &Document<'_>,
-        call: &Call<'_>,
+        call: &PairedCall<'_>,
         origins: &Origins,
     ) -> bool {
         let Some(result) = call.result.filter(|_| change.by_hand) else {
@@ -179,7 +179,7 @@ impl Provenance {
     pub(super) fn unrecognized(
         &self,
         key: &CallKey,
-        call: &ToolUse,
+        call: &ToolUseBlock,
         origins: &Origins,
     ) -> Option<Unrecognized> {
         if self.recorded.contains(key) || !origins.is_foreign(&call.lines) {

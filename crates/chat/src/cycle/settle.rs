@@ -9,7 +9,7 @@ use super::classify;
 use super::plan::Plan;
 use super::{Cycle, Effect, Goal, Options};
 use crate::approval::CallKey;
-use crate::document::{Call, Document, ToolResult, Turn};
+use crate::document::{Document, PairedCall, ToolResultBlock, Turn};
 use crate::write::{self, BlockLines};
 
 impl Cycle {
@@ -146,14 +146,14 @@ impl Cycle {
     }
 
     /// Returns true if a finished call has this ID.
-    fn has_ended(&self, call: &Call<'_>) -> bool {
+    fn has_ended(&self, call: &PairedCall<'_>) -> bool {
         self.finished
             .iter()
             .any(|(finished, _)| finished.id == call.tool_use.id)
     }
 
     /// Returns true if the batch may apply to this call, judging by its ID.
-    fn is_wanted(&self, call: &Call<'_>) -> bool {
+    fn is_wanted(&self, call: &PairedCall<'_>) -> bool {
         match self.batch.as_ref().map(|batch| &batch.goal) {
             Some(Goal::All | Goal::Skip) => true,
             Some(Goal::Chosen(goals, _)) => goals.iter().any(|it| it.id == call.tool_use.id),
@@ -191,7 +191,11 @@ impl Cycle {
     }
 
     /// Placeholders of finished calls into which the user typed while they ran.
-    fn typed_meanwhile<'d>(&self, document: &Document<'_>, turn: &Turn<'d>) -> Vec<&'d ToolResult> {
+    fn typed_meanwhile<'d>(
+        &self,
+        document: &Document<'_>,
+        turn: &Turn<'d>,
+    ) -> Vec<&'d ToolResultBlock> {
         let typed = turn.calls.iter().filter(|call| {
             let body = call.result.map(|result| result.body.clone());
             call.status().is_some() && body.is_some_and(|body| !document.is_blank(body))

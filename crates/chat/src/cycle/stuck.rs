@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::classify;
-use crate::document::{Call, Document, Turn};
+use crate::document::{Document, PairedCall, Turn};
 use crate::json;
 use crate::outcome;
 use crate::prompt;
@@ -24,7 +24,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn of(document: &Document<'_>, call: &Call<'_>) -> Option<Self> {
+    fn of(document: &Document<'_>, call: &PairedCall<'_>) -> Option<Self> {
         let result = call.result?;
         if !call.is_answered() {
             return None;

@@ -14,11 +14,11 @@ pub enum Block {
     /// Text, blank lines included.
     Prose(Lines),
     /// A call, in an `@Assistant:` message only.
-    ToolUse(ToolUse),
+    ToolUse(ToolUseBlock),
     /// An answer to a call, in a `@You:` message only.
-    ToolResult(ToolResult),
+    ToolResult(ToolResultBlock),
     /// Thinking, in an `@Assistant:` message only.
-    Thinking(Thinking),
+    Thinking(ThinkingBlock),
     /// The comment of an answer that was cut off, in an `@Assistant:` message only.
     Aborted(Aborted),
 }
@@ -38,7 +38,7 @@ impl Block {
 
 /// A `**Tool Use:**` block whose fence is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolUse {
+pub struct ToolUseBlock {
     /// ID that results refer to; need not be unique.
     pub id: ToolUseId,
     /// The tool's name, shared by all calls of a tool.
@@ -53,7 +53,7 @@ pub struct ToolUse {
 
 /// A `**Tool Result:**` block whose fence is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolResult {
+pub struct ToolResultBlock {
     /// The call this block answers.
     pub tool_use_id: ToolUseId,
     /// Whether it is a placeholder or a result.
@@ -78,7 +78,7 @@ pub enum ResultKind {
 
 /// A thinking block, tags included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thinking {
+pub struct ThinkingBlock {
     /// Opening tag through closing tag.
     pub lines: Lines,
     /// The lines between the tags; empty if self-closing.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Block, Document, Message, ResultKind, Role, Status, ToolResult, ToolUse};
+use super::{Block, Document, Message, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::tool::ToolUseId;
 
@@ -17,26 +17,26 @@ pub struct Turn<'d> {
     /// Index of the `@You:` message right after it, if any.
     pub answers: Option<usize>,
     /// The calls in order, never empty.
-    pub calls: Vec<Call<'d>>,
+    pub calls: Vec<PairedCall<'d>>,
     /// Why the answer was cut off, if it was.
     pub aborted: Option<&'d str>,
     /// Results in `answers` that answer no call.
-    pub orphans: Vec<&'d ToolResult>,
+    pub orphans: Vec<&'d ToolResultBlock>,
 }
 
 /// A call and its answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'d> {
+pub struct PairedCall<'d> {
     /// The call.
-    pub tool_use: &'d ToolUse,
+    pub tool_use: &'d ToolUseBlock,
     /// Its placeholder or result.
-    pub result: Option<&'d ToolResult>,
+    pub result: Option<&'d ToolResultBlock>,
     /// Whether another call of the same message has the same ID.
     pub duplicate: bool,
 }
 
-impl<'d> Call<'d> {
-    fn new(tool_use: &'d ToolUse) -> Self {
+impl<'d> PairedCall<'d> {
+    fn new(tool_use: &'d ToolUseBlock) -> Self {
         Self {
             tool_use,
             result: None,
@@ -83,7 +83,7 @@ impl<'t> Document<'t> {
             .messages
             .get(assistant)
             .filter(|it| it.role == Role::Assistant)?;
-        let mut calls: Vec<Call<'_>> = self.calls_of(message).map(Call::new).collect();
+        let mut calls: Vec<PairedCall<'_>> = self.calls_of(message).map(PairedCall::new).collect();
         if calls.is_empty() {
             return None;
         }
@@ -112,7 +112,7 @@ impl<'t> Document<'t> {
         })
     }
 
-    fn calls_of(&self, message: &Message) -> impl Iterator<Item = &ToolUse> {
+    fn calls_of(&self, message: &Message) -> impl Iterator<Item = &ToolUseBlock> {
         let blocks = self.blocks_of(message).iter();
         blocks.filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
@@ -120,7 +120,7 @@ impl<'t> Document<'t> {
         })
     }
 
-    fn results_of(&self, message: &Message) -> impl Iterator<Item = &ToolResult> {
+    fn results_of(&self, message: &Message) -> impl Iterator<Item = &ToolResultBlock> {
         let blocks = self.blocks_of(message).iter();
         blocks.filter_map(|block| match block {
             Block::ToolResult(result) => Some(result),
@@ -131,9 +131,9 @@ impl<'t> Document<'t> {
 
 /// Gives each call its result, in order for each ID, and returns the remaining results.
 fn pair<'d>(
-    calls: &mut [Call<'d>],
-    results: impl Iterator<Item = &'d ToolResult>,
-) -> Vec<&'d ToolResult> {
+    calls: &mut [PairedCall<'d>],
+    results: impl Iterator<Item = &'d ToolResultBlock>,
+) -> Vec<&'d ToolResultBlock> {
     // Unanswered calls by ID, the last one first.
     let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
     for (at, call) in calls.iter().enumerate().rev() {
@@ -169,7 +169,7 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
             found.extend(unasked.map(orphan));
         } else if let Some(turn) = document.turn(at) {
             seen = turn.answers;
-            if !turn.calls.iter().all(Call::is_answered) {
+            if !turn.calls.iter().all(PairedCall::is_answered) {
                 unanswered.push(at);
             }
             // Calls at the end may still get their results.
@@ -182,7 +182,7 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
     (unanswered, found)
 }
 
-fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option<Diagnostic> {
+fn call_problem(document: &Document<'_>, call: &PairedCall<'_>, older: bool) -> Option<Diagnostic> {
     let header = call.tool_use.lines.start..call.tool_use.lines.start + 1;
     let id = &call.tool_use.id;
     if call.duplicate {
@@ -214,7 +214,7 @@ fn call_problem(document: &Document<'_>, call: &Call<'_>, older: bool) -> Option
     ))
 }
 
-fn orphan(result: &ToolResult) -> Diagnostic {
+fn orphan(result: &ToolResultBlock) -> Diagnostic {
     let header = result.lines.start..result.lines.start + 1;
     let message = format!(
         "No call of the answer before has the id \"{}\" (or it already has a result), so this result is not sent.",

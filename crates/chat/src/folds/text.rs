@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use super::{Fold, FoldKind};
 use crate::diff::Counts;
-use crate::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolResult, ToolUse};
+use crate::document::{
+    Block, Document, Message, ResultKind, Role, ThinkingBlock, ToolResultBlock, ToolUseBlock,
+};
 use crate::outcome::{CallRun, outcome};
 use crate::preview::{Describe, arguments, counts, one_line, preview};
 use crate::text::Lines;
@@ -37,7 +39,7 @@ pub fn fold_text(
     document: &Document<'_>,
     fold: &Fold,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
 ) -> FoldText {
     let message = document.message_at(fold.lines.start);
     let message = message.and_then(|at| document.messages.get(at));
@@ -68,7 +70,7 @@ fn of_block(
     document: &Document<'_>,
     block: Option<&Block>,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
 ) -> Line {
     match block {
         Some(Block::Thinking(thinking)) => of_thinking(document, thinking),
@@ -95,7 +97,7 @@ fn of_frontmatter(document: &Document<'_>, fold: &Fold) -> Line {
     )
 }
 
-fn of_thinking(document: &Document<'_>, thinking: &Thinking) -> Line {
+fn of_thinking(document: &Document<'_>, thinking: &ThinkingBlock) -> Line {
     if thinking.redacted {
         let label = "thinking (redacted)".into();
         return (label, "FlemmaThinking", String::new());
@@ -104,7 +106,7 @@ fn of_thinking(document: &Document<'_>, thinking: &Thinking) -> Line {
     ("thinking".into(), "FlemmaThinking", text)
 }
 
-fn of_call(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
+fn of_call(document: &Document<'_>, call: &ToolUseBlock, tools: &dyn Describe) -> String {
     match document.input(call) {
         Ok(input) => preview(tools, &call.name, &input, WIDTH),
         Err(_) => call.name.to_string(),
@@ -112,7 +114,7 @@ fn of_call(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> Str
 }
 
 /// Returns what a call does, without the tool's name.
-fn described(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> String {
+fn described(document: &Document<'_>, call: &ToolUseBlock, tools: &dyn Describe) -> String {
     let input = document.input(call);
     input.map_or_else(
         |_| String::new(),
@@ -124,9 +126,9 @@ fn described(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> S
 /// changed none.
 fn changes_and_words(
     document: &Document<'_>,
-    call: &ToolUse,
+    call: &ToolUseBlock,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
 ) -> String {
     let words = described(document, call, tools);
     let changed = run(document, call).and_then(|run| run.changed);
@@ -137,7 +139,7 @@ fn changes_and_words(
 }
 
 /// Returns true if a call has a result that is no error.
-fn is_done(document: &Document<'_>, call: &ToolUse) -> bool {
+fn is_done(document: &Document<'_>, call: &ToolUseBlock) -> bool {
     let turn = document.turn_at(call.lines.start);
     let mut calls = turn.iter().flat_map(|turn| &turn.calls);
     let call = calls.find(|it| it.tool_use.lines == call.lines);
@@ -146,16 +148,20 @@ fn is_done(document: &Document<'_>, call: &ToolUse) -> bool {
 }
 
 /// Numbers of lines that a call changes, as far as its arguments tell.
-fn known_counts(document: &Document<'_>, call: &ToolUse, tools: &dyn Describe) -> Option<Counts> {
+fn known_counts(
+    document: &Document<'_>,
+    call: &ToolUseBlock,
+    tools: &dyn Describe,
+) -> Option<Counts> {
     counts(tools, &call.name, &document.input(call).ok()?)
 }
 
 /// Describes a result by its call, or an error by its content.
 fn of_result(
     document: &Document<'_>,
-    result: &ToolResult,
+    result: &ToolResultBlock,
     tools: &dyn Describe,
-    run: impl Fn(&Document<'_>, &ToolUse) -> Option<CallRun>,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
 ) -> Line {
     let is_error = result.kind == ResultKind::Final { is_error: true };
     let content = || first_words(document, result.body.clone(), 0);

@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, Prompt, PromptMessage, PromptRole, Signature};
-use crate::document::{Block, Call, Document, Message, PARAGRAPH_BREAK, ResultKind, Role, Turn};
+use crate::document::{
+    Block, Document, Message, PARAGRAPH_BREAK, PairedCall, ResultKind, Role, Turn,
+};
 use crate::references;
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
@@ -215,7 +217,7 @@ impl<'b, 't> Builder<'b, 't> {
             .collect()
     }
 
-    fn answer(&self, call: &Call<'_>, aborted: Option<&str>) -> (String, bool) {
+    fn answer(&self, call: &PairedCall<'_>, aborted: Option<&str>) -> (String, bool) {
         match call.result.map(|result| (result.kind, result)) {
             Some((ResultKind::Final { is_error }, result)) => (
                 self.document.content(result.body.clone()).into_owned(),

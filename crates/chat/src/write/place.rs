@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{BlockLines, TextEdit, aborted};
-use crate::document::{Block, Document, Message, OpenFence, Role, ToolResult, Turn};
+use crate::document::{Block, Document, Message, OpenFence, Role, ToolResultBlock, Turn};
 use crate::escape::escape_line;
 use crate::scan;
 use crate::text::Lines;
@@ -84,7 +84,7 @@ fn replaced_and_inserted(
 pub fn keep_words(
     document: &Document<'_>,
     edits: Vec<TextEdit>,
-    placeholders: &[&ToolResult],
+    placeholders: &[&ToolResultBlock],
 ) -> Vec<TextEdit> {
     let mut kept = Vec::new();
     for mut edit in edits {

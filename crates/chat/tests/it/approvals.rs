@@ -1,7 +1,7 @@
 //! Which approvals count: those given in this session, for these arguments, and once.
 
 use chat::approval::Decision;
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::origin::ChangeSource;
 use chat::text::Text;
 use chat::tool::ToolUseId;
@@ -14,27 +14,27 @@ const APPROVED: &str = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n`
 #[test]
 fn an_approval_from_a_file_approves_nothing() {
     let mut play = Play::opened(APPROVED);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.said().contains("was not given in this session"));
     assert!(play.string().contains("status=pending"));
     // Given in this session, it counts.
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run x"]);
 }
 
 #[test]
 fn undo_does_not_validate_an_approval_from_a_file() {
     let mut play = Play::opened(APPROVED);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.string().contains("status=pending"));
     play.replace(Text::from(APPROVED), ChangeSource::Undo);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     // Typed, it counts.
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run x"]);
 }
 
@@ -53,7 +53,7 @@ fn a_pasted_block_approves_nothing() {
         for before in ["", PENDING, "@You:\nq", &PENDING[..PENDING.len() - 60]] {
             let mut play = Play::opened(before);
             play.replace(Text::from(format!("{word}\n").as_str()), source);
-            play.event(Event::Advance);
+            play.event(CycleEvent::Advance);
             play.expect_no_run();
             assert!(
                 play.string().contains("status=pending"),
@@ -69,7 +69,7 @@ fn a_status_changed_by_undo_or_redo_approves_nothing() {
     play.change("status=pending", "status=approved");
     play.replace(Text::from(PENDING), ChangeSource::Undo);
     play.replace(Text::from(APPROVED), ChangeSource::Undo);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.said().contains("was not given in this session"));
 }
@@ -79,7 +79,7 @@ fn the_status_of_an_existing_placeholder_may_be_edited_in_any_way() {
     for source in [ChangeSource::USER, ChangeSource::BULK] {
         let mut play = Play::opened(PENDING);
         play.substitute(&Text::from(APPROVED), source);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         assert_eq!(play.log(), ["run x"], "{source:?}");
     }
     // Key by key, through invalid words.
@@ -87,7 +87,7 @@ fn the_status_of_an_existing_placeholder_may_be_edited_in_any_way() {
     for word in ["", "a", "approve", "approved"] {
         play.type_over(&PENDING.replace("pending", word));
     }
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run x"]);
 }
 
@@ -96,7 +96,7 @@ fn a_change_of_status_and_arguments_at_once_approves_nothing() {
     let mut play = Play::opened(PENDING);
     let other = APPROVED.replace("\"ls\"", "\"rm\"");
     play.substitute(&Text::from(other.as_str()), ChangeSource::BULK);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
 }
 
@@ -112,7 +112,7 @@ fn a_status_after_the_header_counts_if_the_fence_is_unchanged() {
     ] {
         let mut play = Play::opened(&waits);
         play.substitute(&Text::from(after.as_str()), ChangeSource::BULK);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         let log: Vec<String> = play
             .log()
             .into_iter()
@@ -132,7 +132,7 @@ fn completing_a_pasted_approval_by_keys_approves_nothing() {
         let mut play = Play::opened("");
         play.replace(Text::from(broken.as_str()), ChangeSource::BULK);
         play.type_over(APPROVED);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.expect_no_run();
     }
 }
@@ -143,7 +143,7 @@ fn one_substitution_approves_every_placeholder_that_it_changes() {
     let mut play = Play::opened(two);
     let approved = two.replace("pending", "approved");
     play.substitute(&Text::from(approved.as_str()), ChangeSource::BULK);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run x", "run y"]);
 }
 
@@ -158,7 +158,7 @@ fn a_pasted_call_is_pending_despite_the_policy() {
     ] {
         let mut play = Play::opened("");
         play.replace(Text::from(BARE), source);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.expect_no_run();
         assert!(play.said().contains("needs your approval"), "{source:?}");
     }
@@ -175,7 +175,7 @@ fn completing_a_foreign_call_by_keys_does_not_make_it_typed() {
         let mut play = Play::opened("");
         play.replace(Text::from(broken.as_str()), ChangeSource::BULK);
         play.type_over(BARE);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.expect_no_run();
         assert!(play.string().contains(&format!("`{id}`")), "{broken}");
         assert!(play.string().contains("status=pending"), "{broken}");
@@ -186,11 +186,11 @@ fn completing_a_foreign_call_by_keys_does_not_make_it_typed() {
 fn a_call_that_was_changed_after_the_model_made_it_is_pending() {
     let mut play = Play::typed(QUESTION);
     play.options.autopilot = false;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("read", "a", "{\"path\":\"f\"}")]);
     play.log();
     play.change("\"f\"", "\"g\"");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.said().contains("was changed after the model made it"));
 }
@@ -198,7 +198,7 @@ fn a_call_that_was_changed_after_the_model_made_it_is_pending() {
 #[test]
 fn a_conversation_that_begins_with_an_answer_is_not_sent() {
     let mut play = Play::typed("@Assistant:\nhi\n\n@You:\nhello");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("begins with"));
     assert_eq!(play.log(), [""; 0]);
 }
@@ -208,12 +208,12 @@ fn a_call_from_a_file_is_pending_despite_the_policy() {
     let mut play =
         Play::opened("@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```");
     play.decide_always(Decision::Approve);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));
     let mut play =
         Play::typed("@You:\nq\n\n@Assistant:\n**Tool Use:** `read` (`x`)\n\n```json\n{}\n```");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run x"]);
 }
 
@@ -223,11 +223,11 @@ fn an_approval_is_used_once_and_undo_does_not_restore_it() {
     play.options.autopilot = false;
     play.change("status=pending", "status=approved");
     let approved = play.string();
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("t_b", "out");
     assert_eq!(play.log(), ["run t_b"]);
     play.type_over(&approved);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));
 }
@@ -238,18 +238,18 @@ fn only_alt_enter_runs_a_call_again() {
     play.options.autopilot = false;
     play.change("status=pending", "status=approved");
     let approved = play.string();
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("t_b", "out");
     play.log();
     // Undoing twice restores the word, as if it were typed.
     for _ in 0..2 {
         play.type_over(&approved);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         assert!(play.said().contains("was already used"));
         assert_eq!(play.log(), [""; 0]);
     }
     let line = line_of(&play, "**Tool Result:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.log(), ["run t_b"]);
 }
 
@@ -258,7 +258,7 @@ fn changed_arguments_void_an_approval() {
     let mut play = bash_waits();
     play.change("status=pending", "status=approved");
     play.change("\"ls\"", "\"rm -rf x\"");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));
 }
@@ -266,7 +266,7 @@ fn changed_arguments_void_an_approval() {
 #[test]
 fn a_call_interrupted_by_the_end_of_the_host_is_not_run_again() {
     let mut play = Play::opened(APPROVED);
-    play.event(Event::Loaded {
+    play.event(CycleEvent::Loaded {
         interrupted: vec![ToolUseId::new("x")],
     });
     assert_eq!(play.log(), [""; 0]);
@@ -278,7 +278,7 @@ fn a_call_interrupted_by_the_end_of_the_host_is_not_run_again() {
 #[test]
 fn a_result_whose_call_was_deleted_is_dropped() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}")]);
     play.type_over(QUESTION);
     play.finish("a", "lost");
@@ -296,14 +296,14 @@ fn unreadable_frontmatter_stops_everything() {
         Some(Ok("other".to_owned())),
     ] {
         play.options.frontmatter = read;
-        play.event(Event::Advance);
-        play.event(Event::Send);
+        play.event(CycleEvent::Advance);
+        play.event(CycleEvent::Send);
         assert_eq!(play.log(), [""; 0]);
     }
     play.options.frontmatter = Some(Ok("flemma.opt.tools.auto_approve = {}".to_owned()));
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     let mut play = Play::typed("```lua\n-- never closed\n\n@You:\nhi");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("never closes"));
 }

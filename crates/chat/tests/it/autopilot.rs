@@ -1,7 +1,7 @@
 //! When the cycle continues automatically, when it stops, and where the cursor goes.
 
 use chat::approval::CallKey;
-use chat::cycle::{AnswerEnd, CursorAfterResult, Event, step};
+use chat::cycle::{AnswerEnd, CursorAfterResult, CycleEvent, step};
 use chat::document::Document;
 use chat::origin::ChangeSource;
 use chat::text::Text;
@@ -13,15 +13,15 @@ use crate::play::Play;
 #[test]
 fn keys_during_an_answer_or_a_call_change_nothing() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let before = play.string();
-    play.event(Event::Advance);
-    play.event(Event::Send);
+    play.event(CycleEvent::Advance);
+    play.event(CycleEvent::Send);
     assert_eq!(play.string(), before);
     assert_eq!(play.said().matches("An answer is arriving").count(), 2);
     play.answer("", &[("slow", "a", "{}")]);
     let before = play.string();
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.string(), before);
     assert!(play.said().contains("A tool is running"));
     assert_eq!(play.log(), ["send", "run a"]);
@@ -31,10 +31,10 @@ fn keys_during_an_answer_or_a_call_change_nothing() {
 fn cancel_ends_every_call_and_disarms_autopilot() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}"), BASH]);
     play.log();
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert_eq!(play.log(), ["cancel a"]);
     play.end(
         "a",
@@ -46,14 +46,14 @@ fn cancel_ends_every_call_and_disarms_autopilot() {
     ));
     // The pending call has ended too, and nothing is sent until Ctrl-].
     assert!(!play.string().contains("status="), "{}", play.string());
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
 #[test]
 fn cancel_without_work_notifies() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert!(play.said().contains("Nothing is running here."));
 }
 
@@ -61,13 +61,13 @@ fn cancel_without_work_notifies() {
 fn autopilot_stops_after_max_turns_and_a_message_resets_the_count() {
     let mut play = Play::typed(QUESTION);
     play.options.max_turns = 2;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     for id in ["a", "b"] {
         play.answer("", &[("slow", id, "{}")]);
         play.finish(id, "");
     }
     assert_eq!(play.log(), ["send", "run a", "send", "run b"]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     play.answer("Done.", &[]);
     assert_eq!(play.cycle.turns(), 0);
@@ -77,7 +77,7 @@ fn autopilot_stops_after_max_turns_and_a_message_resets_the_count() {
 fn autopilot_stops_at_max_cost_and_a_key_resets_the_sum() {
     let mut play = Play::typed(QUESTION);
     play.options.max_cost = Some(0.10);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(!play.cycle.reached_limit());
     for (id, price) in [("a", 0.04), ("b", 0.06)] {
         play.cycle.spend(price);
@@ -90,7 +90,7 @@ fn autopilot_stops_at_max_cost_and_a_key_resets_the_sum() {
     );
     assert!(play.cycle.reached_limit());
     assert_eq!(play.log(), ["send", "run a", "send", "run b"]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
@@ -99,14 +99,14 @@ fn max_cost_never_stops_a_request_by_key() {
     let mut play = Play::typed(QUESTION);
     play.options.max_cost = Some(0.10);
     play.cycle.spend(0.20);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
 #[test]
 fn an_answer_without_calls_is_followed_by_a_prompt() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("Hello.", &[]);
     play.expect("@You:\nLook around.\n\n@Assistant:\nHello.\n\n@You:\n$0");
 }
@@ -114,10 +114,10 @@ fn an_answer_without_calls_is_followed_by_a_prompt() {
 #[test]
 fn after_a_cancel_there_is_no_new_prompt() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Advance);
+    play.event(CycleEvent::Cancel);
     assert_eq!(play.log(), ["send", "cancel request"]);
-    play.event(Event::AnswerEnded(AnswerEnd::Cancelled));
+    play.event(CycleEvent::AnswerEnded(AnswerEnd::Cancelled));
     play.expect(QUESTION);
 }
 
@@ -126,7 +126,7 @@ fn calls_of_a_cut_off_answer_end_in_errors_and_the_answer_continues() {
     let mut play = Play::typed(
         "@You:\nq\n\n@Assistant:\nI will\n\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n<!-- flemma:aborted: the connection was lost -->",
     );
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     assert!(
         play.string().contains(
@@ -136,7 +136,7 @@ fn calls_of_a_cut_off_answer_end_in_errors_and_the_answer_continues() {
 
     let mut play =
         Play::typed("@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     assert!(
         play.string()
@@ -148,7 +148,7 @@ fn calls_of_a_cut_off_answer_end_in_errors_and_the_answer_continues() {
 fn an_empty_prompt_below_a_cut_off_answer_gets_the_continue_message() {
     let answer = "@You:\nq\n\n@Assistant:\nI will\n\n<!-- flemma:aborted: cancelled -->\n\n";
     let mut play = Play::typed(&format!("{answer}@You:\n"));
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     let expected =
         format!("{answer}@You:\nYour answer was cut off. Continue from where it ends.\n");
@@ -165,10 +165,10 @@ fn only_an_answer_at_its_token_limit_is_followed_by_a_prompt() {
         (call, AnswerEnd::Limited, ""),
     ] {
         let mut play = Play::typed(QUESTION);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         let text = format!("{QUESTION}\n\n@Assistant:\n{answer}");
         play.replace(Text::from(text.as_str()), ChangeSource::Host);
-        play.event(Event::AnswerEnded(end));
+        play.event(CycleEvent::AnswerEnded(end));
         play.expect(&format!("{text}{prompt}"));
     }
 }
@@ -176,14 +176,14 @@ fn only_an_answer_at_its_token_limit_is_followed_by_a_prompt() {
 #[test]
 fn an_unreadable_call_is_sent_back_once() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let broken = |id: &'static str| (MALFORMED_CALL, id, r#"{"why":"it ends","text":"{"}"#);
     play.answer("", &[broken("a")]);
     assert_eq!(play.log(), ["send", "send"]);
     play.answer("", &[broken("b")]);
     assert!(play.said().contains("for the second time"));
     assert_eq!(play.log(), [""; 0]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
     // A readable call in between resets the count.
     play.answer("", &[("slow", "c", "{}")]);
@@ -195,15 +195,15 @@ fn an_unreadable_call_is_sent_back_once() {
 #[test]
 fn nothing_to_send_is_reported() {
     let mut play = Play::typed("");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("There is nothing to send."));
     let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("nothing new to send"));
     assert_eq!(play.log(), [""; 0]);
     play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
     play.cursor = None;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\n$0");
 }
 
@@ -217,10 +217,10 @@ fn a_call_approved_by_policy_does_not_move_the_cursor() {
         let mut play = Play::typed("@You:\nq");
         play.options.autopilot = false;
         play.options.cursor_after_result = option;
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.answer("", &[("read", "t_r", "{}")]);
         play.cursor = None;
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.finish("t_r", "out");
         assert!(play.string().contains("out"), "{}", play.string());
         assert_eq!(play.cursor, None, "{option:?}");
@@ -239,7 +239,7 @@ fn the_cursor_follows_the_option() {
         play.options.cursor_after_result = option;
         play.change("status=pending", "status=approved");
         play.cursor = None;
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         play.finish("t_b", "out");
         assert_eq!(play.cursor, line, "{option:?}\n{}", play.string());
     }
@@ -248,7 +248,7 @@ fn the_cursor_follows_the_option() {
 #[test]
 fn each_call_runs_with_its_own_arguments() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let first = ("slow", "t_1", r#"{"n":1}"#);
     let second = ("slow", "t_2", r#"{"n":2}"#);
     play.answer("", &[first, second]);
@@ -263,13 +263,13 @@ fn each_call_runs_with_its_own_arguments() {
 #[test]
 fn the_cursor_waits_until_every_call_has_ended() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[BASH, ("bash", "t_2", r#"{"command":"ls"}"#)]);
     play.options.autopilot = false;
     play.options.cursor_after_result = CursorAfterResult::Result;
     play.change("status=pending", "status=approved");
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.cursor = None;
     play.finish("t_b", "one");
     assert_eq!(play.cursor, None);
@@ -280,7 +280,7 @@ fn the_cursor_waits_until_every_call_has_ended() {
 #[test]
 fn text_typed_into_a_running_calls_block_stays_below_its_result() {
     let mut play = Play::typed("@You:\nq");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer(
         "",
         &[
@@ -316,7 +316,7 @@ fn recovered_results_replace_their_placeholders() {
         marked_failed: false,
     };
     let mut play = Play::opened(chat);
-    play.event(Event::Recovered(vec![
+    play.event(CycleEvent::Recovered(vec![
         (call("t_1", "other"), done("of another call")),
         (call("t_9", "a"), done("of no call here")),
         (call("t_1", "a"), done("out")),
@@ -332,7 +332,7 @@ fn recovered_results_replace_their_placeholders() {
 #[test]
 fn results_are_collected_while_other_calls_run() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "t_1", "{}"), ("slow", "t_2", "{}")]);
     assert!(!play.cycle.collects_results());
     let call = play.cycle.running()[0].clone();
@@ -340,11 +340,11 @@ fn results_are_collected_while_other_calls_run() {
         content: "one".to_owned(),
         marked_failed: false,
     };
-    let ended = Event::ToolsFinished(vec![(call, outcome)]);
+    let ended = CycleEvent::ToolsFinished(vec![(call, outcome)]);
     let document = Document::parse(&play.text);
     step(&mut play.cycle, ended, &document, &play.options);
     assert!(play.cycle.collects_results());
-    play.event(Event::Continue);
+    play.event(CycleEvent::Continue);
     assert!(!play.cycle.collects_results());
     play.finish("t_2", "two");
     assert!(!play.cycle.collects_results());
@@ -353,10 +353,10 @@ fn results_are_collected_while_other_calls_run() {
 #[test]
 fn sending_anyway_warns_about_calls_without_a_result() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}"), BASH]);
     play.finish("a", "done");
-    play.event(Event::Send);
+    play.event(CycleEvent::Send);
     assert_eq!(play.log.last().map(String::as_str), Some(UNANSWERED));
 }
 

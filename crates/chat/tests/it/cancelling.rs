@@ -1,6 +1,6 @@
 //! What a cancel ends, and what continues.
 
-use chat::cycle::{Effect, Event, step};
+use chat::cycle::{CycleEvent, Effect, step};
 use chat::document::Document;
 use chat::tool::ToolOutcome;
 
@@ -10,7 +10,7 @@ use crate::play::Play;
 /// A chat in which `a` runs and `b` and `c` are pending.
 fn one_running_and_two_pending() -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let bash = r#"{"command":"ls"}"#;
     play.answer(
         "",
@@ -30,7 +30,7 @@ fn one_running_and_two_pending() -> Play {
 #[test]
 fn cancel_ends_pending_calls_and_stops_the_cycle() {
     let mut play = one_running_and_two_pending();
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert_eq!(play.log(), ["cancel a"]);
     play.end(
         "a",
@@ -45,7 +45,7 @@ fn cancel_ends_pending_calls_and_stops_the_cycle() {
     assert!(!text.contains("status="), "{text}");
     assert_eq!(text.matches("before it ran").count(), 2, "{text}");
     // The next key sends.
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
@@ -59,9 +59,14 @@ fn an_ended_call_is_not_cancelled() {
         marked_failed: false,
     };
     let document = Document::parse(&play.text);
-    let ended = Event::ToolsFinished(vec![(call, outcome)]);
+    let ended = CycleEvent::ToolsFinished(vec![(call, outcome)]);
     step(&mut play.cycle, ended, &document, &play.options);
-    let effects = step(&mut play.cycle, Event::Cancel, &document, &play.options);
+    let effects = step(
+        &mut play.cycle,
+        CycleEvent::Cancel,
+        &document,
+        &play.options,
+    );
     let cancelled: Vec<&str> = effects
         .iter()
         .filter_map(|it| match it {
@@ -83,7 +88,7 @@ fn cancel_ends_pending_calls_and_keeps_the_users_text() {
         "`b`\n\n```flemma:tool status=pending\n",
         "`b`\n\n```flemma:tool status=pending\nmine\n",
     );
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     let text = play.string();
     assert!(text.contains("status=pending\nmine\n"), "{text}");
     assert!(
@@ -91,7 +96,7 @@ fn cancel_ends_pending_calls_and_keeps_the_users_text() {
         "{text}"
     );
     assert_eq!(play.log(), [""; 0]);
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert!(play.said().contains("Nothing is running here."));
 }
 
@@ -103,8 +108,8 @@ fn cancel_ends_an_approved_call_that_has_not_started() {
         "`b`\n\n```flemma:tool status=pending",
         "`b`\n\n```flemma:tool status=approved",
     );
-    play.event(Event::Cancel);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Cancel);
+    play.event(CycleEvent::Advance);
     assert!(
         !play.log().iter().any(|it| it.starts_with("run")),
         "{}",
@@ -116,7 +121,7 @@ fn cancel_ends_an_approved_call_that_has_not_started() {
 fn calls_without_a_free_slot_are_queued() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 2;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer(
         "",
         &[
@@ -126,7 +131,7 @@ fn calls_without_a_free_slot_are_queued() {
         ],
     );
     assert!(play.cycle.has_queue());
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("2 tools are running"));
     play.finish("a", "");
     assert!(!play.cycle.has_queue());

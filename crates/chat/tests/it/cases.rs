@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chat::approval::Decision;
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::document::Document;
 use chat::prompt;
 use chat::tool::ToolOutcome;
@@ -114,12 +114,12 @@ fn press(play: &mut Play, key: &str) -> Result<(), String> {
     let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
     let plain = |text| String::from_utf8_lossy(&decode(text)).into_owned();
     match word {
-        "advance" => play.event(Event::Advance),
-        "send" => play.event(Event::Send),
-        "cancel" => play.event(Event::Cancel),
+        "advance" => play.event(CycleEvent::Advance),
+        "send" => play.event(CycleEvent::Send),
+        "cancel" => play.event(CycleEvent::Cancel),
         "resolve" => {
             let line = play.line_of(rest).ok_or("no such line")?;
-            play.event(Event::Resolve { line });
+            play.event(CycleEvent::Resolve { line });
         }
         "change" => {
             let (from, to) = rest.split_once(" => ").ok_or("change FROM => TO")?;

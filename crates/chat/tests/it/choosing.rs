@@ -1,7 +1,7 @@
 //! `:Flemma approve` and `:Flemma reject`: decisions by command.
 
-use chat::approval::{CallKey, Policy, Resolver, ResolverChain, Source};
-use chat::cycle::Event;
+use chat::approval::{CallKey, OpinionSource, Policy, Resolver, ResolverChain};
+use chat::cycle::CycleEvent;
 use chat::document::Document;
 use chat::tool::ToolUseId;
 
@@ -14,7 +14,7 @@ const THIRD: (&str, &str, &str) = ("bash", "t_d", r#"{"command":"rm x"}"#);
 /// A chat in which these calls of `bash` are pending.
 fn waits(calls: &[(&str, &str, &str)]) -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", calls);
     play.log();
     play
@@ -22,13 +22,13 @@ fn waits(calls: &[(&str, &str, &str)]) -> Play {
 
 fn reject(play: &mut Play, line: usize, reason: &str) {
     let reason = reason.to_owned();
-    play.event(Event::Reject { line, reason });
+    play.event(CycleEvent::Reject { line, reason });
 }
 
 #[test]
 fn approve_all_runs_all_pending_calls() {
     let mut play = waits(&[BASH, SECOND]);
-    play.event(Event::ApproveAll);
+    play.event(CycleEvent::ApproveAll);
     assert_eq!(play.log(), ["run t_b", "run t_c"]);
     assert_eq!(
         play.rulings()[..2],
@@ -45,12 +45,12 @@ fn approve_all_runs_all_pending_calls() {
 #[test]
 fn a_denied_call_cannot_be_approved() {
     let mut play = waits(&[BASH, SECOND]);
-    let deny = Source::List(Policy {
+    let deny = OpinionSource::List(Policy {
         deny: ["bash".to_owned()].into(),
         ..Policy::default()
     });
     play.options.chain = ResolverChain::new(vec![Resolver::new("my:rules", 50, deny)]);
-    play.event(Event::ApproveAll);
+    play.event(CycleEvent::ApproveAll);
     play.expect_no_run();
     assert!(play.string().contains("The tool was denied by a policy."));
 }
@@ -59,7 +59,7 @@ fn a_denied_call_cannot_be_approved() {
 fn approve_all_skips_blocks_that_the_user_wrote_in() {
     let mut play = waits(&[BASH, SECOND]);
     play.change("status=pending\n", "status=pending\nmy own result\n");
-    play.event(Event::ApproveAll);
+    play.event(CycleEvent::ApproveAll);
     assert_eq!(play.log(), ["run t_c"]);
     assert!(play.string().contains("my own result"));
 }
@@ -67,7 +67,7 @@ fn approve_all_skips_blocks_that_the_user_wrote_in() {
 #[test]
 fn approve_all_without_a_pending_call_does_nothing() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::ApproveAll);
+    play.event(CycleEvent::ApproveAll);
     assert_eq!(play.said(), "say No call is pending here.");
     assert_eq!(play.log(), [""; 0]);
 }
@@ -100,7 +100,7 @@ fn rejecting_one_call_leaves_the_others_pending() {
     reject(&mut play, line, "no");
     assert_eq!(play.log(), [""; 0]);
     assert_eq!(play.string().matches("status=pending").count(), 2);
-    play.event(Event::ApproveAll);
+    play.event(CycleEvent::ApproveAll);
     assert_eq!(play.log(), ["run t_b", "run t_d"]);
 }
 
@@ -135,7 +135,7 @@ fn with_equal_ids_the_call_under_the_cursor_runs() {
     let (name, id, _) = BASH;
     play.answer("", &[(name, id, r#"{"command":"make"}"#)]);
     let line = line_of(&play, "make");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.log(), ["run t_b"]);
     assert_eq!(play.ran[0].1["command"], "make");
     assert_eq!(play.string().matches("status=pending").count(), 1);
@@ -151,7 +151,7 @@ fn only_pending_calls_are_listed_as_waiting() {
     let waiting = play.cycle.waiting_tools(&Document::parse(&play.text));
     assert_eq!(waiting, ["bash", "bash"]);
     let line = line_of(&play, "**Tool Result:** `t_d`");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     let waiting = play.cycle.waiting_tools(&Document::parse(&play.text));
     assert_eq!(waiting, ["bash"]);
 }

@@ -1,7 +1,7 @@
 //! The three phases: what Ctrl-] and Alt-Enter do to a document.
 
 use chat::approval::Decision;
-use chat::cycle::{AnswerEnd, Event};
+use chat::cycle::{AnswerEnd, CycleEvent};
 
 use crate::play::Play;
 
@@ -13,7 +13,7 @@ const READ: (&str, &str, &str) = ("read", "t_r", r#"{"path":"f"}"#);
 /// A chat whose model called `read` and `bash`; `read` is running.
 fn read_and_bash() -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[READ, BASH]);
     play
 }
@@ -21,7 +21,7 @@ fn read_and_bash() -> Play {
 /// A chat in which one `bash` call is pending.
 pub(crate) fn bash_waits() -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[BASH]);
     play.log();
     play
@@ -78,7 +78,7 @@ $0**Tool Result:** `t_b`
 fn approving_by_hand_runs_the_call_and_autopilot_sends() {
     let mut play = bash_waits();
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run t_b"]);
     play.finish("t_b", "out");
     assert_eq!(play.log(), ["send"]);
@@ -89,10 +89,10 @@ fn without_autopilot_the_next_key_sends() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("t_b", "out");
     assert_eq!(play.log(), ["run t_b"]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
@@ -114,7 +114,7 @@ fn a_rejection_carries_the_users_reason_to_the_model() {
     ] {
         let mut play = bash_waits();
         play.change("status=pending", written);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         assert_eq!(play.log(), ["send"]);
         assert!(play.string().contains(result), "{}", play.string());
     }
@@ -125,7 +125,7 @@ fn only_pending_calls_move_the_cursor_and_nothing_else() {
     let mut play = bash_waits();
     let before = play.string();
     play.cursor = None;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), [""; 0]);
     assert_eq!(play.string(), before);
     assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
@@ -134,18 +134,18 @@ fn only_pending_calls_move_the_cursor_and_nothing_else() {
 #[test]
 fn alt_enter_runs_one_call_and_the_last_one_sends() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[BASH, ("bash", "t_2", r#"{"command":"pwd"}"#)]);
     play.log();
     let line = line_of(&play, "**Tool Result:** `t_2`");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.log(), ["run t_2"]);
     assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
     play.finish("t_2", "/");
     assert_eq!(play.log(), [""; 0]);
     // The call itself works as well as its result.
     let line = line_of(&play, r#"{"command":"ls"}"#);
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     play.finish("t_b", "f");
     assert_eq!(play.log(), ["run t_b", "send"]);
 }
@@ -156,10 +156,10 @@ fn alt_enter_on_a_rejected_block_writes_the_error_and_on_a_result_nothing() {
     play.change("status=pending", "status=rejected");
     play.options.autopilot = false;
     let line = line_of(&play, "**Tool Result:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert!(play.string().contains("The user rejected this call."));
     let before = play.string();
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.string(), before);
     assert!(play.said().contains("has its result"));
 }
@@ -167,12 +167,12 @@ fn alt_enter_on_a_rejected_block_writes_the_error_and_on_a_result_nothing() {
 #[test]
 fn alt_enter_does_not_override_a_denial() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.options.autopilot = false;
     play.answer("", &[BASH]);
     play.decide_always(Decision::Deny);
     let line = line_of(&play, "**Tool Use:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert!(play.string().contains("The tool was denied by a policy."));
     assert_eq!(play.log(), ["send"]);
 }
@@ -181,7 +181,7 @@ fn alt_enter_does_not_override_a_denial() {
 fn alt_enter_between_blocks_does_nothing() {
     let mut play = bash_waits();
     let before = play.string();
-    play.event(Event::Resolve { line: 0 });
+    play.event(CycleEvent::Resolve { line: 0 });
     assert_eq!(play.string(), before);
     assert!(play.said().contains("no tool call under the cursor"));
 }
@@ -191,7 +191,7 @@ fn text_typed_into_a_pending_block_is_the_result_and_pauses() {
     for status in ["pending", "approved"] {
         let mut play = bash_waits();
         play.change("status=pending", &format!("status={status}\nI ran it: ok"));
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         assert_eq!(play.log.iter().filter(|line| *line == "send").count(), 0);
         assert!(play.said().contains("You wrote in the block of \"t_b\""));
         assert!(
@@ -200,7 +200,7 @@ fn text_typed_into_a_pending_block_is_the_result_and_pauses() {
             "{}",
             play.string()
         );
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         assert_eq!(play.log(), ["send"]);
     }
 }
@@ -210,7 +210,7 @@ fn alt_enter_keeps_typed_text() {
     let mut play = bash_waits();
     play.change("status=pending", "status=pending\nmine");
     let line = line_of(&play, "mine");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.log(), [""; 0]);
     assert!(play.string().contains("```\nmine\n```"));
 }
@@ -219,14 +219,14 @@ fn alt_enter_keeps_typed_text() {
 fn blanks_in_a_block_are_not_typed_text() {
     let mut play = bash_waits();
     play.change("status=pending", "status=approved\n  \n");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["run t_b"]);
 }
 
 #[test]
 fn results_are_in_call_order() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer(
         "",
         &[
@@ -251,7 +251,7 @@ fn results_are_in_call_order() {
 fn the_number_of_concurrent_calls_is_limited() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}")]);
     assert_eq!(play.log(), ["send", "run a"]);
     play.finish("a", "");
@@ -264,7 +264,7 @@ fn the_number_of_concurrent_calls_is_limited() {
 fn an_unknown_tool_ends_in_an_error_and_never_loops() {
     let mut play = Play::typed(QUESTION);
     play.decide_always(Decision::Approve);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("bsah", "x", "{}")]);
     assert_eq!(play.log(), ["send", "send"]);
     assert!(
@@ -277,9 +277,9 @@ fn an_unknown_tool_ends_in_an_error_and_never_loops() {
 fn arguments_are_checked_before_the_user_is_asked() {
     let mut play = Play::typed(QUESTION);
     play.options.autopilot = false;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("bash", "x", r#"{"command":1}"#)]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(
         play.string().contains("do not fit the schema of \"bash\""),
         "{}",
@@ -288,8 +288,8 @@ fn arguments_are_checked_before_the_user_is_asked() {
     play.type_over(
         "@You:\nhi\n\n@Assistant:\n**Tool Use:** `bash` (`y`)\n\n```lua\nprint(1)\n```\n\n@You:\n",
     );
-    play.event(Event::AnswerEnded(AnswerEnd::Failed));
-    play.event(Event::Advance);
+    play.event(CycleEvent::AnswerEnded(AnswerEnd::Failed));
+    play.event(CycleEvent::Advance);
     assert!(
         play.string().contains("its fence says \"lua\""),
         "{}",
@@ -300,7 +300,7 @@ fn arguments_are_checked_before_the_user_is_asked() {
 #[test]
 fn two_calls_with_one_id_are_never_run() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.decide_always(Decision::Approve);
     play.answer("", &[("slow", "x", "{}"), ("slow", "x", r#"{"a":1}"#)]);
     assert_eq!(play.log(), ["send", "send"]);
@@ -317,7 +317,7 @@ fn a_call_in_an_older_turn_is_answered_in_its_own_turn() {
     let mut play = Play::typed(
         "@You:\na\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\nmore\n\n@Assistant:\nok\n\n@You:\nand?",
     );
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), [""; 0]);
     assert!(
         play.string().contains("@You:\n**Tool Result:** `x`\n\n```flemma:tool status=pending\n```\n\nmore\n\n@Assistant:"),
@@ -331,7 +331,7 @@ fn text_below_the_calls_stays_below_the_results() {
     let mut play = Play::typed(
         "@You:\nq\n\n@Assistant:\n**Tool Use:** `slow` (`a`)\n\n```json\n{}\n```\n\n**Tool Use:** `slow` (`b`)\n\n```json\n{}\n```\n\n@You: my words",
     );
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("b", "B");
     play.finish("a", "A");
     assert!(
@@ -345,14 +345,14 @@ fn text_below_the_calls_stays_below_the_results() {
 #[test]
 fn text_typed_while_tools_ran_is_not_sent_automatically() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}")]);
     play.log();
     let text = format!("{}\n\nhalf a sen", play.string());
     play.type_over(&text);
     play.finish("a", "A");
     assert_eq!(play.log(), [""; 0]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 }
 
@@ -360,7 +360,7 @@ fn text_typed_while_tools_ran_is_not_sent_automatically() {
 fn approved_calls_run_in_free_slots_beside_a_pending_one() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer(
         "",
         &[

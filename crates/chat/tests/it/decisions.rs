@@ -1,7 +1,7 @@
 //! Decisions for the log: each one once, with its author.
 
-use chat::approval::{Decision, Policy, Resolver, ResolverChain, Source};
-use chat::cycle::Event;
+use chat::approval::{Decision, OpinionSource, Policy, Resolver, ResolverChain};
+use chat::cycle::CycleEvent;
 use chat::tool::ToolOutcome;
 
 use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
@@ -10,7 +10,7 @@ use crate::play::Play;
 /// A chat whose model made these calls under the usual rules.
 fn called(calls: &[(&str, &str, &str)]) -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", calls);
     play
 }
@@ -21,10 +21,10 @@ fn the_policy_approves_one_call_and_leaves_the_other_to_the_user() {
     assert_eq!(play.rulings(), ["t_r Approved config", "t_b Waits default"]);
     // A key that changes nothing decides nothing.
     play.finish("t_r", "a");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.rulings().len(), 2);
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.rulings()[1], "t_b Approved user: typed");
 }
 
@@ -32,7 +32,7 @@ fn the_policy_approves_one_call_and_leaves_the_other_to_the_user() {
 fn alt_enter_is_logged_as_the_users_decision() {
     let mut play = bash_waits();
     let line = line_of(&play, "**Tool Result:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(
         play.rulings(),
         ["t_b Approved user: Alt-Enter", "t_b Waits default"]
@@ -42,19 +42,19 @@ fn alt_enter_is_logged_as_the_users_decision() {
 #[test]
 fn a_refusal_names_the_rule_or_the_chat() {
     let mut play = Play::typed(QUESTION);
-    let deny = Source::List(Policy {
+    let deny = OpinionSource::List(Policy {
         deny: ["bash".to_owned()].into(),
         ..Policy::default()
     });
     play.options.chain = ResolverChain::new(vec![Resolver::new("my:rules", 50, deny)]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[BASH]);
     assert_eq!(play.rulings(), ["t_b Denied my:rules"]);
 
     for (word, ruling) in [("rejected", "Rejected"), ("denied", "Denied")] {
         let mut play = bash_waits();
         play.change("status=pending", &format!("status={word}"));
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         let last = format!("t_b {ruling} written in the chat");
         assert_eq!(play.rulings(), ["t_b Waits default", &last]);
     }
@@ -64,7 +64,7 @@ fn a_refusal_names_the_rule_or_the_chat() {
 fn a_result_by_hand_and_a_call_that_cannot_run_are_decisions() {
     let mut play = bash_waits();
     play.change("status=pending\n", "status=pending\nmine\n");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.rulings()[1], "t_b Answered written in the chat");
 
     let play = called(&[("bsah", "t_1", "{}"), ("bash", "t_2", "{}")]);
@@ -82,13 +82,13 @@ fn calls_from_a_file_are_pending_with_a_logged_reason() {
     let call = "@You:\nq\n\n@Assistant:\n**Tool Use:** `bash` (`x`)\n\n```json\n{\"command\":\"ls\"}\n```\n";
     let mut play = Play::opened(call);
     play.decide_always(Decision::Approve);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let unknown = "x Waits flemma (it was neither made in this session nor typed here)";
     assert_eq!(play.rulings(), [unknown]);
 
     let approved = "\n@You:\n**Tool Result:** `x`\n\n```flemma:tool status=approved\n```";
     let mut play = Play::opened(&format!("{call}{approved}"));
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     let elsewhere =
         "x Waits flemma (the approval was not given in this session for these arguments)";
     assert_eq!(play.rulings(), [elsewhere]);
@@ -98,9 +98,9 @@ fn calls_from_a_file_are_pending_with_a_logged_reason() {
 fn cancelling_running_and_queued_calls_is_logged() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "a", "{}"), ("slow", "b", "{}")]);
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     play.end("a", ToolOutcome::Cancelled("Cancelled.".to_owned()));
     assert_eq!(
         play.rulings(),
@@ -119,10 +119,10 @@ fn cancelling_running_and_queued_calls_is_logged() {
 fn a_second_cancel_is_not_logged_again() {
     let mut play = called(&[("slow", "t_s", "{}"), BASH]);
     let slow = line_of(&play, "`t_s`");
-    play.event(Event::CancelTool { line: slow });
+    play.event(CycleEvent::CancelTool { line: slow });
     let bash = line_of(&play, "**Tool Result:** `t_b`");
-    play.event(Event::Resolve { line: bash });
-    play.event(Event::CancelTool { line: slow });
+    play.event(CycleEvent::Resolve { line: bash });
+    play.event(CycleEvent::CancelTool { line: slow });
     let cancelled = |it: &&String| *it == "t_s Cancelled user: cancel";
     assert_eq!(play.rulings().iter().filter(cancelled).count(), 1);
 }

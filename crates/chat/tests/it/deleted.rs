@@ -1,6 +1,6 @@
 //! Blocks that the user deletes: what is written again, and which notices appear.
 
-use chat::cycle::{Effect, Event, step};
+use chat::cycle::{CycleEvent, Effect, step};
 use chat::document::Document;
 
 use crate::cycle::{bash_waits, line_of};
@@ -14,7 +14,7 @@ fn a_removed_placeholder_is_written_again_with_a_notice() {
     let before = play.string();
     play.change(PLACEHOLDER, "");
     assert_eq!(play.said(), "");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
     assert_eq!(
         play.string().matches("t_b").count(),
@@ -25,10 +25,10 @@ fn a_removed_placeholder_is_written_again_with_a_notice() {
         said.contains("The placeholder of \"t_b\" was removed"),
         "{said}"
     );
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.said(), "");
     play.change(PLACEHOLDER, "");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.said().contains("was removed"));
     play.expect_no_run();
 }
@@ -39,11 +39,16 @@ fn a_stale_edit_is_made_again_without_a_second_notice() {
     play.change(PLACEHOLDER, "");
     let text = play.text.clone();
     let document = Document::parse(&text);
-    let effects = step(&mut play.cycle, Event::Advance, &document, &play.options);
+    let effects = step(
+        &mut play.cycle,
+        CycleEvent::Advance,
+        &document,
+        &play.options,
+    );
     let notices = effects.iter().filter(|it| matches!(it, Effect::Notify(_)));
     assert_eq!(notices.count(), 1);
     // The editor refused the edit, which is all that the cycle learns.
-    play.event(Event::Continue);
+    play.event(CycleEvent::Continue);
     assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
     assert_eq!(play.said(), "");
 }
@@ -53,7 +58,7 @@ fn a_deleted_result_is_requested_again_without_a_notice() {
     let mut play = bash_waits();
     play.options.autopilot = false;
     let line = line_of(&play, PLACEHOLDER);
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     play.finish("t_b", "a");
     play.said();
     let text = play.string();
@@ -62,7 +67,7 @@ fn a_deleted_result_is_requested_again_without_a_notice() {
         .find("```\n\n")
         .map_or(text.len(), |it| result + it + 3);
     play.change(&text[result..end], "");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
     assert!(!play.said().contains("was removed"));
 }
@@ -72,7 +77,7 @@ fn alt_enter_runs_a_call_without_its_placeholder_without_a_notice() {
     let mut play = bash_waits();
     play.change(PLACEHOLDER, "");
     let line = line_of(&play, "**Tool Use:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
     assert_eq!(play.said(), "");
     assert_eq!(play.log(), ["run t_b"]);
 }

@@ -2,7 +2,7 @@
 //! are shortened.
 
 use chat::diagnostic::Severity;
-use chat::document::{Block, Document, Message, ResultKind, Role, Thinking, ToolUse};
+use chat::document::{Block, Document, Message, ResultKind, Role, ThinkingBlock, ToolUseBlock};
 use chat::prompt::{Part, Prompt, PromptRole};
 
 /// Maximum number of characters shown.
@@ -60,7 +60,7 @@ fn block(document: &Document<'_>, message: &Message, block: &Block) -> Option<St
     })
 }
 
-fn tool_use(document: &Document<'_>, call: &ToolUse) -> String {
+fn tool_use(document: &Document<'_>, call: &ToolUseBlock) -> String {
     let input = match document.input(call) {
         Ok(_) => shortened(&document.lossy(call.body.clone())),
         Err(error) => format!("unreadable: {error}"),
@@ -68,7 +68,7 @@ fn tool_use(document: &Document<'_>, call: &ToolUse) -> String {
     format!("call {} {} {input}", call.id, call.name)
 }
 
-fn thinking(document: &Document<'_>, thinking: &Thinking) -> String {
+fn thinking(document: &Document<'_>, thinking: &ThinkingBlock) -> String {
     let text = quoted(&document.prose(thinking.body.clone(), 0));
     let redacted = if thinking.redacted { " redacted" } else { "" };
     let signature = thinking

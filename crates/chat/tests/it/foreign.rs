@@ -2,7 +2,7 @@
 //! text and be preserved.
 
 use chat::answer::AnswerWriter;
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::document::{Block, Document, Role};
 use chat::prompt::{self, Part};
 use chat::text::Text;
@@ -37,7 +37,7 @@ pub fn written(payload: &str) -> String {
 
 fn as_result(payload: &str, outcome: ToolOutcome) -> Result<(), String> {
     let mut play = Play::typed("@You:\nq");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("slow", "live", "{}")]);
     play.end("live", outcome);
     let document = Document::parse(&play.text);

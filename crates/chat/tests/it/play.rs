@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use chat::approval::{CallKey, Decision, Policy, Resolver, ResolverChain, Source};
-use chat::cycle::{AnswerEnd, Cycle, Decided, Effect, Event, Options, Ruling, step};
+use chat::approval::{CallKey, Decision, OpinionSource, Policy, Resolver, ResolverChain};
+use chat::cycle::{AnswerEnd, Cycle, CycleEvent, Decided, Effect, Options, Ruling, step};
 use chat::document::Document;
 use chat::origin::ChangeSource;
 use chat::text::{Lines, Text};
@@ -31,7 +31,7 @@ pub struct Play {
 /// `read`, `write`, `edit`, and `slow` run by policy; `bash` and `typed` need approval.
 pub fn options() -> Options {
     let approve = ["read", "write", "edit", "slow"].map(str::to_owned).into();
-    let source = Source::List(Policy {
+    let source = OpinionSource::List(Policy {
         approve,
         ..Policy::default()
     });
@@ -92,7 +92,7 @@ impl Play {
             records: 0,
         };
         play.cycle.text_read(&play.text);
-        play.event(Event::Loaded {
+        play.event(CycleEvent::Loaded {
             interrupted: Vec::new(),
         });
         play
@@ -107,7 +107,7 @@ impl Play {
         }
         play.text = Text::from_bytes(bytes);
         play.cycle.text_read(&play.text);
-        play.event(Event::Loaded {
+        play.event(CycleEvent::Loaded {
             interrupted: Vec::new(),
         });
         play
@@ -117,7 +117,7 @@ impl Play {
     pub fn replace(&mut self, text: Text, source: ChangeSource) {
         let lines: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
         self.write(0..self.text.line_count(), &lines, source);
-        self.event(Event::Changed);
+        self.event(CycleEvent::Changed);
     }
 
     /// Replaces the lines from the first to the last that differ, as `:s` does.
@@ -130,7 +130,7 @@ impl Play {
         let bottom = (0..most - top).take_while(same).count();
         let lines: Vec<&[u8]> = (top..new - bottom).map(|it| text.line(it)).collect();
         self.write(top..old - bottom, &lines, source);
-        self.event(Event::Changed);
+        self.event(CycleEvent::Changed);
     }
 
     /// Replaces lines in one change.
@@ -171,7 +171,7 @@ impl Play {
         for (name, id, input) in calls {
             writer.tool_use(name, id, input);
             let input = chat::json::canonical(&serde_json::from_str(input).unwrap());
-            self.event(Event::Recorded(CallKey {
+            self.event(CycleEvent::Recorded(CallKey {
                 id: ToolUseId::new(*id),
                 name: (*name).to_owned(),
                 input,
@@ -185,7 +185,7 @@ impl Play {
         let text = Text::from(format!("{whole}@Assistant:{}", writer.take()).as_str());
         let lines: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
         self.write(0..self.text.line_count(), &lines, ChangeSource::Host);
-        self.event(Event::AnswerEnded(AnswerEnd::Complete));
+        self.event(CycleEvent::AnswerEnded(AnswerEnd::Complete));
     }
 
     /// Ends a running call with success.
@@ -209,11 +209,11 @@ impl Play {
             .find(|call| call.id.as_str() == id)
             .cloned();
         let call = call.unwrap_or_else(|| panic!("{id} does not run: {:?}", self.log));
-        self.event(Event::ToolsFinished(vec![(call, outcome)]));
+        self.event(CycleEvent::ToolsFinished(vec![(call, outcome)]));
     }
 
     /// Handles an event and everything that follows from it.
-    pub fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: CycleEvent) {
         let mut next = Some(event);
         let mut steps = 0;
         while let Some(event) = next.take() {
@@ -224,7 +224,7 @@ impl Play {
                 self.log
             );
             let text = self.text.clone();
-            let wrote = event == Event::Continue;
+            let wrote = event == CycleEvent::Continue;
             let effects = step(
                 &mut self.cycle,
                 event,
@@ -244,13 +244,13 @@ impl Play {
                             *cursor = *cursor + edit.replacement.len() - edit.lines.len();
                         }
                     }
-                    next = Some(Event::Continue);
+                    next = Some(CycleEvent::Continue);
                 }
                 self.note(effect);
             }
             // The host does so at the end of a frame.
             if next.is_none() && !wrote && self.cycle.collects_results() {
-                next = Some(Event::Continue);
+                next = Some(CycleEvent::Continue);
             }
         }
     }
@@ -339,7 +339,7 @@ impl Play {
     }
 
     pub fn decide_always(&mut self, decision: Decision) {
-        let source = Source::Always(decision);
+        let source = OpinionSource::Always(decision);
         self.options.chain = ResolverChain::new(vec![Resolver::new("all", 0, source)]);
     }
 }

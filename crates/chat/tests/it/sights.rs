@@ -2,7 +2,7 @@
 //! shown.
 
 use chat::approval::{Answers, CallKey, Decision, FunctionId, ResolverChain};
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::origin::ChangeSource;
 use chat::text::Text;
 use chat::tool::ToolUseId;
@@ -18,7 +18,7 @@ fn write_waits() -> Play {
     let mut play = Play::typed(QUESTION);
     play.options.guarded = ["write".to_owned()].into();
     play.options.chain = ResolverChain::default();
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("write", "w", INPUT)]);
     assert_eq!(
         play.log(),
@@ -40,12 +40,12 @@ fn call() -> CallKey {
 fn looked(play: &mut Play, said: Option<Decision>) {
     let call = call();
     let answers = Answers::from([((call, FunctionId::Sight), said)]);
-    play.event(Event::ResolverAnswered(answers));
+    play.event(CycleEvent::ResolverAnswered(answers));
 }
 
 fn alt_enter(play: &mut Play) {
     let line = line_of(play, "**Tool Result:**");
-    play.event(Event::Resolve { line });
+    play.event(CycleEvent::Resolve { line });
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn alt_enter_runs_a_call_whose_file_is_unchanged() {
 fn review(play: &mut Play, refused: Option<&str>) {
     let refused = refused.map(str::to_owned);
     let call = call();
-    play.event(Event::Review { call, refused });
+    play.event(CycleEvent::Review { call, refused });
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn a_typed_approval_of_a_changed_file_must_be_typed_again() {
     let mut play = write_waits();
     let before = play.string();
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     looked(&mut play, CHANGED);
     play.expect(&before);
     assert_eq!(play.log(), ["ask 1"]);
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     looked(&mut play, None);
     assert_eq!(play.log(), ["ask 1", "run w"]);
 }
@@ -116,10 +116,10 @@ fn undo_does_not_restore_the_approval_of_another_file() {
     let mut play = write_waits();
     play.change("status=pending", "status=approved");
     let approved = play.string();
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     looked(&mut play, CHANGED);
     play.replace(Text::from(approved.as_str()), ChangeSource::Undo);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));
 }
@@ -132,7 +132,7 @@ fn an_inner_call_is_compared_too() {
     play.options.tools.insert(runs_others, tool);
     let inside = r#"{"name":"write","arguments":{"path":"f"}}"#;
     play.type_over(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("execute_tool", "w", inside)]);
     play.log();
     alt_enter(&mut play);
@@ -143,7 +143,7 @@ fn an_inner_call_is_compared_too() {
 fn a_policy_approves_without_comparing() {
     let mut play = Play::typed(QUESTION);
     play.decide_always(Decision::Approve);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &[("write", "w", INPUT)]);
     assert_eq!(play.log(), ["send", "run w"]);
 }

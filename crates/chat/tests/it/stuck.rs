@@ -1,6 +1,6 @@
 //! A model that repeats the same failing call.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::tool::ToolOutcome;
 
 use crate::cycle::{BASH, QUESTION, line_of};
@@ -11,7 +11,7 @@ const SEND: &str = "send";
 /// A chat whose first request was sent.
 fn asked() -> Play {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play
 }
 
@@ -46,7 +46,7 @@ fn the_same_failure_in_three_requests_stops_autopilot_with_a_notice() {
     assert!(play.cycle.is_stuck() && play.cycle.is_idle());
     assert_eq!(sent(&mut play), 3);
     // A key sends the error and allows three more requests.
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert!(!play.cycle.is_stuck());
     for id in ["d", "e", "f"] {
         round(&mut play, id, r#"{"x":1}"#, Err("No such file."));
@@ -119,7 +119,7 @@ fn the_users_message_or_decision_resets_the_count() {
         round(&mut play, id, "{}", Err("No."));
     }
     play.answer("", &[("slow", "c", "{}")]);
-    play.event(Event::Steer("Use another one.".to_owned()));
+    play.event(CycleEvent::Steer("Use another one.".to_owned()));
     play.end("c", ToolOutcome::Failed("No.".to_owned()));
     assert_eq!(sent(&mut play), 4);
     for id in ["d", "e"] {
@@ -138,7 +138,7 @@ fn rejections_with_new_reasons_are_sent_and_equal_ones_stop() {
             play.answer("", &[(BASH.0, id, BASH.2)]);
             let line = line_of(&play, &format!("**Tool Use:** `bash` (`{id}`)"));
             let reason = reason.to_owned();
-            play.event(Event::Reject { line, reason });
+            play.event(CycleEvent::Reject { line, reason });
         }
         assert_eq!(sent(&mut play), expected, "{reasons:?}");
     }
@@ -147,7 +147,7 @@ fn rejections_with_new_reasons_are_sent_and_equal_ones_stop() {
 #[test]
 fn queued_messages_go_into_the_prompt() {
     let mut play = asked();
-    play.event(Event::FollowUp("Then this.".to_owned()));
+    play.event(CycleEvent::FollowUp("Then this.".to_owned()));
     for id in ["a", "b", "c"] {
         round(&mut play, id, "{}", Err("No."));
     }

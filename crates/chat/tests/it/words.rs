@@ -1,7 +1,7 @@
 //! Messages that the user sends while the model works: what they skip, when they are sent,
 //! and where they go otherwise.
 
-use chat::cycle::{AnswerEnd, Event, SKIPPED};
+use chat::cycle::{AnswerEnd, CycleEvent, SKIPPED};
 
 use crate::cycle::{BASH, QUESTION, bash_waits};
 use crate::play::Play;
@@ -16,18 +16,18 @@ const SLOW: [(&str, &str, &str); 3] = [
 fn three_calls() -> Play {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 1;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &SLOW);
     assert_eq!(play.log(), ["send", "run a"]);
     play
 }
 
 fn steer(play: &mut Play, text: &str) {
-    play.event(Event::Steer(text.to_owned()));
+    play.event(CycleEvent::Steer(text.to_owned()));
 }
 
 fn queue(play: &mut Play, text: &str) {
-    play.event(Event::FollowUp(text.to_owned()));
+    play.event(CycleEvent::FollowUp(text.to_owned()));
 }
 
 fn waiting(play: &Play) -> Vec<&str> {
@@ -44,7 +44,7 @@ fn skipped(id: &str) -> String {
 fn a_message_waits_for_a_running_call_after_its_batch_ended() {
     let mut play = Play::typed(QUESTION);
     play.options.max_concurrent = 2;
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("", &SLOW[..2]);
     let frontmatter = "```json\n{\n```\n\n";
     play.type_over(&format!("{frontmatter}{}", play.string()));
@@ -117,7 +117,7 @@ fn steering_keeps_rejections_and_results_by_the_user() {
 fn steering_during_an_answer_waits_for_its_end() {
     for calls in [&SLOW[..], &[]] {
         let mut play = Play::typed(QUESTION);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         steer(&mut play, "Shorter.");
         assert_eq!(waiting(&play), ["Shorter."]);
         assert_eq!(play.string(), QUESTION);
@@ -147,7 +147,7 @@ fn a_started_message_is_not_sent_along() {
     steer(&mut play, "More.");
     assert_eq!(play.log(), [""; 0]);
     play.expect("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\nI was th\n\nMore.");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 
     // Text that the user began below the results stops the sending, not the skipping.
@@ -167,7 +167,7 @@ fn text_sent_by_key_is_sent_with_later_messages() {
     let mut play = bash_waits();
     let text = play.string().replace("status=pending", "status=approved");
     play.type_over(&format!("{text}\n\nGo."));
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     steer(&mut play, "And hurry.");
     play.finish("t_b", "out");
     assert_eq!(play.log(), ["run t_b", "send"]);
@@ -201,13 +201,13 @@ fn a_queued_message_waits_until_the_model_is_done() {
     assert_eq!(play.log(), [""; 0]);
     assert_eq!(waiting(&play), ["Next."]);
     play.change("status=pending", "status=approved");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("t_b", "out");
     play.answer("", &[BASH]);
     assert_eq!(play.log(), ["run t_b", "send"]);
     assert_eq!(waiting(&play), ["Next."]);
     play.change("status=pending", "status=rejected");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("Fine.", &[]);
     assert_eq!(play.log(), ["send", "send"]);
     assert!(play.string().ends_with("Fine.\n\n@You:\nNext."));
@@ -218,7 +218,7 @@ fn a_queued_message_waits_for_the_users_own_message() {
     let mut play = Play::typed("@You:\nq\n\n@Assistant:\nanswer\n\n@You:\nmine");
     queue(&mut play, "Next.");
     assert_eq!(play.log(), [""; 0]);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.answer("Well.", &[]);
     assert_eq!(play.log(), ["send", "send"]);
     assert!(play.string().ends_with("Well.\n\n@You:\nNext."));
@@ -228,21 +228,21 @@ fn a_queued_message_waits_for_the_users_own_message() {
 fn a_cancel_moves_queued_messages_into_the_prompt() {
     let mut play = three_calls();
     queue(&mut play, "Next.");
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     play.finish("a", "");
     assert_eq!(play.log(), ["cancel a"]);
     assert!(play.string().ends_with("\n\nNext."));
     // The user's next key sends it.
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     assert_eq!(play.log(), ["send"]);
 
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     steer(&mut play, "Shorter.");
     queue(&mut play, "Next.");
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert_eq!(waiting(&play), ["Shorter.", "Next."]);
-    play.event(Event::AnswerEnded(AnswerEnd::Cancelled));
+    play.event(CycleEvent::AnswerEnded(AnswerEnd::Cancelled));
     assert_eq!(play.log(), ["send", "cancel request"]);
     play.expect("@You:\nLook around.\n\nShorter.\n\nNext.");
 }
@@ -251,7 +251,7 @@ fn a_cancel_moves_queued_messages_into_the_prompt() {
 fn a_cancel_after_messages_were_written_sends_nothing() {
     let mut play = three_calls();
     steer(&mut play, "STOP");
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     play.finish("a", "");
     assert_eq!(play.log(), ["cancel a"]);
     assert!(play.string().ends_with("STOP"));
@@ -260,9 +260,9 @@ fn a_cancel_after_messages_were_written_sends_nothing() {
 #[test]
 fn a_failed_request_moves_queued_messages_into_the_prompt() {
     let mut play = Play::typed(QUESTION);
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     steer(&mut play, "Shorter.");
-    play.event(Event::AnswerEnded(AnswerEnd::Failed));
+    play.event(CycleEvent::AnswerEnded(AnswerEnd::Failed));
     assert_eq!(play.log(), ["send"]);
     play.expect("@You:\nLook around.\n\nShorter.");
 }
@@ -289,18 +289,18 @@ fn messages_taken_back_are_in_the_prompt() {
     let mut play = three_calls();
     queue(&mut play, "One.");
     queue(&mut play, "Two.");
-    play.event(Event::TakeBack(Vec::new()));
+    play.event(CycleEvent::TakeBack(Vec::new()));
     assert!(play.string().ends_with("One.\n\nTwo."));
     for id in ["a", "b", "c"] {
         play.finish(id, "");
     }
     assert!(play.said().contains("not sent automatically"));
     assert_eq!(play.log(), ["run b", "run c"]);
-    play.event(Event::TakeBack(Vec::new()));
+    play.event(CycleEvent::TakeBack(Vec::new()));
     assert!(play.said().contains("No message is queued."));
     // Messages from a host that ended are passed to the next one.
     let mut play = Play::opened("@You:\nq\n\n@Assistant:\nans");
-    play.event(Event::TakeBack(vec!["Three.".to_owned()]));
+    play.event(CycleEvent::TakeBack(vec!["Three.".to_owned()]));
     assert_eq!(play.log(), [""; 0]);
     play.expect("@You:\nq\n\n@Assistant:\nans\n\n@You:\nThree.");
 }
@@ -313,10 +313,10 @@ fn messages_wait_while_a_broken_block_would_swallow_them() {
     assert_eq!(play.string(), broken);
     assert!(play.said().contains("never closes"));
     assert_eq!(waiting(&play).len(), 1);
-    play.event(Event::Cancel);
+    play.event(CycleEvent::Cancel);
     assert!(play.said().contains("once the block above it is fixed"));
     play.change("{}\n", "{}\n```\n");
-    play.event(Event::Advance);
+    play.event(CycleEvent::Advance);
     play.finish("a", "");
     assert!(play.string().ends_with("```\n\n```\nSTOP\n```"));
     assert!(waiting(&play).is_empty());

@@ -1,6 +1,6 @@
 //! Text that the command line writes into a chat: data, a rejection, or a call.
 
-use chat::document::{Call, Role, Status};
+use chat::document::{PairedCall, Role, Status};
 use chat::write::{self, TextEdit};
 
 /// Returns data as a fenced block that it cannot close.
@@ -13,7 +13,7 @@ pub fn fenced(text: &str) -> String {
 }
 
 /// Returns the edit that rejects a pending call with a reason for the model.
-pub fn rejection(call: &Call<'_>, reason: &str) -> Option<TextEdit> {
+pub fn rejection(call: &PairedCall<'_>, reason: &str) -> Option<TextEdit> {
     let result = call.result?;
     let mut block = write::placeholder(call.tool_use.id.as_str(), Status::Rejected, "");
     // The last line closes the block, and the reason goes inside.

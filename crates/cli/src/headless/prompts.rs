@@ -11,12 +11,12 @@ use crate::protocol::{EditorReply, InputPrompt, Prompted};
 
 /// The open questions. The first one is on the terminal.
 #[derive(Debug, Default)]
-pub struct Prompts {
+pub struct TerminalPrompts {
     queue: VecDeque<(InputPrompt, oneshot::Sender<EditorReply>)>,
     line: Option<oneshot::Receiver<Option<String>>>,
 }
 
-impl Prompts {
+impl TerminalPrompts {
     /// Waits for the line that answers the question on the terminal.
     pub async fn line(&mut self) -> Option<String> {
         match &mut self.line {

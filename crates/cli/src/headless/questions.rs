@@ -4,7 +4,7 @@ use chat::tool::ToolUseId;
 use tokio::sync::oneshot;
 
 use super::output::Output;
-use super::prompts::Prompts;
+use super::prompts::TerminalPrompts;
 use super::reviewing::{OpenReview, ReviewStep};
 use super::stdin_prompt::{self, Confirmation, StdinLines};
 use super::waiting::{self, PendingDiff};
@@ -15,7 +15,7 @@ use crate::protocol::{DiffItem, EditorReply, InputPrompt};
 pub struct OpenQuestions {
     stdin: StdinLines,
     /// Questions of running calls.
-    prompts: Prompts,
+    prompts: TerminalPrompts,
     /// The call that is asked about next.
     diff: Option<PendingDiff>,
     /// The open question about a pending call.

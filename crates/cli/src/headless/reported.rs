@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use chat::document::{Call, Document, ResultKind};
+use chat::document::{Document, PairedCall, ResultKind};
 use chat::tool::ToolUseId;
 
 /// A call's message in the document, and its ID.
@@ -71,7 +71,7 @@ impl ReportedBlocks {
     }
 }
 
-fn final_result(document: &Document<'_>, call: &Call<'_>) -> Option<NewBlock> {
+fn final_result(document: &Document<'_>, call: &PairedCall<'_>) -> Option<NewBlock> {
     let result = call.result?;
     let ResultKind::Final { is_error } = result.kind else {
         return None;

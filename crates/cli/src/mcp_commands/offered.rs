@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use chat::approval::CallKey;
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
-use mcp::serve::{Call, Offer};
+use mcp::serve::{ServedCall, ToolServer};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::audit::Audit;
@@ -50,7 +50,7 @@ impl OfferedTools {
     }
 
     /// Returns the key of a new call.
-    fn key(&self, call: &Call) -> CallKey {
+    fn key(&self, call: &ServedCall) -> CallKey {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         CallKey {
             // Unique in the audit log, which all servers of the user share.
@@ -83,7 +83,7 @@ impl OfferedTools {
 }
 
 #[async_trait]
-impl Offer for OfferedTools {
+impl ToolServer for OfferedTools {
     fn tools(&self) -> Vec<ToolDefinition> {
         let shared = self.now();
         let mut offered = shared.plain.offered.clone();
@@ -114,7 +114,7 @@ impl Offer for OfferedTools {
         let _ = scanned.await;
     }
 
-    async fn call(&self, call: Call) -> ToolOutcome {
+    async fn call(&self, call: ServedCall) -> ToolOutcome {
         let key = self.key(&call);
         let way_out = format!(
             "there is no user to ask. Allow it with `flemma mcp serve --approve {}`, or with \

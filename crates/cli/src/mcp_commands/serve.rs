@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mcp::serve::{Guard, Offer, Token, check_address, serve_http, serve_streams};
+use mcp::serve::{Guard, Token, ToolServer, check_address, serve_http, serve_streams};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -69,7 +69,7 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
     let (published, shared) = watch::channel(host.shared().clone());
     let (rescans, scanned) = mpsc::unbounded_channel();
     let changed = watch::Sender::new(0);
-    let offered: Arc<dyn Offer> = Arc::new(OfferedTools {
+    let offered: Arc<dyn ToolServer> = Arc::new(OfferedTools {
         editor,
         shared,
         changed: changed.clone(),
@@ -157,7 +157,7 @@ fn stop_signals() -> Result<mpsc::Receiver<()>, String> {
 
 async fn serve_tools(
     http: Option<SocketAddr>,
-    offered: Arc<dyn Offer>,
+    offered: Arc<dyn ToolServer>,
     guard: Guard,
 ) -> Result<(), String> {
     let Some(address) = http else {

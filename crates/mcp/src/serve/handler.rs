@@ -1,4 +1,4 @@
-//! Implements the SDK's server handler on top of an [`Offer`].
+//! Implements the SDK's server handler on top of an [`ToolServer`].
 //!
 //! Only this module and `http` refer to the SDK for serving. Both protocol eras are
 //! supported: sessions that begin with `initialize`, and requests that name their version.
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tools::Progress;
 
 use super::stdio::Lines;
-use super::{Call, Offer};
+use super::{ServedCall, ToolServer};
 
 /// Maximum queued pieces of live output. More are dropped, because only the newest matter.
 const WAITING: usize = 32;
@@ -38,7 +38,7 @@ const PIECE: usize = 2000;
 /// # Errors
 ///
 /// The program does not speak the protocol.
-pub async fn serve_streams<R, W>(offer: Arc<dyn Offer>, reader: R, writer: W) -> io::Result<()>
+pub async fn serve_streams<R, W>(offer: Arc<dyn ToolServer>, reader: R, writer: W) -> io::Result<()>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -56,7 +56,7 @@ where
 
 /// The SDK's handler for an offer.
 #[derive(Clone)]
-pub(super) struct Handler(pub(super) Arc<dyn Offer>);
+pub(super) struct Handler(pub(super) Arc<dyn ToolServer>);
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
@@ -94,7 +94,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(message, None));
         }
         let (progress, pieces) = progress(&context);
-        let call = Call {
+        let call = ServedCall {
             name: request.name.into_owned(),
             input: Value::Object(request.arguments.unwrap_or_default()),
             progress,
@@ -132,7 +132,7 @@ impl ServerHandler for Handler {
 }
 
 /// Notifies a session of changed tools until it ends.
-async fn notify_of_changes(offer: Arc<dyn Offer>, peer: Peer<RoleServer>) {
+async fn notify_of_changes(offer: Arc<dyn ToolServer>, peer: Peer<RoleServer>) {
     let mut changes = offer.changes();
     while changes.changed().await.is_ok() {
         if peer.notify_tool_list_changed().await.is_err() {

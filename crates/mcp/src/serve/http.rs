@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use super::admission::{Guard, Refusal, check_method, hosts, origins};
 use super::connections::{Answering, Connections, Slot};
 use super::handler::Handler;
-use super::{Offer, messages};
+use super::{ToolServer, messages};
 
 /// Header with the session ID.
 const SESSION: &str = "mcp-session-id";
@@ -45,7 +45,7 @@ type HttpResponse = <Service as tower_service::Service<Request<Full<Bytes>>>>::R
 ///
 /// The listener does not know its address.
 pub async fn serve_http(
-    offer: Arc<dyn Offer>,
+    offer: Arc<dyn ToolServer>,
     listener: TcpListener,
     guard: Guard,
 ) -> io::Result<()> {
@@ -97,7 +97,7 @@ struct Served {
 }
 
 impl Served {
-    fn new(offer: Arc<dyn Offer>, listener: &TcpListener, guard: Guard) -> io::Result<Self> {
+    fn new(offer: Arc<dyn ToolServer>, listener: &TcpListener, guard: Guard) -> io::Result<Self> {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts(listener.local_addr()?, &guard))
             .with_allowed_origins(origins())

@@ -9,7 +9,7 @@ use crate::switch;
 
 impl Host {
     /// Carries out a command that concerns all chats, or passes it to the buffer's session.
-    pub(super) fn command(&mut self, command: Command) {
+    pub(super) fn command(&mut self, command: EditorCommand) {
         let has_session = self.sessions.contains_key(&command.buffer);
         match &command.action {
             Action::Tutor => self.open_tutor(),

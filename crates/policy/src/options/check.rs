@@ -8,7 +8,7 @@ use std::fmt;
 use chat::{did_you_mean, suggest};
 use serde_json::{Map, Value};
 
-use super::kind::Kind;
+use super::kind::OptionKind;
 use super::rows::ROOT;
 use super::{OptionDef, Scope, find_in_chat};
 
@@ -128,7 +128,13 @@ impl Check {
         self.value(&option.kind, option.secret, given, path)
     }
 
-    fn value(&mut self, kind: &Kind, secret: bool, given: &Value, path: &str) -> Option<Value> {
+    fn value(
+        &mut self,
+        kind: &OptionKind,
+        secret: bool,
+        given: &Value,
+        path: &str,
+    ) -> Option<Value> {
         // Absent is right for every option, so nothing is reported.
         if given.is_null() {
             return None;
@@ -138,7 +144,7 @@ impl Check {
             return None;
         }
         match (kind, given) {
-            (Kind::Map(each), Value::Object(map)) => {
+            (OptionKind::Map(each), Value::Object(map)) => {
                 let fitting = map.iter().filter_map(|(name, value)| {
                     // One wrong entry does not take the others with it.
                     let inner = self.value(each, secret, value, &format!("{path}.{name}"))?;
@@ -146,15 +152,15 @@ impl Check {
                 });
                 Some(Value::Object(fitting.collect()))
             }
-            (Kind::Table(_) | Kind::Tools(_), Value::Object(map)) => {
+            (OptionKind::Table(_) | OptionKind::Tools(_), Value::Object(map)) => {
                 Some(self.table(kind, map, path))
             }
-            (Kind::Any(kinds), _) => {
+            (OptionKind::Any(kinds), _) => {
                 // The first kind that takes the value decides how the rest of it is checked.
                 let kind = kinds.iter().find(|kind| kind.takes(given))?;
                 self.value(kind, secret, given, path)
             }
-            (Kind::Free, Value::Object(map)) => self.free(map, path).then(|| given.clone()),
+            (OptionKind::Free, Value::Object(map)) => self.free(map, path).then(|| given.clone()),
             // An empty Lua table arrives as an empty list, but later layers are laid over an
             // object.
             _ if kind.is_table() && given.is_array() => Some(Value::Object(Map::new())),
@@ -162,7 +168,7 @@ impl Check {
         }
     }
 
-    fn table(&mut self, kind: &Kind, given: &Map<String, Value>, path: &str) -> Value {
+    fn table(&mut self, kind: &OptionKind, given: &Map<String, Value>, path: &str) -> Value {
         let mut result = Map::new();
         for (name, value) in given {
             let inner = join(path, name);
@@ -177,7 +183,8 @@ impl Check {
             let known: Vec<&str> = known.map(|field| field.name).collect();
             let unknown = unknown(&inner, name, &known);
             // A tool that is registered by others has a table of its own there.
-            let may_be_of_a_tool = matches!(kind, Kind::Tools(_)) && Kind::Free.takes(value);
+            let may_be_of_a_tool =
+                matches!(kind, OptionKind::Tools(_)) && OptionKind::Free.takes(value);
             // A table that is named almost like an option is a typing error and no tool.
             if !may_be_of_a_tool || unknown.meant.is_some() {
                 self.invalid.push(unknown);
@@ -217,8 +224,8 @@ impl Check {
     }
 }
 
-fn mismatch(kind: &Kind, secret: bool, given: &Value, path: &str) -> InvalidOption {
-    if let (Kind::List(Kind::Choice(known)), Value::Array(list)) = (kind, given)
+fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> InvalidOption {
+    if let (OptionKind::List(OptionKind::Choice(known)), Value::Array(list)) = (kind, given)
         && let Some(word) = list
             .iter()
             .filter_map(Value::as_str)

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::OptionKind;
 use super::rows::{ROOT, SERVER};
 use super::{OptionDef, Scope, at, defaults, find, path_in_chat};
 use crate::lua_value::as_lua;
@@ -106,7 +106,7 @@ fn lua_has_the_defaults_that_it_needs_before_the_host_answers() {
 }
 
 /// The entries of the manual for the options of a table.
-fn section(kind: &Kind, prefix: &str, text: &mut String) {
+fn section(kind: &OptionKind, prefix: &str, text: &mut String) {
     for field in kind.fields().into_iter().flatten() {
         let name = format!("{prefix}{}", field.name);
         // List a general parameter once instead of below each provider.
@@ -125,8 +125,8 @@ fn section(kind: &Kind, prefix: &str, text: &mut String) {
 
 /// Whether a table is that of a provider without parameters of its own. They are
 /// all alike, and are written once.
-fn is_server(kind: &Kind) -> bool {
-    let names = |kind: &Kind| {
+fn is_server(kind: &OptionKind) -> bool {
+    let names = |kind: &OptionKind| {
         kind.fields()
             .map(|it| it.map(|it| it.name).collect::<Vec<_>>())
     };
@@ -224,7 +224,7 @@ fn indented(text: &str, pad: &str) -> String {
 }
 
 /// The annotations of a table and of those in it.
-fn classes(kind: &Kind, class: &str, text: &mut String) {
+fn classes(kind: &OptionKind, class: &str, text: &mut String) {
     if !text.is_empty() {
         text.push('\n');
     }
@@ -242,7 +242,7 @@ fn classes(kind: &Kind, class: &str, text: &mut String) {
         };
         writeln!(text, "{}", line.trim_end()).unwrap();
     }
-    if matches!(kind, Kind::Tools(_)) {
+    if matches!(kind, OptionKind::Tools(_)) {
         writeln!(text, "---@field [string] table Of the tool of that name.").unwrap();
     }
     let mut has_server = false;
@@ -262,33 +262,35 @@ fn inner_class(class: &str, field: &OptionDef) -> String {
     format!("{class}.{name}")
 }
 
-fn annotation(kind: &Kind, class: &str) -> String {
+fn annotation(kind: &OptionKind, class: &str) -> String {
     match kind {
-        Kind::Flag => "boolean".to_owned(),
-        Kind::Off => "false".to_owned(),
-        Kind::Text | Kind::Module | Kind::Share | Kind::AddressPart => "string".to_owned(),
-        Kind::Choice(words) => {
+        OptionKind::Flag => "boolean".to_owned(),
+        OptionKind::Off => "false".to_owned(),
+        OptionKind::Text | OptionKind::Module | OptionKind::Share | OptionKind::AddressPart => {
+            "string".to_owned()
+        }
+        OptionKind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join("|")
         }
-        Kind::Number(..) => "number".to_owned(),
-        Kind::Whole(..) => "integer".to_owned(),
-        Kind::Function => {
+        OptionKind::Number(..) => "number".to_owned(),
+        OptionKind::Whole(..) => "integer".to_owned(),
+        OptionKind::Function => {
             "(fun(tool_name: string, input: table, context: table): boolean|\"deny\"|nil)"
                 .to_owned()
         }
-        Kind::List(kind) => format!("{}[]", annotation(kind, class)),
+        OptionKind::List(kind) => format!("{}[]", annotation(kind, class)),
         // A table below names of the user's choice has no class of its own.
-        Kind::Map(kind) => format!("table<string, {}>", annotation(kind, "")),
-        Kind::Free => "table".to_owned(),
-        Kind::Table(_) if class.is_empty() => {
+        OptionKind::Map(kind) => format!("table<string, {}>", annotation(kind, "")),
+        OptionKind::Free => "table".to_owned(),
+        OptionKind::Table(_) if class.is_empty() => {
             let fields = kind.fields().into_iter().flatten();
             let fields =
                 fields.map(|field| format!("{}?: {}", field.name, annotation(&field.kind, "")));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
-        Kind::Table(_) | Kind::Tools(_) => class.to_owned(),
-        Kind::Any(kinds) => {
+        OptionKind::Table(_) | OptionKind::Tools(_) => class.to_owned(),
+        OptionKind::Any(kinds) => {
             let kinds: Vec<String> = kinds.iter().map(|kind| annotation(kind, class)).collect();
             kinds.join("|")
         }

@@ -11,7 +11,7 @@ pub const MANY: u64 = u32::MAX as u64;
 
 /// The values that an option takes. `nil` leaves every option at its default.
 #[derive(Debug)]
-pub enum Kind {
+pub enum OptionKind {
     /// `true` or `false`.
     Flag,
     /// `false` alone.
@@ -33,9 +33,9 @@ pub enum Kind {
     /// A function of the user's.
     Function,
     /// A list.
-    List(&'static Kind),
+    List(&'static OptionKind),
     /// A table whose names are the user's.
-    Map(&'static Kind),
+    Map(&'static OptionKind),
     /// A table whose form is the user's.
     Free,
     /// A table of options, in groups.
@@ -43,10 +43,10 @@ pub enum Kind {
     /// Likewise, beside tables for tools that others register.
     Tools(&'static [&'static [OptionDef]]),
     /// Whatever one of these takes.
-    Any(&'static [Kind]),
+    Any(&'static [OptionKind]),
 }
 
-impl Kind {
+impl OptionKind {
     /// Returns the options of a table.
     pub fn fields(&self) -> Option<impl Iterator<Item = &'static OptionDef> + use<>> {
         match self {

@@ -1,7 +1,7 @@
 //! The rows of the option table. A table of options in a file of its own has its rows
 //! there.
 
-use super::kind::{Kind, MANY};
+use super::kind::{MANY, OptionKind};
 use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, RULES, option, table, unset};
 
 mod chats;
@@ -35,10 +35,10 @@ const DAY: f64 = 86_400.0;
 const DAY_SECONDS: u64 = 86_400;
 
 /// All options.
-pub const ROOT: Kind = Kind::Table(&[&[
+pub const ROOT: OptionKind = OptionKind::Table(&[&[
     option(
         "provider",
-        Kind::Choice(PROVIDER_NAMES),
+        OptionKind::Choice(PROVIDER_NAMES),
         r#""anthropic""#,
         "\
 The provider that chats are sent to. |flemma-providers| lists the address and
@@ -50,14 +50,14 @@ address is set or that runs on its usual port, else the built-in tutor.",
     .loosens(Loosens::Compared),
     unset(
         "model",
-        Kind::Text,
+        OptionKind::Text,
         "The model, by the provider's name for it. nil: the provider's default.",
     )
     .scopes(ANYWHERE)
     .loosens(Loosens::Compared),
     table(
         "parameters",
-        Kind::Table(&[GENERAL, TOOL_PROTOCOL, PROVIDERS]),
+        OptionKind::Table(&[GENERAL, TOOL_PROTOCOL, PROVIDERS]),
         "\
 Parameters of each request. A table named after a provider holds parameters
 for that provider alone, which win over the general ones: >lua
@@ -67,18 +67,22 @@ parameters = { max_tokens = 4000, anthropic = { max_tokens = 8000 } }
     ),
     MODELS,
     PRESETS,
-    table("tools", Kind::Tools(&[TOOLS]), ""),
+    table("tools", OptionKind::Tools(&[TOOLS]), ""),
     CHATS,
     CHECKPOINTS,
     SANDBOX,
     MCP,
-    table("trust", Kind::Table(&[TRUST]), ""),
-    table("ui", Kind::Table(&[UI]), ""),
+    table("trust", OptionKind::Table(&[TRUST]), ""),
+    table("ui", OptionKind::Table(&[UI]), ""),
     FOLDS,
-    table("keymaps", Kind::Table(&[KEYMAPS]), "Keys in chat buffers."),
+    table(
+        "keymaps",
+        OptionKind::Table(&[KEYMAPS]),
+        "Keys in chat buffers.",
+    ),
     option(
         "highlights",
-        Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
+        OptionKind::Map(&OptionKind::Any(&[OptionKind::Text, OptionKind::Free])),
         "{}",
         "\
 Highlight groups by name in lower case. The value is the group to link to, or
@@ -87,15 +91,15 @@ a definition as in |nvim_set_hl()|: >lua
 highlights = { tool_preview = \"NonText\", user = { bold = true } }
 <",
     ),
-    table("host", Kind::Table(&[HOST]), ""),
-    table("install", Kind::Table(&[INSTALL]), ""),
+    table("host", OptionKind::Table(&[HOST]), ""),
+    table("install", OptionKind::Table(&[INSTALL]), ""),
 ]]);
 
 /// The parameters of every provider.
 const GENERAL: &[OptionDef] = &[
     unset(
         "max_tokens",
-        Kind::Any(&[Kind::Whole(1, MANY), Kind::Share]),
+        OptionKind::Any(&[OptionKind::Whole(1, MANY), OptionKind::Share]),
         "\
 Maximum number of tokens of an answer, or a share of the model's limit such as
 \"50%\", at least 1024 tokens. nil, or a share when the model's limit is not
@@ -104,16 +108,16 @@ known: the provider's default; for Anthropic see |flemma-thinking|.",
     .scopes(ANYWHERE),
     unset(
         "temperature",
-        Kind::Number(0.0, 2.0),
+        OptionKind::Number(0.0, 2.0),
         "Randomness of the answer. nil: not sent.",
     )
     .scopes(ANYWHERE),
     unset(
         "thinking",
-        Kind::Any(&[
-            Kind::Choice(&["minimal", "low", "medium", "high", "max"]),
-            Kind::Whole(0, MANY),
-            Kind::Off,
+        OptionKind::Any(&[
+            OptionKind::Choice(&["minimal", "low", "medium", "high", "max"]),
+            OptionKind::Whole(0, MANY),
+            OptionKind::Off,
         ]),
         "\
 How much the model thinks before it answers: a level, a number of tokens,
@@ -122,7 +126,7 @@ or false.",
     .scopes(ANYWHERE),
     unset(
         "cache_retention",
-        Kind::Choice(&["none", "short", "long"]),
+        OptionKind::Choice(&["none", "short", "long"]),
         "\
 How long the provider may cache the request, so that the next one costs
 less. \"none\" asks it not to.",
@@ -130,7 +134,7 @@ less. \"none\" asks it not to.",
     .scopes(ANYWHERE),
     unset(
         "timeout",
-        Kind::Number(1.0, DAY),
+        OptionKind::Number(1.0, DAY),
         "\
 Seconds without data, before or during an answer, after which the request
 fails. nil: 120.",
@@ -138,13 +142,13 @@ fails. nil: 120.",
     .scopes(ANYWHERE),
     unset(
         "connect_timeout",
-        Kind::Number(0.1, DAY),
+        OptionKind::Number(0.1, DAY),
         "Seconds to wait for a connection. nil: 10.",
     )
     .scopes(ANYWHERE),
     unset(
         "max_retries",
-        Kind::Whole(0, 100),
+        OptionKind::Whole(0, 100),
         "\
 How often a request is repeated if it fails before its answer begins: too
 many requests, an overloaded server, a broken connection. nil: 5.",
@@ -152,7 +156,7 @@ many requests, an overloaded server, a broken connection. nil: 5.",
     .scopes(ANYWHERE),
     unset(
         "max_retry_wait",
-        Kind::Number(0.0, DAY),
+        OptionKind::Number(0.0, DAY),
         "\
 Longest wait in seconds that a server may demand with `Retry-After`. If it
 demands more, a message says when to try again. nil: 60.",
@@ -163,7 +167,7 @@ demands more, a message says when to try again. nil: 60.",
 /// A general parameter that no provider has of its own.
 const TOOL_PROTOCOL: &[OptionDef] = &[unset(
     "tool_protocol",
-    Kind::Choice(&["auto", "native", "text"]),
+    OptionKind::Choice(&["auto", "native", "text"]),
     "\
 How the model gets its tools. \"native\": by the provider's tool calling.
 \"text\": the system prompt describes the tools, and calls are read from the
@@ -175,7 +179,7 @@ cannot call tools according to `models` or the catalogue.",
 const TRUST: &[OptionDef] = &[
     option(
         "frontmatter",
-        Kind::Choice(&["ask", "always"]),
+        OptionKind::Choice(&["ask", "always"]),
         r#""ask""#,
         "\
 Whether frontmatter that you did not type can loosen your options. \"ask\": only
@@ -183,7 +187,7 @@ after `:Flemma trust`. \"always\": yes.",
     ),
     option(
         "unrecognized_calls",
-        Kind::Choice(&["review", "policy"]),
+        OptionKind::Choice(&["review", "policy"]),
         r#""review""#,
         "\
 What happens to calls that were in the file when it was opened and that no
@@ -194,7 +198,7 @@ provider made here. \"review\": they ask. \"policy\": the rules decide.",
 const UI: &[OptionDef] = &[
     option(
         "highlight",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "\
 Markdown in messages, and code in the colors of its language. false: only the
@@ -202,7 +206,7 @@ structure of the chat has colors. See |flemma-looks|.",
     ),
     option(
         "usage",
-        Kind::Any(&[Kind::Whole(1, 3600), Kind::Off]),
+        OptionKind::Any(&[OptionKind::Whole(1, 3600), OptionKind::Off]),
         "8",
         "\
 Seconds for which the time and cost of an answer are shown behind the last
@@ -210,7 +214,7 @@ role marker. false: only in |:Flemma-usage| and the status line.",
     ),
     option(
         "bell",
-        Kind::Any(&[Kind::Choice(&["bell", "osc9"]), Kind::Off]),
+        OptionKind::Any(&[OptionKind::Choice(&["bell", "osc9"]), OptionKind::Off]),
         "false",
         "\
 Signal to the terminal when a chat that is not visible needs you: \"bell\", or
@@ -220,10 +224,15 @@ Signal to the terminal when a chat that is not visible needs you: \"bell\", or
 ];
 
 const KEYMAPS: &[OptionDef] = &[
-    option("enabled", Kind::Flag, "true", "false: no keys are mapped."),
+    option(
+        "enabled",
+        OptionKind::Flag,
+        "true",
+        "false: no keys are mapped.",
+    ),
     table(
         "normal",
-        Kind::Table(&[&[
+        OptionKind::Table(&[&[
             option(
                 "send",
                 KEY,
@@ -282,12 +291,12 @@ reason.",
     ),
     table(
         "insert",
-        Kind::Table(&[&[option("send", KEY, r#""<C-]>""#, "Review, run, or send.")]]),
+        OptionKind::Table(&[&[option("send", KEY, r#""<C-]>""#, "Review, run, or send.")]]),
         "",
     ),
     table(
         "operator",
-        Kind::Table(&[&[
+        OptionKind::Table(&[&[
             option(
                 "inner_message",
                 KEY,
@@ -305,19 +314,19 @@ reason.",
     ),
 ];
 
-const KEY: Kind = Kind::Any(&[Kind::Text, Kind::Off]);
+const KEY: OptionKind = OptionKind::Any(&[OptionKind::Text, OptionKind::Off]);
 
 const HOST: &[OptionDef] = &[
     unset(
         "path",
-        Kind::Text,
+        OptionKind::Text,
         "\
 The host program. nil: $FLEMMA_HOST, the newest installed or built program in
 the plugin's folder, or `flemma` in $PATH.",
     ),
     unset(
         "log",
-        Kind::Text,
+        OptionKind::Text,
         "\
 The log file of plugin and host, which never contains keys. nil:
 `flemma.log` in `stdpath(\"log\")`.",
@@ -326,7 +335,7 @@ The log file of plugin and host, which never contains keys. nil:
 
 const INSTALL: &[OptionDef] = &[unset(
     "url",
-    Kind::Text,
+    OptionKind::Text,
     "\
 The folder from which |:Flemma-install| downloads the archive with the host
 program. Its digest is part of the plugin, so a mirror needs no trust. nil:

@@ -12,21 +12,21 @@ use crate::lua_value::as_lua;
 use crate::settings::Settings;
 
 /// Returns a value that the kind takes, and that differs from most defaults.
-fn right(kind: &Kind) -> Value {
+fn right(kind: &OptionKind) -> Value {
     match kind {
-        Kind::Flag => json!(true),
-        Kind::Off => json!(false),
-        Kind::Text | Kind::AddressPart => json!("/x"),
-        Kind::Module => json!("my.module"),
-        Kind::Share => json!("50%"),
-        Kind::Choice(words) => json!(words[0]),
-        Kind::Number(_, to) => json!(to),
-        Kind::Whole(from, _) => json!(from),
-        Kind::Function => json!({"function": 1}),
-        Kind::List(inner) => json!([right(inner)]),
-        Kind::Map(inner) => json!({"$x": right(inner)}),
-        Kind::Free | Kind::Table(_) | Kind::Tools(_) => json!({}),
-        Kind::Any(kinds) => right(&kinds[0]),
+        OptionKind::Flag => json!(true),
+        OptionKind::Off => json!(false),
+        OptionKind::Text | OptionKind::AddressPart => json!("/x"),
+        OptionKind::Module => json!("my.module"),
+        OptionKind::Share => json!("50%"),
+        OptionKind::Choice(words) => json!(words[0]),
+        OptionKind::Number(_, to) => json!(to),
+        OptionKind::Whole(from, _) => json!(from),
+        OptionKind::Function => json!({"function": 1}),
+        OptionKind::List(inner) => json!([right(inner)]),
+        OptionKind::Map(inner) => json!({"$x": right(inner)}),
+        OptionKind::Free | OptionKind::Table(_) | OptionKind::Tools(_) => json!({}),
+        OptionKind::Any(kinds) => right(&kinds[0]),
     }
 }
 
@@ -38,7 +38,7 @@ fn sample(path: &str, option: &OptionDef) -> Value {
         "tools.auto_approve" | "tools.offer" => json!(["read"]),
         "tools.http_get.allow" => json!(["docs.rs"]),
         "mcp.servers" => json!({"x": {"command": "x", "timeout": 86_400}}),
-        _ if matches!(option.kind, Kind::AddressPart) => json!("europe-west1"),
+        _ if matches!(option.kind, OptionKind::AddressPart) => json!("europe-west1"),
         _ => right(&option.kind),
     }
 }

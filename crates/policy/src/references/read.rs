@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
-use tools::{RealPath, Secret, Secrets};
+use tools::{RealPath, SecretFile, Secrets};
 
 use super::{Agreed, Objection};
 
@@ -40,7 +40,7 @@ pub enum Refusal {
     /// present content.
     Outside(PathBuf, Objection),
     /// It is secret, at this real path, and the user did not agree to its present content.
-    Secret(PathBuf, Secret, Objection),
+    Secret(PathBuf, SecretFile, Objection),
     /// A directory, a pipe, a device.
     NotAFile,
     /// With it the message's files are over 20 MB.

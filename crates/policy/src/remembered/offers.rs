@@ -68,14 +68,14 @@ const SINGLE: [&str; 18] = [
 
 /// Rules that together approve a call like the one they were made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct RuleOffer {
     /// In words.
     pub name: String,
     /// What each rule approves.
     pub calls: Vec<AllowedCalls>,
 }
 
-impl Offer {
+impl RuleOffer {
     fn new(mut calls: Vec<AllowedCalls>) -> Self {
         let mut known = Vec::new();
         calls.retain(|it| {
@@ -95,7 +95,7 @@ impl Offer {
 /// # Errors
 ///
 /// No rule can approve it, because of this syntax in it: a noun with its article.
-pub fn offers(facts: &CallFacts) -> Result<Vec<Offer>, &'static str> {
+pub fn offers(facts: &CallFacts) -> Result<Vec<RuleOffer>, &'static str> {
     let mut offers = match facts.kind() {
         Kind::Command(parts) => of_command(&parts),
         Kind::Files => of_files(facts),
@@ -106,7 +106,7 @@ pub fn offers(facts: &CallFacts) -> Result<Vec<Offer>, &'static str> {
     Ok(offers)
 }
 
-fn of_command(parts: &[Vec<String>]) -> Vec<Offer> {
+fn of_command(parts: &[Vec<String>]) -> Vec<RuleOffer> {
     let exactly = |words: &Vec<String>| AllowedCalls::Command {
         words: words.clone(),
         with_any: false,
@@ -118,8 +118,8 @@ fn of_command(parts: &[Vec<String>]) -> Vec<Offer> {
         },
         None => exactly(words),
     };
-    let exact = Offer::new(parts.iter().map(exactly).collect());
-    let wide = Offer::new(parts.iter().map(widely).collect());
+    let exact = RuleOffer::new(parts.iter().map(exactly).collect());
+    let wide = RuleOffer::new(parts.iter().map(widely).collect());
     vec![exact, wide]
 }
 
@@ -138,14 +138,16 @@ fn prefix(words: &[String]) -> Option<usize> {
     (is_clear && WITH_SUBCOMMANDS.contains(&program)).then_some(2)
 }
 
-fn of_files(facts: &CallFacts) -> Vec<Offer> {
+fn of_files(facts: &CallFacts) -> Vec<RuleOffer> {
     let files = facts.files.iter();
-    let mut offers = vec![Offer::new(files.cloned().map(AllowedCalls::File).collect())];
+    let mut offers = vec![RuleOffer::new(
+        files.cloned().map(AllowedCalls::File).collect(),
+    )];
     // A rule for the whole project would be an option, and is one: `auto_approve`.
     let is_inside = |it: &&Path| it.starts_with(&facts.project) && **it != facts.project;
     if let Some(common) = common_folder(&facts.files).as_deref().filter(is_inside) {
         let top = common.ancestors().take_while(is_inside).last();
-        let below = |it: &Path| Offer::new(vec![AllowedCalls::Below(it.to_owned())]);
+        let below = |it: &Path| RuleOffer::new(vec![AllowedCalls::Below(it.to_owned())]);
         offers.push(below(common));
         offers.extend(top.map(below));
     }
@@ -166,10 +168,10 @@ fn common_folder(files: &[PathBuf]) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-fn of_tool(facts: &CallFacts) -> Vec<Offer> {
+fn of_tool(facts: &CallFacts) -> Vec<RuleOffer> {
     let rule = |input| {
         let name = facts.call.name.clone();
-        Offer::new(vec![AllowedCalls::Tool { name, input }])
+        RuleOffer::new(vec![AllowedCalls::Tool { name, input }])
     };
     vec![rule(Some(canonical(&facts.input))), rule(None)]
 }

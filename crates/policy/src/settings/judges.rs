@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::approval::{
-    self, ArgumentRule, ArgumentRules, CallKey, Decision, Resolver, ResolverChain, Source, Verdict,
-    decide_in_general,
+    self, ArgumentRule, ArgumentRules, CallKey, Decision, OpinionSource, Resolver, ResolverChain,
+    Verdict, decide_in_general,
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
-use tools::{HttpAllow, Machine, Needs, Sandbox, Secret, ShellLists, Tool, Unsafe, Url};
+use tools::{HttpAllow, Machine, Needs, Sandbox, SecretFile, ShellLists, Tool, Unsafe, Url};
 
 use super::policy::OPTIONS_PRIORITY;
 use super::{Here, Settings, Unlisted};
@@ -59,10 +59,14 @@ impl Settings {
                 is_known,
             });
             // The highest priority, so that no other resolver approves before it.
-            links.push(Resolver::new(SHELL, i32::MAX, Source::ArgumentRules(rules)));
+            links.push(Resolver::new(
+                SHELL,
+                i32::MAX,
+                OpinionSource::ArgumentRules(rules),
+            ));
         }
         if !self.tools.http_get.allow.is_empty() {
-            let hosts = Source::ArgumentRules(one(ListedHosts(self.http_allow())));
+            let hosts = OpinionSource::ArgumentRules(one(ListedHosts(self.http_allow())));
             links.push(Resolver::yielding(HTTP, OPTIONS_PRIORITY, hosts));
         }
         links
@@ -270,7 +274,7 @@ impl Inspection {
 
     /// The secret file or folder that a call of `tool` names to read or to write, or
     /// nothing. Blocking.
-    pub fn secret(&self, tool: &dyn Tool, input: &Value) -> Option<Secret> {
+    pub fn secret(&self, tool: &dyn Tool, input: &Value) -> Option<SecretFile> {
         let changed = tool.changes(input, &self.folder).into_iter();
         let secrets = self.sandbox.secrets();
         let mut named = changed.chain(tool.reads(input, &self.folder));

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use chat::approval::{ArgumentRule, CallKey, Decision, PLAN, Resolver, Source};
+use chat::approval::{ArgumentRule, CallKey, Decision, OpinionSource, PLAN, Resolver};
 use tools::{FileAccess, Registry};
 
 use super::judges::{ShellBound, one};
@@ -62,7 +62,7 @@ pub(crate) fn resolver(settings: &Settings, registry: &Registry) -> Resolver {
             is_known: settings.has_known_shell(),
         },
     };
-    Resolver::new(PLAN, i32::MAX, Source::ArgumentRules(one(rule)))
+    Resolver::new(PLAN, i32::MAX, OpinionSource::ArgumentRules(one(rule)))
 }
 
 /// Denies every tool that is not in the list, and shell commands that do more than read.

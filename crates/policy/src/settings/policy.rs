@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chat::approval::{
-    ArgumentRules, CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, OnError, Policy,
-    REMEMBERED, Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME, Source,
+    ArgumentRules, CATCH_ALL, CONFIG, Decision, FRONTMATTER, Function, HARMLESS, OnError,
+    OpinionSource, Policy, REMEMBERED, Resolver, ResolverChain, SHELL_SAFE as SHELL_SAFE_NAME,
 };
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
@@ -118,7 +118,7 @@ impl Settings {
         links.extend(self.missing_modules());
         links.extend(self.command_line());
         if !harmless.is_empty() {
-            let approve = Source::List(Policy {
+            let approve = OpinionSource::List(Policy {
                 approve: harmless,
                 ..Policy::default()
             });
@@ -135,16 +135,16 @@ impl Settings {
     /// Returns the resolvers that the options define.
     fn lists(&self, asking: BTreeSet<String>) -> Vec<Resolver> {
         let config = match self.function() {
-            Some(function) => Source::Function(Function::auto_approve(function)),
-            None => Source::List(self.policy()),
+            Some(function) => OpinionSource::Function(Function::auto_approve(function)),
+            None => OpinionSource::List(self.policy()),
         };
         let mut links = vec![
             Resolver::yielding(CONFIG, OPTIONS_PRIORITY, config),
-            Resolver::new(FRONTMATTER, 90, Source::List(Policy::default())),
+            Resolver::new(FRONTMATTER, 90, OpinionSource::List(Policy::default())),
             Resolver::yielding(
                 REMEMBERED,
                 REMEMBERED_PRIORITY,
-                Source::Function(Function::remembered()),
+                OpinionSource::Function(Function::remembered()),
             ),
         ];
         links.extend(self.judges());
@@ -152,7 +152,7 @@ impl Settings {
             links.push(Resolver::new(
                 CATCH_ALL,
                 0,
-                Source::Unless(Decision::Approve, asking),
+                OpinionSource::Unless(Decision::Approve, asking),
             ));
         }
         links
@@ -165,7 +165,7 @@ impl Settings {
         let is_missing =
             |name: &&str| is_module(name) && !items.iter().any(|item| item.name == **name);
         self.entries().filter(is_missing).map(|name| {
-            let wait = Source::Always(Decision::RequireApproval);
+            let wait = OpinionSource::Always(Decision::RequireApproval);
             Resolver::yielding(name, OPTIONS_PRIORITY, wait)
         })
     }
@@ -183,13 +183,13 @@ impl Settings {
             ..policy.clone()
         };
         let named = |source| Resolver::new(COMMAND_LINE, COMMAND_LINE_PRIORITY, source);
-        let mut links = vec![named(Source::List(listed))];
+        let mut links = vec![named(OpinionSource::List(listed))];
         // Behind the list, which may deny. Sorting keeps the order of equal names.
         if *yes {
-            links.push(named(Source::Always(Decision::Approve)));
+            links.push(named(OpinionSource::Always(Decision::Approve)));
         }
         if !policy.argument_rules.is_empty() {
-            let reads = Source::ArgumentRules(self.shell_safe());
+            let reads = OpinionSource::ArgumentRules(self.shell_safe());
             links.push(Resolver::new(SHELL_SAFE_NAME, LAST_PRIORITY, reads));
         }
         links
@@ -241,7 +241,7 @@ fn link(item: &RegisteredResolver) -> Resolver {
     } else {
         OnError::Pass
     };
-    let source = Source::Function(Function::resolver(item.function, on_error));
+    let source = OpinionSource::Function(Function::resolver(item.function, on_error));
     if item.from_options {
         Resolver::yielding(&item.name, item.priority, source)
     } else {

@@ -4,7 +4,7 @@
 mod effects;
 
 use super::*;
-use chat::approval::{Decision, Function, Source};
+use chat::approval::{Decision, Function, OpinionSource};
 use serde_json::json;
 
 fn read(given: Value) -> (Settings, String) {
@@ -68,7 +68,7 @@ fn a_function_is_asked_and_without_approval_all_is_approved_below_it() {
     let chain = settings.chain(Default::default(), Default::default());
     assert_eq!(
         chain.resolvers()[0].source,
-        Source::Function(Function::auto_approve(3))
+        OpinionSource::Function(Function::auto_approve(3))
     );
     assert_eq!(chain.resolvers()[3].priority, 0);
 }

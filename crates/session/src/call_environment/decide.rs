@@ -5,7 +5,7 @@ use chat::approval::{
 };
 use chat::cycle::{Decided, Ruling, verdict};
 use serde_json::Value;
-use tools::{ApprovedPath, Confinement, Secret};
+use tools::{ApprovedPath, Confinement, SecretFile};
 
 use super::{CallEnvironment, confinement};
 use crate::audit::CallStart;
@@ -20,7 +20,7 @@ struct RuleDecision {
     /// The paths of the call's files.
     paths: Vec<ApprovedPath>,
     /// The secret that the call names.
-    secret: Option<Secret>,
+    secret: Option<SecretFile>,
 }
 
 impl Default for RuleDecision {

@@ -11,7 +11,7 @@ use super::{BufferId, WindowId};
 /// A key or command of the user, and what was on the screen when it was given.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "Message")]
-pub struct Command {
+pub struct EditorCommand {
     /// The current buffer.
     pub buffer: BufferId,
     /// What to do.
@@ -256,7 +256,7 @@ impl Action {
     }
 }
 
-/// A [`Command`] as Lua sends it.
+/// A [`EditorCommand`] as Lua sends it.
 #[derive(Deserialize)]
 struct Message {
     buffer: BufferId,
@@ -273,7 +273,7 @@ struct Message {
     drawn_ms: HashMap<String, u64>,
 }
 
-impl From<Message> for Command {
+impl From<Message> for EditorCommand {
     fn from(message: Message) -> Self {
         Self {
             buffer: message.buffer,

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Command, Detached, Directory, EditorReply, Lookup, RegisteredTools,
-    Renamed, Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
+    Attach, BufferId, Changed, Detached, Directory, EditorCommand, EditorReply, Lookup,
+    RegisteredTools, Renamed, Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
 };
 
 /// A message from the plugin. Its name is the variant in snake case.
@@ -32,7 +32,7 @@ pub enum FromEditor {
     /// A buffer was closed.
     Detached(Detached),
     /// A key or a command.
-    Command(Command),
+    Command(EditorCommand),
     /// Other lines are visible.
     Viewport(Viewport),
     /// The outcome of an edit.

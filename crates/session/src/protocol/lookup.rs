@@ -75,9 +75,9 @@ pub enum LookupAnswer {
     /// What the text means.
     Hover(Hover),
     /// What can be done.
-    Actions(Vec<Offer>),
+    Actions(Vec<OfferedAction>),
     /// What can be done about pending calls.
-    Lenses(Vec<Offer>),
+    Lenses(Vec<OfferedAction>),
     /// What a word may become.
     Menu(Menu),
 }
@@ -115,7 +115,7 @@ pub struct Hover {
 
 /// A command that the user can choose at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct OfferedAction {
     /// What it does, in the imperative.
     pub title: String,
     /// The command, as in [`Action::parse`](super::Action::parse).

@@ -151,12 +151,12 @@ pub struct ToolCall {
     /// Default timeout, in seconds.
     pub timeout: f64,
     /// Limits of its commands; absent without a sandbox.
-    pub sandbox: Option<Held>,
+    pub sandbox: Option<CommandSandbox>,
 }
 
 /// The sandbox of a call's commands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Held {
+pub struct CommandSandbox {
     /// Folders in which files may be written.
     pub writable: Vec<String>,
     /// Words before those of a command.

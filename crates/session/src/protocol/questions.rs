@@ -13,7 +13,7 @@ pub enum EditorQuestion {
     /// Call the user's functions. The reply is [`EditorReply::Functions`].
     Functions(FunctionCalls),
     /// Get the text of an open file. The reply is [`EditorReply::Buffers`].
-    OpenText(OpenText),
+    OpenText(GetOpenText),
     /// Change an open file. The reply is [`EditorReply::Buffers`].
     ReplaceText(ReplaceText),
     /// Find the problems of a changed file. The reply is [`EditorReply::Problems`].
@@ -58,7 +58,7 @@ pub struct FunctionCall {
 
 /// `open_text`: get the text and state of an open file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OpenText {
+pub struct GetOpenText {
     /// Absolute.
     pub path: String,
 }

@@ -2,8 +2,8 @@
 //! choice.
 
 use chat::approval::{self, CallKey};
-use chat::cycle::Event;
-use chat::document::{Call, Document, Status};
+use chat::cycle::CycleEvent;
+use chat::document::{Document, PairedCall, Status};
 use serde_json::Value;
 
 use super::{Input, Session};
@@ -81,7 +81,7 @@ impl Session {
         });
         if let Some((line, _)) = line {
             self.decisions.note_allowed(call.id.clone(), rule);
-            self.queue.push(Event::Resolve { line });
+            self.queue.push(CycleEvent::Resolve { line });
         }
     }
 }
@@ -90,7 +90,7 @@ impl Session {
 /// of that call.
 fn pending<T>(
     document: &Document<'_>,
-    wanted: impl Fn(&Call<'_>) -> Option<T>,
+    wanted: impl Fn(&PairedCall<'_>) -> Option<T>,
 ) -> Option<(T, Value)> {
     let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
     let mut pending = calls.filter(|it| it.status() == Some(Status::Pending));

@@ -1,6 +1,6 @@
 //! `:Flemma approve` and `:Flemma reject`: which calls they mean.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 
 use super::Session;
 
@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn approve(&mut self, line: usize, word: Option<&str>) {
         match word {
             None => {}
-            Some("all") => return self.queue.push(Event::ApproveAll),
+            Some("all") => return self.queue.push(CycleEvent::ApproveAll),
             // A misspelled "all" must not approve the call at the cursor.
             Some(word) => {
                 return self.inform(&format!(
@@ -20,7 +20,7 @@ impl Session {
         match self.meant(line) {
             // A call that asks is running: approving it means to answer.
             Ok(line) if self.answers_question(line) => {}
-            Ok(line) => self.queue.push(Event::Resolve { line }),
+            Ok(line) => self.queue.push(CycleEvent::Resolve { line }),
             Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
                 "{count} calls are pending. Put the cursor on one of them, or use :Flemma approve all."
@@ -31,7 +31,7 @@ impl Session {
     /// Rejects the call on a line, or the only pending one.
     pub(super) fn reject(&mut self, line: usize, reason: String) {
         match self.meant(line) {
-            Ok(line) => self.queue.push(Event::Reject { line, reason }),
+            Ok(line) => self.queue.push(CycleEvent::Reject { line, reason }),
             Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
                 "{count} calls are pending. Put the cursor on the one to reject."

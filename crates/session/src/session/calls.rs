@@ -31,12 +31,12 @@ use self::pace::Pace;
 use self::previews::Previews;
 use self::refusals::Refusals;
 use self::reviews::Reviews;
-pub(super) use self::running::{Call, Run, together};
+pub(super) use self::running::{ApprovedCall, RunningCall, together};
 
 /// Calls that run or wait.
 #[derive(Default)]
 pub(super) struct Calls {
-    running: HashMap<CallKey, Call>,
+    running: HashMap<CallKey, RunningCall>,
     /// When results are due.
     pace: Pace,
     /// The files that waiting calls would change.
@@ -56,13 +56,13 @@ impl Calls {
         self.running.is_empty()
     }
 
-    pub(super) fn running(&self, call: &CallKey) -> Option<&Call> {
+    pub(super) fn running(&self, call: &CallKey) -> Option<&RunningCall> {
         self.running.get(call)
     }
 
     /// Asks all running calls to stop.
     pub(super) fn stop_all(&self) {
-        self.running.values().for_each(Call::stop);
+        self.running.values().for_each(RunningCall::stop);
     }
 
     /// Notes that an answer ended: its calls can be read from now on.
@@ -85,7 +85,7 @@ impl Calls {
 }
 
 /// Returns true if the blocks of a call cover a line.
-fn covers(call: &document::Call<'_>, line: usize) -> bool {
+fn covers(call: &document::PairedCall<'_>, line: usize) -> bool {
     let result = call.result.is_some_and(|it| it.lines.contains(&line));
     result || call.tool_use.lines.contains(&line)
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chat::approval::CallKey;
-use chat::cycle::{Event, Level, Notice};
+use chat::cycle::{CycleEvent, Level, Notice};
 use chat::document::{Block, Document, Message, Role};
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
-use tools::checkpoints::{CallLabel, Name, Recorder, Request, Scope};
+use tools::checkpoints::{CallLabel, JournalScope, Name, Recorder, Request};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
@@ -98,7 +98,7 @@ impl Session {
             buffer: self.buffer.id(),
             buffers: Arc::new(EditorBuffers(self.editor.clone())),
             folder: self.disk.folder(),
-            scope: Scope::Chat(self.chat_label()),
+            scope: JournalScope::Chat(self.chat_label()),
         }
     }
 
@@ -141,7 +141,7 @@ impl Session {
             replacement: Vec::new(),
         };
         let source = ChangeSource::USER;
-        self.apply_for(source, vec![edit], VecDeque::new(), Event::Changed);
+        self.apply_for(source, vec![edit], VecDeque::new(), CycleEvent::Changed);
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use chat::Problem;
 use chat::approval::{self, CallKey, REMEMBERED};
-use chat::cycle::{Decided, Event, INTERRUPTED, Ruling};
+use chat::cycle::{CycleEvent, Decided, INTERRUPTED, Ruling};
 use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
-use super::calls::Run;
+use super::calls::ApprovedCall;
 use crate::audit::{Audit, CallStart};
 
 /// Decisions and ends of calls, until they are in the audit log.
@@ -137,7 +137,7 @@ impl Session {
     /// # Errors
     ///
     /// The log cannot be written: the calls must not run.
-    pub(super) fn record_starts(&mut self, runs: &[Run]) -> Result<(), Problem> {
+    pub(super) fn record_starts(&mut self, runs: &[ApprovedCall]) -> Result<(), Problem> {
         let decided = self.decisions.take_decided();
         let mut starts = Vec::with_capacity(runs.len());
         for run in runs {
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Returns the name of a call's sandbox in the audit log.
-    fn sandbox_name(&self, run: &Run) -> &'static str {
+    fn sandbox_name(&self, run: &ApprovedCall) -> &'static str {
         let (meant, _) = approval::meant(&run.call, &run.input);
         match self.is_held(&meant.name) {
             true => {
@@ -216,7 +216,7 @@ impl Session {
         let calls = self.disk.take_cut_off();
         if !calls.is_empty() {
             let ids = self.end_interrupted(&calls);
-            self.queue.push(Event::Interrupted(ids));
+            self.queue.push(CycleEvent::Interrupted(ids));
         }
     }
 

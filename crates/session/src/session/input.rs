@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent::answer::Ids;
 use chat::approval::{Answers, CallKey};
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::diff::Counts;
 use provider::StreamEvent;
 use tools::Ran;
@@ -36,7 +36,7 @@ pub enum Input {
     /// The editor applied or refused an edit.
     Applied(Applied),
     /// A key or a command.
-    Command(Command),
+    Command(EditorCommand),
     /// A question about a place in the text.
     Lookup(Lookup),
     /// The buffer was closed.
@@ -116,10 +116,10 @@ impl Session {
         match input {
             Input::ToolsScanned => self.tools_scanned(),
             Input::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
-            Input::Functions(answers) => self.queue.push(Event::ResolverAnswered(answers)),
+            Input::Functions(answers) => self.queue.push(CycleEvent::ResolverAnswered(answers)),
             Input::Inspected(answers, messages) => {
                 messages.iter().for_each(|it| self.inform(it));
-                self.queue.push(Event::ResolverAnswered(answers));
+                self.queue.push(CycleEvent::ResolverAnswered(answers));
             }
             Input::Allowed(call, rule) => self.allowed(&call, rule),
             Input::Remark(text) => self.remark(text),

@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::document::Document;
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
 use tools::checkpoints::Request;
 
 use super::Session;
-use crate::protocol::{Action, Command, Cursor, Display};
+use crate::protocol::{Action, Cursor, Display, EditorCommand};
 
 impl Session {
     /// Takes a key or a command: queues its event, or carries it out.
-    pub(super) fn command(&mut self, command: Command) {
+    pub(super) fn command(&mut self, command: EditorCommand) {
         let from_insert = command.action == Action::Advance { from_insert: true };
         self.view.set_last_key(command.window, from_insert);
         // Each key is followed by a report that everything is done, even if it starts nothing.
@@ -25,7 +25,7 @@ impl Session {
     }
 
     /// Returns true if a command that starts work may do so now; otherwise says why not.
-    fn may_start(&mut self, command: &Command) -> bool {
+    fn may_start(&mut self, command: &EditorCommand) -> bool {
         if !self.may_work(command) {
             return false;
         }
@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Returns why a key does nothing: it was pressed before the user could read the call.
-    fn too_early(&mut self, command: &Command) -> Option<&'static str> {
+    fn too_early(&mut self, command: &EditorCommand) -> Option<&'static str> {
         if !self.has_been_read(command) {
             return Some(
                 "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
@@ -58,28 +58,28 @@ impl Session {
     }
 
     /// Queues the event of a key, or starts what a command is for.
-    fn carry_out(&mut self, command: &Command) {
+    fn carry_out(&mut self, command: &EditorCommand) {
         let line = command.line;
         match &command.action {
             // A call that asks comes first, because it waits for the user.
             Action::Advance { .. } if self.goes_to_question() => {}
             Action::Resolve if self.answers_question(line) => {}
             Action::Cancel if self.take_back_waiting() => {}
-            Action::Advance { .. } => self.queue.push(Event::Advance),
-            Action::Send => self.queue.push(Event::Send),
-            Action::Resolve => self.queue.push(Event::Resolve { line }),
+            Action::Advance { .. } => self.queue.push(CycleEvent::Advance),
+            Action::Send => self.queue.push(CycleEvent::Send),
+            Action::Resolve => self.queue.push(CycleEvent::Resolve { line }),
             Action::Approve(word) => self.approve(line, word.as_deref()),
             Action::Allow => self.offer_rules(line),
             Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
-            Action::Steer(text) => self.speak(Event::Steer(text.clone())),
-            Action::Queue(text) => self.speak(Event::FollowUp(text.clone())),
-            Action::Ask { text, send } => self.speak(Event::Ask {
+            Action::Steer(text) => self.speak(CycleEvent::Steer(text.clone())),
+            Action::Queue(text) => self.speak(CycleEvent::FollowUp(text.clone())),
+            Action::Ask { text, send } => self.speak(CycleEvent::Ask {
                 text: text.clone(),
                 send: *send,
             }),
-            Action::TakeBackQueue => self.speak(Event::TakeBack(Vec::new())),
-            Action::Cancel | Action::CancelTools => self.queue.push(Event::Cancel),
-            Action::CancelTool => self.queue.push(Event::CancelTool { line }),
+            Action::TakeBackQueue => self.speak(CycleEvent::TakeBack(Vec::new())),
+            Action::Cancel | Action::CancelTools => self.queue.push(CycleEvent::Cancel),
+            Action::CancelTool => self.queue.push(CycleEvent::CancelTool { line }),
             Action::Review => self.review(line),
             Action::EndReview(call) => self.end_review(call),
             setting_or_report => self.carry_out_at_once(setting_or_report, line),
@@ -123,7 +123,7 @@ impl Session {
         };
         // The user asked for exactly this change, so it counts as typed.
         let source = ChangeSource::USER;
-        self.apply_for(source, vec![edit], VecDeque::new(), Event::Changed);
+        self.apply_for(source, vec![edit], VecDeque::new(), CycleEvent::Changed);
     }
 
     /// Moves the cursor to a prompt or a block, where the user follows the chat. A direct

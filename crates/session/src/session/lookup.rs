@@ -6,7 +6,7 @@ mod menu;
 
 use std::path::{Path, PathBuf};
 
-use chat::document::{Call, Document, Status};
+use chat::document::{Document, PairedCall, Status};
 use chat::links::{Link, call_at, link_at};
 use chat::outline::outline;
 use chat::preview::preview;
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Returns what a call does or would do.
-    fn call_hover(&self, document: &Document<'_>, call: &Call<'_>) -> Hover {
+    fn call_hover(&self, document: &Document<'_>, call: &PairedCall<'_>) -> Hover {
         let lines = call.tool_use.lines.clone();
         let marks = chat::marks::marks(document, &self.cycle, &self.shared.registry, WIDTH);
         let mark = marks.iter().find(|it| it.call_line == lines.start);
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Returns what can be done about lines: fixes, and decisions about pending calls.
-    fn offers(&self, lookup: &Lookup) -> Vec<Offer> {
+    fn offers(&self, lookup: &Lookup) -> Vec<OfferedAction> {
         let document = self.buffer.document();
         let is_near = |line: usize| (lookup.line..=lookup.last).contains(&line);
         let fixes = document.diagnostics.iter().filter_map(|it| {
@@ -110,20 +110,20 @@ impl Session {
             let touches = fix.lines.start <= lookup.last && lookup.line < fix.lines.end;
             // The command finds the fix by its line.
             let is_found = document.fix_at(fix.lines.start) == Some(fix);
-            (touches && is_found).then(|| Offer {
+            (touches && is_found).then(|| OfferedAction {
                 title: fix.title.clone(),
                 command: "fix",
                 line: fix.lines.start,
                 is_fix: true,
             })
         });
-        let mut offers: Vec<Offer> = fixes.collect();
+        let mut offers: Vec<OfferedAction> = fixes.collect();
         let call = call_at(&document, lookup.line).filter(is_pending);
         if let Some(call) = call {
             offers.extend(decisions(&call, " this call"));
         }
         let withheld = self.withheld_lines().any(is_near);
-        offers.extend(withheld.then(|| Offer {
+        offers.extend(withheld.then(|| OfferedAction {
             title: "Trust the frontmatter of this chat".to_owned(),
             command: "trust",
             line: lookup.line,
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Returns the decisions about all pending calls.
-    fn lenses(&self) -> Vec<Offer> {
+    fn lenses(&self) -> Vec<OfferedAction> {
         let document = self.buffer.document();
         let turns = document.unanswered_turns();
         turns
@@ -147,14 +147,14 @@ impl Session {
     }
 }
 
-fn is_pending(call: &Call<'_>) -> bool {
+fn is_pending(call: &PairedCall<'_>) -> bool {
     call.status() == Some(Status::Pending)
 }
 
 /// Returns the decisions about a pending call, at the header of its placeholder.
-fn decisions(call: &Call<'_>, what: &str) -> [Offer; 2] {
+fn decisions(call: &PairedCall<'_>, what: &str) -> [OfferedAction; 2] {
     let header = call.result.map_or(&call.tool_use.lines, |it| &it.lines);
-    let offer = |verb: &str, command| Offer {
+    let offer = |verb: &str, command| OfferedAction {
         title: format!("{verb}{what}"),
         command,
         line: header.start,

@@ -6,7 +6,7 @@ mod store;
 
 use std::collections::VecDeque;
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 
 pub(super) use self::await_tools::{WAITING, is_of_user};
 use self::store::QueueStore;
@@ -14,7 +14,7 @@ use self::store::QueueStore;
 /// Events that wait for their step.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    events: VecDeque<Event>,
+    events: VecDeque<CycleEvent>,
     /// The file with messages that the chat does not contain yet.
     store: QueueStore,
     /// Whether the message that a key waits for tools was shown.
@@ -25,30 +25,30 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Adds an event behind all others.
-    pub(super) fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: CycleEvent) {
         self.events.push_back(event);
     }
 
     /// Adds an event before all others.
-    pub(super) fn push_first(&mut self, event: Event) {
+    pub(super) fn push_first(&mut self, event: CycleEvent) {
         self.events.push_front(event);
     }
 
     /// Takes the first event.
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(super) fn pop(&mut self) -> Option<CycleEvent> {
         self.events.pop_front()
     }
 
-    pub(super) fn first(&self) -> Option<&Event> {
+    pub(super) fn first(&self) -> Option<&CycleEvent> {
         self.events.front()
     }
 
-    pub(super) fn last(&self) -> Option<&Event> {
+    pub(super) fn last(&self) -> Option<&CycleEvent> {
         self.events.back()
     }
 
     /// Takes the first event, if `is` returns true for it.
-    pub(super) fn pop_if(&mut self, is: impl FnOnce(&Event) -> bool) -> Option<Event> {
+    pub(super) fn pop_if(&mut self, is: impl FnOnce(&CycleEvent) -> bool) -> Option<CycleEvent> {
         let is_wanted = self.events.front().is_some_and(is);
         is_wanted.then(|| self.events.pop_front()).flatten()
     }
@@ -58,12 +58,12 @@ impl Queue {
         self.events.rotate_right(1);
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Event> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut CycleEvent> {
         self.events.iter_mut()
     }
 
     /// Drops the events for which `keep` returns false.
-    pub(super) fn retain(&mut self, keep: impl FnMut(&mut Event) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl FnMut(&mut CycleEvent) -> bool) {
         self.events.retain_mut(keep);
     }
 

@@ -3,35 +3,37 @@
 use std::collections::VecDeque;
 
 use chat::approval::CallKey;
-use chat::cycle::{Decided, Effect, Event, Ruling, step};
+use chat::cycle::{CycleEvent, Decided, Effect, Ruling, step};
 use chat::tool::ToolOutcome;
 
 use super::Session;
-use super::calls::{Run, together};
+use super::calls::{ApprovedCall, together};
 use crate::frontend::SessionEvent;
 
 impl Session {
     /// Has the cycle decide on an event, and carries out the effects.
-    pub(super) fn step(&mut self, event: Event) {
+    pub(super) fn step(&mut self, event: CycleEvent) {
         let event = match event {
             // Handled without a document: an answer may make a hundred calls.
-            Event::Recorded(call) => return self.cycle.record(call),
-            Event::ToolsFinished(ended) => Event::ToolsFinished(self.with_later_results(ended)),
+            CycleEvent::Recorded(call) => return self.cycle.record(call),
+            CycleEvent::ToolsFinished(ended) => {
+                CycleEvent::ToolsFinished(self.with_later_results(ended))
+            }
             event => event,
         };
         // An edit that turns out to be stale is decided again.
         let again = match event {
-            Event::AnswerEnded(end) => {
+            CycleEvent::AnswerEnded(end) => {
                 self.calls.answer_ended();
-                Event::AnswerEnded(end)
+                CycleEvent::AnswerEnded(end)
             }
-            _ => Event::Continue,
+            _ => CycleEvent::Continue,
         };
         // A change of the text has asked for a redraw already.
-        if !matches!(event, Event::Changed) {
+        if !matches!(event, CycleEvent::Changed) {
             self.view.redraw();
         }
-        let has_results = matches!(event, Event::ToolsFinished(_));
+        let has_results = matches!(event, CycleEvent::ToolsFinished(_));
         let document = self.buffer.document();
         let options = &self.policy.rules().options;
         let effects = step(&mut self.cycle, event, &document, options);
@@ -46,15 +48,15 @@ impl Session {
         &mut self,
         mut ended: Vec<(CallKey, ToolOutcome)>,
     ) -> Vec<(CallKey, ToolOutcome)> {
-        let is_result = |event: &Event| matches!(event, Event::ToolsFinished(_));
-        while let Some(Event::ToolsFinished(more)) = self.queue.pop_if(is_result) {
+        let is_result = |event: &CycleEvent| matches!(event, CycleEvent::ToolsFinished(_));
+        while let Some(CycleEvent::ToolsFinished(more)) = self.queue.pop_if(is_result) {
             ended.extend(more);
         }
         ended
     }
 
     /// Carries out effects in order, up to an edit that the editor has to answer first.
-    pub(super) fn perform(&mut self, mut effects: VecDeque<Effect>, again: Event) {
+    pub(super) fn perform(&mut self, mut effects: VecDeque<Effect>, again: CycleEvent) {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Record(decided) => self.record(decided),
@@ -68,7 +70,7 @@ impl Session {
                 } => self.move_cursor(line, insert, asked),
                 Effect::Ask(questions) => self.ask_resolvers(questions),
                 Effect::Run { call, input, by } => {
-                    let first = Run { call, input, by };
+                    let first = ApprovedCall { call, input, by };
                     self.run_tools(together(first, &mut effects));
                 }
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),

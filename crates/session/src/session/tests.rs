@@ -143,7 +143,7 @@ impl Stage {
         drawn_ms: HashMap<String, u64>,
         again: Option<u64>,
     ) {
-        self.send(Input::Command(Command {
+        self.send(Input::Command(EditorCommand {
             buffer: BUFFER,
             action: Action::parse(name, arguments),
             line,

@@ -21,7 +21,7 @@ use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::{BashOptions, Confinement, ToolContext};
 use crate::error::ToolError;
 use crate::files::resolve;
-use crate::process::{Command, Mark, Running, child_environment};
+use crate::process::{Command, ProcessMark, Running, child_environment};
 use crate::sandbox::{RETRIES, Sandbox};
 use crate::shell::{self, Machine, Needs};
 use crate::tool::{CallResult, ToolResult};
@@ -152,7 +152,7 @@ fn time_limit(seconds: Option<f64>, default: Duration) -> Duration {
 }
 
 /// How a command is restricted to what it was approved for.
-struct Held {
+struct HeldProcesses {
     /// The chat's sandbox, or one that only allows reading.
     sandbox: Arc<Sandbox>,
     /// What a read-only command needs. Its environment names no programs.
@@ -161,8 +161,8 @@ struct Held {
 
 /// Selects the sandbox of a call's command. A command that was approved because it only reads
 /// is inspected again, since files may have changed in the meantime.
-async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
-    let as_the_chat = || Held {
+async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolError> {
+    let as_the_chat = || HeldProcesses {
         sandbox: ctx.sandbox.clone(),
         reading: None,
     };
@@ -179,7 +179,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<Held, ToolError> {
     match inspected.await {
         // The user listed one of its programs, so it may do anything.
         Ok(Ok(needs)) if needs.more => Ok(as_the_chat()),
-        Ok(Ok(needs)) => Ok(Held {
+        Ok(Ok(needs)) => Ok(HeldProcesses {
             sandbox: Arc::new(ctx.sandbox.reading(needs.network)),
             reading: Some(needs),
         }),
@@ -212,7 +212,7 @@ fn start(
     id: &ToolUseId,
     script: &str,
     ctx: &ToolContext,
-    held: &Held,
+    held: &HeldProcesses,
 ) -> Result<Running, ToolError> {
     let BashOptions { cwd, env, .. } = &ctx.bash;
     let program = ctx.bash.shell.as_deref().unwrap_or("bash");
@@ -223,7 +223,7 @@ fn start(
             cwd.display()
         )));
     }
-    let mark = Mark::new(id.as_str());
+    let mark = ProcessMark::new(id.as_str());
     let environment = environment(cwd, env, held, &mark);
     let prefix = held.sandbox.prefix(cwd, &[]).map_err(ToolError::Failed)?;
     let command = Command {
@@ -245,14 +245,14 @@ fn start(
 fn environment(
     cwd: &Path,
     added: &[(String, String)],
-    held: &Held,
-    mark: &Mark,
+    held: &HeldProcesses,
+    mark: &ProcessMark,
 ) -> Vec<(OsString, OsString)> {
     let Some(needs) = &held.reading else {
         return child_environment(crate::variables(), added, mark);
     };
     let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let mut environment = shell::environment(crate::variables(), &[real], needs.order());
-    environment.push((Mark::NAME.into(), mark.value().into()));
+    environment.push((ProcessMark::NAME.into(), mark.value().into()));
     environment
 }

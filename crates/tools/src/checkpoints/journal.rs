@@ -76,7 +76,7 @@ pub(super) struct Checkpoint {
 
 /// Whose checkpoints are meant.
 #[derive(Debug, Clone)]
-pub enum Scope {
+pub enum JournalScope {
     /// Those of one chat: its file, and its session.
     Chat(CallLabel),
     /// All of the project.
@@ -144,7 +144,7 @@ impl Journal {
     }
 
     /// The calls of a scope that are not undone, the oldest first.
-    pub(super) fn calls<'a>(&'a self, scope: &Scope) -> Vec<&'a Checkpoint> {
+    pub(super) fn calls<'a>(&'a self, scope: &JournalScope) -> Vec<&'a Checkpoint> {
         let undone = self.undone();
         let calls = self.checkpoints.iter().filter(|it| it.reverted.is_none());
         let calls = calls.filter(|it| !undone.contains(&*it.id) && !it.files.is_empty());
@@ -152,7 +152,7 @@ impl Journal {
     }
 
     /// The last undo of a scope that can be redone: nothing ran since.
-    pub(super) fn last_undo(&self, scope: &Scope) -> Option<&Checkpoint> {
+    pub(super) fn last_undo(&self, scope: &JournalScope) -> Option<&Checkpoint> {
         let undone = self.undone();
         let latest = self.checkpoints.iter().rev().filter(|it| scope.has(it));
         // A call that ran since may have changed the same files, so its changes would be lost.
@@ -212,7 +212,7 @@ impl Journal {
     }
 }
 
-impl Scope {
+impl JournalScope {
     fn has(&self, checkpoint: &Checkpoint) -> bool {
         let Self::Chat(chat) = self else {
             return true;

@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use commands::CommandRun;
 pub use commands::user_saved;
 pub use image::Name;
-pub use journal::{CallLabel, Scope};
+pub use journal::{CallLabel, JournalScope};
 pub use recorder::{Recorder, Summary};
 pub use restore::{Item, Request, Restore, Restored};
 pub use store::{is_project, new_id as new_session, project_of};

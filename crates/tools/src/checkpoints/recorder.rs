@@ -10,7 +10,7 @@ use super::journal::{CallLabel, Checkpoint, FileChange};
 use super::store::{Store, is_project, new_id, now};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
-use crate::files::{RealPath, Target, blocking};
+use crate::files::{FileTarget, RealPath, blocking};
 
 /// Bytes after which the size of the store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
@@ -70,7 +70,7 @@ impl Recorder {
     }
 
     /// Stores a file that is about to be changed.
-    pub(crate) async fn before(&self, target: &Target) -> Option<Before> {
+    pub(crate) async fn before(&self, target: &FileTarget) -> Option<Before> {
         let recording = self.0.clone()?;
         let captured = capture(target.real(), target.buffers()).await;
         let path = target.path().to_owned();
@@ -85,7 +85,7 @@ impl Recorder {
     }
 
     /// Records that a file was changed.
-    pub(crate) async fn after(&self, target: &Target, before: Option<Before>) {
+    pub(crate) async fn after(&self, target: &FileTarget, before: Option<Before>) {
         let (Some(recording), Some(before)) = (self.0.clone(), before) else {
             return;
         };

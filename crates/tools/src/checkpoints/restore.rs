@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::apply::Undone;
 use super::commands;
 use super::image::{Image, Name};
-use super::journal::{CallLabel, Checkpoint, FileChange, Reverted, Scope};
+use super::journal::{CallLabel, Checkpoint, FileChange, JournalScope, Reverted};
 use super::recorder::capture;
 use super::store::{Store, new_id, now};
 use crate::buffers::OpenBuffers;
@@ -70,7 +70,7 @@ impl Restore {
     /// The store cannot be used; a sentence.
     pub async fn plan(
         folder: PathBuf,
-        scope: Scope,
+        scope: JournalScope,
         request: Request,
         buffers: &dyn OpenBuffers,
     ) -> Result<Option<Self>, String> {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::journal::Journal;
 use super::store::Store;
-use super::{CallLabel, Name, Recorder, Request, Restore, Restored, Scope, Summary};
+use super::{CallLabel, JournalScope, Name, Recorder, Request, Restore, Restored, Summary};
 use crate::buffers::NoBuffers;
 use crate::context::ToolContext;
 use crate::registry::Registry;
@@ -95,7 +95,7 @@ impl Project {
     }
 
     fn plan(&self, request: Request) -> Result<Option<Restore>, String> {
-        let scope = Scope::Chat(self.label());
+        let scope = JournalScope::Chat(self.label());
         block_on(Restore::plan(self.path(""), scope, request, &NoBuffers))
     }
 
@@ -284,7 +284,7 @@ fn prove_how_long_a_checkpoint_of_an_edit_takes() {
             let text = format!("{round}{text}");
             block_on(async {
                 let buffers = std::sync::Arc::new(NoBuffers);
-                let target = crate::files::Target::find(path, buffers).await.unwrap();
+                let target = crate::files::FileTarget::find(path, buffers).await.unwrap();
                 let begun = std::time::Instant::now();
                 let before = recorder.before(&target).await;
                 let took = begun.elapsed();

@@ -27,7 +27,7 @@ pub use path::{resolve, without_dots};
 pub(crate) use real::open_below;
 pub use real::{RealPath, leads_to};
 pub use shown::{Changes, FileState, ShownFiles};
-pub(crate) use target::{Stored, Target};
+pub(crate) use target::{FileTarget, Stored};
 pub use text::Unshown;
 pub(crate) use text::{Before, FileText};
 

@@ -6,10 +6,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawMode, RenameFlags, fchmod, renameat_w
 
 use super::parents::Parents;
 use super::target::read_text;
-use super::{FileText, RealPath, Target, atomic, blocking, file_error};
+use super::{FileTarget, FileText, RealPath, atomic, blocking, file_error};
 use crate::error::ToolError;
 
-impl Target {
+impl FileTarget {
     /// Deletes the file, if it has the text `expected` and no unsaved changes. Returns its mode.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Target {
     /// # Errors
     ///
     /// As described, or an error of the system. The file is unchanged then.
-    pub(crate) async fn rename(&self, to: &Target, expected: &str) -> Result<(), ToolError> {
+    pub(crate) async fn rename(&self, to: &FileTarget, expected: &str) -> Result<(), ToolError> {
         self.check_saved().await?;
         let (path, to, text) = (self.real().clone(), to.real().clone(), expected.to_owned());
         blocking(move || {

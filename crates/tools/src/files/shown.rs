@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Fingerprint, RealPath, Target, blocking};
+use super::{FileTarget, Fingerprint, RealPath, blocking};
 use crate::buffers::OpenBuffers;
 
 /// Maximum number of changes remembered per chat. After that, a call whose file an older change
@@ -32,7 +32,7 @@ impl FileState {
         let Ok(real) = blocking(move || RealPath::of(&path)).await else {
             return unknown;
         };
-        match Target::find(real, buffers).await {
+        match FileTarget::find(real, buffers).await {
             Ok(target) => target.state().await,
             Err(_) => unknown,
         }
@@ -138,7 +138,7 @@ impl Changes {
     }
 }
 
-impl Target {
+impl FileTarget {
     /// The current state of the file.
     pub(crate) async fn state(&self) -> FileState {
         let real = self.real().clone();

@@ -23,7 +23,7 @@ const FORMATTED: &str = "The user's editor changed the text as it was saved:";
 
 /// A file that exists or can be created.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct FileTarget {
     path: RealPath,
     buffers: Arc<dyn OpenBuffers>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Stored {
     pub(crate) holds: Option<Fingerprint>,
 }
 
-impl Target {
+impl FileTarget {
     /// The file at `path`, which may not exist yet.
     ///
     /// # Errors

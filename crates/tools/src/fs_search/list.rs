@@ -30,7 +30,7 @@ const ENTRIES: (usize, usize) = (500, 2000);
 const DEPTH: usize = 10;
 
 /// Lists a folder.
-pub(crate) struct List;
+pub(crate) struct Ls;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(STANDARD),
     files: FileAccess::Reads,
     alias: Some(("list_files", |_| Box::new(list_files()))),
-    ..BuiltIn::new("ls", |_| Box::new(List))
+    ..BuiltIn::new("ls", |_| Box::new(Ls))
 };
 
 /// The alias `list_files`. With a pattern it runs `find`.
@@ -68,7 +68,7 @@ fn list_files() -> Alias {
         schema: schema::object(properties, &[]),
         tool: |input| match input["pattern"].is_string() {
             true => Arc::new(Find),
-            false => Arc::new(List),
+            false => Arc::new(Ls),
         },
         translate: |input, _| {
             let path = &input["path"];
@@ -84,7 +84,7 @@ fn list_files() -> Alias {
     }
 }
 
-impl TypedTool for List {
+impl TypedTool for Ls {
     type Arguments = Arguments;
 
     const NAME: &'static str = "ls";

@@ -5,8 +5,8 @@
 
 use super::parse::Hunk;
 use crate::replace::{
-    EditedText, Located, Piece, Place, Problem, Refused, Replacement, ambiguous, apply, lines_of,
-    not_found, places,
+    EditedText, Needle, Place, PlacedReplacement, Refused, ReplaceProblem, Replacement, ambiguous,
+    apply, lines_of, not_found, places,
 };
 
 /// Applies hunks to a text. Each list of hunks is in the order of the text.
@@ -25,25 +25,25 @@ pub(super) fn apply_hunks(text: &str, lists: &[Vec<Hunk>]) -> Result<EditedText,
                 old: &hunk.old,
                 new: &hunk.new,
             };
-            located.push(Located { replacement, place });
+            located.push(PlacedReplacement { replacement, place });
         }
     }
     apply(text, &located)
 }
 
 /// The only place of a hunk that starts at `from` or later.
-fn place(text: &str, hunk: &Hunk, from: usize) -> Result<Place, Problem> {
+fn place(text: &str, hunk: &Hunk, from: usize) -> Result<Place, ReplaceProblem> {
     if hunk.old.is_empty() {
         // Lines without context can only be added where the file ends.
         let is_known = text.is_empty() || (hunk.is_last && text.ends_with('\n'));
         return is_known
             .then(|| Place::end_of(text))
-            .ok_or(Problem::EmptyOldText);
+            .ok_or(ReplaceProblem::EmptyOldText);
     }
     if hunk.old == hunk.new {
-        return Err(Problem::Identical);
+        return Err(ReplaceProblem::Identical);
     }
-    let piece = Piece {
+    let piece = Needle {
         text: &hunk.old,
         is_lines: true,
     };
@@ -73,11 +73,11 @@ fn only_inside(text: &str, places: &[Place], hunk: &Hunk) -> Option<Place> {
 }
 
 /// The problem of a hunk that is in the text, but nowhere that it may be.
-fn misplaced(text: &str, hunk: &Hunk, all: &[Place]) -> Problem {
+fn misplaced(text: &str, hunk: &Hunk, all: &[Place]) -> ReplaceProblem {
     let missing = all.iter().find_map(|it| missing_header(text, it, hunk));
     match missing {
-        Some(header) => Problem::NotBelow(header.to_owned()),
-        None => Problem::Elsewhere(lines_of(text, all)),
+        Some(header) => ReplaceProblem::NotBelow(header.to_owned()),
+        None => ReplaceProblem::Elsewhere(lines_of(text, all)),
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     #[track_caller]
     fn check_lines(hunks: &str, expected: &[usize]) {
         let refused = patched(CLASSES, hunks).map_err(|it| it.problem);
-        let Err(Problem::Ambiguous { lines, .. }) = &refused else {
+        let Err(ReplaceProblem::Ambiguous { lines, .. }) = &refused else {
             panic!("{refused:?}");
         };
         assert_eq!(lines, expected);
@@ -204,7 +204,10 @@ mod tests {
     #[test]
     fn a_header_that_is_not_above_is_refused() {
         let missing = patched("a\nb\n", "@@ def f():\n-a\n+x\n").map_err(|it| it.problem);
-        assert_eq!(missing, Err(Problem::NotBelow("def f():".to_owned())));
+        assert_eq!(
+            missing,
+            Err(ReplaceProblem::NotBelow("def f():".to_owned()))
+        );
         assert!(patched("a\nb\n", "@@ b\n-a\n+x\n").is_err());
         check(
             "def f(x):\n  a\n",
@@ -219,7 +222,7 @@ mod tests {
         check("", "@@\n+b\n", "b\n");
         for (text, hunk) in [("a\n", "@@\n+b\n"), ("a", "@@\n+b\n*** End of File\n")] {
             let refused = patched(text, hunk).map_err(|it| it.problem);
-            assert_eq!(refused, Err(Problem::EmptyOldText));
+            assert_eq!(refused, Err(ReplaceProblem::EmptyOldText));
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
 use crate::context::ToolContext;
 use crate::describe;
 use crate::error::ToolError;
-use crate::files::{Before, FileLock, FileLocks, Target, resolve};
+use crate::files::{Before, FileLock, FileLocks, FileTarget, resolve};
 use crate::planned::PlannedFile;
 use crate::proposal::Proposal;
 use crate::replace::listed;
@@ -133,7 +133,7 @@ impl ApplyPatch {
         let targets = parts
             .iter()
             .flat_map(|it| [Some(&it.target), it.moved_to.as_ref()]);
-        let mut paths: Vec<&Path> = targets.flatten().map(Target::path).collect();
+        let mut paths: Vec<&Path> = targets.flatten().map(FileTarget::path).collect();
         paths.sort_unstable();
         paths.dedup();
         let mut locks = Vec::new();

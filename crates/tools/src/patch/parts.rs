@@ -7,7 +7,7 @@ use super::hunks::apply_hunks;
 use super::parse::{Action, Hunk, Section, parse};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, Target, blocking};
+use crate::files::{Before, FileTarget, blocking};
 use crate::planned::PlannedFile;
 use crate::replace::Names;
 
@@ -15,8 +15,8 @@ use crate::replace::Names;
 pub(super) struct Part {
     /// As the patch names it.
     name: String,
-    pub target: Target,
-    pub moved_to: Option<Target>,
+    pub target: FileTarget,
+    pub moved_to: Option<FileTarget>,
     action: PartAction,
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn parts(patch: &str, ctx: &ToolContext) -> Result<Vec<Part>, T
 impl Part {
     /// Fails if one of `others` has the file that this part moves its own to.
     fn check_move(&self, others: &[Self]) -> Result<(), String> {
-        match self.moved_to.as_ref().map(Target::path) {
+        match self.moved_to.as_ref().map(FileTarget::path) {
             Some(to) if others.iter().any(|it| it.names(to)) => Err(format!(
                 "The patch does several things to the file that {} becomes.",
                 self.name
@@ -73,7 +73,7 @@ impl Part {
 
     async fn new(
         name: String,
-        target: Target,
+        target: FileTarget,
         action: Action,
         ctx: &ToolContext,
     ) -> Result<Self, ToolError> {
@@ -98,7 +98,7 @@ impl Part {
     }
 
     fn names(&self, path: &Path) -> bool {
-        let moved_to = self.moved_to.as_ref().map(Target::path);
+        let moved_to = self.moved_to.as_ref().map(FileTarget::path);
         self.target.path() == path || moved_to == Some(path)
     }
 
@@ -177,7 +177,7 @@ impl Part {
 type Updated = (Option<String>, Vec<usize>, Vec<String>);
 
 /// Checks that no file is where one would be created.
-async fn check_absent(target: &Target, name: &str) -> Result<(), ToolError> {
+async fn check_absent(target: &FileTarget, name: &str) -> Result<(), ToolError> {
     match target.before().await? {
         Before::Absent => Ok(()),
         Before::Text(_) | Before::Other(_) => Err(ToolError::Failed(format!(

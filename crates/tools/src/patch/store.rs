@@ -5,7 +5,7 @@ use rustix::fs::RawMode;
 use super::PatchedFile;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, FileText, Target};
+use crate::files::{Before, FileTarget, FileText};
 use crate::planned::PlannedFile;
 use crate::proposal::Proposal;
 
@@ -47,10 +47,10 @@ pub(super) async fn store_all(
 
 /// A change that was made, with what reverts it.
 enum Done {
-    Created(Target, String),
-    Changed(Target, FileText, String),
-    Moved(Target, Target, FileText),
-    Deleted(Target, FileText, RawMode),
+    Created(FileTarget, String),
+    Changed(FileTarget, FileText, String),
+    Moved(FileTarget, FileTarget, FileText),
+    Deleted(FileTarget, FileText, RawMode),
 }
 
 async fn store(
@@ -91,12 +91,12 @@ async fn store(
 
 /// Renames a file. Returns the file at its new place.
 async fn rename(
-    from: Target,
-    to: Target,
+    from: FileTarget,
+    to: FileTarget,
     text: &FileText,
     ctx: &ToolContext,
     done: &mut Vec<Done>,
-) -> Result<Target, ToolError> {
+) -> Result<FileTarget, ToolError> {
     ctx.rename(&from, &to, text).await?;
     done.push(Done::Moved(from, to.clone(), text.clone()));
     Ok(to)
@@ -104,7 +104,7 @@ async fn rename(
 
 /// Stores the new text of a file. Returns remarks.
 async fn change(
-    target: Target,
+    target: FileTarget,
     before: FileText,
     after: String,
     ctx: &ToolContext,

@@ -12,7 +12,7 @@ use chat::truncate::ceil_char_boundary;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-use super::{Launch, Mark, Piped, child_environment};
+use super::{Launch, Piped, ProcessMark, child_environment};
 use crate::context::{Progress, ToolContext};
 use crate::error::ToolError;
 use crate::sandbox::RETRIES;
@@ -142,7 +142,7 @@ fn start(
             "the working directory {folder} does not exist"
         )));
     }
-    let mark = Mark::new(id.as_str());
+    let mark = ProcessMark::new(id.as_str());
     let launch = Launch {
         prefix,
         program,

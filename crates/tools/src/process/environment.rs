@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::Mark;
+use super::ProcessMark;
 use crate::variables::passed;
 
 /// Variables of every command, which prevent prompts, pagers, and colors.
@@ -18,10 +18,13 @@ const QUIET: [(&str, &str); 4] = [
 pub(crate) fn child_environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     extra: &[(String, String)],
-    mark: &Mark,
+    mark: &ProcessMark,
 ) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<(OsString, OsString)> = passed(inherited).collect();
-    let own = QUIET.iter().copied().chain([(Mark::NAME, mark.value())]);
+    let own = QUIET
+        .iter()
+        .copied()
+        .chain([(ProcessMark::NAME, mark.value())]);
     environment.extend(own.map(|(name, value)| (name.into(), value.into())));
     environment.extend(
         extra
@@ -39,7 +42,7 @@ mod tests {
     fn the_users_own_variables_come_last() {
         let extra = [("PAGER".to_owned(), "less".to_owned())];
 
-        let environment = child_environment(std::iter::empty(), &extra, &Mark::new("t"));
+        let environment = child_environment(std::iter::empty(), &extra, &ProcessMark::new("t"));
 
         assert_eq!(environment.last(), Some(&("PAGER".into(), "less".into())));
     }

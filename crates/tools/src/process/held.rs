@@ -6,11 +6,11 @@ use std::process::ExitStatus;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup, ProcessSession};
 use tokio::runtime::Handle;
 
-use super::{Leash, Mark, Start, Tree, watched};
+use super::{Leash, ProcessMark, ProgramStart, Tree, watched};
 use crate::sandbox::scope;
 
 /// A program and all of its descendants.
-pub(crate) struct Held {
+pub(crate) struct HeldProcesses {
     tree: Tree,
     /// Whether the processes have ended or are being stopped.
     is_stopped: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Held {
     pub(super) left: usize,
 }
 
-impl Held {
+impl HeldProcesses {
     /// Starts a program in its own process group, without a terminal.
     ///
     /// Its environment must contain `mark`, by which processes that left the group are found. A
@@ -30,8 +30,8 @@ impl Held {
     /// It can't be started.
     pub(crate) fn start(
         mut wrap: CommandWrap,
-        mark: &Mark,
-        start: Start,
+        mark: &ProcessMark,
+        start: ProgramStart,
     ) -> io::Result<(Box<dyn ChildWrapper>, Self)> {
         wrap.wrap(KillOnDrop);
         if watched::has_no_terminal() {
@@ -55,7 +55,7 @@ impl Held {
         Ok((child.into_inner(), held))
     }
 
-    /// The program's exit status, given that of the process started by [`Held::start`].
+    /// The program's exit status, given that of the process started by [`HeldProcesses::start`].
     pub(super) fn released(&mut self, status: ExitStatus) -> io::Result<ExitStatus> {
         // A leash that was killed could not stop the other processes.
         let leash = self.leash.as_ref().filter(|_| status.code().is_some());
@@ -105,7 +105,7 @@ fn spawn(mut wrap: CommandWrap, is_sandboxed: bool) -> io::Result<Box<dyn ChildW
     })?
 }
 
-impl Drop for Held {
+impl Drop for HeldProcesses {
     /// Ends the processes of a call that was dropped or whose task panicked.
     fn drop(&mut self) {
         // Without a runtime the host is exiting, and ends all processes itself.

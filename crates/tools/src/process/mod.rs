@@ -24,7 +24,7 @@ use tokio::net::unix::pipe;
 
 pub use argv::{CommandOutput, run_argv};
 pub(crate) use environment::child_environment;
-pub(crate) use held::Held;
+pub(crate) use held::HeldProcesses;
 use leash::Leash;
 pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
 pub use orphans::end_descendants;
@@ -54,7 +54,7 @@ pub(crate) struct Running {
     /// Standard output and standard error, in the order in which they are written.
     pub output: pipe::Receiver,
     /// The shell and its descendants.
-    held: Held,
+    held: HeldProcesses,
     /// Whether it runs in a sandbox, which ends with the shell and all of its processes.
     is_sandboxed: bool,
 }
@@ -67,10 +67,10 @@ impl Running {
     /// # Errors
     ///
     /// The shell can't be started.
-    pub(crate) fn start(command: Command<'_>, mark: &Mark) -> io::Result<Self> {
+    pub(crate) fn start(command: Command<'_>, mark: &ProcessMark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
-        let start = Start::new(command.prefix, command.shell.as_ref(), shell)?;
+        let start = ProgramStart::new(command.prefix, command.shell.as_ref(), shell)?;
         let is_sandboxed = start.is_sandboxed;
         let mut wrap = CommandWrap::with_new(&start.program, |process| {
             start.words(process);
@@ -81,7 +81,7 @@ impl Running {
         });
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
-        let (child, held) = Held::start(wrap, mark, start)?;
+        let (child, held) = HeldProcesses::start(wrap, mark, start)?;
         Ok(Self {
             child,
             output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
@@ -104,17 +104,17 @@ impl Running {
         self.held.left
     }
 
-    /// See [`Held::ask_to_end`].
+    /// See [`HeldProcesses::ask_to_end`].
     pub(crate) fn ask_to_end(&self) {
         self.held.ask_to_end();
     }
 
-    /// See [`Held::is_surely_gone`].
+    /// See [`HeldProcesses::is_surely_gone`].
     pub(crate) fn is_surely_gone(&mut self) -> bool {
         self.held.is_surely_gone()
     }
 
-    /// See [`Held::stop`]. Returns 0 for a sandboxed command, whose processes can't be counted.
+    /// See [`HeldProcesses::stop`]. Returns 0 for a sandboxed command, whose processes can't be counted.
     pub(crate) async fn stop(&mut self) -> usize {
         let count = self.held.stop().await;
         // The count would include the sandbox itself, and miss processes that ended with it.
@@ -123,7 +123,7 @@ impl Running {
 }
 
 /// How a program is started: in the sandbox, on a leash, or by itself.
-pub(crate) struct Start {
+pub(crate) struct ProgramStart {
     program: OsString,
     before: Vec<OsString>,
     /// Its `argv[0]`, if that differs from its path.
@@ -133,7 +133,7 @@ pub(crate) struct Start {
     is_sandboxed: bool,
 }
 
-impl Start {
+impl ProgramStart {
     /// Prepares the start of `file`, whose `argv[0]` is `name`. `prefix` are the words that put it
     /// in a sandbox.
     ///
@@ -186,9 +186,9 @@ impl Start {
 
 /// An environment variable that marks all processes of one call, even if they leave its group.
 #[derive(Debug, Clone)]
-pub(crate) struct Mark(String);
+pub(crate) struct ProcessMark(String);
 
-impl Mark {
+impl ProcessMark {
     /// The variable's name.
     pub(crate) const NAME: &str = "FLEMMA_CALL";
 

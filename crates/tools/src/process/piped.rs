@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::net::unix::pipe;
 
-use super::{Held, Mark, Start, program};
+use super::{HeldProcesses, ProcessMark, ProgramStart, program};
 
 /// A program to start.
 pub(crate) struct Launch<'a> {
@@ -36,7 +36,7 @@ pub(crate) struct Piped {
     /// Its standard error, until it is taken.
     pub stderr: Option<pipe::Receiver>,
     /// The program and its descendants.
-    pub held: Held,
+    pub held: HeldProcesses,
 }
 
 impl Piped {
@@ -45,11 +45,11 @@ impl Piped {
     /// # Errors
     ///
     /// It can't be started.
-    pub(crate) fn start(launch: Launch<'_>, mark: &Mark) -> io::Result<Self> {
+    pub(crate) fn start(launch: Launch<'_>, mark: &ProcessMark) -> io::Result<Self> {
         let (stdout, stdout_writer) = io::pipe()?;
         let (stderr, stderr_writer) = io::pipe()?;
         let file = program::find(launch.program, &launch.environment);
-        let start = Start::new(launch.prefix, launch.program.as_ref(), file)?;
+        let start = ProgramStart::new(launch.prefix, launch.program.as_ref(), file)?;
         let mut wrap = CommandWrap::with_new(&start.program, |process| {
             start.words(process);
             process.args(launch.arguments);
@@ -59,7 +59,7 @@ impl Piped {
         });
         wrap.command_mut().stdout(stdout_writer);
         wrap.command_mut().stderr(stderr_writer);
-        let (child, held) = Held::start(wrap, mark, start)?;
+        let (child, held) = HeldProcesses::start(wrap, mark, start)?;
         Ok(Self {
             child,
             stdout: Some(pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::time::{Instant, sleep};
 
-use super::Mark;
+use super::ProcessMark;
 
 /// How long processes may take to end by themselves after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
@@ -42,10 +42,10 @@ struct Member {
 }
 
 impl Tree {
-    pub(super) fn new(leader: u32, mark: &Mark, is_leash: bool) -> Self {
+    pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool) -> Self {
         Self {
             leader,
-            mark: format!("{}={}", Mark::NAME, mark.value()),
+            mark: format!("{}={}", ProcessMark::NAME, mark.value()),
             since: Instant::now(),
             is_leash,
         }
@@ -211,7 +211,7 @@ fn add_descendants(all: &[linux::Process], belongs: &mut HashSet<u32>) {
 #[cfg(target_os = "linux")]
 pub(super) fn started_by_us() -> Vec<u32> {
     let us = std::process::id();
-    let mark = format!("{}={}", Mark::NAME, Mark::ours());
+    let mark = format!("{}={}", ProcessMark::NAME, ProcessMark::ours());
     let all = linux::processes();
     let marked = all
         .iter()

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::{Mark, Tree, child_environment};
+use super::{ProcessMark, Tree, child_environment};
 
 /// Bytes of each output that are kept (64 KiB).
 const MOST: u64 = 64 * 1024;
@@ -52,13 +52,13 @@ impl Program {
     /// There is no such program, it cannot be run, or `argv` is empty.
     pub fn start(argv: &[String]) -> io::Result<Self> {
         let (name, arguments) = named(argv)?;
-        let mark = Mark::new("program");
+        let mark = ProcessMark::new("program");
         let wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
             process.env_clear();
             // The keys of providers are for their servers alone.
             process.envs(crate::variables().filter(|(name, _)| !crate::is_provider_key(name)));
-            process.env(Mark::NAME, mark.value());
+            process.env(ProcessMark::NAME, mark.value());
             process.stdin(Stdio::null());
         });
         Self::spawn(wrap, &mark)
@@ -76,7 +76,7 @@ impl Program {
         cwd: Option<&Path>,
     ) -> io::Result<Self> {
         let (name, arguments) = named(argv)?;
-        let mark = Mark::new("program");
+        let mark = ProcessMark::new("program");
         let wrap = CommandWrap::with_new(name, |process| {
             process.args(arguments);
             process.env_clear();
@@ -89,7 +89,7 @@ impl Program {
         Self::spawn(wrap, &mark)
     }
 
-    fn spawn(mut wrap: CommandWrap, mark: &Mark) -> io::Result<Self> {
+    fn spawn(mut wrap: CommandWrap, mark: &ProcessMark) -> io::Result<Self> {
         let command = wrap.command_mut();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         wrap.wrap(KillOnDrop).wrap(ProcessSession);

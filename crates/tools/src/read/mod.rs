@@ -23,7 +23,8 @@ use crate::builtin::{BuiltIn, FileAccess, READONLY, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
-    Encoding, MAX_SIZE, RealPath, Target, blocking, check_size, file_error, open_regular, resolve,
+    Encoding, FileTarget, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular,
+    resolve,
 };
 use crate::tool::{CallResult, ToolResult};
 use crate::{describe, schema};
@@ -107,7 +108,7 @@ impl TypedTool for Read {
 
 /// Remembers the text of a file that the model reads.
 async fn remember(path: RealPath, ctx: &ToolContext) {
-    if let Ok(target) = Target::find(path, ctx.buffers.clone()).await
+    if let Ok(target) = FileTarget::find(path, ctx.buffers.clone()).await
         && let Ok(text) = target.text().await
     {
         ctx.seen.add(target.path(), &text.text);

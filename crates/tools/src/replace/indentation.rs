@@ -5,7 +5,7 @@
 
 use super::endings::{self, Line};
 use super::normal::trimmed;
-use super::places::{Level, PLACES_COUNTED, Place};
+use super::places::{MatchLevel, PLACES_COUNTED, Place};
 
 /// Least number of lines with text: a single line could be anywhere.
 const LEAST_LINES: usize = 2;
@@ -69,7 +69,7 @@ pub(super) fn places(text: &str, piece: &str) -> Vec<Place> {
         };
         Some(Place {
             range: rows[0].start..end,
-            level: Level::Indentation,
+            level: MatchLevel::Indentation,
             shift,
         })
     });

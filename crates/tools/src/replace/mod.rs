@@ -16,8 +16,8 @@ mod problem;
 mod tests;
 mod weave;
 
-pub(crate) use places::{Piece, Place, places};
+pub(crate) use places::{Needle, Place, places};
 pub(crate) use plan::{
-    EditedText, Located, Replacement, ambiguous, apply, lines_of, not_found, plan,
+    EditedText, PlacedReplacement, Replacement, ambiguous, apply, lines_of, not_found, plan,
 };
-pub(crate) use problem::{Names, Problem, Refused, listed};
+pub(crate) use problem::{Names, Refused, ReplaceProblem, listed};

@@ -15,7 +15,7 @@ pub(super) const PLACES_COUNTED: usize = 1000;
 
 /// How a piece may differ from the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum MatchLevel {
     /// Not at all.
     Exact,
     /// In line endings, also in whether the last line has one.
@@ -31,7 +31,7 @@ pub(crate) enum Level {
 pub(crate) struct Place {
     /// The bytes of the text.
     pub range: Range<usize>,
-    pub level: Level,
+    pub level: MatchLevel,
     /// How the text is indented relative to the piece.
     pub shift: Shift,
 }
@@ -41,7 +41,7 @@ impl Place {
     pub(crate) fn end_of(text: &str) -> Self {
         Self {
             range: text.len()..text.len(),
-            level: Level::Exact,
+            level: MatchLevel::Exact,
             shift: Shift::None,
         }
     }
@@ -49,7 +49,7 @@ impl Place {
 
 /// The piece to be found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece<'t> {
+pub(crate) struct Needle<'t> {
     pub text: &'t str,
     /// Whether it starts and ends where lines do.
     pub is_lines: bool,
@@ -57,12 +57,12 @@ pub(crate) struct Piece<'t> {
 
 /// The first places of a piece, including overlapping ones, all at the same level. A match that
 /// ends within a character does not count: `e` does not occur in `e\u{301}`.
-pub(crate) fn places(text: &str, piece: Piece<'_>) -> Vec<Place> {
+pub(crate) fn places(text: &str, piece: Needle<'_>) -> Vec<Place> {
     let found = exact(text, piece);
     if !found.is_empty() {
         return found;
     }
-    for level in [Level::LineEndings, Level::TrailingSpace] {
+    for level in [MatchLevel::LineEndings, MatchLevel::TrailingSpace] {
         let found = normalized(text, piece, level);
         if !found.is_empty() {
             return found;
@@ -71,19 +71,19 @@ pub(crate) fn places(text: &str, piece: Piece<'_>) -> Vec<Place> {
     indentation::places(text, piece.text)
 }
 
-fn exact(text: &str, piece: Piece<'_>) -> Vec<Place> {
+fn exact(text: &str, piece: Needle<'_>) -> Vec<Place> {
     let ranges = occurrences(text, piece.text).map(|at| at..at + piece.text.len());
     let fits = |range: &Range<usize>| !piece.is_lines || is_lines(text, range);
     let found = ranges.filter(fits).map(|range| Place {
         range,
-        level: Level::Exact,
+        level: MatchLevel::Exact,
         shift: Shift::None,
     });
     found.take(PLACES_COUNTED).collect()
 }
 
-fn normalized(text: &str, piece: Piece<'_>, level: Level) -> Vec<Place> {
-    let trims = level == Level::TrailingSpace;
+fn normalized(text: &str, piece: Needle<'_>, level: MatchLevel) -> Vec<Place> {
+    let trims = level == MatchLevel::TrailingSpace;
     let old = endings::plain(piece.text, endings::are_returns(piece.text));
     let (old, is_cut) = match trims {
         true => {

@@ -5,8 +5,8 @@
 
 use super::endings;
 use super::nearest::nearest;
-use super::places::{Level, Piece, Place, places};
-use super::problem::{Problem, Refused};
+use super::places::{MatchLevel, Needle, Place, places};
+use super::problem::{Refused, ReplaceProblem};
 use super::weave::weave;
 
 /// One text in the place of another.
@@ -18,7 +18,7 @@ pub(crate) struct Replacement<'t> {
 
 /// A replacement and the place where it applies.
 #[derive(Debug, Clone)]
-pub(crate) struct Located<'t> {
+pub(crate) struct PlacedReplacement<'t> {
     pub replacement: Replacement<'t>,
     pub place: Place,
 }
@@ -32,32 +32,35 @@ pub(crate) struct EditedText {
     /// the replacements.
     pub lines: Vec<usize>,
     /// How loosely each piece matched.
-    pub levels: Vec<Level>,
+    pub levels: Vec<MatchLevel>,
 }
 
 /// Applies replacements to a text.
 ///
 /// # Errors
 ///
-/// The first [`Problem`], with the number of its replacement.
+/// The first [`ReplaceProblem`], with the number of its replacement.
 pub(crate) fn plan(text: &str, replacements: &[Replacement<'_>]) -> Result<EditedText, Refused> {
     let mut located = Vec::new();
     for (number, &replacement) in replacements.iter().enumerate() {
         let place = only_place(text, replacement).map_err(|it| it.of(number))?;
-        located.push(Located { replacement, place });
+        located.push(PlacedReplacement { replacement, place });
     }
     apply(text, &located)
 }
 
 /// The only place of a replacement.
-fn only_place(text: &str, Replacement { old, new }: Replacement<'_>) -> Result<Place, Problem> {
+fn only_place(
+    text: &str,
+    Replacement { old, new }: Replacement<'_>,
+) -> Result<Place, ReplaceProblem> {
     if old.is_empty() {
-        return Err(Problem::EmptyOldText);
+        return Err(ReplaceProblem::EmptyOldText);
     }
     if old == new {
-        return Err(Problem::Identical);
+        return Err(ReplaceProblem::Identical);
     }
-    let piece = Piece {
+    let piece = Needle {
         text: old,
         is_lines: false,
     };
@@ -73,16 +76,16 @@ fn only_place(text: &str, Replacement { old, new }: Replacement<'_>) -> Result<P
 }
 
 /// The problem of a piece that is nowhere.
-pub(crate) fn not_found(text: &str, old: &str) -> Problem {
+pub(crate) fn not_found(text: &str, old: &str) -> ReplaceProblem {
     let plain = |it: &str| endings::plain(it, endings::are_returns(it));
-    Problem::NotFound(nearest(&plain(text), &plain(old)))
+    ReplaceProblem::NotFound(nearest(&plain(text), &plain(old)))
 }
 
 /// The problem of a piece in several places.
-pub(crate) fn ambiguous(text: &str, places: &[Place]) -> Problem {
-    Problem::Ambiguous {
+pub(crate) fn ambiguous(text: &str, places: &[Place]) -> ReplaceProblem {
+    ReplaceProblem::Ambiguous {
         lines: lines_of(text, places),
-        level: places.first().map_or(Level::Exact, |it| it.level),
+        level: places.first().map_or(MatchLevel::Exact, |it| it.level),
     }
 }
 
@@ -104,16 +107,16 @@ pub(crate) fn lines_of(text: &str, places: &[Place]) -> Vec<usize> {
 /// # Errors
 ///
 /// Two of them overlap, one changes nothing, or its lines cannot be indented like the text.
-pub(crate) fn apply(text: &str, located: &[Located<'_>]) -> Result<EditedText, Refused> {
+pub(crate) fn apply(text: &str, located: &[PlacedReplacement<'_>]) -> Result<EditedText, Refused> {
     let mut order: Vec<usize> = (0..located.len()).collect();
     order.sort_by_key(|&number| located[number].place.range.start);
     let mut result = String::with_capacity(text.len());
     let mut end = 0;
     for (at, &number) in order.iter().enumerate() {
-        let Located { replacement, place } = &located[number];
+        let PlacedReplacement { replacement, place } = &located[number];
         if place.range.start < end {
             let other = order[at - 1];
-            return Err(Problem::Overlap(other).of(number));
+            return Err(ReplaceProblem::Overlap(other).of(number));
         }
         let piece = replaced(text, *replacement, place).map_err(|it| it.of(number))?;
         result.push_str(&text[end..place.range.start]);
@@ -133,16 +136,16 @@ pub(crate) fn apply(text: &str, located: &[Located<'_>]) -> Result<EditedText, R
 }
 
 /// The new text for a place.
-fn replaced(text: &str, it: Replacement<'_>, place: &Place) -> Result<String, Problem> {
+fn replaced(text: &str, it: Replacement<'_>, place: &Place) -> Result<String, ReplaceProblem> {
     let piece = &text[place.range.clone()];
     // An old text with carriage returns shows that the model controls line endings itself.
-    let controls = place.level == Level::Exact && it.old.contains('\r');
+    let controls = place.level == MatchLevel::Exact && it.old.contains('\r');
     let new = match controls && !endings::are_alike(text) {
         true => it.new.to_owned(),
-        false => weave(text, place, it.old, it.new).ok_or(Problem::Indentation)?,
+        false => weave(text, place, it.old, it.new).ok_or(ReplaceProblem::Indentation)?,
     };
     if piece == new {
-        return Err(Problem::Identical);
+        return Err(ReplaceProblem::Identical);
     }
     Ok(new)
 }
@@ -156,14 +159,14 @@ impl EditedText {
     /// Says which pieces matched only loosely, a sentence each. `name` returns the name of a
     /// replacement's old text.
     pub(crate) fn remarks(&self, name: impl Fn(usize) -> String) -> Vec<String> {
-        let remark = |(number, level): (usize, &Level)| {
+        let remark = |(number, level): (usize, &MatchLevel)| {
             let (name, line) = (name(number), self.lines[number]);
             match level {
-                Level::Exact | Level::LineEndings => None,
-                Level::TrailingSpace => Some(format!(
+                MatchLevel::Exact | MatchLevel::LineEndings => None,
+                MatchLevel::TrailingSpace => Some(format!(
                     "{name} matched line {line} only without the spaces at the ends of lines."
                 )),
-                Level::Indentation => Some(format!(
+                MatchLevel::Indentation => Some(format!(
                     "{name} matched line {line} only with other indentation, and the new text was indented like the \
                      file."
                 )),

@@ -1,20 +1,23 @@
 //! Why replacements do not apply, and how it is said.
 
-use super::places::{Level, PLACES_COUNTED};
+use super::places::{MatchLevel, PLACES_COUNTED};
 
 /// Maximum number of matches listed in the message.
 const PLACES_LISTED: usize = 10;
 
 /// Why a replacement does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum ReplaceProblem {
     /// The old text is empty.
     EmptyOldText,
     /// The old and the new text are equal.
     Identical,
     /// The old text occurs on these lines, counted from 1. Overlapping matches count: `aa`
     /// occurs twice in `aaa`.
-    Ambiguous { lines: Vec<usize>, level: Level },
+    Ambiguous {
+        lines: Vec<usize>,
+        level: MatchLevel,
+    },
     /// The old text does not occur; the most similar lines, if any.
     NotFound(Option<String>),
     /// The new text cannot be indented like the file.
@@ -27,7 +30,7 @@ pub(crate) enum Problem {
     Overlap(usize),
 }
 
-impl Problem {
+impl ReplaceProblem {
     /// The problem of the replacement with this number.
     pub(crate) fn of(self, number: usize) -> Refused {
         Refused {
@@ -41,7 +44,7 @@ impl Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub number: usize,
-    pub problem: Problem,
+    pub problem: ReplaceProblem,
 }
 
 /// What the texts of a replacement are called in messages.
@@ -57,29 +60,29 @@ impl Refused {
     pub(crate) fn message(self, path: &str, names: impl Fn(usize) -> Names) -> String {
         let Names { old, new } = names(self.number);
         match self.problem {
-            Problem::EmptyOldText => {
+            ReplaceProblem::EmptyOldText => {
                 format!(
                     "{old} is empty, so where {new} belongs in {path} is unknown. Nothing was changed."
                 )
             }
-            Problem::Identical => {
+            ReplaceProblem::Identical => {
                 format!("{old} and {new} are the same, so {path} was not changed.")
             }
-            Problem::Ambiguous { lines, level } => ambiguous(&old, path, &lines, level),
-            Problem::NotFound(nearest) => not_found(&old, path, nearest),
-            Problem::Indentation => format!(
+            ReplaceProblem::Ambiguous { lines, level } => ambiguous(&old, path, &lines, level),
+            ReplaceProblem::NotFound(nearest) => not_found(&old, path, nearest),
+            ReplaceProblem::Indentation => format!(
                 "{old} is in {path} only with other indentation, and {new} cannot be indented in the same way. \
                  Nothing was changed. Copy the indentation of the file."
             ),
-            Problem::NotBelow(line) => format!(
+            ReplaceProblem::NotBelow(line) => format!(
                 "{old} is in {path}, but not below a line that starts with \"{line}\". Nothing was changed. Read the \
                  file again."
             ),
-            Problem::Elsewhere(lines) => format!(
+            ReplaceProblem::Elsewhere(lines) => format!(
                 "{old} is in {path} only at {}. Nothing was changed. Hunks must be in the order of the file.",
                 listed(&lines)
             ),
-            Problem::Overlap(other) => format!(
+            ReplaceProblem::Overlap(other) => format!(
                 "{old} overlaps {} in {path}. Nothing was changed. Make them one.",
                 names(other).old
             ),
@@ -87,7 +90,7 @@ impl Refused {
     }
 }
 
-fn ambiguous(old: &str, path: &str, lines: &[usize], level: Level) -> String {
+fn ambiguous(old: &str, path: &str, lines: &[usize], level: MatchLevel) -> String {
     let count = lines.len();
     let at_least = match count {
         PLACES_COUNTED => "at least ",
@@ -113,11 +116,11 @@ fn not_found(old: &str, path: &str, nearest: Option<String>) -> String {
 }
 
 /// What a match ignores, to follow a place.
-fn ignoring(level: Level) -> &'static str {
+fn ignoring(level: MatchLevel) -> &'static str {
     match level {
-        Level::Exact | Level::LineEndings => "",
-        Level::TrailingSpace => " (ignoring spaces at the ends of lines)",
-        Level::Indentation => " (ignoring indentation)",
+        MatchLevel::Exact | MatchLevel::LineEndings => "",
+        MatchLevel::TrailingSpace => " (ignoring spaces at the ends of lines)",
+        MatchLevel::Indentation => " (ignoring indentation)",
     }
 }
 

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::indentation::Shift;
-use super::places::Level;
+use super::places::MatchLevel;
 use super::*;
 
-fn replace(text: &str, old: &str, new: &str) -> Result<EditedText, Problem> {
+fn replace(text: &str, old: &str, new: &str) -> Result<EditedText, ReplaceProblem> {
     plan(text, &[Replacement { old, new }]).map_err(|it| it.problem)
 }
 
@@ -26,12 +26,15 @@ fn check(text: &str, old: &str, new: &str, expected: &str) {
 #[track_caller]
 fn check_missing(text: &str, old: &str, new: &str) {
     let problem = replace(text, old, new);
-    assert!(matches!(problem, Err(Problem::NotFound(_))), "{problem:?}");
+    assert!(
+        matches!(problem, Err(ReplaceProblem::NotFound(_))),
+        "{problem:?}"
+    );
 }
 
-fn ambiguous_at(lines: &[usize], level: Level) -> Result<EditedText, Problem> {
+fn ambiguous_at(lines: &[usize], level: MatchLevel) -> Result<EditedText, ReplaceProblem> {
     let lines = lines.to_vec();
-    Err(Problem::Ambiguous { lines, level })
+    Err(ReplaceProblem::Ambiguous { lines, level })
 }
 
 #[test]
@@ -40,7 +43,7 @@ fn a_unique_piece_is_replaced_and_its_line_told() {
     let expected = EditedText {
         text: "one\n2\nthree\n".to_owned(),
         lines: vec![2],
-        levels: vec![Level::Exact],
+        levels: vec![MatchLevel::Exact],
     };
     assert_eq!(change, Ok(expected));
 }
@@ -53,12 +56,12 @@ fn the_new_text_is_literal() {
 #[test]
 fn several_places_are_refused_with_their_lines() {
     let refused = replace("x\ny\nx\n", "x", "z");
-    assert_eq!(refused, ambiguous_at(&[1, 3], Level::Exact));
+    assert_eq!(refused, ambiguous_at(&[1, 3], MatchLevel::Exact));
 }
 
 #[test]
 fn overlapping_places_are_several() {
-    let refused = ambiguous_at(&[1, 1], Level::Exact);
+    let refused = ambiguous_at(&[1, 1], MatchLevel::Exact);
     assert_eq!(replace("aaa", "aa", "b"), refused);
     assert_eq!(replace("ééé", "éé", "b"), refused);
 }
@@ -110,7 +113,7 @@ fn a_part_of_a_character_is_no_place() {
 #[test]
 fn places_late_in_a_large_text_are_counted_once() {
     let text = format!("{}{}", "line\n".repeat(200_000), "x\n".repeat(1000));
-    let Err(Problem::Ambiguous { lines, .. }) = replace(&text, "x", "y") else {
+    let Err(ReplaceProblem::Ambiguous { lines, .. }) = replace(&text, "x", "y") else {
         panic!("{}", text.len());
     };
     assert_eq!((lines[0], lines[999]), (200_001, 201_000));
@@ -129,10 +132,10 @@ fn a_byte_order_mark_stays() {
 
 #[test]
 fn what_changes_nothing_is_refused() {
-    assert_eq!(replace("a", "", "b"), Err(Problem::EmptyOldText));
-    assert_eq!(replace("a", "a", "a"), Err(Problem::Identical));
+    assert_eq!(replace("a", "", "b"), Err(ReplaceProblem::EmptyOldText));
+    assert_eq!(replace("a", "a", "a"), Err(ReplaceProblem::Identical));
     let same = replace("a\r\nb\r\n", "a\r\nb", "a\nb");
-    assert_eq!(same, Err(Problem::Identical));
+    assert_eq!(same, Err(ReplaceProblem::Identical));
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn spaces_at_the_ends_of_lines_are_ignored_only_if_nothing_else_matches() {
     // An exact match elsewhere has precedence.
     check("a \nb\na\nb\n", "a\nb", "x", "a \nb\nx\n");
     let refused = replace("a \nb\na  \nb\n", "a\nb", "x");
-    assert_eq!(refused, ambiguous_at(&[1, 3], Level::TrailingSpace));
+    assert_eq!(refused, ambiguous_at(&[1, 3], MatchLevel::TrailingSpace));
     // A space within a line is no trailing space.
     check_missing("ab c\n", "ab \nc", "x");
     check_missing("foo(bar)\n", "foo( ", "x");
@@ -187,11 +190,11 @@ fn indentation_is_never_guessed() {
     check_missing("\ta\n\t\tb\n", "    a\n        b", "    x\n        b");
     check_missing("\t a\n\t b\n", "a\nb", "x\nb");
     let outdented = replace("  a\n  b\n", "    a\n    b", "    a\nb");
-    assert_eq!(outdented, Err(Problem::Indentation));
+    assert_eq!(outdented, Err(ReplaceProblem::Indentation));
     let mixed = replace("\ta\n\tb\n", "a\nb", "a\n    b");
-    assert_eq!(mixed, Err(Problem::Indentation));
+    assert_eq!(mixed, Err(ReplaceProblem::Indentation));
     let several = replace(" a\n b\n  a\n  b\n", "a\nb\n", "x\n");
-    assert_eq!(several, ambiguous_at(&[1, 3], Level::Indentation));
+    assert_eq!(several, ambiguous_at(&[1, 3], MatchLevel::Indentation));
 }
 
 #[test]
@@ -209,9 +212,9 @@ fn several_replacements_are_located_in_the_original_text() {
 #[test]
 fn replacements_that_overlap_are_refused() {
     let refused = replace_all("a\nb\nc\n", &[("b\nc", "x"), ("a\nb", "y")]);
-    assert_eq!(refused, Err(Problem::Overlap(1).of(0)));
+    assert_eq!(refused, Err(ReplaceProblem::Overlap(1).of(0)));
     let refused = replace_all("a\nb\n", &[("a", "x"), ("a", "y")]);
-    assert_eq!(refused, Err(Problem::Overlap(0).of(1)));
+    assert_eq!(refused, Err(ReplaceProblem::Overlap(0).of(1)));
 }
 
 #[test]
@@ -249,10 +252,10 @@ proptest! {
         text in "( |\t|a|b|\r\n|\n){0,24}", old in "( |\t|a|b|\n){1,10}",
     ) {
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for place in places(&text, Piece { text: &old, is_lines: false }) {
+        for place in places(&text, Needle { text: &old, is_lines: false }) {
             let piece = &text[place.range.clone()];
             prop_assert_eq!(squeezed(piece), squeezed(&old));
-            if place.level == Level::Exact {
+            if place.level == MatchLevel::Exact {
                 prop_assert_eq!(piece, &old);
             }
         }
@@ -268,7 +271,7 @@ proptest! {
         };
         let range = cut(from.min(to))..cut(from.max(to));
         let old = endings::plain(&text[range.clone()], false);
-        let place = Place { range, level: Level::LineEndings, shift: Shift::None };
+        let place = Place { range, level: MatchLevel::LineEndings, shift: Shift::None };
         let put = weave::weave(&text, &place, &old, &new).unwrap_or_default();
         prop_assert_eq!(endings::plain(&put, false), new);
         if !text.contains("\r\n") {

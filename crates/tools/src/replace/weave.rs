@@ -8,14 +8,14 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::endings::{self, Line};
-use super::places::{Level, Place};
+use super::places::{MatchLevel, Place};
 
 /// The text for `place`, where `old` becomes `new`. `None` if a new line cannot be indented like
 /// the text there.
 pub(super) fn weave(text: &str, place: &Place, old: &str, new: &str) -> Option<String> {
     let returns = endings::are_returns(text);
     // In a piece that matched exactly, a carriage return is what it is in the text.
-    let is_exact = place.level == Level::Exact;
+    let is_exact = place.level == MatchLevel::Exact;
     let has_returns = |it: &str| match is_exact {
         true => returns,
         false => endings::are_returns(it),

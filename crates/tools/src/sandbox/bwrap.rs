@@ -38,7 +38,7 @@ const ROOTS: [&str; 9] = [
 ];
 
 /// The restrictions of one command.
-pub(super) struct Held<'a> {
+pub(super) struct MountPlan<'a> {
     /// The chat's limits, with real paths.
     pub limits: &'a SandboxLimits,
     /// The secrets to hide.
@@ -52,7 +52,7 @@ pub(super) struct Held<'a> {
 }
 
 /// The words that precede a command.
-pub(super) fn words(program: &Path, extra: &[String], held: &Held<'_>) -> Vec<OsString> {
+pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> Vec<OsString> {
     let limits = held.limits;
     let mut words = Words(vec![program.into()]);
     words.system(held);
@@ -107,7 +107,7 @@ impl Words {
     }
 
     /// Mounts the machine's files, without those that control the kernel or the session.
-    fn system(&mut self, held: &Held<'_>) {
+    fn system(&mut self, held: &MountPlan<'_>) {
         let root = held.limits.writable.iter().any(|it| it == Path::new("/"));
         self.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
         self.all(["--dev", "/dev", "--proc", "/proc"]);
@@ -126,7 +126,7 @@ impl Words {
     }
 
     /// Mounts the chat's own `/tmp`, with the paths that the command needs of the machine's.
-    fn temporary(&mut self, held: &Held<'_>) {
+    fn temporary(&mut self, held: &MountPlan<'_>) {
         let Some(tmp) = &held.limits.tmp else { return };
         // Mounts below it create folders in it, so it is made read-only later; see
         // [`Words::close`].
@@ -179,7 +179,7 @@ impl Words {
     }
 
     /// Hides what the limits name, the secrets, and every socket that is not granted.
-    fn hide(&mut self, held: &Held<'_>) {
+    fn hide(&mut self, held: &MountPlan<'_>) {
         let limits = held.limits;
         let view = limits.view();
         let is_seen = |path: &Path| view.as_ref().is_none_or(|view| view.is_seen(path));
@@ -242,7 +242,7 @@ mod tests {
 
     fn line(limits: &SandboxLimits, machine: &Machine) -> String {
         let concealed = limits.concealed.clone().unwrap_or_default();
-        let held = Held {
+        let held = MountPlan {
             limits,
             concealed: &concealed,
             machine,

@@ -58,13 +58,13 @@ pub(crate) const BITS_NOTE: &str = "[The sandbox lets no command set a setuid or
                                     of the sandbox.]";
 
 /// Variables of the user that are not passed to commands.
-pub(crate) struct Variables {
+pub(crate) struct HiddenVariables {
     /// Those that the command refers to.
     named: Vec<String>,
     others: Vec<String>,
 }
 
-impl Variables {
+impl HiddenVariables {
     /// The variables, divided by whether these arguments refer to them.
     pub(crate) fn of(input: &Value) -> Self {
         Self::among(withheld(), input)
@@ -131,7 +131,7 @@ mod tests {
     fn a_note_names_a_missing_variable_and_its_option() {
         let note = |command: &str, output: Option<&str>| {
             let withheld = ["GITHUB_TOKEN", "AWS_PROFILE"].map(str::to_owned).to_vec();
-            Variables::among(withheld, &json!({"command": command})).note(output)
+            HiddenVariables::among(withheld, &json!({"command": command})).note(output)
         };
         let one = note("curl -H \"Bearer ${GITHUB_TOKEN:-}\" x", None).unwrap_or_default();
         assert!(

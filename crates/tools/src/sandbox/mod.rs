@@ -190,7 +190,7 @@ impl Sandbox {
         let mut concealed = known.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
         // A mount would create a file that has been deleted since.
         concealed.retain(|it| it.path.symlink_metadata().is_ok());
-        let held = bwrap::Held {
+        let held = bwrap::MountPlan {
             limits,
             concealed: &concealed,
             machine: &Machine::look(),

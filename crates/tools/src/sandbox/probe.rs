@@ -113,7 +113,7 @@ fn sandboxed(world: &World, program: &Path, extra: &[String]) -> Vec<OsString> {
     machine
         .sockets
         .retain(|socket| socket.starts_with(&world.folder));
-    let held = bwrap::Held {
+    let held = bwrap::MountPlan {
         concealed: &[],
         limits: &limits,
         machine: &machine,

@@ -20,7 +20,7 @@ use super::wire::{ScriptMessage, Wire};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::{self, tail, within_limits};
-use crate::process::{Launch, Mark, Piped, child_environment};
+use crate::process::{Launch, Piped, ProcessMark, child_environment};
 use crate::sandbox::RETRIES;
 use crate::tool::ToolResult;
 
@@ -149,7 +149,7 @@ impl Call<'_> {
         last: &[&std::ffi::OsStr],
         variables: &[(String, String)],
     ) -> Result<Piped, ToolError> {
-        let mark = Mark::new(id.as_str());
+        let mark = ProcessMark::new(id.as_str());
         // The script and its modules may be below `/tmp`.
         let folder = self.script.parent().unwrap_or(self.script);
         let modules = self.path.iter().map(PathBuf::as_path);

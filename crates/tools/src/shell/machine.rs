@@ -13,7 +13,7 @@ use super::path::{Folders, Order, is_shim, is_system_program};
 use super::programs::{Reads, is_builtin, is_network};
 use super::repository::Repositories;
 use super::syntax::Simple;
-use super::words::{Variables, Word};
+use super::words::{KnownVariables, Word};
 use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, commands};
 use crate::files::leads_to;
 use crate::secrets::Secrets;
@@ -148,7 +148,7 @@ impl<'a> Inspection<'a> {
     }
 
     /// The variables whose values are known and UTF-8.
-    fn variables(&self) -> Variables {
+    fn variables(&self) -> KnownVariables {
         let names = ["HOME", "LANG", "LOGNAME", "SHELL", "USER"];
         let known = names.iter().filter_map(|name| {
             let value = self.machine.variable(name)?.to_str()?;
@@ -158,7 +158,7 @@ impl<'a> Inspection<'a> {
         let folder = folder.map(|it| ("PWD".to_owned(), it.to_owned()));
         let path = self.safe.value().into_string().ok();
         let path = path.map(|it| ("PATH".to_owned(), it));
-        Variables::new(known.chain(folder).chain(path))
+        KnownVariables::new(known.chain(folder).chain(path))
     }
 
     /// Checks a program that the user listed: it may be in any folder with an absolute path.

@@ -34,7 +34,7 @@ pub use self::parts::{parts, runs_others};
 use self::path::Order;
 use self::programs::Reads;
 use self::syntax::Simple;
-use self::words::{Variables, Word};
+use self::words::{KnownVariables, Word};
 
 /// Longest command that is checked (16 KB).
 const MAX_LENGTH: usize = 16 * 1024;
@@ -189,7 +189,7 @@ impl Unsafe {
 ///
 /// The first part of it that is not approved.
 pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
-    let variables = Variables::unknown();
+    let variables = KnownVariables::unknown();
     let commands = commands(command, lists, &variables)?;
     let mut needs = Needs::of(&commands);
     for command in &commands {
@@ -202,7 +202,7 @@ pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
 fn commands(
     command: &str,
     lists: &ShellLists,
-    variables: &Variables,
+    variables: &KnownVariables,
 ) -> Result<Vec<Simple>, Unsafe> {
     if let Some(denied) = forbidden(command, &lists.deny) {
         return Err(denied);

@@ -3,7 +3,7 @@
 //! Pure. A line is refused as a whole if any of it could mean something else when it runs: then
 //! no rule applies to it.
 
-use super::words::{Variables, Word};
+use super::words::{KnownVariables, Word};
 use super::{MAX_LENGTH, base, syntax};
 
 /// Programs that run other programs, or text, that their arguments contain. A rule that allows
@@ -36,7 +36,7 @@ pub fn parts(line: &str) -> Result<Vec<Vec<String>>, &'static str> {
     if line.contains(['$', '`']) {
         return Err("an expansion");
     }
-    let commands = syntax::read(line, &Variables::new([]))?;
+    let commands = syntax::read(line, &KnownVariables::new([]))?;
     if commands.is_empty() {
         return Err("no command");
     }

@@ -4,14 +4,17 @@
 //! Pure. It shares no grammar with the parser in `syntax`, so that each detects errors of the
 //! other.
 
-use super::words::{Builder, NOT_PLAIN, Variables, variable};
+use super::words::{Builder, KnownVariables, NOT_PLAIN, variable};
 
 /// The words of each command in a line, without redirections.
 ///
 /// # Errors
 ///
 /// The line contains syntax that this parser does not know.
-pub(super) fn split(text: &str, variables: &Variables) -> Result<Vec<Vec<String>>, &'static str> {
+pub(super) fn split(
+    text: &str,
+    variables: &KnownVariables,
+) -> Result<Vec<Vec<String>>, &'static str> {
     let mut reader = Reader {
         variables,
         rest: text.chars().collect::<Vec<char>>(),
@@ -24,7 +27,7 @@ pub(super) fn split(text: &str, variables: &Variables) -> Result<Vec<Vec<String>
 }
 
 struct Reader<'a> {
-    variables: &'a Variables,
+    variables: &'a KnownVariables,
     rest: Vec<char>,
     at: usize,
     commands: Vec<Vec<String>>,

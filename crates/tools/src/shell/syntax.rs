@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::words::{Builder, NOT_PLAIN, UNCERTAIN, Variables, Word, has_braces, variable};
+use super::words::{Builder, KnownVariables, NOT_PLAIN, UNCERTAIN, Word, has_braces, variable};
 
 /// A plain command, without nested syntax.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const MAX_LENGTH: usize = 256 * 1024;
 /// # Errors
 ///
 /// The syntax in it that is not analyzed, as a noun with its article.
-pub(super) fn read(text: &str, variables: &Variables) -> Result<Vec<Simple>, &'static str> {
+pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>, &'static str> {
     let is_odd = |it: char| (it.is_control() && it != '\n' && it != '\t') || is_hidden(it);
     if text.contains(is_odd) {
         return Err("invisible characters");
@@ -156,7 +156,7 @@ fn parse(text: &str) -> Result<Tree, &'static str> {
 /// Extracts commands from the parser's tree.
 struct Reader<'a> {
     text: &'a str,
-    variables: &'a Variables,
+    variables: &'a KnownVariables,
 }
 
 impl Reader<'_> {

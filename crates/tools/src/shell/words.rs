@@ -15,9 +15,9 @@ pub(super) const NOT_PLAIN: &str = "something other than plain commands";
 
 /// Variables whose values are known before the command runs, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Variables(BTreeMap<String, String>);
+pub(crate) struct KnownVariables(BTreeMap<String, String>);
 
-impl Variables {
+impl KnownVariables {
     /// The variables with these values.
     pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(values.into_iter().collect())
@@ -86,7 +86,7 @@ pub(super) struct Builder<'a> {
     word: Word,
     /// The pattern so far, kept for every word.
     pattern: String,
-    variables: &'a Variables,
+    variables: &'a KnownVariables,
     tilde: Tilde,
     /// Whether a piece was added; empty quotes count.
     is_begun: bool,
@@ -94,7 +94,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(variables: &'a Variables) -> Self {
+    pub(super) fn new(variables: &'a KnownVariables) -> Self {
         Self {
             word: Word {
                 is_plain: true,

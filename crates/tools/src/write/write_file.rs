@@ -10,7 +10,7 @@ use super::Write;
 use crate::alias::text;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, FileLocks, Target, named_path};
+use crate::files::{Before, FileLocks, FileTarget, named_path};
 use crate::planned::PlannedFile;
 use crate::schema;
 use crate::tool::{CallResult, ProposalResult, Tool, ToolResult};
@@ -103,7 +103,7 @@ fn own(path: &str, content: &str) -> Value {
 
 /// Plans to append to the file, which is created if it is missing.
 async fn plan_append(
-    target: Target,
+    target: FileTarget,
     name: String,
     content: &str,
 ) -> Result<PlannedFile, ToolError> {

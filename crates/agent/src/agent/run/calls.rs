@@ -10,7 +10,7 @@ use tools::{Progress, Ran, ToolContext};
 use super::Run;
 use crate::approval::Approval;
 use crate::event::{Call, Event};
-use crate::remote::Input;
+use crate::remote::RunInput;
 
 /// A running call.
 pub(super) struct Running {
@@ -33,7 +33,7 @@ impl Run<'_> {
         tokio::spawn(async move {
             // A panic in the program's function counts as a refusal.
             let may_run = asking.await.unwrap_or_default();
-            drop(inbox.send(Input::Decided(call, may_run)));
+            drop(inbox.send(RunInput::Decided(call, may_run)));
         });
     }
 
@@ -43,7 +43,7 @@ impl Run<'_> {
         if self.asked.remove(&call).is_some() {
             let answers = Approval::answers(call, may_run);
             self.waiting
-                .push_back(cycle::Event::ResolverAnswered(answers));
+                .push_back(cycle::CycleEvent::ResolverAnswered(answers));
         }
     }
 
@@ -64,7 +64,7 @@ impl Run<'_> {
         ToolContext {
             cancel: CancellationToken::new(),
             progress: Progress::new(move |text| {
-                drop(inbox.send(Input::Output(id.clone(), text.to_owned())));
+                drop(inbox.send(RunInput::Output(id.clone(), text.to_owned())));
             }),
             ..self.agent.context.clone()
         }
@@ -83,7 +83,9 @@ impl Run<'_> {
         let Some(tool) = self.agent.registry.get(&name) else {
             let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\"."));
             let ended = vec![(call, gone)];
-            return self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+            return self
+                .waiting
+                .push_back(cycle::CycleEvent::ToolsFinished(ended));
         };
         let context = self.context_of(&call);
         let label = tool.label().to_owned();
@@ -100,7 +102,7 @@ impl Run<'_> {
         let inbox = self.agent.inbox.clone();
         tokio::spawn(async move {
             let ran = tools::run_in_full(tool, call.id.clone(), input, context).await;
-            drop(inbox.send(Input::Ended(call, ran)));
+            drop(inbox.send(RunInput::Ended(call, ran)));
         });
     }
 
@@ -124,7 +126,8 @@ impl Run<'_> {
         // `ToolFinished` has reported its end.
         self.refused.retain(|refused| *refused != call);
         let ended = vec![(call, ran.outcome)];
-        self.waiting.push_back(cycle::Event::ToolsFinished(ended));
+        self.waiting
+            .push_back(cycle::CycleEvent::ToolsFinished(ended));
     }
 
     pub(super) fn cancel_calls(&self, calls: &[CallKey]) {

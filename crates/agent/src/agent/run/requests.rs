@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Run;
 use crate::answer::{self, AnswerBuilder, AnswerEvent};
 use crate::event::{Call, Event};
-use crate::remote::Input;
+use crate::remote::RunInput;
 use crate::transport::{self, Asker};
 
 /// An open request.
@@ -29,14 +29,14 @@ pub(super) struct Open {
 /// Forwards a request's notes to the run, and key renewals to the program.
 struct Notes {
     number: u64,
-    inbox: mpsc::UnboundedSender<Input>,
+    inbox: mpsc::UnboundedSender<RunInput>,
     asker: Option<Arc<dyn Asker>>,
 }
 
 #[async_trait]
 impl Asker for Notes {
     fn note(&self, text: String) {
-        drop(self.inbox.send(Input::Waiting(self.number, text)));
+        drop(self.inbox.send(RunInput::Waiting(self.number, text)));
     }
 
     async fn renew_key(&self, provider: &str) -> Option<Secret> {
@@ -49,17 +49,17 @@ async fn forward(
     number: u64,
     mut batches: mpsc::UnboundedReceiver<Vec<StreamEvent>>,
     mut text_calls: Option<TextCalls>,
-    inbox: mpsc::UnboundedSender<Input>,
+    inbox: mpsc::UnboundedSender<RunInput>,
 ) {
     while let Some(mut batch) = batches.recv().await {
         if let Some(calls) = &mut text_calls {
             batch = calls.read(batch);
         }
-        drop(inbox.send(Input::Stream(number, batch)));
+        drop(inbox.send(RunInput::Stream(number, batch)));
     }
     // Only used if the stream closes without a terminal event.
     let gone = Problem::new("The request ended without an answer.", "Prompt again.");
-    drop(inbox.send(Input::Stream(number, vec![StreamEvent::Error(gone)])));
+    drop(inbox.send(RunInput::Stream(number, vec![StreamEvent::Error(gone)])));
 }
 
 impl Run<'_> {
@@ -185,6 +185,6 @@ impl Run<'_> {
             self.events.extend(message.map(Event::Message));
         }
         self.emit(Event::RequestFinished { usage: open.usage });
-        self.waiting.push_back(cycle::Event::AnswerEnded(end));
+        self.waiting.push_back(cycle::CycleEvent::AnswerEnded(end));
     }
 }

@@ -6,7 +6,9 @@
 
 use super::{Open, Parser};
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::document::{Aborted, Block, ResultKind, Role, Thinking, ToolResult, ToolUse};
+use crate::document::{
+    Aborted, Block, ResultKind, Role, ThinkingBlock, ToolResultBlock, ToolUseBlock,
+};
 use crate::scan::{self, Fence};
 use crate::status::{self, Status, StatusReading};
 use crate::text::Lines;
@@ -30,7 +32,7 @@ impl<'t> Parser<'t> {
         Some(lines.end)
     }
 
-    fn tool_use(&mut self, line: usize, content: &[u8]) -> Option<ToolUse> {
+    fn tool_use(&mut self, line: usize, content: &[u8]) -> Option<ToolUseBlock> {
         if !content.starts_with(b"**Tool Use:**") {
             return None;
         }
@@ -55,7 +57,7 @@ impl<'t> Parser<'t> {
             self.diagnostics
                 .push(Diagnostic::error(line..line + 1, message));
         }
-        Some(ToolUse {
+        Some(ToolUseBlock {
             id: ToolUseId::new(id),
             name: name.into(),
             other_language,
@@ -81,7 +83,7 @@ impl<'t> Parser<'t> {
         Some((opener, line + 1..close))
     }
 
-    fn tool_result(&mut self, line: usize, content: &[u8]) -> Option<ToolResult> {
+    fn tool_result(&mut self, line: usize, content: &[u8]) -> Option<ToolResultBlock> {
         if !content.starts_with(b"**Tool Result:**") {
             return None;
         }
@@ -99,7 +101,7 @@ impl<'t> Parser<'t> {
         };
         let info = String::from_utf8_lossy(opener.info);
         let kind = self.result_kind(&info, suffix, line, body.start - 1);
-        Some(ToolResult {
+        Some(ToolResultBlock {
             tool_use_id: ToolUseId::new(id),
             kind,
             lines: line..body.end + 1,
@@ -176,7 +178,7 @@ impl<'t> Parser<'t> {
         } else {
             line + 1..close
         };
-        Some(Block::Thinking(Thinking {
+        Some(Block::Thinking(ThinkingBlock {
             lines: line..close + 1,
             body,
             signature: tag.signature,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use chat::cycle::{AnswerEnd, Event};
+use chat::cycle::{AnswerEnd, CycleEvent};
 use chat::document::{Block, Document, ResultKind, Status};
 use chat::origin::ChangeSource;
 use chat::text::Text;
@@ -123,7 +123,7 @@ impl Model {
 
     fn replace(&mut self, line: usize, lines: usize, new: &[&str]) {
         self.play.write(line..line + lines, new, ChangeSource::USER);
-        self.play.event(Event::Changed);
+        self.play.event(CycleEvent::Changed);
     }
 
     fn act(&mut self, act: &Act) {
@@ -133,10 +133,10 @@ impl Model {
                 self.key(act)
             }
             Act::Finish(at) | Act::Fail(at) => self.end(*at, matches!(act, Act::Fail(_))),
-            Act::Cancel => self.play.event(Event::Cancel),
+            Act::Cancel => self.play.event(CycleEvent::Cancel),
             Act::Reload => {
                 self.play.cycle.text_read(&self.play.text);
-                self.play.event(Event::Loaded {
+                self.play.event(CycleEvent::Loaded {
                     interrupted: Vec::new(),
                 });
             }
@@ -148,11 +148,11 @@ impl Model {
             }
             Act::Answer(tools) => self.answer(tools),
             Act::AnswerFails if self.play.cycle.is_sending() => {
-                self.play.event(Event::AnswerEnded(AnswerEnd::Failed));
+                self.play.event(CycleEvent::AnswerEnded(AnswerEnd::Failed));
             }
             Act::AnswerFails => {}
             Act::Steer | Act::FollowUp => self.speak(matches!(act, Act::Steer)),
-            Act::TakeBack => self.play.event(Event::TakeBack(Vec::new())),
+            Act::TakeBack => self.play.event(CycleEvent::TakeBack(Vec::new())),
             edit => self.edit(edit),
         }
         self.check();
@@ -187,7 +187,7 @@ impl Model {
         );
         let lines: Vec<&str> = turn.split('\n').collect();
         self.play.write(end..end, &lines, ChangeSource::BULK);
-        self.play.event(Event::Changed);
+        self.play.event(CycleEvent::Changed);
     }
 
     /// Messages that are not in the chat yet.
@@ -203,10 +203,10 @@ impl Model {
         self.said.push(text.clone());
         if now {
             self.sent = 0;
-            self.play.event(Event::Steer(text));
+            self.play.event(CycleEvent::Steer(text));
         } else {
             self.queued += 1;
-            self.play.event(Event::FollowUp(text));
+            self.play.event(CycleEvent::FollowUp(text));
         }
     }
 
@@ -216,7 +216,7 @@ impl Model {
             Act::Resolve(line) => {
                 let line = line % self.play.text.line_count();
                 self.decide_at(line);
-                self.play.event(Event::Resolve { line });
+                self.play.event(CycleEvent::Resolve { line });
             }
             Act::ApproveAll => {
                 let document = Document::parse(&self.play.text);
@@ -226,15 +226,15 @@ impl Model {
                 for id in ids {
                     *self.decisions.entry(id).or_default() += 1;
                 }
-                self.play.event(Event::ApproveAll);
+                self.play.event(CycleEvent::ApproveAll);
             }
             Act::Refuse(line) => {
                 let line = line % self.play.text.line_count();
                 let reason = "@You:\n```\nno".to_owned();
-                self.play.event(Event::Reject { line, reason });
+                self.play.event(CycleEvent::Reject { line, reason });
             }
-            Act::Send => self.play.event(Event::Send),
-            _ => self.play.event(Event::Advance),
+            Act::Send => self.play.event(CycleEvent::Send),
+            _ => self.play.event(CycleEvent::Advance),
         }
     }
 

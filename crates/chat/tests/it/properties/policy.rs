@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use chat::approval::{
-    Answers, CallKey, Decision, Function, FunctionId, OnError, Policy, Resolver, ResolverChain,
-    Returned, Source, Verdict, decide,
+    Answers, CallKey, Decision, Function, FunctionId, OnError, OpinionSource, Policy, Resolver,
+    ResolverChain, Returned, Verdict, decide,
 };
 use chat::tool::ToolUseId;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ const TOOLS: [&str; 3] = ["bash", "read", "write"];
 #[derive(Debug, Clone)]
 struct Link {
     priority: i32,
-    source: Source,
+    source: OpinionSource,
     /// Its answer, if it is a function.
     answer: Option<Decision>,
 }
@@ -39,15 +39,18 @@ fn names() -> impl Strategy<Value = BTreeSet<String>> {
 
 fn link() -> impl Strategy<Value = Link> {
     let list = (names(), names()).prop_map(|(approve, deny)| {
-        Source::List(Policy {
+        OpinionSource::List(Policy {
             approve,
             deny,
             ..Policy::default()
         })
     });
     // The ID becomes unique in the chain.
-    let function = Just(Source::Function(Function::resolver(0, OnError::Pass)));
-    let source = prop_oneof![list, decision().prop_map(Source::Always), function];
+    let function = Just(OpinionSource::Function(Function::resolver(
+        0,
+        OnError::Pass,
+    )));
+    let source = prop_oneof![list, decision().prop_map(OpinionSource::Always), function];
     let priority = select(vec![200, 100, 100, 90, 50, 0]);
     (priority, source, prop::option::of(decision())).prop_map(|(priority, source, answer)| Link {
         priority,
@@ -70,11 +73,11 @@ fn made(links: &[Link]) -> (Vec<Resolver>, Answers) {
     let resolver = |(at, link): (usize, &Link)| {
         let number = at as u64;
         let source = match link.source {
-            Source::Function(_) => {
+            OpinionSource::Function(_) => {
                 for tool in TOOLS {
                     answers.insert((call(tool), FunctionId::Editor(number)), link.answer);
                 }
-                Source::Function(Function::resolver(number, OnError::Pass))
+                OpinionSource::Function(Function::resolver(number, OnError::Pass))
             }
             _ => link.source.clone(),
         };
@@ -132,12 +135,12 @@ proptest! {
 
         let mut one_more = resolvers.clone();
         let deny = Policy { deny: denied.clone(), ..Policy::default() };
-        one_more.push(Resolver::new("more", priority, Source::List(deny)));
+        one_more.push(Resolver::new("more", priority, OpinionSource::List(deny)));
         prop_assert!(nothing_more(&before, &verdicts(one_more, &answers)));
 
         let mut stricter = resolvers;
         let at = at.index(stricter.len());
-        if let Source::List(policy) = &mut stricter[at].source {
+        if let OpinionSource::List(policy) = &mut stricter[at].source {
             policy.deny.extend(denied);
         }
         prop_assert!(nothing_more(&before, &verdicts(stricter, &answers)));
@@ -156,7 +159,7 @@ proptest! {
             .collect();
         let (mut resolvers, mut answers) = made(&links);
         let only_above = verdicts(resolvers[..above.len()].to_vec(), &answers);
-        resolvers.push(Resolver::new("failing", 100, Source::Function(function)));
+        resolvers.push(Resolver::new("failing", 100, OpinionSource::Function(function)));
         for tool in TOOLS {
             let (said, problem) = function.read(Returned::Error("it broke"));
             prop_assert!(problem.is_some());
@@ -172,11 +175,11 @@ proptest! {
     ) {
         let (mut resolvers, answers) = made(&links);
         let config = Policy { approve: TOOLS.map(str::to_owned).into(), ..Policy::default() };
-        resolvers.push(Resolver::yielding("config", 100, Source::List(config)));
-        let empty = Source::List(Policy::default());
+        resolvers.push(Resolver::yielding("config", 100, OpinionSource::List(config)));
+        let empty = OpinionSource::List(Policy::default());
         resolvers.push(Resolver::new(chat::approval::FRONTMATTER, 90, empty));
         let strict = Policy { approve: theirs.clone(), ..Policy::default() };
-        let chain = ResolverChain::new(resolvers.clone()).with_frontmatter(Source::List(strict));
+        let chain = ResolverChain::new(resolvers.clone()).with_frontmatter(OpinionSource::List(strict));
         let others: Vec<Resolver> = resolvers.into_iter().filter(|it| !it.yields).collect();
         let without = verdicts(others, &answers);
         for (tool, without) in TOOLS.iter().zip(without) {

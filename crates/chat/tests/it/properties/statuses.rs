@@ -1,6 +1,6 @@
 //! No typo in a status runs a call.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::document::Status;
 use chat::status::read_status;
 use proptest::prelude::*;
@@ -49,12 +49,12 @@ proptest! {
     ) {
         prop_assume!(!written.contains("approved") && !written.contains("`slow`"));
         let mut play = Play::typed(WAITING);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
         let mut lines: Vec<&str> = WAITING.split('\n').collect();
         lines[line.min(13)] = &written;
         play.type_over(&lines.join("\n"));
-        play.event(Event::Advance);
-        play.event(Event::Advance);
+        play.event(CycleEvent::Advance);
+        play.event(CycleEvent::Advance);
         prop_assert!(!play.log().iter().any(|it| it.starts_with("run")), "{}", play.string());
     }
 }

@@ -1,13 +1,13 @@
 //! The table `chats`.
 
-use super::{Kind, OptionDef, option, table, unset};
+use super::{OptionDef, OptionKind, option, table, unset};
 
 pub(super) const CHATS: OptionDef = table(
     "chats",
-    Kind::Table(&[&[
+    OptionKind::Table(&[&[
         option(
             "folder",
-            Kind::Text,
+            OptionKind::Text,
             r#"".""#,
             "\
 Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working
@@ -16,7 +16,7 @@ another folder than \".\" they need `@../`.",
         ),
         unset(
             "templates",
-            Kind::Text,
+            OptionKind::Text,
             "\
 Folder of your templates for `:Flemma new`, see |flemma-templates|. nil:
 `flemma/templates` in `stdpath(\"config\")`.",

@@ -1,13 +1,13 @@
 //! The table `checkpoints`.
 
-use super::{Kind, MANY, OptionDef, option, table};
+use super::{MANY, OptionDef, OptionKind, option, table};
 
 pub(super) const CHECKPOINTS: OptionDef = table(
     "checkpoints",
-    Kind::Table(&[&[
+    OptionKind::Table(&[&[
         option(
             "enabled",
-            Kind::Flag,
+            OptionKind::Flag,
             "true",
             "\
 Whether files are stored before a call changes them, so that `:Flemma undo` can
@@ -15,7 +15,7 @@ restore them; see |flemma-undo|.",
         ),
         option(
             "limit",
-            Kind::Whole(1, MANY),
+            OptionKind::Whole(1, MANY),
             "500",
             "\
 Maximum size of a project's checkpoints in MB. Those of the oldest turns are

@@ -1,13 +1,13 @@
 //! The table `folds`.
 
-use super::{Kind, OptionDef, option, table};
+use super::{OptionDef, OptionKind, option, table};
 
 pub(super) const FOLDS: OptionDef = table(
     "folds",
-    Kind::Table(&[&[
+    OptionKind::Table(&[&[
         option(
             "enabled",
-            Kind::Flag,
+            OptionKind::Flag,
             "true",
             "\
 Whether messages, thinking, calls, and results can be folded; see
@@ -15,7 +15,7 @@ Whether messages, thinking, calls, and results can be folded; see
         ),
         option(
             "closed",
-            Kind::List(&Kind::Choice(&[
+            OptionKind::List(&OptionKind::Choice(&[
                 "frontmatter",
                 "system",
                 "message",

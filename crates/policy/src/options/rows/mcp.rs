@@ -1,13 +1,13 @@
 //! The table `mcp`: servers of the Model Context Protocol, whose tools models can call.
 
-use super::{DAY_SECONDS, Kind, OptionDef, option, table, unset};
+use super::{DAY_SECONDS, OptionDef, OptionKind, option, table, unset};
 
-pub(super) const MCP: OptionDef = table("mcp", Kind::Table(&[FIELDS]), "");
+pub(super) const MCP: OptionDef = table("mcp", OptionKind::Table(&[FIELDS]), "");
 
 const FIELDS: &[OptionDef] = &[
     option(
         "servers",
-        Kind::Map(&Kind::Table(&[SERVER])),
+        OptionKind::Map(&OptionKind::Table(&[SERVER])),
         "{}",
         "\
 Servers of the Model Context Protocol, see |flemma-mcp-servers|. A server is a
@@ -29,7 +29,7 @@ and `timeout` is the maximum number of seconds of a call (default:
     .secret(),
     option(
         "project",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "\
 Whether the servers of a project's `.mcp.json` are used as well, after
@@ -40,14 +40,14 @@ Whether the servers of a project's `.mcp.json` are used as well, after
 const SERVER: &[OptionDef] = &[
     unset(
         "command",
-        Kind::Any(&[Kind::Text, Kind::List(&Kind::Text)]),
+        OptionKind::Any(&[OptionKind::Text, OptionKind::List(&OptionKind::Text)]),
         "",
     ),
-    unset("args", Kind::List(&Kind::Text), ""),
-    unset("env", Kind::Map(&Kind::Text), "").secret(),
-    unset("cwd", Kind::Text, ""),
-    unset("url", Kind::Text, ""),
-    unset("headers", Kind::Map(&Kind::Text), "").secret(),
-    unset("timeout", Kind::Whole(1, DAY_SECONDS), ""),
-    unset("type", Kind::Choice(&["stdio", "http"]), ""),
+    unset("args", OptionKind::List(&OptionKind::Text), ""),
+    unset("env", OptionKind::Map(&OptionKind::Text), "").secret(),
+    unset("cwd", OptionKind::Text, ""),
+    unset("url", OptionKind::Text, ""),
+    unset("headers", OptionKind::Map(&OptionKind::Text), "").secret(),
+    unset("timeout", OptionKind::Whole(1, DAY_SECONDS), ""),
+    unset("type", OptionKind::Choice(&["stdio", "http"]), ""),
 ];

@@ -2,15 +2,15 @@
 //!
 //! The fields are those of the catalogue's file.
 
-use super::{Kind, MANY, OptionDef, option, table, unset};
+use super::{MANY, OptionDef, OptionKind, option, table, unset};
 
 /// Dollars for a million tokens; no model costs more.
-const PRICE: Kind = Kind::Number(0.0, 1e6);
-const COUNT: Kind = Kind::Whole(1, MANY);
+const PRICE: OptionKind = OptionKind::Number(0.0, 1e6);
+const COUNT: OptionKind = OptionKind::Whole(1, MANY);
 
 pub(super) const MODELS: OptionDef = option(
     "models",
-    Kind::Map(&Kind::Table(&[MODEL])),
+    OptionKind::Map(&OptionKind::Table(&[MODEL])),
     "{}",
     "\
 Properties of models, by the provider's names for them. They override the
@@ -39,7 +39,7 @@ const MODEL: &[OptionDef] = &[
     unset("output", COUNT, ""),
     table(
         "price",
-        Kind::Table(&[&[
+        OptionKind::Table(&[&[
             unset("input", PRICE, ""),
             unset("output", PRICE, ""),
             unset("cache_read", PRICE, ""),
@@ -48,14 +48,18 @@ const MODEL: &[OptionDef] = &[
         ]]),
         "",
     ),
-    unset("thinking", Kind::Choice(&["none", "budget", "levels"]), ""),
-    unset("levels", Kind::List(&Kind::Text), ""),
+    unset(
+        "thinking",
+        OptionKind::Choice(&["none", "budget", "levels"]),
+        "",
+    ),
+    unset("levels", OptionKind::List(&OptionKind::Text), ""),
     unset("thinking_min", COUNT, ""),
     unset("thinking_max", COUNT, ""),
-    unset("thinking_off", Kind::Flag, ""),
-    unset("thinking_shown", Kind::Flag, ""),
-    unset("temperature", Kind::Flag, ""),
-    unset("tools", Kind::Flag, ""),
-    unset("images", Kind::Flag, ""),
-    unset("pdf", Kind::Flag, ""),
+    unset("thinking_off", OptionKind::Flag, ""),
+    unset("thinking_shown", OptionKind::Flag, ""),
+    unset("temperature", OptionKind::Flag, ""),
+    unset("tools", OptionKind::Flag, ""),
+    unset("images", OptionKind::Flag, ""),
+    unset("pdf", OptionKind::Flag, ""),
 ];

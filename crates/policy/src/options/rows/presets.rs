@@ -1,10 +1,10 @@
 //! The option `presets`: names for a provider, a model, and parameters.
 
-use super::{Kind, OptionDef, option};
+use super::{OptionDef, OptionKind, option};
 
 pub(super) const PRESETS: OptionDef = option(
     "presets",
-    Kind::Map(&Kind::Any(&[Kind::Text, Kind::Free])),
+    OptionKind::Map(&OptionKind::Any(&[OptionKind::Text, OptionKind::Free])),
     "{}",
     "\
 Names for a combination of provider, model, and parameters. A name begins with

@@ -2,7 +2,7 @@
 
 use provider::providers::PROVIDERS as PROVIDER_ROWS;
 
-use super::{ANYWHERE, COMMAND, GENERAL, Kind, Loosens, MANY, OptionDef, table, unset};
+use super::{ANYWHERE, COMMAND, GENERAL, Loosens, MANY, OptionDef, OptionKind, table, unset};
 use crate::options::Scope;
 
 /// How many providers there are.
@@ -24,13 +24,13 @@ pub const PROVIDER_NAMES: &[&str] = &{
 const CONNECTION: &[OptionDef] = &[
     unset(
         "api_key",
-        Kind::Text,
+        OptionKind::Text,
         "The API key, if it is neither in the environment nor in a key store.",
     )
     .secret(),
     unset(
         "api_key_command",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "\
 A program, with its arguments, that prints the key. It runs without a shell,
 and only if the key is found nowhere else; see |flemma-keys-of-providers|. >lua
@@ -41,7 +41,7 @@ api_key_command = { \"pass\", \"show\", \"anthropic\" }
     .scopes(COMMAND),
     unset(
         "base_url",
-        Kind::Text,
+        OptionKind::Text,
         "\
 The server's base URL. It includes the version, usually `/v1`, except for
 Anthropic and Gemini. nil: the environment variable, else the provider's usual
@@ -50,7 +50,7 @@ address; see |flemma-providers|.",
     .scopes(COMMAND),
     unset(
         "ca_file",
-        Kind::Text,
+        OptionKind::Text,
         "\
 A PEM file of certificate authorities that are trusted for this provider in
 addition to those of the system, for example for a company gateway; see
@@ -60,7 +60,7 @@ addition to those of the system, for example for a company gateway; see
 ];
 
 /// The options of a provider that has no parameters of its own.
-pub const SERVER: Kind = Kind::Table(&[CONNECTION, GENERAL]);
+pub const SERVER: OptionKind = OptionKind::Table(&[CONNECTION, GENERAL]);
 
 /// A table for each provider.
 pub const PROVIDERS: &[OptionDef] = &{
@@ -76,11 +76,19 @@ pub const PROVIDERS: &[OptionDef] = &{
 /// The table of a provider: what all have, and its own parameters.
 const fn parameters_of(name: &'static str) -> OptionDef {
     match name.as_bytes() {
-        b"anthropic" => table(name, Kind::Table(&[CONNECTION, GENERAL, &[BUDGET]]), ""),
-        b"openai" => table(name, Kind::Table(&[CONNECTION, GENERAL, OPENAI]), ""),
-        b"gemini" => table(name, Kind::Table(&[CONNECTION, GENERAL, &[BUDGET]]), ""),
-        b"vertex" => table(name, Kind::Table(&[CONNECTION, GENERAL, VERTEX]), ""),
-        b"local" => table(name, Kind::Table(&[LOCAL, GENERAL]), LOCAL_HELP),
+        b"anthropic" => table(
+            name,
+            OptionKind::Table(&[CONNECTION, GENERAL, &[BUDGET]]),
+            "",
+        ),
+        b"openai" => table(name, OptionKind::Table(&[CONNECTION, GENERAL, OPENAI]), ""),
+        b"gemini" => table(
+            name,
+            OptionKind::Table(&[CONNECTION, GENERAL, &[BUDGET]]),
+            "",
+        ),
+        b"vertex" => table(name, OptionKind::Table(&[CONNECTION, GENERAL, VERTEX]), ""),
+        b"local" => table(name, OptionKind::Table(&[LOCAL, GENERAL]), LOCAL_HELP),
         _ => table(name, SERVER, ""),
     }
 }
@@ -113,19 +121,19 @@ parameters = { [\"local\"] = { model_path = \"~/models/NAME.gguf\" } }
 const LOCAL: &[OptionDef] = &[
     unset(
         "model_path",
-        Kind::Text,
+        OptionKind::Text,
         "The model, a GGUF file. `flemma local` explains how to get one.",
     )
     .scopes(COMMAND),
     unset(
         "server",
-        Kind::Text,
+        OptionKind::Text,
         "The program of llama.cpp's server. nil: `llama-server` in $PATH.",
     )
     .scopes(COMMAND),
     unset(
         "extra_args",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "\
 Additional arguments for the server. >lua
 
@@ -141,14 +149,14 @@ const VERTEX: &[OptionDef] = &[
     BUDGET,
     unset(
         "project_id",
-        Kind::AddressPart,
+        OptionKind::AddressPart,
         "The Google Cloud project that is billed. nil: $GOOGLE_CLOUD_PROJECT.",
     )
     .scopes(ANYWHERE)
     .loosens(ELSEWHERE),
     unset(
         "location",
-        Kind::AddressPart,
+        OptionKind::AddressPart,
         "\
 The region in which the model runs. nil: $GOOGLE_CLOUD_LOCATION, or \"global\".",
     )
@@ -159,7 +167,7 @@ The region in which the model runs. nil: $GOOGLE_CLOUD_LOCATION, or \"global\"."
 const OPENAI: &[OptionDef] = &[
     unset(
         "reasoning",
-        Kind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+        OptionKind::Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
         "\
 How much the model thinks, in OpenAI's terms and sent unchanged; overrides
 `thinking`. Not every model supports every value.",
@@ -167,7 +175,7 @@ How much the model thinks, in OpenAI's terms and sent unchanged; overrides
     .scopes(ANYWHERE),
     unset(
         "reasoning_summary",
-        Kind::Choice(&["auto", "concise", "detailed", "none"]),
+        OptionKind::Choice(&["auto", "concise", "detailed", "none"]),
         "\
 How OpenAI summarizes the model's thinking. nil: \"auto\" if `thinking` or
 `reasoning` is set, which some models allow only for organizations that
@@ -178,7 +186,7 @@ OpenAI has verified; \"none\": no summary.",
 
 const BUDGET: OptionDef = unset(
     "thinking_budget",
-    Kind::Whole(1, MANY),
+    OptionKind::Whole(1, MANY),
     "\
 Number of tokens for thinking; overrides `thinking`. A model that takes levels
 gets the nearest level.",

@@ -1,10 +1,10 @@
 //! The table `sandbox`.
 
-use super::{ANYWHERE, CHAT, Kind, Loosens, OptionDef, option, table, unset};
+use super::{ANYWHERE, CHAT, Loosens, OptionDef, OptionKind, option, table, unset};
 
 pub(super) const SANDBOX: OptionDef = table(
     "sandbox",
-    Kind::Table(&[FIELDS]),
+    OptionKind::Table(&[FIELDS]),
     "\
 What commands can do on this machine; see |flemma-sandboxing|. A chat can
 restrict it: `flemma.opt.sandbox = { policy = { network = false } }`.",
@@ -17,7 +17,7 @@ const fn unless(strict: &'static str, what: &'static str) -> Loosens {
 const FIELDS: &[OptionDef] = &[
     option(
         "enabled",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "Whether commands are sandboxed, and `write` and `edit` restricted to `rw_paths`.",
     )
@@ -25,7 +25,7 @@ const FIELDS: &[OptionDef] = &[
     .loosens(unless("true", "would run commands outside the sandbox")),
     option(
         "backend",
-        Kind::Choice(&["auto", "required", "bwrap"]),
+        OptionKind::Choice(&["auto", "required", "bwrap"]),
         r#""auto""#,
         "\
 \"auto\": bubblewrap, if it is installed and works; otherwise commands run
@@ -39,7 +39,7 @@ command runs without a sandbox.",
     )),
     option(
         "sockets",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Sockets that commands can reach, by name: \"ssh-agent\" (for `git push`),
@@ -49,7 +49,7 @@ socket can do for you: with docker or tmux, that is everything.",
     ),
     option(
         "env",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Environment variables that commands and MCP servers get in addition to those in
@@ -58,21 +58,21 @@ Environment variables that commands and MCP servers get in addition to those in
     ),
     option(
         "reveal",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Secret files and folders (|flemma-secrets|) that tools, references, and commands
 can read, such as \"$CWD/.env\" or \"~/.ssh/config\". A folder includes everything
 in it. Links are not followed: name the file that a link points to.",
     ),
-    table("policy", Kind::Table(&[POLICY]), ""),
-    table("backends", Kind::Table(&[BACKENDS]), ""),
+    table("policy", OptionKind::Table(&[POLICY]), ""),
+    table("backends", OptionKind::Table(&[BACKENDS]), ""),
 ];
 
 const POLICY: &[OptionDef] = &[
     option(
         "rw_paths",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         r#"["$CWD", "$FLEMMA_BUFFER_PATH", "/tmp"]"#,
         "\
 Folders below which files can be written. \"$CWD\" is Neovim's working
@@ -84,7 +84,7 @@ see |flemma-sandbox-limits|.",
     .loosens(unless("[]", "would change which folders can be written")),
     option(
         "network",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "Whether commands can reach the network.",
     )
@@ -92,7 +92,7 @@ see |flemma-sandbox-limits|.",
     .loosens(unless("false", "would let commands reach the network")),
     option(
         "allow_privileged",
-        Kind::Flag,
+        OptionKind::Flag,
         "false",
         "Whether commands keep your privileges, such as root's.",
     )
@@ -102,15 +102,15 @@ see |flemma-sandbox-limits|.",
 
 const BACKENDS: &[OptionDef] = &[table(
     "bwrap",
-    Kind::Table(&[&[
+    OptionKind::Table(&[&[
         unset(
             "path",
-            Kind::Text,
+            OptionKind::Text,
             "The bubblewrap program. nil: /usr/bin/bwrap, else the first in $PATH.",
         ),
         option(
             "extra_args",
-            Kind::List(&Kind::Text),
+            OptionKind::List(&OptionKind::Text),
             "[]",
             "Additional arguments for bubblewrap, after Flemma's.",
         ),

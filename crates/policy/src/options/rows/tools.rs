@@ -1,18 +1,22 @@
 //! The table `tools`.
 
-use super::{ANYWHERE, DAY, Kind, Loosens, MANY, OptionDef, RULES, option, table, unset};
+use super::{ANYWHERE, DAY, Loosens, MANY, OptionDef, OptionKind, RULES, option, table, unset};
 use crate::options::Scope;
 
 pub(super) const TOOLS: &[OptionDef] = &[
     option(
         "require_approval",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "Whether calls that no rule decides ask. false: they run.",
     ),
     option(
         "auto_approve",
-        Kind::Any(&[Kind::List(&Kind::Text), Kind::Function, Kind::Module]),
+        OptionKind::Any(&[
+            OptionKind::List(&OptionKind::Text),
+            OptionKind::Function,
+            OptionKind::Module,
+        ]),
         r#"["$default"]"#,
         "\
 The calls that run without asking: a list of tool names, presets, and
@@ -47,9 +51,9 @@ needed.",
     .loosens(Loosens::Compared),
     option(
         "presets",
-        Kind::Map(&Kind::Table(&[&[
-            option("approve", Kind::List(&Kind::Text), "[]", ""),
-            option("deny", Kind::List(&Kind::Text), "[]", ""),
+        OptionKind::Map(&OptionKind::Table(&[&[
+            option("approve", OptionKind::List(&OptionKind::Text), "[]", ""),
+            option("deny", OptionKind::List(&OptionKind::Text), "[]", ""),
         ]])),
         "{}",
         "\
@@ -64,7 +68,7 @@ presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
     ),
     option(
         "offer",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Tools that models are offered in addition to the default ones, see
@@ -74,16 +78,16 @@ tools = { offer = { \"grep\", \"find\", \"ls\" }, auto_approve = { \"$standard\"
 <
 In one chat: `flemma.opt.tools:append(\"grep\")`.",
     ),
-    table("autopilot", Kind::Table(&[AUTOPILOT]), ""),
+    table("autopilot", OptionKind::Table(&[AUTOPILOT]), ""),
     option(
         "default_timeout",
-        Kind::Number(0.1, DAY),
+        OptionKind::Number(0.1, DAY),
         "30.0",
         "Maximum number of seconds that a tool runs.",
     ),
     option(
         "review",
-        Kind::Choice(&["auto", "always"]),
+        OptionKind::Choice(&["auto", "always"]),
         r#""auto""#,
         "\
 Which changes of files wait until you have seen them. \"auto\": those of calls
@@ -97,7 +101,7 @@ that no rule approves. \"always\": all calls of `write`, `edit`, and
     }),
     option(
         "diagnostics",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "\
 Whether the result of a call that changes a file names the new syntax
@@ -106,7 +110,7 @@ errors, and the new diagnostics of language servers. See
     ),
     option(
         "review_delay",
-        Kind::Whole(0, 10_000),
+        OptionKind::Whole(0, 10_000),
         "500",
         "\
 Milliseconds that a pending call must be visible before one press of Alt-Enter
@@ -115,19 +119,19 @@ press runs it at once. 0: no delay.",
     ),
     option(
         "max_concurrent",
-        Kind::Whole(0, MANY),
+        OptionKind::Whole(0, MANY),
         "4",
         "Maximum number of calls of a chat that run at the same time; 0: no limit.",
     ),
     option(
         "show_spinner",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "Whether running calls show a spinner.",
     ),
     option(
         "cursor_after_result",
-        Kind::Choice(&["result", "stay", "next"]),
+        OptionKind::Choice(&["result", "stay", "next"]),
         r#""result""#,
         "\
 Where the cursor goes when a call that asked gets its result: \"result\": to the
@@ -136,7 +140,7 @@ a chat always follows new text.",
     ),
     option(
         "lock_buffer",
-        Kind::Flag,
+        OptionKind::Flag,
         "false",
         "\
 Whether the chat is not 'modifiable' while its tools run. If you are typing at
@@ -144,7 +148,7 @@ that moment, the text is refused, and the rest of it runs as commands.",
     ),
     option(
         "script_paths",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Folders with script tools, in addition to `flemma/tools` in your configuration
@@ -152,18 +156,18 @@ folder; see |flemma-script-tools|.",
     ),
     option(
         "script_libraries",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "Folders with Python modules for all script tools, in addition to each folder's\n`lib`.",
     ),
-    table("bash", Kind::Table(&[BASH]), ""),
-    table("http_get", Kind::Table(&[HTTP_GET]), ""),
+    table("bash", OptionKind::Table(&[BASH]), ""),
+    table("http_get", OptionKind::Table(&[HTTP_GET]), ""),
 ];
 
 const AUTOPILOT: &[OptionDef] = &[
     option(
         "enabled",
-        Kind::Flag,
+        OptionKind::Flag,
         "true",
         "\
 Whether approved calls run and their results are sent without a key. It
@@ -175,13 +179,13 @@ stops if the same call fails with the same error in three requests.",
     )),
     option(
         "max_turns",
-        Kind::Whole(1, MANY),
+        OptionKind::Whole(1, MANY),
         "100",
         "Maximum number of requests in a row without a key from you.",
     ),
     unset(
         "max_cost",
-        Kind::Number(0.01, 1e6),
+        OptionKind::Number(0.01, 1e6),
         "\
 Price in US dollars at which autopilot stops and waits for a key. The request
 that exceeds it is the last. Requests whose price is unknown count nothing.
@@ -191,7 +195,7 @@ nil: no limit.",
 
 const HTTP_GET: &[OptionDef] = &[option(
     "allow",
-    Kind::List(&Kind::Text),
+    OptionKind::List(&OptionKind::Text),
     "[]",
     "\
 Hosts that `http_get` fetches from without asking: \"docs.rs\",
@@ -204,12 +208,12 @@ network can reach are refused unless listed here: \"localhost\",
 const BASH: &[OptionDef] = &[
     unset(
         "shell",
-        Kind::Text,
+        OptionKind::Text,
         "The shell that runs commands. nil: `bash`.",
     ),
     option(
         "cwd",
-        Kind::Text,
+        OptionKind::Text,
         r#""$FLEMMA_BUFFER_PATH""#,
         "\
 The folder in which commands run. \"$FLEMMA_BUFFER_PATH\" is the folder of the
@@ -218,13 +222,13 @@ in \"$CWD\".",
     ),
     option(
         "env",
-        Kind::Map(&Kind::Text),
+        OptionKind::Map(&OptionKind::Text),
         "{}",
         "Environment variables for commands, with their values.",
     ),
     option(
         "allow",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Commands that \"$shell-safe\" also approves: programs, or programs with the words
@@ -233,7 +237,7 @@ after them, such as \"tokei\" or \"go test\".",
     .scopes(RULES),
     option(
         "deny",
-        Kind::List(&Kind::Text),
+        OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Commands that never run, even if approved. They are recognized by name, which
@@ -241,7 +245,7 @@ prevents mistakes, not attacks: what a program starts itself is not checked.",
     ),
     option(
         "unlisted",
-        Kind::Choice(&["ask", "deny"]),
+        OptionKind::Choice(&["ask", "deny"]),
         r#""ask""#,
         "\
 Commands that \"$shell-safe\" would not approve. \"ask\": the other rules

@@ -65,7 +65,10 @@ fn a_link_of_ours_can_be_taken_away_or_replaced() {
     let replaced = chain(json!({}), vec![mine], &[CONFIG]);
     assert_eq!(names(&replaced), [CONFIG, FRONTMATTER, REMEMBERED]);
     let function = Function::resolver(1, OnError::Pass);
-    assert_eq!(replaced.resolvers()[0].source, Source::Function(function));
+    assert_eq!(
+        replaced.resolvers()[0].source,
+        OpinionSource::Function(function)
+    );
     assert_eq!(
         names(&chain(json!({}), vec![], &[FRONTMATTER])),
         [CONFIG, REMEMBERED]
@@ -82,7 +85,7 @@ fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
     let chain = chain(given, vec![module], &[]);
     assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER, REMEMBERED]);
     // Below the chat's own list they approve nothing, `read` not either.
-    let tightened = chain.with_frontmatter(Source::List(Policy::default()));
+    let tightened = chain.with_frontmatter(OpinionSource::List(Policy::default()));
     let call = CallKey {
         id: ToolUseId::new("x"),
         name: "read".to_owned(),
@@ -109,7 +112,7 @@ fn a_module_that_nobody_answers_for_makes_all_calls_wait() {
     assert_eq!(names(&chain)[0], "my.rules");
     assert_eq!(
         chain.resolvers()[0].source,
-        Source::Always(Decision::RequireApproval)
+        OpinionSource::Always(Decision::RequireApproval)
     );
 }
 
@@ -201,8 +204,8 @@ fn the_command_line_decides_behind_all_functions_and_options() {
             .resolvers()
             .iter()
             .filter(|it| it.name == COMMAND_LINE);
-        let holds_rules = |source: &Source| match source {
-            Source::List(list) => !list.argument_rules.is_empty(),
+        let holds_rules = |source: &OpinionSource| match source {
+            OpinionSource::List(list) => !list.argument_rules.is_empty(),
             _ => false,
         };
         assert!(
@@ -257,7 +260,7 @@ fn a_function_that_fails_denies_where_it_was_registered_so() {
             ..item("plugin", 200, 7)
         };
         let chain = chain(json!({}), vec![item], &[]);
-        let function = Source::Function(Function::resolver(7, on_error));
+        let function = OpinionSource::Function(Function::resolver(7, on_error));
         assert_eq!(chain.resolvers()[0].source, function);
     }
 }

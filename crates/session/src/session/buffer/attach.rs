@@ -1,6 +1,6 @@
 //! Takes the whole text of a buffer: when it is opened, reloaded, or attached anew.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::origin::ChangeSource;
 use chat::text::Text;
 use chat::tool::ToolUseId;
@@ -32,7 +32,7 @@ impl Session {
             Some(attach) => self.attached(attach),
             // The text was sent anew within a session, so the cycle looks at it again without
             // loading.
-            None => self.queue.push(Event::Continue),
+            None => self.queue.push(CycleEvent::Continue),
         }
     }
 
@@ -67,10 +67,10 @@ impl Session {
             "open" => self.find_cut_off(),
             _ => {}
         }
-        self.queue.push(Event::Loaded { interrupted });
+        self.queue.push(CycleEvent::Loaded { interrupted });
         if !attach.queued.is_empty() {
             self.note_shown(&attach.queued);
-            self.queue.push(Event::TakeBack(attach.queued));
+            self.queue.push(CycleEvent::TakeBack(attach.queued));
         }
         self.resume_answer(attach.streaming);
     }

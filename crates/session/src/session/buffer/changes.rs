@@ -1,6 +1,6 @@
 //! Changes of the text: by the user, and by the host's own edits.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::origin::ChangeSource;
 use chat::text::Lines;
 
@@ -44,7 +44,7 @@ impl Session {
         };
         // Decide on the text as it was opened before this change: text that is typed,
         // however soon, was not in the file.
-        let loaded = |event: &Event| matches!(event, Event::Loaded { .. });
+        let loaded = |event: &CycleEvent| matches!(event, CycleEvent::Loaded { .. });
         if let Some(loaded) = self.queue.pop_if(loaded) {
             self.step(loaded);
         }
@@ -55,8 +55,8 @@ impl Session {
         // The user may have removed the place where the answer grows.
         self.request.note_change();
         // One queued event covers all changes until it is handled.
-        if self.queue.last() != Some(&Event::Changed) {
-            self.queue.push(Event::Changed);
+        if self.queue.last() != Some(&CycleEvent::Changed) {
+            self.queue.push(CycleEvent::Changed);
         }
         self.view.redraw();
     }
@@ -99,7 +99,7 @@ impl Session {
     fn announce_change<L: AsRef<[u8]>>(&mut self, lines: &Lines, new: &[L], source: ChangeSource) {
         // A key that waits was pressed on a line of the old text, and means the same line.
         for event in self.queue.iter_mut() {
-            if let Event::Resolve { line } | Event::CancelTool { line } = event {
+            if let CycleEvent::Resolve { line } | CycleEvent::CancelTool { line } = event {
                 *line = moved(*line, lines, new.len());
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use chat::cycle::{Effect, Event};
+use chat::cycle::{CycleEvent, Effect};
 use chat::escape::escape_line;
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
@@ -24,7 +24,7 @@ enum EditKind {
         /// Carried out once the changes are applied.
         rest: VecDeque<Effect>,
         /// Decided again if the changes are stale.
-        again: Event,
+        again: CycleEvent,
         /// The host, or the user by `:Flemma fix`.
         source: ChangeSource,
     },
@@ -40,7 +40,12 @@ enum EditKind {
 
 impl Session {
     /// Sends the changes of a step; `rest` follows when they are applied.
-    pub(crate) fn apply(&mut self, edits: Vec<TextEdit>, rest: VecDeque<Effect>, again: Event) {
+    pub(crate) fn apply(
+        &mut self,
+        edits: Vec<TextEdit>,
+        rest: VecDeque<Effect>,
+        again: CycleEvent,
+    ) {
         self.apply_for(ChangeSource::Host, edits, rest, again);
     }
 
@@ -50,7 +55,7 @@ impl Session {
         source: ChangeSource,
         edits: Vec<TextEdit>,
         rest: VecDeque<Effect>,
-        again: Event,
+        again: CycleEvent,
     ) {
         let changes = self.send_changes(edits, None);
         self.calls.results_written();
@@ -188,8 +193,8 @@ impl Session {
         }
         self.view.redraw_now();
         // The cycle continues on this text before any event that is queued already.
-        self.queue.push_first(Event::Continue);
-        self.perform(rest, Event::Continue);
+        self.queue.push_first(CycleEvent::Continue);
+        self.perform(rest, CycleEvent::Continue);
     }
 
     /// Takes a piece of the answer into the mirror, at the place where the editor wrote it.

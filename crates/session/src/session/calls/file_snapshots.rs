@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
-use chat::cycle::{Event, Level, Notice};
+use chat::cycle::{CycleEvent, Level, Notice};
 use chat::marks::Mark;
 use serde_json::Value;
 use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
 
 use crate::buffers::EditorBuffers;
 use crate::frontend::SessionEvent;
-use crate::protocol::Command;
+use crate::protocol::EditorCommand;
 use crate::session::{Input, Session};
 
 /// Minimum time on the screen, in milliseconds, before a key counts as a decision. A second
@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Returns true if an event can be handled: a key decides about what was shown.
-    pub(crate) fn has_snapshots_for(&self, event: &Event) -> bool {
+    pub(crate) fn has_snapshots_for(&self, event: &CycleEvent) -> bool {
         !decides(event) || !self.calls.snapshots.is_pending()
     }
 
@@ -216,7 +216,7 @@ impl Session {
                     })
                     .collect();
                 // Before keys that were pressed later.
-                self.queue.push_first(Event::ResolverAnswered(answers));
+                self.queue.push_first(CycleEvent::ResolverAnswered(answers));
             }
         }
     }
@@ -288,7 +288,7 @@ impl Session {
 
     /// Returns true if calls that were shown again had been on the screen long enough to be
     /// read when a key was pressed.
-    pub(crate) fn has_been_read(&self, command: &Command) -> bool {
+    pub(crate) fn has_been_read(&self, command: &EditorCommand) -> bool {
         // A headless front end asks only after it has shown the call.
         if !command.action.approves() || self.editor.is_headless() {
             return true;
@@ -314,9 +314,12 @@ async fn states(files: Vec<PathBuf>, buffers: &Arc<dyn OpenBuffers>) -> Vec<File
 }
 
 /// Returns true if an event may approve pending calls.
-fn decides(event: &Event) -> bool {
+fn decides(event: &CycleEvent) -> bool {
     matches!(
         event,
-        Event::Advance | Event::Resolve { .. } | Event::Review { .. } | Event::ApproveAll
+        CycleEvent::Advance
+            | CycleEvent::Resolve { .. }
+            | CycleEvent::Review { .. }
+            | CycleEvent::ApproveAll
     )
 }

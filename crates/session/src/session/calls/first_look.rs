@@ -4,11 +4,11 @@
 use std::time::{Duration, Instant};
 
 use chat::approval::CallKey;
-use chat::document::{Call, Document};
+use chat::document::{Document, PairedCall};
 use chat::marks::{self, Mark};
 
 use super::covers;
-use crate::protocol::{Action, Command};
+use crate::protocol::{Action, EditorCommand};
 use crate::session::Session;
 
 /// The last key that came too early, and when the last answer ended.
@@ -30,7 +30,7 @@ impl FirstLook {
 impl Session {
     /// Returns true if a key came before the calls that it would run could be read. Only
     /// once: a second press counts, however soon it comes.
-    pub(crate) fn is_too_soon(&mut self, command: &Command) -> bool {
+    pub(crate) fn is_too_soon(&mut self, command: &EditorCommand) -> bool {
         let delay = self.shared.settings.tools.review_delay;
         if delay == 0 || self.editor.is_headless() {
             return false;
@@ -58,7 +58,7 @@ impl Session {
 }
 
 /// Returns the calls that a key would run as the user's own decision.
-fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<CallKey> {
+fn meant(command: &EditorCommand, document: &Document<'_>, marks: &[Mark]) -> Vec<CallKey> {
     let pending = || {
         let pending = marks.iter().filter(|it| it.pending);
         pending.map(|it| it.call.clone()).collect()
@@ -76,7 +76,7 @@ fn meant(command: &Command, document: &Document<'_>, marks: &[Mark]) -> Vec<Call
 /// Returns the unanswered call whose blocks cover a line.
 fn call_at(document: &Document<'_>, line: usize) -> Option<CallKey> {
     let turn = document.turn_at(line)?;
-    let is_here = |call: &&Call<'_>| !call.is_answered() && covers(call, line);
+    let is_here = |call: &&PairedCall<'_>| !call.is_answered() && covers(call, line);
     let call = turn.calls.iter().find(is_here)?;
     Some(chat::cycle::key(document, call.tool_use))
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use chat::approval::CallKey;
-use chat::cycle::{Event, key};
-use chat::document::{Call, Document, Status};
+use chat::cycle::{CycleEvent, key};
+use chat::document::{Document, PairedCall, Status};
 
 use super::covers;
 use crate::session::{Input, Session};
@@ -21,10 +21,10 @@ pub(super) struct Refusals {
 impl Session {
     /// Returns true if the tools of all calls that an event rejects have answered; asks
     /// them if they were not asked.
-    pub(crate) fn has_heard_refusals(&mut self, event: &Event) -> bool {
+    pub(crate) fn has_heard_refusals(&mut self, event: &CycleEvent) -> bool {
         let refuses = matches!(
             event,
-            Event::Advance | Event::Resolve { .. } | Event::Reject { .. }
+            CycleEvent::Advance | CycleEvent::Resolve { .. } | CycleEvent::Reject { .. }
         );
         if self.request.is_open() || !refuses {
             return true;
@@ -36,11 +36,11 @@ impl Session {
     }
 
     /// Returns the calls that an event rejects and whose tools were not asked yet.
-    fn refused_by(&self, event: &Event) -> Vec<CallKey> {
+    fn refused_by(&self, event: &CycleEvent) -> Vec<CallKey> {
         let document = self.buffer.document();
-        let is_refused = |call: &Call<'_>| match event {
-            Event::Reject { line, .. } => !call.is_answered() && covers(call, *line),
-            Event::Resolve { line } => is_rejected(call) && covers(call, *line),
+        let is_refused = |call: &PairedCall<'_>| match event {
+            CycleEvent::Reject { line, .. } => !call.is_answered() && covers(call, *line),
+            CycleEvent::Resolve { line } => is_rejected(call) && covers(call, *line),
             _ => is_rejected(call),
         };
         let refused = calls(&document, is_refused).into_iter();
@@ -77,12 +77,12 @@ impl Session {
     }
 }
 
-fn is_rejected(call: &Call<'_>) -> bool {
+fn is_rejected(call: &PairedCall<'_>) -> bool {
     call.status() == Some(Status::Rejected)
 }
 
 /// Returns the unanswered calls for which `is` returns true.
-fn calls(document: &Document<'_>, is: impl Fn(&Call<'_>) -> bool) -> Vec<CallKey> {
+fn calls(document: &Document<'_>, is: impl Fn(&PairedCall<'_>) -> bool) -> Vec<CallKey> {
     let calls = document.unanswered_turns().flat_map(|turn| turn.calls);
     let calls = calls.filter(|call| is(call));
     calls.map(|call| key(document, call.tool_use)).collect()

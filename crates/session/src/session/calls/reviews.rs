@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chat::approval::{self, CallKey};
-use chat::cycle::{Event, REVIEWED};
+use chat::cycle::{CycleEvent, REVIEWED};
 use chat::marks::{self, Mark};
 use serde_json::Value;
 use tools::{Proposal, ToolContext};
 
 use crate::frontend::{ReviewOutcome, SessionEvent};
-use crate::protocol::{Action, Command, Display, ReviewClosed};
+use crate::protocol::{Action, Display, EditorCommand, ReviewClosed};
 use crate::reviewing::{ApprovedChange, ReviewEnd, Reviewing};
 use crate::session::{Input, Session};
 
@@ -133,7 +133,7 @@ impl Session {
             Some(end) => end,
         };
         self.calls.reviews.ended.insert(call.clone(), end);
-        self.command(Command {
+        self.command(EditorCommand {
             buffer: self.buffer.id(),
             action: Action::EndReview(call),
             line: 0,
@@ -166,7 +166,7 @@ impl Session {
             Some(ReviewEnd::Failed(_)) | None => return,
         };
         let call = call.clone();
-        self.queue.push(Event::Review { call, refused });
+        self.queue.push(CycleEvent::Review { call, refused });
     }
 
     /// Closes the review of a call that was decided about. Until then it keeps the user's text.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chat::approval::CallKey;
-use chat::cycle::{Effect, Event, is_by_hand};
+use chat::cycle::{CycleEvent, Effect, is_by_hand};
 use chat::diff::Counts;
 use chat::outcome;
 use chat::tool::{ToolOutcome, ToolUseId};
@@ -31,7 +31,7 @@ const OUTPUT_WIDTH: usize = 300;
 const LABEL_WIDTH: usize = 40;
 
 /// A call that is about to start.
-pub(crate) struct Run {
+pub(crate) struct ApprovedCall {
     pub(crate) call: CallKey,
     pub(crate) input: Value,
     /// The user or rule that approved it.
@@ -39,20 +39,20 @@ pub(crate) struct Run {
 }
 
 /// Returns `first` with all calls that the next effects start.
-pub(crate) fn together(first: Run, effects: &mut VecDeque<Effect>) -> Vec<Run> {
+pub(crate) fn together(first: ApprovedCall, effects: &mut VecDeque<Effect>) -> Vec<ApprovedCall> {
     let mut runs = vec![first];
     let is_run = |effect: &&Effect| matches!(effect, Effect::Run { .. });
     let count = effects.iter().take_while(is_run).count();
     for effect in effects.drain(..count) {
         if let Effect::Run { call, input, by } = effect {
-            runs.push(Run { call, input, by });
+            runs.push(ApprovedCall { call, input, by });
         }
     }
     runs
 }
 
 /// A call that runs.
-pub(crate) struct Call {
+pub(crate) struct RunningCall {
     cancel: CancellationToken,
     started: Instant,
     /// The last lines of its output; the last one may be unfinished.
@@ -63,7 +63,7 @@ pub(crate) struct Call {
     pub(super) questions: VecDeque<Question>,
 }
 
-impl Call {
+impl RunningCall {
     fn new(context: &ToolContext) -> Self {
         Self {
             cancel: context.cancel.clone(),
@@ -111,7 +111,7 @@ impl Call {
 
 impl Session {
     /// Starts calls, unless the audit log cannot record their starts.
-    pub(crate) fn run_tools(&mut self, runs: Vec<Run>) {
+    pub(crate) fn run_tools(&mut self, runs: Vec<ApprovedCall>) {
         if self.editor.is_dry_run() {
             return runs.into_iter().for_each(|run| self.report_call(run));
         }
@@ -131,10 +131,11 @@ impl Session {
     /// Ends a call that cannot run with an error.
     fn fail_call(&mut self, call: CallKey, why: String) {
         let outcome = ToolOutcome::Failed(why);
-        self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));
+        self.queue
+            .push(CycleEvent::ToolsFinished(vec![(call, outcome)]));
     }
 
-    fn run_tool(&mut self, Run { call, input, by }: Run) {
+    fn run_tool(&mut self, ApprovedCall { call, input, by }: ApprovedCall) {
         let context = self.call_context(&call, &input, &by);
         // A call of `execute_tool` runs the tool that the decision was about.
         let (name, input) = match chat::approval::inside(&call.name, &input) {
@@ -144,7 +145,7 @@ impl Session {
         let Some(tool) = self.shared.registry.get(&name) else {
             return self.fail_call(call, format!("There is no tool named \"{name}\" any more."));
         };
-        let running = Call::new(&context);
+        let running = RunningCall::new(&context);
         self.calls.running.insert(call.clone(), running);
         self.editor.emit(SessionEvent::ToolStarted {
             buffer: self.buffer.id(),
@@ -275,7 +276,8 @@ impl Session {
         };
         self.view.call_ended(&call, run, details.as_ref());
         self.report_end(&call, failed, details.and_then(within_bounds));
-        self.queue.push(Event::ToolsFinished(vec![(call, outcome)]));
+        self.queue
+            .push(CycleEvent::ToolsFinished(vec![(call, outcome)]));
     }
 
     /// Reports the end of a call to autocommands and the host's log.
@@ -293,7 +295,7 @@ impl Session {
 
     pub(crate) fn cancel_tools(&self, calls: &[CallKey]) {
         let running = calls.iter().filter_map(|call| self.calls.running.get(call));
-        running.for_each(Call::stop);
+        running.for_each(RunningCall::stop);
     }
 
     /// Returns the name of a tool beside the spinner of its call.
@@ -306,7 +308,7 @@ impl Session {
     pub(crate) fn running_calls(&self) -> Vec<(&CallKey, u64)> {
         let mut calls: Vec<_> = self.calls.running.iter().collect();
         calls.sort_by_key(|(_, call)| call.started);
-        let seconds = |call: &Call| call.started.elapsed().as_secs();
+        let seconds = |call: &RunningCall| call.started.elapsed().as_secs();
         let calls = calls.into_iter();
         calls.map(|(key, call)| (key, seconds(call))).collect()
     }

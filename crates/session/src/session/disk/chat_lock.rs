@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::lease::{self, HeldBy, Lease, LeaseError, LeaseHolder};
-use crate::protocol::{Command, Display, Renamed, Taken};
+use crate::protocol::{Display, EditorCommand, Renamed, Taken};
 use crate::session::Session;
 use crate::state_dir;
 use crate::status::is_tutor_chat;
@@ -24,7 +24,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// A key that waits for a lock that our own Neovim has.
 #[derive(Debug)]
 struct WaitingKey {
-    command: Command,
+    command: EditorCommand,
     /// When it is tried again.
     at: Instant,
 }
@@ -134,7 +134,7 @@ impl Session {
 
     /// Returns true if a key may start work on the chat. Otherwise it is tried again, or
     /// the user gets a message.
-    pub(crate) fn may_work(&mut self, command: &Command) -> bool {
+    pub(crate) fn may_work(&mut self, command: &EditorCommand) -> bool {
         let Err(holder) = self.take_lease() else {
             self.disk.lock.tries = 0;
             return true;

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::document::{Document, Role};
 
 use crate::half_done::{HalfDone, HalfDoneEntry, Journal, Result};
@@ -152,7 +152,7 @@ impl Session {
             self.mark_cut("the chat was closed while the answer was arriving");
         }
         if !results.is_empty() {
-            self.queue.push(Event::Recovered(results));
+            self.queue.push(CycleEvent::Recovered(results));
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chat::cycle::{AnswerEnd, Event, Level, Notice};
+use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice};
 
 use super::Freshness;
 use crate::frontmatter::{self, Source};
@@ -21,14 +21,14 @@ use crate::state_dir;
 use crate::trust::{Escalation, Trust};
 
 /// Returns true if an event starts new work, for which the rules are made anew.
-fn starts_work(event: &Event) -> bool {
+fn starts_work(event: &CycleEvent) -> bool {
     // The calls of a whole answer are decided by the rules as they are now.
-    is_of_user(event) || *event == Event::AnswerEnded(AnswerEnd::Complete)
+    is_of_user(event) || *event == CycleEvent::AnswerEnded(AnswerEnd::Complete)
 }
 
 impl Session {
     /// Returns true if the rules for an event are ready; otherwise starts to make them.
-    pub(crate) fn has_rules_for(&mut self, event: &Event) -> bool {
+    pub(crate) fn has_rules_for(&mut self, event: &CycleEvent) -> bool {
         if !starts_work(event) || self.policy.freshness == Freshness::Fresh {
             self.policy.expire();
             return true;

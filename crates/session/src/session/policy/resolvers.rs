@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chat::approval::{FunctionId, Question};
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use tools::Sandbox;
 
 use crate::resolver_calls::{self, CallGuard};
@@ -85,7 +85,7 @@ impl Session {
             self.decisions.note_rules(found.rules);
             self.queue
                 // These answers are known at once, so no event comes between.
-                .push_first(Event::ResolverAnswered(found.answers));
+                .push_first(CycleEvent::ResolverAnswered(found.answers));
         }
         // On a blocking thread, because shell commands may refer to many files.
         if !commands.is_empty()

@@ -1,7 +1,7 @@
 //! Makes a key wait until all tools have loaded. Otherwise the model would not know them,
 //! and calls of them would end in an error.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 
 use crate::session::Session;
 
@@ -10,7 +10,7 @@ pub(crate) const WAITING: &str = "Waiting for tool definitions to load...";
 
 impl Session {
     /// Returns true if a key has to wait for tools; reports that once.
-    pub(crate) fn waits_for_tools(&mut self, event: &Event) -> bool {
+    pub(crate) fn waits_for_tools(&mut self, event: &CycleEvent) -> bool {
         if !self.shared.loading || !is_of_user(event) {
             self.queue.is_wait_shown = false;
             return false;
@@ -37,7 +37,7 @@ impl Session {
         }
         let mut words = Vec::new();
         self.queue.retain(|event| match event {
-            Event::Steer(text) | Event::FollowUp(text) | Event::Ask { text, .. } => {
+            CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
                 // Words are never dropped: they go back to the prompt.
                 words.push(std::mem::take(text));
                 false
@@ -45,7 +45,7 @@ impl Session {
             event => !is_of_user(event),
         });
         if !words.is_empty() {
-            self.queue.push(Event::TakeBack(words));
+            self.queue.push(CycleEvent::TakeBack(words));
         }
         self.queue.is_wait_shown = false;
         self.view.redraw();
@@ -57,17 +57,17 @@ impl Session {
 }
 
 /// Returns true if a key or a command of the user asks for work.
-pub(crate) fn is_of_user(event: &Event) -> bool {
+pub(crate) fn is_of_user(event: &CycleEvent) -> bool {
     matches!(
         event,
-        Event::Advance
-            | Event::Send
-            | Event::Resolve { .. }
-            | Event::Review { .. }
-            | Event::ApproveAll
-            | Event::Reject { .. }
-            | Event::Steer(_)
-            | Event::FollowUp(_)
-            | Event::Ask { send: true, .. }
+        CycleEvent::Advance
+            | CycleEvent::Send
+            | CycleEvent::Resolve { .. }
+            | CycleEvent::Review { .. }
+            | CycleEvent::ApproveAll
+            | CycleEvent::Reject { .. }
+            | CycleEvent::Steer(_)
+            | CycleEvent::FollowUp(_)
+            | CycleEvent::Ask { send: true, .. }
     )
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chat::Problem;
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
@@ -82,7 +82,7 @@ impl Session {
         self.inform(&format!(
             "{what} in the prompt again. Ctrl-] sends, u removes."
         ));
-        self.queue.push(Event::TakeBack(lost));
+        self.queue.push(CycleEvent::TakeBack(lost));
     }
 
     fn write_store(&mut self, texts: Vec<String>) {
@@ -110,10 +110,10 @@ impl Session {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
         let coming = self.queue.events.iter().flat_map(|event| match event {
-            Event::Steer(text) | Event::FollowUp(text) | Event::Ask { text, .. } => {
+            CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
                 std::slice::from_ref(text)
             }
-            Event::TakeBack(texts) => texts,
+            CycleEvent::TakeBack(texts) => texts,
             _ => &[],
         });
         known.chain(coming.cloned()).collect()

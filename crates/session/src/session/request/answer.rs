@@ -7,7 +7,7 @@ mod writing;
 
 use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
 use chat::Problem;
-use chat::cycle::{AnswerEnd, Event, Level, Notice, Options};
+use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice, Options};
 use chat::text::Lines;
 use provider::StreamEvent;
 use tokio::time::Instant;
@@ -206,7 +206,7 @@ impl Session {
         }
         match open.take(event) {
             Some(AnswerEvent::Call(call)) => {
-                let call = answer::key(&call).map(Event::Recorded);
+                let call = answer::key(&call).map(CycleEvent::Recorded);
                 // Recorded before the call is in the text, so that it is known as one of this
                 // session.
                 call.into_iter().for_each(|it| self.queue.push(it));
@@ -297,7 +297,7 @@ impl Session {
         self.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
         self.view.redraw();
-        self.queue.push(Event::AnswerEnded(end));
+        self.queue.push(CycleEvent::AnswerEnded(end));
     }
 
     pub(super) fn warn(&self, text: String) {

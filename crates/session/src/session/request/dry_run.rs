@@ -1,7 +1,7 @@
 //! A dry run: reports what a key would send and run without doing either.
 
 use chat::Problem;
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 use chat::prompt::Prompt;
 use chat::tool::ToolOutcome;
 use provider::{Endpoint, HeaderValue, Parameters};
@@ -11,11 +11,11 @@ use crate::editor::Editor;
 use crate::endpoint::Destination;
 use crate::frontend::{SessionEvent, WouldRun, WouldSend};
 use crate::session::Session;
-use crate::session::calls::Run;
+use crate::session::calls::ApprovedCall;
 
 impl Session {
     /// Reports that a call would run; it ends without having run.
-    pub(crate) fn report_call(&mut self, Run { call, input, by }: Run) {
+    pub(crate) fn report_call(&mut self, ApprovedCall { call, input, by }: ApprovedCall) {
         self.editor.emit(SessionEvent::WouldRun(WouldRun {
             call: call.clone(),
             input,
@@ -23,7 +23,7 @@ impl Session {
         }));
         // The call must end, or the cycle would wait for its result.
         let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
-        let ended = Event::ToolsFinished(vec![(call, outcome)]);
+        let ended = CycleEvent::ToolsFinished(vec![(call, outcome)]);
         self.queue.push(ended);
     }
 }

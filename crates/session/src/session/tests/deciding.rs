@@ -204,7 +204,7 @@ fn a_call_that_is_folded_away_is_shown_before_a_key_decides_about_it() {
     let stage = one_waits();
     let id = stage.record().marks()[0].id.clone();
     let before = stage.record().rests();
-    stage.send(super::Input::Command(crate::protocol::Command {
+    stage.send(super::Input::Command(crate::protocol::EditorCommand {
         buffer: super::BUFFER,
         action: crate::protocol::Action::Advance { from_insert: false },
         line: 0,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::folding::{Folding, SentPart};
 use super::outcomes::Outcomes;
 use crate::protocol::{
-    Command, DiagnosticItem, Display, FoldItem, FoldPart, Folds, MarkItem, Unfold,
+    DiagnosticItem, Display, EditorCommand, FoldItem, FoldPart, Folds, MarkItem, Unfold,
 };
 use crate::session::Session;
 
@@ -255,7 +255,7 @@ impl Session {
 
     /// Opens folded calls that a key would decide about. Returns true if there is one: the
     /// key then does nothing else.
-    pub(crate) fn unfold_hidden(&self, command: &Command) -> bool {
+    pub(crate) fn unfold_hidden(&self, command: &EditorCommand) -> bool {
         // Only what would run without having been seen is shown first.
         if !command.action.approves() {
             return false;

@@ -5,7 +5,7 @@ use chat::marks::{Mark, marks};
 
 use crate::protocol::{Display, MarkItem, Marks};
 use crate::session::Session;
-use crate::session::calls::Call;
+use crate::session::calls::RunningCall;
 
 /// Label of a call that should be confined, where nothing confines it.
 const UNSANDBOXED: &str = "UNSANDBOXED";
@@ -56,9 +56,9 @@ impl Session {
             label,
             detail: None,
             again: self.again(&mark.call),
-            elapsed_ms: spinner.map(Call::elapsed_ms),
+            elapsed_ms: spinner.map(RunningCall::elapsed_ms),
             output: questions
-                .or_else(|| spinner.map(Call::output))
+                .or_else(|| spinner.map(RunningCall::output))
                 .unwrap_or_default(),
         }
     }

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use chat::approval::CallKey;
 use chat::diff::Counts;
-use chat::document::{Document, ToolResult, ToolUse};
+use chat::document::{Document, ToolResultBlock, ToolUseBlock};
 use chat::outcome::{CallRun, outcome};
 use chat::preview::{Describe, arguments, counts};
 use chat::text::Lines;
@@ -57,7 +57,7 @@ impl Outcomes {
     pub(super) fn run(
         &self,
         document: &Document<'_>,
-        call: &ToolUse,
+        call: &ToolUseBlock,
         tools: &dyn Describe,
     ) -> Option<CallRun> {
         let (ran, run) = self.runs.get(&call.id)?;
@@ -67,7 +67,7 @@ impl Outcomes {
     fn arguments(
         &self,
         document: &Document<'_>,
-        call: &ToolUse,
+        call: &ToolUseBlock,
         tools: &dyn Describe,
     ) -> Arguments {
         let lines = call.body.clone().map(|line| document.text().line(line));
@@ -96,8 +96,8 @@ impl Outcomes {
     fn item(
         &self,
         document: &Document<'_>,
-        call: &ToolUse,
-        result: &ToolResult,
+        call: &ToolUseBlock,
+        result: &ToolResultBlock,
         tools: &dyn Describe,
     ) -> MarkItem {
         let run = self.run(document, call, tools);
@@ -138,7 +138,7 @@ impl Session {
 }
 
 /// Returns the results with headers in these lines, each with its call.
-fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUse, ToolResult)> {
+fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUseBlock, ToolResultBlock)> {
     let first = document.message_at(lines.start).unwrap_or_default();
     let mut found = Vec::new();
     for at in first..document.messages.len() {

@@ -1,14 +1,14 @@
 //! Messages that the user sends while the model works: their commands, and how they are
 //! shown until the chat contains them. The cycle decides when they are sent.
 
-use chat::cycle::Event;
+use chat::cycle::CycleEvent;
 
 use crate::protocol::{Display, Queued, QueuedItem};
 use crate::session::Session;
 
 impl Session {
     /// Queues the event of `:Flemma steer`, `:Flemma queue`, or `:Flemma queue!`.
-    pub(crate) fn speak(&mut self, event: Event) {
+    pub(crate) fn speak(&mut self, event: CycleEvent) {
         self.queue.push(event);
         self.view.redraw();
     }

@@ -1,6 +1,6 @@
 //! Highlights of the visible lines.
 
-use chat::document::{Document, ToolResult};
+use chat::document::{Document, ToolResultBlock};
 use chat::preview::Describe;
 use chat::regions::{Language, Region, regions};
 use chat::text::Lines;
@@ -51,7 +51,7 @@ impl Session {
         if lines.len() > MOST_VISIBLE {
             return Vec::new();
         }
-        let file = |result: &ToolResult| {
+        let file = |result: &ToolResultBlock| {
             let turn = document.turn_at(result.lines.start)?;
             let mut calls = turn.calls.iter();
             let call = calls.find(|call| call.result == Some(result))?.tool_use;

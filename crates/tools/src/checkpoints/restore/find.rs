@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::{Request, Restore, unreadable};
 use crate::checkpoints::image::Name;
-use crate::checkpoints::journal::{Checkpoint, FileChange, Journal, Reverted, Scope};
+use crate::checkpoints::journal::{Checkpoint, FileChange, Journal, JournalScope, Reverted};
 use crate::checkpoints::store::Store;
 
 /// Finds the checkpoints that a request is about.
 pub(super) fn find(
     folder: &Path,
-    scope: Scope,
+    scope: JournalScope,
     request: &Request,
 ) -> Result<Option<Restore>, String> {
     let store = Arc::new(Store::open(folder)?);
@@ -41,8 +41,8 @@ pub(super) fn find(
     Ok(Some(Restore {
         store,
         label: match scope {
-            Scope::Chat(label) => label,
-            Scope::Project => first.cloned().unwrap_or_default(),
+            JournalScope::Chat(label) => label,
+            JournalScope::Project => first.cloned().unwrap_or_default(),
         },
         reverted,
         calls,
@@ -52,7 +52,11 @@ pub(super) fn find(
 }
 
 /// The checkpoints that a request selects, the oldest first.
-fn requested<'a>(journal: &'a Journal, scope: &Scope, request: &Request) -> Vec<&'a Checkpoint> {
+fn requested<'a>(
+    journal: &'a Journal,
+    scope: &JournalScope,
+    request: &Request,
+) -> Vec<&'a Checkpoint> {
     match request {
         Request::Undo => journal.calls(scope).pop().into_iter().collect(),
         Request::Redo => journal.last_undo(scope).into_iter().collect(),

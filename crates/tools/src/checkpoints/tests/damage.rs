@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{LIMIT, Project, block_on, use_a_state_folder_of_our_own};
 use crate::buffers::NoBuffers;
 use crate::checkpoints::store::Store;
-use crate::checkpoints::{CallLabel, CommandRun, Recorder, Request, Restore, Scope, commands};
+use crate::checkpoints::{
+    CallLabel, CommandRun, JournalScope, Recorder, Request, Restore, commands,
+};
 
 #[test]
 fn a_damaged_content_is_reported_and_nothing_is_restored() {
@@ -83,7 +85,7 @@ fn the_store_is_private_and_another_thing_in_its_place_is_refused() {
 fn the_home_folder_and_the_root_are_no_projects() {
     use_a_state_folder_of_our_own();
     for folder in [PathBuf::from("/"), std::env::home_dir().unwrap()] {
-        let plan = Restore::plan(folder, Scope::Project, Request::Undo, &NoBuffers);
+        let plan = Restore::plan(folder, JournalScope::Project, Request::Undo, &NoBuffers);
         assert!(block_on(plan).unwrap_err().contains("no project"));
     }
 }
