@@ -254,3 +254,23 @@ test("code has a background that is near to that of the text, or the user's", fu
   vim.cmd("highlight clear")
   highlights.define({})
 end)
+
+test("texts that begin alike are all colored, more of them than there are buffers", function()
+  local head, ends = { "import re", "import os", "" }, {}
+  for number = 1, 5 do
+    -- Long enough to take more than one turn of the event loop.
+    local lines = vim.list_extend(vim.list_slice(head), vim.fn["repeat"]({ "x = 'a'" }, 300))
+    lines[3], lines[#lines + 1] = "y = " .. number, "return 1"
+    local function look()
+      local rows = syntax.rows(syntax.of_fence("py"), lines, look)
+      ends[number] = (rows[#lines] or {})[1]
+    end
+    look()
+  end
+  assert(
+    vim.wait(5000, function()
+      return vim.tbl_count(ends) == 5
+    end),
+    vim.inspect(ends)
+  )
+end)

@@ -26,6 +26,13 @@ local scratches = {}
 local names = {}
 local clock = 0
 
+--- Loads a syntax file for the current buffer.
+---@param file string
+local function load(file)
+  -- Not by 'syntax', whose autocommands are the user's.
+  vim.cmd(("runtime! syntax/%s.vim syntax/%s/*.vim"):format(file, file))
+end
+
 ---@param file string
 ---@return flemma.syntax.Scratch
 local function create(file)
@@ -33,8 +40,7 @@ local function create(file)
   vim.bo[buffer].modeline = false
   vim.bo[buffer].undolevels = -1
   api.nvim_buf_call(buffer, function()
-    -- Not by 'syntax', whose autocommands are the user's.
-    vim.cmd(("runtime! syntax/%s.vim syntax/%s/*.vim"):format(file, file))
+    load(file)
   end)
   return { buffer = buffer, file = file, lines = {}, rows = {}, done = 0, used = 0, waiting = {}, scheduled = false }
 end
@@ -69,6 +75,10 @@ end
 local function color_some(scratch)
   local deadline = vim.uv.hrtime() + BUDGET_MS * 1e6
   api.nvim_buf_call(scratch.buffer, function()
+    -- `:syntax on` clears the syntax of all buffers.
+    if not vim.b.current_syntax then
+      load(scratch.file)
+    end
     repeat
       local number = scratch.done + 1
       scratch.rows[number] = spans_of(number, scratch.lines[number])
@@ -141,7 +151,11 @@ local function another(file)
     all[#all + 1] = create(file)
     return all[#all]
   end
+  -- One whose text is complete, if possible.
   table.sort(all, function(one, other)
+    if one.scheduled ~= other.scheduled then
+      return other.scheduled
+    end
     return one.used < other.used
   end)
   return all[1]
@@ -172,13 +186,24 @@ function M.known(file, lines)
   return scratch and carried(scratch, lines, same) or {}
 end
 
+--- Returns true if a buffer may get another text: its own is complete, or was continued.
+---@param scratch flemma.syntax.Scratch
+---@param same integer Number of lines at the start that both have.
+---@return boolean
+local function is_free(scratch, same)
+  return not scratch.scheduled or same >= #scratch.lines - 1
+end
+
 --- Computes the colors of a text, and calls back whenever there are more.
 ---@param file string
 ---@param lines string[]
 ---@param colored fun(rows: flemma.syntax.Rows, complete: boolean)
 function M.request(file, lines, colored)
   local scratch, same = nearest(file, lines)
-  scratch = scratch or another(file)
+  if not scratch or not is_free(scratch, same) then
+    scratch = another(file)
+    same = common(scratch.lines, lines)
+  end
   clock = clock + 1
   scratch.used = clock
   if same < #lines or #lines ~= #scratch.lines then
@@ -187,9 +212,14 @@ function M.request(file, lines, colored)
     scratch.lines, scratch.done = lines, math.min(same, scratch.done)
   end
   table.insert(scratch.waiting, function()
-    -- The buffer may have got another text since.
+    local is_complete = scratch.done >= #scratch.lines
     if scratch.lines == lines or vim.deep_equal(scratch.lines, lines) then
-      colored(vim.list_slice(scratch.rows), scratch.done >= #lines)
+      colored(vim.list_slice(scratch.rows), is_complete)
+    elseif is_complete and common(scratch.lines, lines) < #lines - 1 then
+      -- Another text took the buffer because there was no other. Its colors come first.
+      vim.schedule(function()
+        M.request(file, lines, colored)
+      end)
     end
   end)
   if not scratch.scheduled then
