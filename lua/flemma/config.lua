@@ -25,6 +25,7 @@ local DEFAULTS = {
       next_call = "]t",
       previous_call = "[t",
       definition = "gd",
+      outline = "gO",
     },
     insert = {
       send = "<C-]>",

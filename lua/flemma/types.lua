@@ -237,6 +237,7 @@
 ---@field next_call? string|false Go to the next call.
 ---@field previous_call? string|false Go to the call before.
 ---@field definition? string|false Go from a call to its result, from a result to its call, or to a file.
+---@field outline? string|false List messages, calls, and results; <CR> goes to one.
 
 ---@class flemma.Options.keymaps.insert
 ---@field send? string|false Review, run, or send.

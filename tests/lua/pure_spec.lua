@@ -163,6 +163,7 @@ test("the plugin uses the default of an invalid option", function()
         next_call = "]t",
         previous_call = "[t",
         definition = "gd",
+        outline = "gO",
       },
       insert = { send = "<C-]>" },
       operator = { inner_message = "im", a_message = "am" },
