@@ -306,6 +306,7 @@ local function follow_editor()
     for buffer in pairs(chats) do
       viewport.changed(buffer)
       remarks.resized(buffer)
+      render.resized(buffer)
       diagnostics.resized(buffer)
     end
   end)

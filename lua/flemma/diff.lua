@@ -9,6 +9,7 @@ local wrap = require("flemma.wrap")
 
 local SIGNS = { add = "+", delete = "-", context = " " }
 local GROUPS = { add = "FlemmaDiffAdd", delete = "FlemmaDiffDelete" }
+local WORDS = { add = "FlemmaDiffText", delete = "FlemmaDiffDeleteText" }
 
 --- Returns which bytes of a row changed within its line.
 ---@param row flemma.protocol.DiffRow
@@ -27,7 +28,7 @@ end
 --- colors would hide that a line is removed, as with Neovim's own colors.
 ---@param group string?
 ---@return boolean
-local function has_background(group)
+function M.has_background(group)
   local definition = group and api.nvim_get_hl(0, { name = group, link = false })
   return not definition or definition.bg ~= nil or definition.reverse == true
 end
@@ -42,7 +43,7 @@ local function text_chunks(row, colors)
   for byte = 1, #row.text do
     if colors[byte] ~= colors[byte + 1] or changed[byte] ~= changed[byte + 1] or byte == #row.text then
       local groups = { base }
-      groups[#groups + 1] = changed[byte] and "FlemmaDiffText" or nil
+      groups[#groups + 1] = changed[byte] and WORDS[row.kind] or nil
       -- Above the groups of the diff, of which only the background is left.
       groups[#groups + 1] = colors[byte]
       chunks[#chunks + 1] = { row.text:sub(first, byte), #groups > 0 and groups or nil }
@@ -94,7 +95,7 @@ function M.virtual_lines(file, colored)
   end
   local lines, colors = { title(file) }, colors_of.colors(file, colored)
   for index, row in ipairs(file.rows) do
-    local is_colored = colors[index] and has_background(GROUPS[row.kind])
+    local is_colored = colors[index] and M.has_background(GROUPS[row.kind])
     lines[#lines + 1] = row_chunks(file, row, is_colored and colors[index] or {})
   end
   if file.more > 0 then

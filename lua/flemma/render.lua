@@ -9,6 +9,8 @@ local follow = require("flemma.follow")
 local hint = require("flemma.hint")
 local notices = require("flemma.notices")
 local pure = require("flemma.render.pure")
+local state = require("flemma.render.state")
+local viewport = require("flemma.viewport")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.marks")
 --- Above the spans of |flemma.spans|.
@@ -16,14 +18,7 @@ local PRIORITY = { indicator = 250, spinner = 300 }
 local TICK_MS = 100
 --- States of a request in which it has a spinner.
 local MOVING = { waiting = true, thinking = true, stalled = true }
-local CALL_FRAMES = { "◐", "◓", "◑", "◒" }
 local REQUEST_FRAMES = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
-local OUTCOMES = {
-  pending = { "●", "FlemmaToolPending" },
-  asking = { "?", "FlemmaToolPending" },
-  done = { "✓", "FlemmaToolSuccess" },
-  failed = { "✗", "FlemmaToolError" },
-}
 
 ---@class flemma.render.Placed
 ---@field item flemma.protocol.Mark As the host last described it.
@@ -101,33 +96,16 @@ local function draw_below(buffer, placed)
   end
 end
 
---- Returns the state of a call, without the blank that Neovim puts before it.
----@param placed flemma.render.Placed
----@return string[][] chunks Of virtual text.
-local function state_text(placed)
-  local item = placed.item
-  local label = notices.escape(item.label or "")
-  if item.state ~= "running" then
-    local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
-    label = label == "" and item.state == "pending" and "needs approval" or label
-    local chunks = { { vim.trim(outcome[1] .. " " .. label), outcome[2] } }
-    if item.detail then
-      chunks[2] = { "  " .. notices.escape(item.detail), "FlemmaToolPreview" }
-    end
-    return chunks
-  end
-  local elapsed = (item.elapsed_ms or 0) + vim.uv.now() - placed.since
-  local sign = CALL_FRAMES[frame % #CALL_FRAMES + 1] .. (label ~= "" and " " or "")
-  return { { ("%s%s %s"):format(sign, label, pure.elapsed(elapsed)), "FlemmaSpinner" } }
-end
-
 ---@param buffer integer
 ---@param placed flemma.render.Placed
 ---@param line integer
 local function draw_state(buffer, placed, line)
+  local header = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
+  -- Neovim puts a blank before the text.
+  local room = viewport.width(buffer) - api.nvim_strwidth(header) - 1
   placed.state = set(buffer, line, {
     id = placed.state,
-    virt_text = state_text(placed),
+    virt_text = state.text(placed, frame, room),
     virt_text_pos = "eol",
     priority = PRIORITY.indicator,
     undo_restore = false,
@@ -359,6 +337,17 @@ function M.pending(buffer)
     return one.line < other.line
   end)
   return items
+end
+
+--- Draws the states again that the width of the window may cut.
+---@param buffer integer
+function M.resized(buffer)
+  for _, placed in pairs(marks[buffer] or {}) do
+    local at = placed.state and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, placed.state, {})[1]
+    if at and placed.item.detail then
+      draw_state(buffer, placed, at)
+    end
+  end
 end
 
 --- Removes everything from a buffer.

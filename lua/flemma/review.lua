@@ -4,6 +4,7 @@
 local M = {}
 
 local api = vim.api
+local colors = require("flemma.review.colors")
 local host = require("flemma.host")
 local notices = require("flemma.notices")
 local typing = require("flemma.review.typing")
@@ -11,6 +12,8 @@ local typing = require("flemma.review.typing")
 local NAMESPACE = api.nvim_create_namespace("flemma.review")
 --- The line above the diff.
 local KEYS = " :w approves what is left · dih drops a hunk · ]c next hunk · :q decides later"
+--- Part of the screen that its window takes at most.
+local MOST_OF_SCREEN = 0.65
 --- Options of its window; the chat's are copied otherwise.
 local WINDOW = {
   diff = false,
@@ -147,6 +150,7 @@ local function on_wipeout(buffer)
   local gone = reviews[buffer]
   reviews[buffer] = nil
   typing.forget(buffer)
+  colors.forget(buffer)
   api.nvim_del_augroup_by_name("flemma.review." .. buffer)
   if gone and not gone.answered then
     answer(gone, nil)
@@ -185,6 +189,9 @@ local function create(review)
   vim.bo[buffer].swapfile = false
   vim.bo[buffer].modeline = false
   vim.bo[buffer].filetype = "diff"
+  colors.start(buffer, function(shown)
+    return reviews[shown] ~= nil
+  end)
   set_keys(buffer)
   typing.watch(buffer)
   follow(buffer)
@@ -242,6 +249,16 @@ local function go_to_first_hunk(window)
   end
 end
 
+--- Makes room for the diff, as long as enough of the chat stays in sight.
+---@param window integer
+local function give_height(window)
+  local lines = api.nvim_buf_line_count(api.nvim_win_get_buf(window))
+  local height = math.min(lines + 1, math.floor(vim.o.lines * MOST_OF_SCREEN))
+  if height > api.nvim_win_get_height(window) then
+    api.nvim_win_set_height(window, height)
+  end
+end
+
 --- Opens a window for a review below the chat, and enters it if the user is in the chat.
 ---@param buffer integer
 ---@param review flemma.review.Review
@@ -262,6 +279,7 @@ local function show(buffer, review)
   for name, value in pairs(WINDOW) do
     api.nvim_set_option_value(name, value, { scope = "local", win = window })
   end
+  give_height(window)
   go_to_first_hunk(window)
   return_from(window, chat)
 end

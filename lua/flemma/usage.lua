@@ -76,6 +76,8 @@ local function show(message)
   api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, {
     virt_text = { { figures, "FlemmaUsage" } },
     virt_text_pos = "eol_right_align",
+    -- The background of the role marker's line goes on below the figures.
+    hl_mode = "combine",
     undo_restore = false,
   })
 end

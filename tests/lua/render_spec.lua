@@ -74,7 +74,7 @@ test("a diff is drawn below the preview, with changed words on their own backgro
     "edit: f.lua{FlemmaToolPreview}",
     "f.lua{FlemmaDiffFile}  +1 −1{FlemmaToolPreview}",
     " 9 {FlemmaDiffNumber}  do",
-    "10 {FlemmaDiffNumber}- {FlemmaDiffDelete}local a = {FlemmaDiffDelete}1{FlemmaDiffDelete+FlemmaDiffText}"
+    "10 {FlemmaDiffNumber}- {FlemmaDiffDelete}local a = {FlemmaDiffDelete}1{FlemmaDiffDelete+FlemmaDiffDeleteText}"
       .. "    {FlemmaDiffDelete}",
     "10 {FlemmaDiffNumber}+ {FlemmaDiffAdd}local a ={FlemmaDiffAdd}      {FlemmaDiffAdd}",
     "   {FlemmaDiffNumber}+ {FlemmaDiffAdd} {FlemmaDiffAdd}22{FlemmaDiffAdd+FlemmaDiffText}"
@@ -102,13 +102,12 @@ test("a diff has the colors of its file, from a parser or a syntax file", functi
       end),
       vim.inspect(virtual_lines(buffer))
     )
-    -- Neovim's own colors show removed lines by the color of their text.
-    assert(not table.concat(virtual_lines(buffer)):find("FlemmaDiffDelete+@", 1, true))
     chat.host("marks", { buffer = buffer, items = {} })
   end
   vim.o.termguicolors = true
   -- Neovim has a parser for Lua.
   colored("local{FlemmaDiffAdd+@keyword.lua}")
+  colored("local{FlemmaDiffDelete+@keyword.lua}")
   -- The second row continues a line: its number is no new statement.
   colored("22{FlemmaDiffAdd+FlemmaDiffText+@number.lua}")
   vim.cmd("syntax on")
@@ -122,6 +121,24 @@ test("a diff has the colors of its file, from a parser or a syntax file", functi
   chat.host("marks", { buffer = buffer, items = { { id = "t", line = 0, header_line = 0, diff = { shown } } } })
   vim.wait(0)
   assert(not table.concat(virtual_lines(buffer)):find("@", 1, true))
+end)
+
+test("removed lines have the background of added ones in red, unless the color scheme has one", function()
+  local highlights = require("flemma.highlights")
+  local function removed(add, delete)
+    vim.cmd("highlight clear")
+    vim.api.nvim_set_hl(0, "DiffAdd", { bg = add })
+    vim.api.nvim_set_hl(0, "DiffDelete", delete)
+    highlights.define({})
+    local group = vim.api.nvim_get_hl(0, { name = "FlemmaDiffDelete", link = false })
+    return group.bg or false, group.ctermfg or false
+  end
+  same({ removed(0x005523, { fg = 0xffc0b9, ctermfg = 9 }) }, { 0x550023, 9 })
+  same({ removed(0x005523, { fg = 0xffc0b9, bg = 0x400000 }) }, { 0x400000, false })
+  -- Red says nothing beside blue.
+  same({ removed(0x000055, { fg = 0xffc0b9 }) }, { false, false })
+  vim.cmd("highlight clear")
+  highlights.define({})
 end)
 
 test("a field that is nil in a message is absent", function()
