@@ -2,7 +2,7 @@
 # .tools/ (scripts/install.sh). scripts/check.sh has the checks.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire test-mcp test-peers test-model prove check bench clean-tools
+.PHONY: help demo test test-views test-wire test-mcp test-peers test-model prove check bench clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,7 +17,12 @@ test: ## Run all tests
 	cargo test --workspace
 	cargo test -p flemma-agent --test it -- --ignored
 	@scripts/lua-tests.sh
-	@$(MAKE) --no-print-directory test-peers
+	@$(MAKE) --no-print-directory test-peers test-views
+
+test-views: ## Look at every view in a real terminal (part of `test`); draws target/views
+	@scripts/install.sh nvim tmux
+	cargo build -p flemma
+	@tests/views/run.py
 
 test-wire: ## Validate requests against the types of the providers' SDKs
 	@scripts/install.sh sdks

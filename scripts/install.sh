@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua, luacheck,
-# bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model. Skips tools that are
+# bubblewrap, tmux, cargo-deny, cargo-mutants, sdks, mcp, peers, model. Skips tools that are
 # already installed, so a second run is instant. Needs cargo, python3 with pip, and npm.
-# Changes the system only for luacheck and bubblewrap, which are Debian packages.
+# Changes the system only for luacheck, bubblewrap, and tmux, which are Debian packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -71,6 +71,15 @@ install_bubblewrap() {
     as_root apt-get update -qq && as_root apt-get install -qq -y --no-install-recommends bubblewrap && return
   fi
   echo "install.sh: bubblewrap cannot be installed here; sandbox tests will be skipped." >&2
+}
+
+# Only the pictures of the views need it.
+install_tmux() {
+  command -v tmux >/dev/null && return
+  if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
+    as_root apt-get update -qq && as_root apt-get install -qq -y --no-install-recommends tmux && return
+  fi
+  fail "tmux cannot be installed here. Install it, then run make again."
 }
 
 install_cargo_deny() {
@@ -154,6 +163,7 @@ for tool in "$@"; do
     stylua) once "stylua-$STYLUA_VERSION" "$tools/bin/stylua" install_stylua ;;
     luacheck) once luacheck luacheck install_luacheck ;;
     bubblewrap) install_bubblewrap ;;
+    tmux) install_tmux ;;
     sdks)
       wanted=$(cksum <tests/wire/requirements.txt | cut -d ' ' -f 1)
       once "sdks-$wanted" "$tools/sdks/bin/python" install_sdks
@@ -170,6 +180,6 @@ for tool in "$@"; do
     cargo-mutants)
       once "cargo-mutants-$CARGO_MUTANTS_VERSION" "$tools/bin/cargo-mutants" install_cargo_mutants
       ;;
-    *) fail "unknown tool \"$tool\". Tools: nvim, stylua, luacheck, bubblewrap, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
+    *) fail "unknown tool \"$tool\". Tools: nvim, stylua, luacheck, bubblewrap, tmux, cargo-deny, cargo-mutants, sdks, mcp, peers, model." ;;
   esac
 done
