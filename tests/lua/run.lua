@@ -36,6 +36,7 @@ for _, name in ipairs({
   "life_spec",
   "lsp_spec",
   "navigate_spec",
+  "help_spec",
   "pure_spec",
   "mirror_spec",
   "apply_spec",
