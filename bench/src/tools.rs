@@ -45,7 +45,7 @@ fn watch(editor: &Editor, content: &str, count: usize) {
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     for lines in [1_000, 10_000, 50_000] {
-        for (count, limit, by_hand) in [(1, 8.0, 0.5), (10, 8.0, 1.0), (100, 30.0, 4.0)] {
+        for (count, limit, by_hand) in [(1, 8.0, 0.5), (10, 12.0, 1.0), (100, 40.0, 4.0)] {
             let (hand, ours) = reads(lines, count);
             table.add(Row {
                 what: format!("{count} approved reads, {} lines", name(lines)),
