@@ -15,7 +15,7 @@ pub use self::saves::user_saved;
 use super::journal::{CallLabel, FileChange};
 use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
-use super::store::{Store, is_project, project_of};
+use super::store::Store;
 use crate::files::blocking;
 
 /// Commands that overlap, and their common checkpoint.
@@ -53,6 +53,7 @@ pub(crate) struct CommandRun(Option<Running>);
 
 struct Running {
     recording: Arc<Recording>,
+    store: Store,
     project: Arc<Project>,
 }
 
@@ -95,9 +96,8 @@ impl Recorder {
             return;
         };
         std::thread::spawn(move || {
-            if is_project(&recording.folder) {
-                let root = project_of(&recording.folder);
-                let project = Project::of(&root);
+            if let Some(root) = recording.root() {
+                let project = Project::of(root);
                 project.add_folder(&recording.folder);
                 project.prepare(recording.limit);
             }
@@ -114,7 +114,7 @@ impl Recorder {
 }
 
 fn begin(recording: Arc<Recording>) -> Option<Running> {
-    if !is_project(&recording.folder) {
+    if recording.root().is_none() {
         project::say_once(&recording, "this folder is no project");
         return None;
     }
@@ -124,7 +124,11 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     match project.begin(&store, &recording) {
         Begun::Yes => {
             saves::begin();
-            Some(Running { recording, project })
+            Some(Running {
+                recording,
+                store,
+                project,
+            })
         }
         Begun::NotYet => {
             recording.remark(
@@ -142,12 +146,11 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
 
 impl Running {
     fn end(self) {
-        let Self { recording, project } = self;
-        let Ok(store) = recording.open() else {
-            saves::end();
-            project.leave();
-            return;
-        };
+        let Self {
+            recording,
+            store,
+            project,
+        } = self;
         let (group, mut changes) = project.end(&store);
         let saved = saves::since(group.since);
         let chats = group.labels.iter().filter_map(CallLabel::chat_path);

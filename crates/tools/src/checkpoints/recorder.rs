@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::commands::{self, Group};
 use super::image::{Captured, Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange};
-use super::store::{Store, is_project, new_id, now};
+use super::store::{Store, new_id, now, project_in};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
 use crate::files::{FileTarget, RealPath, blocking};
@@ -27,6 +27,9 @@ pub struct Recorder(pub(super) Option<Arc<Recording>>);
 pub(super) struct Recording {
     /// A folder of the project.
     pub(super) folder: PathBuf,
+    /// The top of the project, if the folder is in one. Finding it takes dozens of system
+    /// calls.
+    root: OnceLock<Option<PathBuf>>,
     /// Most bytes of the project's store.
     pub(super) limit: u64,
     id: String,
@@ -56,6 +59,7 @@ impl Recorder {
     pub fn new(folder: PathBuf, limit: u64, label: CallLabel) -> Self {
         Self(Some(Arc::new(Recording {
             folder,
+            root: OnceLock::new(),
             limit,
             id: new_id(),
             label,
@@ -112,12 +116,16 @@ impl Recording {
         }
     }
 
+    /// The top of the project, if the folder is in one.
+    pub(super) fn root(&self) -> Option<&Path> {
+        let root = self.root.get_or_init(|| project_in(&self.folder));
+        root.as_deref()
+    }
+
     pub(super) fn open(&self) -> Result<Store, ToolError> {
         // `:Flemma undo` says why, so that not every call has to.
-        if !is_project(&self.folder) {
-            return Err(ToolError::Cancelled);
-        }
-        Store::open(&self.folder).map_err(|why| {
+        let root = self.root().ok_or(ToolError::Cancelled)?;
+        Store::of(root.to_owned()).map_err(|why| {
             self.remark(format!("{why} :Flemma undo cannot restore this change."));
             ToolError::Failed(why)
         })

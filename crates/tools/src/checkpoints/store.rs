@@ -40,13 +40,22 @@ impl Store {
     ///
     /// The project is the home folder or `/`, or the store cannot be used; a sentence.
     pub(super) fn open(folder: &Path) -> Result<Self, String> {
-        let root = project_of(folder);
-        if !is_project(&root) {
-            return Err(format!(
+        let root = project_in(folder).ok_or_else(|| {
+            format!(
                 "No checkpoints are kept for {}, because that is no project.",
-                root.display()
-            ));
-        }
+                project_of(folder).display()
+            )
+        })?;
+        Self::of(root)
+    }
+
+    /// Opens the store of the project `root`, which [`project_in`] returned. Creates it if
+    /// necessary.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used; a sentence.
+    pub(super) fn of(root: PathBuf) -> Result<Self, String> {
         let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
         let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
         let objects = Objects::new(folder.join("objects"));
@@ -166,17 +175,30 @@ pub(super) fn now() -> u64 {
 
 /// Returns false for a folder whose files are not all of one project: the home folder and `/`.
 pub fn is_project(folder: &Path) -> bool {
-    let root = project_of(folder);
-    root.parent().is_some() && std::env::home_dir().is_none_or(|it| leads_to(&it) != root)
+    project_in(folder).is_some()
+}
+
+/// The top of the project that a folder is in. `None` for the home folder and `/`.
+pub(super) fn project_in(folder: &Path) -> Option<PathBuf> {
+    let home = real_home();
+    let root = top_of(folder, home.as_deref());
+    (root.parent().is_some() && home.as_ref() != Some(&root)).then_some(root)
 }
 
 /// The top of the project that a folder is in, without links: the nearest folder with a
 /// repository, below the home folder, or the folder itself.
 pub fn project_of(folder: &Path) -> PathBuf {
+    top_of(folder, real_home().as_deref())
+}
+
+fn real_home() -> Option<PathBuf> {
+    std::env::home_dir().map(|it| leads_to(&it))
+}
+
+fn top_of(folder: &Path, home: Option<&Path>) -> PathBuf {
     let folder = leads_to(folder);
-    let home = std::env::home_dir().map(|it| leads_to(&it));
     // A repository in the home folder, as for dotfiles, makes it no project.
-    let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
+    let inside = |it: &&Path| home != Some(*it) && it.parent().is_some();
     let is_top = |it: &&Path| TOPS.iter().any(|name| it.join(name).exists());
     let top = folder.ancestors().take_while(inside).find(is_top);
     top.map(Path::to_owned).unwrap_or(folder)

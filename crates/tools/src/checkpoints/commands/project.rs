@@ -114,7 +114,7 @@ impl Project {
     }
 
     fn build(&self, limit: u64) {
-        let phase = match Store::open(&self.root) {
+        let phase = match Store::of(self.root.clone()) {
             // The next command tries again.
             Err(_) => Phase::Unknown,
             Ok(store) => {
@@ -199,17 +199,6 @@ impl Project {
     fn count(&self, index: &Index) {
         let count = index.not_covered();
         self.not_covered.store(count, Ordering::Relaxed);
-    }
-
-    /// Ends a command whose changes cannot be recorded.
-    pub(super) fn leave(&self) {
-        let mut state = locked(&self.state);
-        if let Some(group) = &mut state.group {
-            group.running = group.running.saturating_sub(1);
-            if group.running == 0 {
-                state.group = None;
-            }
-        }
     }
 
     /// Takes over a change that is recorded elsewhere, as it is on disk: the text of an open

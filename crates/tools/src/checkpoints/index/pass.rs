@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -284,21 +285,31 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     })
 }
 
-/// Number of threads of a pass.
+/// Number of threads of a pass. Determined once, because the limits of control groups are read
+/// from several files.
 pub(super) fn threads() -> usize {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    processors.min(MAX_THREADS)
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        processors.min(MAX_THREADS)
+    })
 }
 
-/// Works on parts of a list in threads.
+/// Works on parts of a list in threads. This thread works on the first part, so that a short
+/// list needs no other.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
     let size = items.len().div_ceil(threads()).max(1);
     thread::scope(|scope| {
         let work = &work;
-        let parts = items.chunks(size);
+        let mut parts = items.chunks(size);
+        let first = parts.next();
         let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
-        let results = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        let first = first.map(work);
+        let rest = threads.into_iter().map(thread::ScopedJoinHandle::join);
         // A thread that panicked found nothing.
-        results.filter_map(Result::ok).collect()
+        first
+            .into_iter()
+            .chain(rest.filter_map(Result::ok))
+            .collect()
     })
 }
