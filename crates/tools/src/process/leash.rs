@@ -104,8 +104,6 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     let [host, report, name, file, arguments @ ..] = words else {
         return ExitCode::FAILURE;
     };
-    let host = host.to_str().and_then(|host| host.parse().ok());
-    watch(host.unwrap_or_default());
     adopt();
     let mut command = Command::new(file);
     command.arg0(name).args(arguments).process_group(0);
@@ -119,6 +117,9 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let host = host.to_str().and_then(|host| host.parse().ok());
+    // After the start of the command, which need not wait for a thread.
+    watch(host.unwrap_or_default());
     let status = wait_for(child.id());
     let left = end_rest();
     if left > 0 || status.code().is_none() {
