@@ -82,8 +82,7 @@ fn convert(value: &LuaValue, depth: usize, room: &mut Room) -> Result<Value, Str
 }
 
 fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Value, String> {
-    let length = table.raw_len();
-    let mut items = Vec::new();
+    let mut items: Vec<(i64, Value)> = Vec::new();
     let mut fields: Vec<(String, Value)> = Vec::new();
     for pair in table.pairs::<LuaValue, LuaValue>() {
         let (key, value) = pair.map_err(|error| error.to_string())?;
@@ -94,17 +93,24 @@ fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Va
                 let name = name.to_str().map_err(|_| "a key that is not UTF-8")?;
                 fields.push((name.to_owned(), value));
             }
-            _ if items.len() < length => items.push(value),
+            LuaValue::Integer(index) => items.push((index, value)),
             _ => return Err("a table with gaps".to_owned()),
         }
     }
-    // A hole makes the length of a Lua table ambiguous, and JSON has no mixture of both.
-    if items.len() != length || (length > 0 && !fields.is_empty()) {
+    // JSON has no mixture of both.
+    if !items.is_empty() && !fields.is_empty() {
         return Err("a table that is half a list".to_owned());
+    }
+    // Lua visits items that were set by index, as in `{ [2] = 'b', [1] = 'a' }`, in any order.
+    items.sort_by_key(|(index, _)| *index);
+    let indexes = items.iter().map(|(index, _)| *index);
+    if !indexes.eq((1..).take(items.len())) {
+        return Err("a table with gaps".to_owned());
     }
     // An empty table is a list: options that are tables take an empty list as well.
     if fields.is_empty() {
-        return Ok(Value::Array(items));
+        let items = items.into_iter().map(|(_, item)| item);
+        return Ok(Value::Array(items.collect()));
     }
     fields.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(Value::Object(Map::from_iter(fields)))
@@ -160,9 +166,21 @@ mod tests {
             ("{}", Ok(json!([]))),
             ("{ 1, 'a', true }", Ok(json!([1, "a", true]))),
             ("{ b = 1, a = { 2 } }", Ok(json!({"a": [2], "b": 1}))),
+            (
+                "{ [3] = 'c', [1] = 'a', [2] = 'b' }",
+                Ok(json!(["a", "b", "c"])),
+            ),
+            (
+                "{ [4] = 4, 1, 2, 3, [6] = 6, [5] = 5 }",
+                Ok(json!([1, 2, 3, 4, 5, 6])),
+            ),
             ("{ 1, 2, x = 1 }", half.clone()),
-            ("{ 1, nil, 3 }", half),
+            ("{ 1, nil, 3, x = 1 }", half),
+            ("{ 1, nil, 3 }", gaps.clone()),
+            ("{ 1, nil, 3, [true] = 2 }", gaps.clone()),
             ("{ 1, 2, [5] = 5 }", gaps.clone()),
+            ("{ [0] = 1 }", gaps.clone()),
+            ("{ [-1] = 1, 2 }", gaps.clone()),
             ("{ [1.5] = 1 }", gaps.clone()),
             ("{ [true] = 1 }", gaps),
         ] {
