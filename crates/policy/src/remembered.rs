@@ -14,7 +14,7 @@ use chat::json::canonical;
 use serde_json::Value;
 use tools::FileAccess;
 
-pub use offers::{RuleOffer, offers};
+pub use offers::{Addition, RuleOffer, offers};
 pub use store::Remembered;
 
 /// A rule: which calls it approves, and in which chats.
@@ -193,6 +193,21 @@ impl AllowedCalls {
         }
     }
 
+    /// Whether all of these calls are among those.
+    fn include(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Command { words, with_any }, Self::Command { words: others, .. })
+                if *with_any =>
+            {
+                others.starts_with(words) && !tools::runs_others(&words[0])
+            }
+            (Self::Below(folder), Self::File(path)) => path != folder && path.starts_with(folder),
+            (Self::Below(folder), Self::Below(path)) => path.starts_with(folder),
+            (Self::Tool { name, input: None }, Self::Tool { name: other, .. }) => name == other,
+            _ => self == other,
+        }
+    }
+
     /// The calls in words.
     pub fn name(&self) -> String {
         match self {
@@ -224,6 +239,16 @@ impl AllowScope {
             Self::Always => true,
             Self::Project(top) => facts.project == *top,
             Self::Chat(path) => facts.chat.as_ref() == Some(path),
+        }
+    }
+
+    /// Whether a rule with this scope applies wherever one with that does, for rules about the
+    /// chat of this call.
+    fn includes(&self, other: &Self, facts: &CallFacts) -> bool {
+        match (self, other) {
+            (Self::Always, _) => true,
+            (Self::Project(top), Self::Chat(_)) => facts.project == *top,
+            _ => self == other,
         }
     }
 

@@ -17,6 +17,9 @@ use crate::protocol::BufferId;
 use crate::remembered::{AllowRule, AllowScope, CallFacts, Remembered, RuleOffer, approving};
 use crate::resolver_calls::facts;
 
+/// Why a rule for a command has no effect here.
+const STILL_ASKS: &str =
+    "Commands still ask, because no sandbox confines them here; :Flemma sandbox:status says why.";
 /// How many of the latest calls are compared with each rule.
 const LATEST: usize = 50;
 /// Most columns of a rule's name in the list.
@@ -34,16 +37,19 @@ pub(crate) struct Remembering {
     /// The call for which the user chooses.
     pub(crate) facts: CallFacts,
     pub(crate) offers: Vec<RuleOffer>,
+    /// True if such calls wait in any case, because no sandbox confines them.
+    pub(crate) still_asks: bool,
     /// The chat's folder.
     pub(crate) folder: PathBuf,
     /// The chat's path and text.
     pub(crate) chat: (Option<PathBuf>, Text),
 }
 
-/// A rule that can be chosen, and the latest calls that it would have approved.
+/// Rules that can be chosen together, and the latest calls that it would have approved.
 struct Choice {
     name: String,
     scope: &'static str,
+    /// Those that are missing.
     rules: Vec<AllowRule>,
     matched: Vec<String>,
 }
@@ -68,6 +74,10 @@ impl Remembering {
             (self, logged, choices)
         });
         let (this, logged, choices) = listed.await.map_err(|error| error.to_string())?;
+        let choices = choices?;
+        if choices.is_empty() {
+            return Ok(Some(this.nothing_missing()));
+        }
         let Some(chosen) = this.ask(&logged, &choices).await else {
             return Ok(None);
         };
@@ -76,9 +86,25 @@ impl Remembering {
         let file = this.store.path().display().to_string();
         (this.chosen)(name.clone());
         let name = one_line(&name, 200);
+        let remembered = match this.still_asks {
+            true => format!("Remembered: {name}. {STILL_ASKS}"),
+            false => format!("Allowed from now on: {name}."),
+        };
         Ok(Some(format!(
-            "Allowed from now on: {name}. The rule is in {file}; :Flemma allow! opens it."
+            "{remembered} The rule is in {file}; :Flemma allow! opens it."
         )))
+    }
+
+    /// Returns what the user learns if no rule is missing.
+    fn nothing_missing(&self) -> String {
+        let why = match self.still_asks {
+            true => STILL_ASKS,
+            false => {
+                "If it did not wait before the rule was made, the chat's auto_approve, plan mode, a protected file, \
+                 or a secret makes it wait."
+            }
+        };
+        format!("Your rules allow calls like this one already. {why} Approve it with Alt-Enter.")
     }
 
     fn logged(&self) -> LoggedCalls {
@@ -89,7 +115,9 @@ impl Remembering {
         logged.unwrap_or_default()
     }
 
-    fn choices(&self, logged: &LoggedCalls) -> Vec<Choice> {
+    /// Returns the rules that can be chosen, without those that there are.
+    fn choices(&self, logged: &LoggedCalls) -> Result<Vec<Choice>, String> {
+        let known = self.store.rules()?;
         let facts: Vec<CallFacts> = logged.calls.iter().map(|it| self.facts_of(it)).collect();
         let scopes = scopes(&self.facts, &self.folder);
         let all = self
@@ -97,20 +125,18 @@ impl Remembering {
             .iter()
             .flat_map(|offer| scopes.iter().map(move |it| (offer, it)));
         let choice = |(offer, (scope, words)): (&RuleOffer, &(AllowScope, &'static str))| {
-            let rule = |calls: &_| AllowRule {
-                calls: Clone::clone(calls),
-                scope: scope.clone(),
-            };
-            let rules: Vec<AllowRule> = offer.calls.iter().map(rule).collect();
-            let matched = facts.iter().filter(|it| approving(&rules, it).is_some());
+            let whole = offer.addition(scope, &[], &self.facts).rules;
+            let matched = facts.iter().filter(|it| approving(&whole, it).is_some());
+            let added = offer.addition(scope, &known, &self.facts);
             Choice {
-                name: offer.name.clone(),
+                name: added.name,
                 scope: words,
                 matched: matched.map(|it| self.described(it)).collect(),
-                rules,
+                rules: added.rules,
             }
         };
-        all.map(choice).collect()
+        let choices = all.map(choice);
+        Ok(choices.filter(|it| !it.rules.is_empty()).collect())
     }
 
     fn facts_of(&self, logged: &crate::audit::LoggedCall) -> CallFacts {
@@ -134,10 +160,12 @@ impl Remembering {
             "Show which of the last {total} calls each rule would have matched"
         ));
         items.push("Allow nothing".to_owned());
+        let title = match self.still_asks {
+            true => "No sandbox confines commands here, so they still ask. Remember a rule?",
+            false => "Run calls like this one without asking?",
+        };
         loop {
-            let at = prompts
-                .choose("Run calls like this one without asking?", &items)
-                .await?;
+            let at = prompts.choose(title, &items).await?;
             if at != choices.len() {
                 return choices.get(at);
             }
@@ -172,6 +200,11 @@ fn report(logged: &LoggedCalls, choices: &[Choice]) -> Vec<String> {
     let mut lines = Vec::new();
     for choice in choices {
         lines.push(one_line(&choice.item(logged.calls.len()), 78));
+        // The list of rules for a command of many parts is cut.
+        if choice.rules.len() > 1 {
+            let rules = choice.rules.iter();
+            lines.extend(rules.map(|it| format!("  rule: {}", one_line(&it.calls.name(), 70))));
+        }
         lines.extend(choice.matched.iter().cloned());
     }
     if logged.lost > 0 {

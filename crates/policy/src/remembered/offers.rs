@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use chat::json::canonical;
 
-use super::{AllowedCalls, CallFacts, Kind};
+use super::{AllowRule, AllowScope, AllowedCalls, CallFacts, Kind};
 
 /// Programs whose first argument says what they do.
 const WITH_SUBCOMMANDS: [&str; 31] = [
@@ -87,6 +87,40 @@ impl RuleOffer {
         let names: Vec<String> = calls.iter().map(AllowedCalls::name).collect();
         let name = names.join(" and ");
         Self { name, calls }
+    }
+}
+
+/// What an offer would add to the rules that there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    /// In words.
+    pub name: String,
+    /// The new rules. Empty if earlier ones allow all of it.
+    pub rules: Vec<AllowRule>,
+}
+
+impl RuleOffer {
+    /// Returns what is missing for this offer in a scope, besides these rules.
+    pub fn addition(&self, scope: &AllowScope, rules: &[AllowRule], facts: &CallFacts) -> Addition {
+        let is_known = |calls: &&AllowedCalls| {
+            let mut rules = rules.iter().filter(|it| it.scope.includes(scope, facts));
+            rules.any(|it| it.calls.include(calls))
+        };
+        let (known, missing): (Vec<_>, Vec<_>) = self.calls.iter().partition(is_known);
+        let names = |calls: &[&AllowedCalls]| {
+            let names: Vec<String> = calls.iter().map(|it| it.name()).collect();
+            names.join(" and ")
+        };
+        let name = match (known.is_empty(), missing.is_empty()) {
+            (true, _) | (_, true) => self.name.clone(),
+            _ => format!("{} (besides {})", names(&missing), names(&known)),
+        };
+        let rule = |calls: &AllowedCalls| AllowRule {
+            calls: calls.clone(),
+            scope: scope.clone(),
+        };
+        let rules = missing.into_iter().map(rule).collect();
+        Addition { name, rules }
     }
 }
 

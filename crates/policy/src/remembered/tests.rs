@@ -199,6 +199,84 @@ fn the_narrowest_useful_rules_are_offered() {
     );
 }
 
+/// What each offer for a command in this chat adds to rules.
+fn added(rules: &[AllowRule], line: &str, scope: &AllowScope) -> Vec<(String, usize)> {
+    let facts = bash(line);
+    let offers = offers(&facts).unwrap().into_iter();
+    let added = offers.map(|offer| {
+        let added = offer.addition(scope, rules, &facts);
+        let all = [rules, &added.rules].concat();
+        assert!(is_approved(&all, &facts), "{}", added.name);
+        (added.name, added.rules.len())
+    });
+    added.collect()
+}
+
+#[test]
+fn an_offer_names_the_parts_of_a_command_that_have_no_rule_yet() {
+    let any = "cargo test with any arguments";
+    let rows: &[(&[AllowRule], [(&str, usize); 2])] = &[
+        (
+            &[],
+            [
+                ("cargo test -q and tail -5", 2),
+                (&format!("{any} and tail -5"), 2),
+            ],
+        ),
+        (
+            &[command("cargo test", true)],
+            [
+                ("tail -5 (besides cargo test -q)", 1),
+                (&format!("tail -5 (besides {any})"), 1),
+            ],
+        ),
+        (
+            // A rule for exactly this command is not one for any arguments.
+            &[command("cargo test -q", false)],
+            [
+                ("tail -5 (besides cargo test -q)", 1),
+                (&format!("{any} and tail -5"), 2),
+            ],
+        ),
+        (
+            &[command("cargo", true), command("tail -5", false)],
+            [
+                ("cargo test -q and tail -5", 0),
+                (&format!("{any} and tail -5"), 0),
+            ],
+        ),
+    ];
+    for (rules, expected) in rows {
+        let expected = expected.map(|(name, count)| (name.to_owned(), count));
+        let added = added(rules, "cargo test -q | tail -5", &AllowScope::Always);
+        assert_eq!(added, expected, "{rules:?}");
+    }
+}
+
+#[test]
+fn a_rule_counts_only_where_all_of_the_offer_applies() {
+    let chat = AllowScope::Chat("/p/a.chat".into());
+    let project = AllowScope::Project("/p".into());
+    let other = AllowScope::Project("/q".into());
+    for (of_rule, of_offer, missing) in [
+        (&AllowScope::Always, &chat, 0),
+        (&project, &chat, 0),
+        (&project, &project, 0),
+        (&chat, &project, 1),
+        (&project, &AllowScope::Always, 1),
+        (&other, &project, 1),
+        (&other, &chat, 1),
+    ] {
+        let rule = AllowRule {
+            scope: of_rule.clone(),
+            ..command("make", false)
+        };
+        let offer = &offers(&bash("make")).unwrap()[0];
+        let added = offer.addition(of_offer, &[rule], &bash("make"));
+        assert_eq!(added.rules.len(), missing, "{of_rule:?} {of_offer:?}");
+    }
+}
+
 #[test]
 fn rules_for_edits_are_offered_up_to_the_projects_top_folders() {
     let rows: &[(&[&str], &[&str])] = &[

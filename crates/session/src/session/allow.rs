@@ -28,6 +28,7 @@ impl Session {
                 ));
             }
         };
+        let still_asks = self.is_held(&meant.name) && guard.inspection.runs_free(&meant);
         let inbox = self.inbox.clone();
         let remembering = Remembering {
             editor: self.editor.clone(),
@@ -43,6 +44,7 @@ impl Session {
             registry: self.shared.registry.clone(),
             facts,
             offers,
+            still_asks,
             folder: self.disk.folder(),
             chat: (self.disk.path().map(Into::into), self.buffer.text().clone()),
         };

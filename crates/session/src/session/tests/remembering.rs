@@ -129,6 +129,77 @@ fn the_list_offers_the_narrowest_rules_with_the_calls_that_each_would_have_match
 }
 
 #[test]
+fn of_a_command_in_parts_only_what_is_missing_is_offered() {
+    let stage = Stage::beside(&[], strict(), QUESTION)
+        .answers([calls([bash("t_1", "cargo fmt && cargo test -q | tail -5")])]);
+    write_rules(&stage, "[[allow]]\ncommand = ['cargo', 'fmt']\n");
+    stage.press("advance");
+    choose(&stage, Some(6));
+    choose(&stage, Some(0));
+    stage.key("allow").wait_notice(
+        "Allowed from now on: cargo test -q and tail -5 (besides cargo fmt), this chat.",
+    );
+    let report = stage.record().reports();
+    assert!(
+        report
+            .iter()
+            .any(|it| it == "  rule: cargo test with any arguments"),
+        "{report:?}"
+    );
+    let rules = fs::read_to_string(stage.remembered().path()).unwrap();
+    assert_eq!(rules.matches("[[allow]]").count(), 3, "{rules}");
+}
+
+#[test]
+fn a_command_that_rules_allow_already_gets_no_other() {
+    let stage = Stage::beside(&[], strict(), QUESTION)
+        .answers([calls([bash("t_1", "cargo test -q | tail -5")])]);
+    stage.press("advance");
+    write_rules(
+        &stage,
+        "[[allow]]\ncommand = ['cargo', 'test']\narguments = 'any'\n[[allow]]\ncommand = ['tail', '-5']\n",
+    );
+    stage
+        .key("allow")
+        .wait_notice("Your rules allow calls like this one already. If it did not wait before");
+}
+
+/// A chat in which a command waits, because the sandbox is missing.
+fn without_a_sandbox(rules: &str) -> Stage {
+    let bwrap = json!({"bwrap": {"path": "/nowhere/bwrap"}});
+    let sandbox = json!({"enabled": true, "backends": bwrap});
+    let options = json!({"tools": {"auto_approve": []}, "sandbox": sandbox});
+    let stage = Stage::beside(&[], options, QUESTION).answers([calls([bash("t_1", "touch ran")])]);
+    write_rules(&stage, rules);
+    stage.press("advance");
+    stage.expect_became(["t_1"], ["waits"]);
+    stage
+}
+
+#[test]
+fn without_a_sandbox_a_rule_for_a_command_says_that_it_still_asks() {
+    let stage = without_a_sandbox("");
+    choose(&stage, Some(0));
+    stage
+        .key("allow")
+        .wait_notice("Remembered: touch ran, this chat. Commands still ask, because no sandbox");
+    let asked = stage.record().asked.clone();
+    let is_said = asked.iter().any(|it| match it {
+        EditorQuestion::Prompt(prompt) => prompt.title.starts_with("No sandbox confines commands"),
+        _ => false,
+    });
+    assert!(is_said, "{asked:?}");
+}
+
+#[test]
+fn without_a_sandbox_a_command_that_rules_allow_says_why_it_asks() {
+    let stage = without_a_sandbox("[[allow]]\ncommand = ['touch', 'ran']\n");
+    stage
+        .key("allow")
+        .wait_notice("already. Commands still ask, because no sandbox confines them here;");
+}
+
+#[test]
 fn a_command_that_could_do_more_than_it_says_gets_no_rule() {
     let stage =
         Stage::beside(&[], strict(), QUESTION).answers([calls([bash("t_1", "make > log")])]);
