@@ -167,7 +167,7 @@
 ---@field cwd? string The folder in which commands run. "$FLEMMA_BUFFER_PATH" is the folder of the chat, "$CWD" Neovim's working directory, "~" your home. A relative path starts in "$CWD".
 ---@field env? table<string, string> Environment variables for commands, with their values.
 ---@field allow? string[] Commands that "$shell-safe" also approves: programs, or programs with the words after them, such as "tokei" or "go test".
----@field deny? string[] Commands that never run, even if approved. They are recognized by name, which prevents mistakes, not attacks: what a program starts itself is not checked.
+---@field deny? string[] Commands that never run, even if approved. They are recognized by name, which prevents mistakes, not attacks: what a program starts itself is not checked. A project's list is added to yours.
 ---@field unlisted? "ask"|"deny" Commands that "$shell-safe" would not approve. "ask": the other rules decide, and without one you are asked. "deny": they are refused.
 
 ---@class flemma.Options.tools.http_get

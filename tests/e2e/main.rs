@@ -63,6 +63,7 @@ mod outside;
 mod preview;
 mod probes;
 mod processes;
+mod projects;
 mod proofs;
 mod provenance;
 mod random_keys;

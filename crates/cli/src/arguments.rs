@@ -59,8 +59,15 @@ pub enum CliCommand {
     Mcp(Mcp),
     /// List the tools, and whether each runs, asks, or is denied.
     Tools(ToolsArgs),
-    /// Trust a project's tools in `.flemma/tools`, or a chat's frontmatter that loosens
-    /// your options.
+    /// List what the project of the current folder brings along in `.flemma`: options,
+    /// skills, and templates, and whether you trust them. Also lists your own skills.
+    Project {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust a project's options, skills, templates, and tools in `.flemma`, or a chat's
+    /// frontmatter that loosens your options.
     ///
     /// Lists what would be trusted and asks. Trust holds for the current content, here
     /// and in Neovim. The rules still decide about each call.

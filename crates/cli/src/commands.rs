@@ -216,6 +216,7 @@ fn job(config: Config, options: &RunOptions, chat: Chat, show: Show) -> Job {
         chat,
         options: config.options,
         config: config.file,
+        fixed: config.fixed,
         max_turns: config.settings.tools.autopilot.max_turns,
         approve: config.approve,
         yes: options.yes,

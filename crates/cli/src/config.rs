@@ -53,6 +53,23 @@ pub struct Flags {
     pub autopilot: Option<bool>,
 }
 
+impl Flags {
+    /// Returns the options that the flags set.
+    fn fixed(&self) -> Vec<&'static str> {
+        // A model belongs to its provider, so a flag for one decides about both.
+        let names_model = self.provider.is_some() || self.model.is_some();
+        let flags = [
+            (names_model, "provider"),
+            (names_model, "model"),
+            (self.max_turns.is_some(), "tools.autopilot.max_turns"),
+            (self.restricted, "tools.bash.unlisted"),
+            (self.autopilot.is_some(), "tools.autopilot.enabled"),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        set.map(|(_, path)| path).collect()
+    }
+}
+
 /// Validated options.
 #[derive(Debug)]
 pub struct Config {
@@ -60,6 +77,8 @@ pub struct Config {
     pub options: Value,
     /// The configuration file.
     pub file: Option<PathBuf>,
+    /// Options that the flags set, which a project does not change.
+    pub fixed: Vec<&'static str>,
     /// The options as settings.
     pub settings: Settings,
     /// What `--approve` approves.
@@ -132,6 +151,7 @@ fn read(flags: &Flags, registry: &Registry) -> Result<Config, ConfigError> {
     let tables = json!({"presets": presets, "bash": bash});
     Ok(Config {
         options,
+        fixed: flags.fixed(),
         settings,
         approve: approval_policy(flags, tables, registry, &servers)?,
         warnings: in_file(warnings),

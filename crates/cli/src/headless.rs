@@ -82,6 +82,8 @@ pub struct Job {
     pub options: Value,
     /// The configuration file.
     pub config: Option<PathBuf>,
+    /// Options that flags set, which a project does not change.
+    pub fixed: Vec<&'static str>,
     /// Maximum number of requests in a row, for the message about it.
     pub max_turns: u32,
     /// Tools and rules of `--approve`.
@@ -131,7 +133,7 @@ impl HeadlessRun {
     /// Opens the chat and presses Ctrl-].
     fn start(job: Job, calls: mpsc::UnboundedSender<FrontendCall>) -> Result<Self, String> {
         let mut run = Self::new(&job, calls)?;
-        run.configure(job.options, job.config, job.approve);
+        run.configure(job.options, job.config, job.fixed, job.approve);
         match job.chat {
             Chat::File { path, message } => run.open_file(&path, message.as_deref())?,
             Chat::New { lines, keep } => {

@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::process::ExitCode;
 
+use policy::trust::Trust;
 use provider::providers::{self, PROVIDERS, ProviderSpec};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +16,9 @@ use tools::Registry;
 use crate::credentials::how_to_store;
 use crate::endpoint::{self, GetVariable};
 use crate::options::{InvalidOption, Scope};
+use crate::project::ProjectConfig;
 use crate::settings::Settings;
+use crate::state_dir;
 use crate::stdout;
 
 /// One line of the report.
@@ -51,6 +54,7 @@ pub fn print() -> ExitCode {
     let variables = |name: &str| tools::variable(name);
     let lines = options(&problems.invalid)
         .into_iter()
+        .chain(project_options(&settings))
         .chain([Finding::new("start", "Providers".to_owned())])
         .chain(report(&settings, &variables));
     let lines = lines.filter_map(|it| serde_json::to_string(&it).ok());
@@ -69,6 +73,22 @@ fn options(invalid: &[InvalidOption]) -> Vec<Finding> {
         ..Finding::new("error", it.to_string())
     }));
     lines
+}
+
+/// Returns a finding about the options of the project that contains the current folder.
+fn project_options(settings: &Settings) -> Option<Finding> {
+    let folder = std::env::current_dir().ok()?;
+    let config = ProjectConfig::around(&folder, &Trust::open(&state_dir::path()))?;
+    // Tools that are registered later are not known here.
+    let reading = config.apply(settings, None);
+    let shown = config.path.display();
+    Some(match config.messages(&reading).as_slice() {
+        [] => Finding::new("ok", format!("Project: {shown} applies.")),
+        messages => Finding {
+            fix: Some("See `:help flemma-project`.".to_owned()),
+            ..Finding::new("warn", messages.join(" "))
+        },
+    })
 }
 
 /// Returns a finding about the provider in use, then one about each other provider.

@@ -17,6 +17,7 @@ mod log;
 mod man_pages;
 mod mcp_commands;
 mod problems;
+mod project_report;
 mod runtime;
 mod scaffold;
 mod stdout;
@@ -32,10 +33,10 @@ use clap::Parser;
 
 // Modules of other crates, under the names that this crate uses.
 use nvim::host;
-use policy::{frontmatter, options, rules, sandbox, settings};
+use policy::{frontmatter, options, project, rules, sandbox, settings};
 use session::{
     audit, call_environment, config_dir, credentials, editor, endpoint, frontend, lease,
-    mcp_servers, protocol, resolver_calls, scripts, shared, spec,
+    mcp_servers, projects, protocol, resolver_calls, scripts, shared, skills, spec,
 };
 use tools::state_dir;
 
@@ -90,6 +91,7 @@ fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
         CliCommand::Log { count, json, diff } => log::print(count, json, diff),
         CliCommand::Tools(tools) => commands::tools(tools),
         CliCommand::Backends { config } => commands::backends(config),
+        CliCommand::Project { json } => project_report::print(json),
         CliCommand::Trust(arguments) => trust::command(&arguments),
         CliCommand::Undo(arguments) => undo::command(&arguments),
         CliCommand::Completions { shell } => completions::print(shell),

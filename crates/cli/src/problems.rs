@@ -43,6 +43,14 @@ pub fn in_a_shell(message: &str) -> String {
         (" and restart Neovim", " and run it again"),
         (", or try `:Flemma tutor`, which needs no key", ""),
         ("; :Flemma trust lets it", "; `flemma trust` lets it"),
+        (
+            "agree with :Flemma trust project",
+            "agree with `flemma trust`",
+        ),
+        (
+            ":Flemma trust! project revokes",
+            "`flemma trust --revoke` revokes",
+        ),
         ("agree with :Flemma trust", "agree with `flemma trust`"),
         (":Flemma undo", "`flemma undo`"),
         (":Flemma redo", "`flemma undo --redo`"),

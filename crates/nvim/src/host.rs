@@ -22,6 +22,7 @@ use tools::Precedence;
 
 use crate::editor::Editor;
 use crate::lua_tools::{self, LuaTools};
+use crate::projects::ReportedProjects;
 use crate::protocol::*;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
@@ -52,7 +53,13 @@ impl Host {
         let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
-        let shared = Shared::new(settings, &catalogue, Ledger::default(), scripts.clone());
+        let shared = Shared::new(
+            settings,
+            &catalogue,
+            Ledger::default(),
+            scripts.clone(),
+            ReportedProjects::default(),
+        );
         let shared = Arc::new(shared);
         Self {
             servers: mcp_servers::servers(sources.clone(), editor.clone()),
@@ -201,6 +208,7 @@ impl Host {
             &self.catalogue,
             ledger,
             self.scripts.clone(),
+            self.shared.reported.clone(),
         ));
         self.sessions
             // A session that has ended no longer takes messages.

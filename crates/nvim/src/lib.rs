@@ -15,7 +15,7 @@ mod rpc;
 // Modules of other crates, under the names that this crate uses.
 use policy::{options, settings};
 use session::{
-    editor, frontend, lua_calls, mcp_servers, protocol, scripts, shared, spec, status, switch,
-    tutor, usage,
+    editor, frontend, lua_calls, mcp_servers, projects, protocol, scripts, shared, spec, status,
+    switch, tutor, usage,
 };
 use tools::sources;

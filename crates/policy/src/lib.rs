@@ -8,6 +8,7 @@ pub mod digest;
 pub mod frontmatter;
 mod lua_value;
 pub mod options;
+pub mod project;
 pub mod protected;
 pub mod references;
 pub mod remembered;

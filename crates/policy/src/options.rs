@@ -13,6 +13,7 @@ mod rows;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod toml_file;
 
 use std::sync::LazyLock;
 
@@ -28,6 +29,7 @@ pub use kind::share;
 pub(crate) use rows::PROVIDER_NAMES;
 pub use rows::parameter_words;
 pub use scope::{Loosens, Scope};
+pub use toml_file::{TomlError, TomlOptions};
 
 /// A row of the table: an option, or a table of options.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub struct OptionDef {
 const USER: &[Scope] = &[Scope::Setup, Scope::ConfigFile];
 /// The layers of options that a command can change as well.
 const COMMAND: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Runtime];
+/// The layers of options that a project can set as well.
+const PROJECT: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Project];
 /// The layers of options that a project and a chat can set as well.
 const CHAT: &[Scope] = &[
     Scope::Setup,
@@ -67,8 +71,13 @@ const ANYWHERE: &[Scope] = &[
     Scope::Runtime,
     Scope::Frontmatter,
 ];
-/// The layers of rules, to which the user's answers add.
-const RULES: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Rules];
+/// The layers of rules that a project can set as well, and to which the user's answers add.
+const RULES: &[Scope] = &[
+    Scope::Setup,
+    Scope::ConfigFile,
+    Scope::Project,
+    Scope::Rules,
+];
 
 /// Makes the row of an option with a default, as JSON.
 const fn option(

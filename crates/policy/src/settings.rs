@@ -25,6 +25,7 @@ use tools::{BashOptions, Registry};
 use crate::options::{self, InvalidOption, Scope};
 
 pub use layers::OptionStatus;
+pub(crate) use names::is_module;
 pub(crate) use policy::searching;
 pub use resolvers::{CommandLineApproval, RegisteredResolver, Resolvers};
 pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};
@@ -35,6 +36,7 @@ pub use values::{
     UnrecognizedCalls,
 };
 
+pub(crate) use layers::Broken;
 use layers::Layers;
 
 /// Every option that the host uses.
@@ -96,7 +98,7 @@ impl Problems {
     }
 
     /// Returns true if no rule of the `tools` table can be relied on.
-    fn breaks_rules(&self) -> bool {
+    pub(crate) fn breaks_rules(&self) -> bool {
         let is_rule = |it: &InvalidOption| it.path.is_empty() || it.is_about("tools");
         !self.unknown.is_empty() || self.invalid.iter().any(is_rule)
     }
@@ -136,8 +138,10 @@ impl Settings {
         settings.take_preset(given, &mut problems);
         // An invalid value might have been a restriction.
         let broken_sandbox = problems.invalid.iter().any(|it| it.is_about("sandbox"));
-        settings.layers.no_rules = problems.breaks_rules();
-        settings.layers.needs_sandbox = broken_sandbox;
+        settings.layers.broken = Broken {
+            rules: problems.breaks_rules(),
+            sandbox: broken_sandbox,
+        };
         settings.restrict();
         (settings, problems)
     }
@@ -150,7 +154,7 @@ impl Settings {
             // Only an error in the option table leads here, since all values were checked. It
             // must not approve anything.
             tracing::error!(%error, "the options do not have the form of their definitions");
-            layers.no_rules = true;
+            layers.broken.rules = true;
             Self::default()
         });
         settings.layers = layers;
@@ -160,11 +164,12 @@ impl Settings {
 
     /// Takes away what options that failed to load might have restricted.
     fn restrict(&mut self) {
-        if self.layers.no_rules {
+        let broken = [self.layers.broken, self.layers.broken_project];
+        if broken.iter().any(|it| it.rules) {
             self.tools.auto_approve = Value::Array(Vec::new());
             self.tools.require_approval = true;
         }
-        if self.layers.needs_sandbox {
+        if broken.iter().any(|it| it.sandbox) {
             self.sandbox.backend = BackendChoice::Required;
         }
     }

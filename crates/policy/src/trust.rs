@@ -7,6 +7,7 @@
 mod escalation;
 mod folders;
 
+pub(crate) use escalation::approves_more;
 pub use escalation::{Escalation, escalations, overruled};
 
 use std::fs::{self, File};

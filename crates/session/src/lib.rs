@@ -24,6 +24,7 @@ pub mod lua_calls;
 pub mod mcp_servers;
 pub mod models;
 mod open_files;
+pub mod projects;
 pub mod protocol;
 mod remembering;
 pub mod resolver_calls;
@@ -34,6 +35,7 @@ mod route;
 pub mod scripts;
 mod session;
 pub mod shared;
+pub mod skills;
 pub mod spec;
 pub mod status;
 pub mod switch;
@@ -42,8 +44,8 @@ pub mod usage;
 
 // Modules of other crates, under the names that this crate uses.
 use policy::{
-    digest, frontmatter, options, protected, references, remembered, rules, sandbox, settings,
-    trust,
+    digest, frontmatter, options, project, protected, references, remembered, rules, sandbox,
+    settings, trust,
 };
 use tools::{sources, state_dir};
 

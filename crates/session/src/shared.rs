@@ -7,6 +7,7 @@ use tools::Registry;
 
 use crate::config_dir;
 use crate::models::{ModelBackend, Providers};
+use crate::projects::ReportedProjects;
 use crate::remembered::Remembered;
 use crate::rules::Rules;
 use crate::scripts::Scripts;
@@ -30,6 +31,8 @@ pub struct Shared {
     pub scripts: Scripts,
     /// The rules that the user chose at earlier calls.
     pub remembered: Remembered,
+    /// Messages about projects that were shown.
+    pub reported: ReportedProjects,
     /// What answers requests.
     pub models: Arc<dyn ModelBackend>,
 }
@@ -41,6 +44,7 @@ impl Shared {
         catalogue: &Catalogue,
         ledger: Ledger,
         scripts: Scripts,
+        reported: ReportedProjects,
     ) -> Self {
         let registry = catalogue.registry.clone();
         let plain = Arc::new(Rules::plain(&settings, &registry));
@@ -53,6 +57,7 @@ impl Shared {
             scripts,
             // Without a home folder there is no file, and none can be written.
             remembered: Remembered::open(&config_dir::path().unwrap_or_default()),
+            reported,
             models: Arc::new(Providers),
         }
     }
@@ -67,6 +72,7 @@ impl Shared {
             ledger: self.ledger.clone(),
             scripts: self.scripts.clone(),
             remembered: self.remembered.clone(),
+            reported: self.reported.clone(),
             models: self.models.clone(),
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ConfigError, Flags};
 use crate::config_dir;
+use crate::options::{TomlError, TomlOptions};
 
 /// Returns the path of `--config`, or of the default file, which need not exist.
 pub fn path(flags: &Flags) -> Option<PathBuf> {
@@ -37,30 +38,8 @@ pub(super) fn parse(file: &Path, required: bool) -> Result<Value, ConfigError> {
         }
         Err(error) => return Err(problem(format!("{shown} cannot be read: {error}."))),
     };
-    let table: toml::Table = toml::from_str(&text).map_err(|error| {
-        // The parser knows bytes, and users know lines.
-        let before = error.span().map_or("", |span| &text[..span.start]);
-        let line = before.matches('\n').count() + 1;
-        let why = error.message().trim();
+    let options = TomlOptions::read(&text).map_err(|TomlError { line, why }| {
         problem(format!("{shown}, line {line}: {why}. Nothing was done."))
     })?;
-    // JSON has no such numbers: the option would silently be null.
-    if let Some((name, number)) = table.iter().find_map(|(name, it)| not_finite(name, it)) {
-        return Err(problem(format!(
-            "{shown}: {name} is {number}; it must be a finite number. Nothing was done."
-        )));
-    }
-    serde_json::to_value(table).map_err(|error| problem(format!("{shown}: {error}.")))
-}
-
-/// Returns the first number below `name` that is infinite or NaN, with its path.
-fn not_finite(name: &str, value: &toml::Value) -> Option<(String, f64)> {
-    match value {
-        toml::Value::Float(number) if !number.is_finite() => Some((name.to_owned(), *number)),
-        toml::Value::Array(items) => items.iter().find_map(|it| not_finite(name, it)),
-        toml::Value::Table(table) => table
-            .iter()
-            .find_map(|(inner, it)| not_finite(&format!("{name}.{inner}"), it)),
-        _ => None,
-    }
+    Ok(options.values)
 }

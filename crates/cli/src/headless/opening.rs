@@ -15,10 +15,17 @@ use crate::protocol::*;
 
 impl HeadlessRun {
     /// Sends the options to the host.
-    pub(super) fn configure(&mut self, options: Value, file: Option<PathBuf>, approve: Policy) {
+    pub(super) fn configure(
+        &mut self,
+        options: Value,
+        file: Option<PathBuf>,
+        fixed: Vec<&'static str>,
+        approve: Policy,
+    ) {
         self.host.receive(FromEditor::Configure(Configure {
             options,
             file,
+            fixed,
             // `config::load` has reported problems.
             reported: true,
             caller: None,

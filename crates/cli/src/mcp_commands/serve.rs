@@ -98,6 +98,7 @@ fn host(editor: &Editor, options: Value) -> Host {
     host.receive(FromEditor::Configure(Configure {
         options,
         file: None,
+        fixed: Vec::new(),
         // `config::load` has reported problems.
         reported: true,
         caller: None,

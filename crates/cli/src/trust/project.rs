@@ -1,34 +1,97 @@
-//! `flemma trust` for a folder: trusts the script tools of its project.
+//! `flemma trust` for a folder: trusts the options, skills, templates, and script tools of
+//! its project.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::confirm;
 use crate::arguments::TrustArgs;
+use crate::config::{self, Flags};
 use crate::exit_code::Code;
+use crate::problems::in_a_shell;
+use crate::projects::ProjectContent;
 use crate::scripts;
 use crate::terminal;
 
-/// Trusts the tools of the project that contains the folder, or revokes that.
+/// Trusts what the project that contains the folder brings along, or revokes that.
 pub fn trust(arguments: &TrustArgs) -> ExitCode {
     let folder = arguments.path.as_deref().unwrap_or(Path::new("."));
-    let Some(root) = tools_of(folder) else {
-        return Code::Error.report(
-            "There is no folder .flemma/tools in this project, so there is nothing to trust.",
-        );
+    let folder = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder));
+    let folder = folder.unwrap_or_default();
+    let offered = match ProjectContent::around(&folder) {
+        Ok(offered) => offered,
+        Err(problem) => return Code::Error.report(&problem),
     };
-    if arguments.revoke {
-        return report(scripts::revoke(&root));
+    let tools = scripts::project_of(&folder);
+    if offered.is_empty() && tools.is_none() {
+        return Code::Error.report(
+            "This project has no options, skills, templates, or tools in a folder .flemma, so there is nothing to \
+             trust.",
+        );
     }
-    if !arguments.yes && !is_confirmed(&root) {
-        return Code::Denied.report("Nothing was changed.");
+    let mut code = Code::Ok;
+    let mut said = Vec::new();
+    let mut take = |result: Result<String, (Code, String)>| match result {
+        Ok(text) => said.push(text),
+        Err((failed, text)) => {
+            code = failed;
+            said.push(text);
+        }
+    };
+    if !offered.is_empty() {
+        take(match arguments.revoke {
+            true => offered.revoke().map_err(failed),
+            false => trust_offered(&offered, arguments),
+        });
     }
-    report(scripts::trust(&root))
+    if let Some(root) = tools {
+        take(match arguments.revoke {
+            true => scripts::revoke(&root).map_err(failed),
+            false => trust_tools(&root, arguments),
+        });
+    }
+    code.report(&in_a_shell(&said.join("\n")))
 }
 
-/// Returns the folder of tools of the project that contains `folder`.
-fn tools_of(folder: &Path) -> Option<PathBuf> {
-    scripts::project_of(&std::path::absolute(folder).ok()?)
+fn failed(problem: String) -> (Code, String) {
+    (Code::Error, problem)
+}
+
+fn refused() -> (Code, String) {
+    (Code::Denied, "Nothing was changed.".to_owned())
+}
+
+/// Lists what the project's options, skills, and templates do, asks, and trusts them.
+fn trust_offered(
+    offered: &ProjectContent,
+    arguments: &TrustArgs,
+) -> Result<String, (Code, String)> {
+    let flags = Flags {
+        file: arguments.config.clone(),
+        ..Flags::default()
+    };
+    let user = config::load(&flags).map_err(|_| {
+        // `load` has reported why.
+        (Code::Error, "Nothing was trusted.".to_owned())
+    })?;
+    if offered.is_trusted() {
+        return Ok("The project's options, skills, and templates are trusted already.".to_owned());
+    }
+    let (registry, _) = config::registry(&flags);
+    let lines = offered.would(&user.settings, &registry);
+    eprintln!("{}", terminal::visible(&lines.join("\n")));
+    if !arguments.yes && !confirm("Is that what you want?") {
+        return Err(refused());
+    }
+    offered.trust().map_err(failed)
+}
+
+/// Lists the project's tools, asks, and trusts them.
+fn trust_tools(root: &Path, arguments: &TrustArgs) -> Result<String, (Code, String)> {
+    if !arguments.yes && !is_confirmed(root) {
+        return Err(refused());
+    }
+    scripts::trust(root).map_err(failed)
 }
 
 /// Lists the tools and asks whether they may run.
@@ -37,11 +100,4 @@ fn is_confirmed(root: &Path) -> bool {
     lines.extend(scripts::lines(root).iter().map(|line| format!("  {line}")));
     eprintln!("{}", terminal::visible(&lines.join("\n")));
     confirm("Have you read their files, and may they run?")
-}
-
-fn report(result: Result<String, String>) -> ExitCode {
-    match result {
-        Ok(message) => Code::Ok.report(&message),
-        Err(problem) => Code::Error.report(&problem),
-    }
 }

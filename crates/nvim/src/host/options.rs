@@ -15,6 +15,8 @@ use crate::settings::{Problems, Settings};
 #[derive(Debug, Default)]
 pub(super) struct SetupOptions {
     options: Option<Value>,
+    /// Options that the command line sets.
+    fixed: Vec<&'static str>,
     /// The problems of names that were reported.
     reported: BTreeSet<String>,
 }
@@ -40,6 +42,7 @@ impl Host {
             .configure(&mcp.servers, mcp.project, configure.file.as_deref());
         self.options = SetupOptions {
             options: Some(configure.options),
+            fixed: configure.fixed,
             reported: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
@@ -100,8 +103,9 @@ impl Host {
             // `setup()` was not called yet, but the registry may have changed.
             return self.share(self.shared.settings.clone());
         };
-        let (mut settings, problems) =
+        let (settings, problems) =
             Settings::examine(options, Scope::Setup, &self.catalogue.registry);
+        let mut settings = settings.with_fixed(self.options.fixed.clone());
         settings.resolvers = resolvers;
         // While a source is loading, an unknown name may be one of its tools.
         if self.catalogue.loading.is_empty() {

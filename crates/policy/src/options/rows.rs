@@ -2,7 +2,7 @@
 //! there.
 
 use super::kind::{MANY, OptionKind};
-use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, RULES, option, table, unset};
+use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, PROJECT, RULES, option, table, unset};
 
 mod chats;
 mod checkpoints;

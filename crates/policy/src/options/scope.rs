@@ -52,6 +52,10 @@ pub enum Loosens {
     WhenTurnedOn(&'static str),
     /// Every value does.
     Always(&'static str),
+    /// A higher number than the user's own does; without a number there is no limit.
+    WhenRaised(&'static str),
+    /// No value does: a project's list is added to the user's own, and forbids something.
+    Forbids,
     /// The value is compared with the user's own rules by code of its own.
     Compared,
 }
@@ -60,7 +64,8 @@ impl Loosens {
     /// Returns what `value` would allow beyond the user's `own` value, to follow "this".
     pub fn what(&self, value: &Value, own: &Value) -> Option<&'static str> {
         match *self {
-            Self::Never | Self::Compared => None,
+            Self::Never | Self::Compared | Self::Forbids => None,
+            Self::WhenRaised(what) => (!is_at_most(value, own)).then_some(what),
             Self::Always(what) => Some(what),
             Self::WhenTurnedOn(what) => {
                 // Where the user has turned it on already, the chat gets nothing new.
@@ -69,5 +74,35 @@ impl Loosens {
             }
             Self::Unless { strict, what } => (json(strict) != *value).then_some(what),
         }
+    }
+
+    /// Returns true if `value` cannot do more than take away what the user's `own` value
+    /// allows.
+    pub fn tightens(&self, value: &Value, own: &Value) -> bool {
+        match *self {
+            Self::Never | Self::Compared => false,
+            Self::Forbids => true,
+            Self::Always(_) => is_part(value, own),
+            Self::WhenTurnedOn(_) => *value == Value::Bool(false),
+            Self::WhenRaised(_) => is_at_most(value, own),
+            Self::Unless { strict, .. } => json(strict) == *value,
+        }
+    }
+}
+
+/// Returns true if a list contains nothing that `own` does not contain.
+fn is_part(list: &Value, own: &Value) -> bool {
+    let (Some(list), Some(own)) = (list.as_array(), own.as_array()) else {
+        return false;
+    };
+    list.iter().all(|item| own.contains(item))
+}
+
+fn is_at_most(value: &Value, own: &Value) -> bool {
+    match (value.as_f64(), own.as_f64()) {
+        (Some(value), Some(own)) => value <= own,
+        // The user has set no limit.
+        (Some(_), None) => own.is_null(),
+        _ => false,
     }
 }

@@ -1,5 +1,5 @@
-//! The layers of the options' values: defaults, `setup()`, what was switched since, and
-//! the frontmatter of a chat.
+//! The layers of the options' values: defaults, `setup()`, those of a project, what was
+//! switched since, and the frontmatter of a chat.
 //!
 //! Lays them over each other and shows which one set a value; what an option does is
 //! not known here.
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Settings, Target};
 use crate::lua_value::as_lua;
-use crate::options::{self, InvalidOption, OptionDef, Scope, at, lay_over, nested};
+use crate::options::{self, InvalidOption, Loosens, OptionDef, Scope, at, lay_over, nested};
 
 /// The layers of some settings.
 #[derive(Debug, Clone, Default)]
@@ -18,12 +18,24 @@ pub(super) struct Layers {
     /// All of them, laid over each other.
     values: Value,
     setup: Value,
+    project: Value,
     runtime: Value,
     chat: Value,
-    /// True if the rules failed to load, so that nothing is approved.
-    pub(super) no_rules: bool,
-    /// True if options of the sandbox failed to load, so that no command runs without one.
-    pub(super) needs_sandbox: bool,
+    /// Options that the command line sets, which a project does not change.
+    pub(super) fixed: Vec<&'static str>,
+    /// What failed to load of the user's options.
+    pub(super) broken: Broken,
+    /// What failed to load of the project's options.
+    pub(super) broken_project: Broken,
+}
+
+/// Options that failed to load and might have restricted something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Broken {
+    /// True if rules are among them, so that nothing is approved.
+    pub(crate) rules: bool,
+    /// True if options of the sandbox are, so that no command runs without one.
+    pub(crate) sandbox: bool,
 }
 
 impl Layers {
@@ -42,30 +54,56 @@ impl Layers {
 
     /// Lays the layers over each other.
     pub(super) fn merge(&mut self) {
-        self.values = options::defaults();
-        for layer in [&self.setup, &self.runtime] {
+        let mut values = options::defaults();
+        for (scope, layer) in self.all() {
+            // Before the layer itself, because it may set the provider's own parameter too.
+            for (_, provider, name) in self.beaten_by(scope) {
+                values["parameters"][provider][name] = Value::Null;
+            }
             if !layer.is_null() {
-                lay_over(&mut self.values, layer.clone());
+                lay_over(&mut values, layer.clone());
             }
         }
-        // Before the chat is laid over, because the chat may set the provider's own parameter
-        // too.
-        for (_, provider, name) in self.beaten_by_chat() {
-            self.values["parameters"][provider][name] = Value::Null;
-        }
-        if !self.chat.is_null() {
-            lay_over(&mut self.values, self.chat.clone());
+        self.forbid(&mut values);
+        self.values = values;
+    }
+
+    /// Adds to the lists of a project that forbid something those of the user.
+    fn forbid(&self, values: &mut Value) {
+        for (path, option, list) in options::set_in(&self.project) {
+            if matches!(option.loosens, Loosens::Forbids)
+                && let (Some(own), Some(list)) = (at(&self.setup, path), list.as_array())
+            {
+                let both = own.as_array().into_iter().flatten().chain(list);
+                let both = Value::Array(both.cloned().collect());
+                lay_over(values, nested(path, both));
+            }
         }
     }
 
-    /// Returns the providers' own parameters that a general one of the chat beats, with
-    /// their paths.
-    fn beaten_by_chat(&self) -> Vec<(String, String, String)> {
+    /// Returns the layers, the lowest first.
+    fn all(&self) -> [(Scope, &Value); 4] {
+        [
+            (Scope::Setup, &self.setup),
+            (Scope::Project, &self.project),
+            (Scope::Runtime, &self.runtime),
+            (Scope::Frontmatter, &self.chat),
+        ]
+    }
+
+    /// Returns the providers' own parameters of lower layers that a general one of a project
+    /// or a chat beats, with their paths. A switch names the parameters of its provider.
+    fn beaten_by(&self, scope: Scope) -> Vec<(String, String, String)> {
         let mut beaten = Vec::new();
-        let general = self.chat["parameters"].as_object().into_iter().flatten();
+        let layer = match scope {
+            Scope::Project => &self.project,
+            Scope::Frontmatter => &self.chat,
+            _ => return beaten,
+        };
+        let general = layer["parameters"].as_object().into_iter().flatten();
         for (name, _) in general.filter(|(_, value)| !value.is_object()) {
-            for layer in [&self.setup, &self.runtime] {
-                let tables = layer["parameters"].as_object().into_iter().flatten();
+            for (_, lower) in self.all().into_iter().filter(|(it, _)| *it < scope) {
+                let tables = lower["parameters"].as_object().into_iter().flatten();
                 let tables = tables.filter(|(_, table)| at(table, name).is_some());
                 beaten.extend(tables.map(|(provider, _)| {
                     let path = format!("parameters.{provider}.{name}");
@@ -74,6 +112,19 @@ impl Layers {
             }
         }
         beaten
+    }
+
+    /// Returns the model that belongs to a provider according to the options, without what was
+    /// switched; null if that is the provider's default, nothing if no layer has to say so.
+    fn model_of(&self, provider: &str) -> Option<Value> {
+        let default = options::defaults()["provider"].take();
+        let setup = at(&self.setup, "provider").unwrap_or(&default);
+        let project = at(&self.project, "provider").unwrap_or(setup);
+        match (project == provider, setup == provider) {
+            (true, _) => None,
+            (false, true) => Some(at(&self.setup, "model").cloned().unwrap_or_default()),
+            (false, false) => Some(Value::Null),
+        }
     }
 }
 
@@ -121,12 +172,10 @@ impl Settings {
     pub fn switched_to(&self, target: &Target) -> Result<Self, Vec<String>> {
         let options = target.options()?;
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
-        // The model of `setup()` belongs to its provider, and no other provider has it.
-        let own = at(&self.layers.setup, "provider").cloned();
+        // The model of a layer belongs to its provider, and no other provider has it.
         runtime.remove("model");
-        if own.unwrap_or_else(|| options::defaults()["provider"].take()) != target.provider {
-            runtime.insert("model".to_owned(), Value::Null);
-        }
+        let model = self.layers.model_of(&target.provider);
+        runtime.extend(model.map(|model| ("model".to_owned(), model)));
         runtime.extend(options.as_object().cloned().unwrap_or_default());
         Ok(self.with_runtime(Value::Object(runtime)))
     }
@@ -220,9 +269,49 @@ impl Settings {
         })
     }
 
+    /// Returns these settings with the options of a project laid over those of `setup()`, and
+    /// whether some failed to load.
+    pub(crate) fn with_project_layer(&self, project: Value, broken_project: Broken) -> Self {
+        self.with_layers(Layers {
+            project,
+            broken_project,
+            ..self.layers.clone()
+        })
+    }
+
+    /// Returns the value of an option in `setup()` or the configuration file.
+    pub(super) fn own_value(&self, path: &str) -> Option<&Value> {
+        at(&self.layers.setup, path)
+    }
+
+    /// Returns true if a project changes something, or might if it could be read.
+    pub fn has_project(&self) -> bool {
+        !self.layers.project.is_null() || self.layers.broken_project != Broken::default()
+    }
+
+    /// Returns true if the option that applies is that of a project.
+    pub(crate) fn is_of_project(&self, path: &str) -> bool {
+        at(&self.layers.project, path).is_some()
+    }
+
+    /// Returns the options that a project does not change.
+    pub(crate) fn fixed(&self) -> &[&'static str] {
+        &self.layers.fixed
+    }
+
+    /// Returns these settings with options that a project does not change.
+    pub fn with_fixed(&self, fixed: Vec<&'static str>) -> Self {
+        self.with_layers(Layers {
+            fixed,
+            ..self.layers.clone()
+        })
+    }
+
     fn with_layers(&self, layers: Layers) -> Self {
         Self {
             resolvers: self.resolvers.clone(),
+            // Plan mode is no option, so no layer has it.
+            plan: self.plan,
             ..Self::of(layers)
         }
     }
@@ -254,14 +343,12 @@ impl Settings {
     /// Returns the layer that set an option.
     fn layer_of(&self, path: &str) -> Option<Scope> {
         let layers = &self.layers;
-        let is_beaten = || layers.beaten_by_chat().iter().any(|it| it.0 == path);
-        if at(&layers.chat, path).is_some() || is_beaten() {
-            Some(Scope::Frontmatter)
-        } else if at(&layers.runtime, path).is_some() {
-            Some(Scope::Runtime)
-        } else {
-            at(&layers.setup, path).map(|_| Scope::Setup)
-        }
+        let mut all = layers.all().into_iter().rev();
+        let found = all.find(|(scope, layer)| {
+            let is_beaten = || layers.beaten_by(*scope).iter().any(|it| it.0 == path);
+            at(layer, path).is_some() || is_beaten()
+        });
+        found.map(|(scope, _)| scope)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Problems, Settings};
 use crate::options::InvalidOption;
 
 /// Whether an entry of `tools.auto_approve` is the path of a module.
-pub(super) fn is_module(name: &str) -> bool {
+pub(crate) fn is_module(name: &str) -> bool {
     name.contains('.') && !name.starts_with("urn:flemma:")
 }
 
@@ -42,7 +42,7 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
 impl Settings {
     /// What is wrong with the names in `tools.auto_approve` and `tools.presets`. A
     /// name that is near nothing may be that of a tool that is still to come.
-    pub(super) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
+    pub(crate) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
         let tools = registry.iter().chain(registry.aliases());
         let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
         let presets = self.preset_names();
@@ -108,18 +108,30 @@ impl Settings {
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = &str> {
-        let (list, single) = match &self.tools.auto_approve {
-            Value::Array(list) => (list.as_slice(), None),
-            Value::String(name) => (&[][..], Some(name.as_str())),
-            _ => (&[][..], None),
-        };
-        list.iter().filter_map(Value::as_str).chain(single)
+        entries_of(&self.tools.auto_approve)
+    }
+
+    /// The user's own list, if a project's has taken its place.
+    pub(super) fn names_below_project(&self) -> impl Iterator<Item = &str> {
+        const PATH: &str = "tools.auto_approve";
+        let own = self.own_value(PATH).filter(|_| self.is_of_project(PATH));
+        entries_of(own.unwrap_or(&Value::Null)).filter(|name| !is_module(name))
     }
 
     /// The tools and presets that `tools.auto_approve` lists.
     pub(crate) fn approved_names(&self) -> impl Iterator<Item = &str> {
         self.entries().filter(|name| !is_module(name))
     }
+}
+
+/// Returns the names in a value of `tools.auto_approve`.
+fn entries_of(value: &Value) -> impl Iterator<Item = &str> {
+    let (list, single) = match value {
+        Value::Array(list) => (list.as_slice(), None),
+        Value::String(name) => (&[][..], Some(name.as_str())),
+        _ => (&[][..], None),
+    };
+    list.iter().filter_map(Value::as_str).chain(single)
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ impl Settings {
     /// Returns true if nothing that can write may run.
     pub fn is_planning(&self) -> bool {
         let is_own = self.tools.presets.contains_key(PLAN_PRESET);
-        self.plan || !is_own && self.approved_names().any(|it| it == PLAN_PRESET)
+        // A project's list cannot end the plan mode of the user's.
+        let mut names = self.approved_names().chain(self.names_below_project());
+        self.plan || !is_own && names.any(|it| it == PLAN_PRESET)
     }
 
     /// Returns true if a list of tools and presets puts a chat into plan mode.

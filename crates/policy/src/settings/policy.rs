@@ -101,9 +101,13 @@ impl Settings {
         with_aliases(policy)
     }
 
-    /// The list policy of the options: presets expanded and merged.
+    /// The list policy of the options: presets expanded and merged. A project's list takes
+    /// the place of the user's, whose denials hold.
     pub fn policy(&self) -> Policy {
-        searching(self.expand(self.approved_names(), &[]), &[])
+        let mut policy = searching(self.expand(self.approved_names(), &[]), &[]);
+        let own = self.expand(self.names_below_project(), &[]);
+        policy.deny.extend(own.deny);
+        policy
     }
 
     /// Returns all resolvers: the built-in ones, without those that the user removed, and

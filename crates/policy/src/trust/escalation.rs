@@ -64,7 +64,8 @@ fn leads_to(
 /// The function of the user's settings, whose denials and questions hold.
 const OWN_FUNCTION: &str = "the function in your tools.auto_approve neither denies nor asks about";
 
-fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
+/// Returns what a list or a function would approve beyond the settings, to follow "this".
+pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let AutoApprove::List { names, exclusions } = wanted else {
         return Some(match base.decides_by_code() {
             true => {

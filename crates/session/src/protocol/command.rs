@@ -106,6 +106,8 @@ pub enum Action {
     },
     /// Trust the chat's frontmatter, or revoke that.
     TrustChat(bool),
+    /// Trust the project's options, or revoke that.
+    TrustProject(bool),
     /// Trust the project's tools, or revoke that.
     TrustTools(bool),
     /// Change provider, model, or parameters of this chat. Holds an object of words.
@@ -189,9 +191,12 @@ impl Action {
     fn parse_setting(name: &str, arguments: Value) -> Self {
         let word = first_word(&arguments);
         let is_tools = word.as_deref() == Some("tools");
+        let is_project = word.as_deref() == Some("project");
         match name {
             "trust" if is_tools => Self::TrustTools(true),
             "trust!" if is_tools => Self::TrustTools(false),
+            "trust" if is_project => Self::TrustProject(true),
+            "trust!" if is_project => Self::TrustProject(false),
             "trust" => Self::TrustChat(true),
             "trust!" => Self::TrustChat(false),
             "switch" => Self::Switch(arguments),

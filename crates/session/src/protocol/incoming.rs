@@ -76,6 +76,9 @@ pub struct Configure {
     /// The configuration file that they are from; `None` for `setup()`.
     #[serde(skip)]
     pub file: Option<PathBuf>,
+    /// Options that the command line sets, which a project does not change.
+    #[serde(skip)]
+    pub fixed: Vec<&'static str>,
     /// True if an earlier host has reported their problems.
     #[serde(default)]
     pub reported: bool,

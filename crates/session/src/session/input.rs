@@ -12,6 +12,7 @@ use tools::Ran;
 use super::Session;
 use super::calls::{Basis, Diff, QuestionEvent, SnapshotsTaken};
 use super::request::Unresolved;
+use crate::project::ProjectConfig;
 use crate::protocol::*;
 use crate::reviewing::ReviewEnd;
 use crate::rewinding::ChatTurn;
@@ -51,6 +52,8 @@ pub enum Input {
     Inspected(Answers, Vec<String>),
     /// The user chose a rule, in words, at this call.
     Allowed(CallKey, String),
+    /// The project's options were read; true if for a key.
+    Project(Option<Arc<ProjectConfig>>, bool),
     /// The tool folders were scanned.
     ToolsScanned,
     /// The frontmatter was evaluated, with the number of the evaluation.
@@ -114,6 +117,7 @@ impl Session {
     /// Takes an input from the session's own background work.
     fn handle_result(&mut self, input: Input) {
         match input {
+            Input::Project(config, for_key) => self.project_read(config, for_key),
             Input::ToolsScanned => self.tools_scanned(),
             Input::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
             Input::Functions(answers) => self.queue.push(CycleEvent::ResolverAnswered(answers)),

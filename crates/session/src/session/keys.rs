@@ -90,6 +90,7 @@ impl Session {
     fn carry_out_at_once(&mut self, action: &Action, line: usize) {
         match action {
             Action::TrustTools(trusts) => self.trust_tools(*trusts),
+            Action::TrustProject(trusts) => self.trust_project(*trusts),
             Action::TrustChat(true) => self.trust(),
             Action::TrustChat(false) => self.distrust(),
             Action::Switch(words) => self.switch(words),

@@ -1,6 +1,7 @@
 //! The rules of a chat: options and frontmatter, and how they are made before each key.
 
 mod evaluate_frontmatter;
+mod project;
 mod resolvers;
 mod switching;
 mod trusting;
@@ -9,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use tools::Sandbox;
 
+use self::project::ProjectState;
 use crate::rules::Rules;
 
 /// The rules of a chat, and how far the frontmatter is evaluated.
@@ -22,6 +24,8 @@ pub(super) struct Policy {
     is_switched: bool,
     /// Whether all changes of files are reviewed, if `:Flemma review!` chose that.
     reviews: Option<bool>,
+    /// The options of the chat's project.
+    project: ProjectState,
     /// Confines the chat's calls; made anew for each key.
     sandbox: OnceLock<Arc<Sandbox>>,
 }
@@ -32,9 +36,12 @@ enum Freshness {
     /// Made for an earlier key.
     #[default]
     Stale,
-    /// Being made: tool folders are scanned, then the frontmatter is evaluated.
+    /// Being made: the project's options are read, tool folders are scanned, then the
+    /// frontmatter is evaluated.
     Pending,
-    /// The tool folders were scanned for this key.
+    /// The project's options were read for this key.
+    ProjectRead,
+    /// The tool folders were scanned for this key as well.
     ToolsScanned,
     /// Made for this key.
     Fresh,
@@ -49,6 +56,7 @@ impl Policy {
             evaluation: 0,
             is_switched: false,
             reviews: None,
+            project: ProjectState::default(),
             sandbox: OnceLock::new(),
         }
     }

@@ -48,9 +48,11 @@ impl Session {
         };
         let is_tutor = status::is_tutor_chat(self.path());
         let queued = self.queued_count();
+        let project = self.project_lines();
         let editor = self.editor.clone();
         let show = move |rules: &Rules| {
             let mut report = status::report(rules, is_tutor, &doing);
+            report.lines.splice(2..2, project);
             if queued > 0 {
                 let messages = if queued == 1 { "message" } else { "messages" };
                 let line = format!("queued     {queued} {messages}; :Flemma queue lists them");

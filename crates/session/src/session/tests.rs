@@ -15,6 +15,7 @@ mod invalid;
 mod lookups;
 mod new_problems;
 mod planning;
+mod projects;
 mod recorder;
 mod references;
 mod remembering;

@@ -1,6 +1,8 @@
 //! The table `tools`.
 
-use super::{ANYWHERE, DAY, Loosens, MANY, OptionDef, OptionKind, RULES, option, table, unset};
+use super::{
+    ANYWHERE, DAY, Loosens, MANY, OptionDef, OptionKind, PROJECT, RULES, option, table, unset,
+};
 use crate::options::Scope;
 
 pub(super) const TOOLS: &[OptionDef] = &[
@@ -9,7 +11,12 @@ pub(super) const TOOLS: &[OptionDef] = &[
         OptionKind::Flag,
         "true",
         "Whether calls that no rule decides ask. false: they run.",
-    ),
+    )
+    .scopes(PROJECT)
+    .loosens(Loosens::Unless {
+        strict: "true",
+        what: "would run calls that no rule decides without asking",
+    }),
     option(
         "auto_approve",
         OptionKind::Any(&[
@@ -77,7 +84,8 @@ Tools that models are offered in addition to the default ones, see
 tools = { offer = { \"grep\", \"find\", \"ls\" }, auto_approve = { \"$standard\" } }
 <
 In one chat: `flemma.opt.tools:append(\"grep\")`.",
-    ),
+    )
+    .scopes(PROJECT),
     table("autopilot", OptionKind::Table(&[AUTOPILOT]), ""),
     option(
         "default_timeout",
@@ -182,7 +190,11 @@ stops if the same call fails with the same error in three requests.",
         OptionKind::Whole(1, MANY),
         "100",
         "Maximum number of requests in a row without a key from you.",
-    ),
+    )
+    .scopes(PROJECT)
+    .loosens(Loosens::WhenRaised(
+        "would send more requests in a row without a key from you",
+    )),
     unset(
         "max_cost",
         OptionKind::Number(0.01, 1e6),
@@ -190,7 +202,11 @@ stops if the same call fails with the same error in three requests.",
 Price in US dollars at which autopilot stops and waits for a key. The request
 that exceeds it is the last. Requests whose price is unknown count nothing.
 nil: no limit.",
-    ),
+    )
+    .scopes(PROJECT)
+    .loosens(Loosens::WhenRaised(
+        "would spend more without a key from you",
+    )),
 ];
 
 const HTTP_GET: &[OptionDef] = &[option(
@@ -203,7 +219,10 @@ Hosts that `http_get` fetches from without asking: \"docs.rs\",
 network can reach are refused unless listed here: \"localhost\",
 \"127.0.0.1\", \"10.0.0.0/8\".",
 )
-.scopes(RULES)];
+.scopes(RULES)
+.loosens(Loosens::Always(
+    "would fetch from these hosts without asking",
+))];
 
 const BASH: &[OptionDef] = &[
     unset(
@@ -234,15 +253,21 @@ in \"$CWD\".",
 Commands that \"$shell-safe\" also approves: programs, or programs with the words
 after them, such as \"tokei\" or \"go test\".",
     )
-    .scopes(RULES),
+    .scopes(RULES)
+    .loosens(Loosens::Always(
+        "would let \"$shell-safe\" run these commands",
+    )),
     option(
         "deny",
         OptionKind::List(&OptionKind::Text),
         "[]",
         "\
 Commands that never run, even if approved. They are recognized by name, which
-prevents mistakes, not attacks: what a program starts itself is not checked.",
-    ),
+prevents mistakes, not attacks: what a program starts itself is not checked.
+A project's list is added to yours.",
+    )
+    .scopes(PROJECT)
+    .loosens(Loosens::Forbids),
     option(
         "unlisted",
         OptionKind::Choice(&["ask", "deny"]),
@@ -250,5 +275,10 @@ prevents mistakes, not attacks: what a program starts itself is not checked.",
         "\
 Commands that \"$shell-safe\" would not approve. \"ask\": the other rules
 decide, and without one you are asked. \"deny\": they are refused.",
-    ),
+    )
+    .scopes(PROJECT)
+    .loosens(Loosens::Unless {
+        strict: r#""deny""#,
+        what: "would run commands that are refused now if a rule or you approve them",
+    }),
 ];

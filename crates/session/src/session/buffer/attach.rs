@@ -56,6 +56,7 @@ impl Session {
         self.disk.set_path(&attach.path);
         self.hold_chat(attach.process, attach.modified);
         self.disk.set_cwd(&attach.cwd);
+        self.look_at_project();
         self.view.set_width(attach.width);
         self.note_origin(attach.came);
         let mut interrupted: Vec<ToolUseId> =
@@ -96,5 +97,6 @@ impl Session {
         self.disk.set_cwd(cwd);
         // The sandbox of a chat depends on its current folder.
         self.policy.forget_sandbox();
+        self.look_at_project();
     }
 }

@@ -34,7 +34,7 @@ impl Session {
             return true;
         }
         // The names of tools must be known first, because the frontmatter may use any of them.
-        if self.waits_for_tools(event) || self.scans_tools() {
+        if self.waits_for_tools(event) || self.reads_project() || self.scans_tools() {
             return false;
         }
         // New protected files may exist.
@@ -78,6 +78,7 @@ impl Session {
     /// Takes over changed options or tools. Work in progress continues with the frontmatter
     /// applied to them; otherwise the next key evaluates it anyway.
     pub(crate) fn settings_changed(&mut self, shared: Arc<Shared>) {
+        let shared = self.in_project(shared);
         if self.shared.settings.folds != shared.settings.folds {
             self.view.resend_folds();
         }

@@ -50,6 +50,9 @@ impl Session {
     pub(crate) fn trust(&mut self) {
         let document = self.buffer.document();
         let (Some(path), Some(_)) = (self.disk.path(), &document.frontmatter) else {
+            if self.has_untrusted_project() {
+                return self.trust_project(true);
+            }
             return self
                 .inform("This chat has no frontmatter in a file, so there is nothing to trust.");
         };

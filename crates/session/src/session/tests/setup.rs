@@ -16,6 +16,7 @@ use super::{BUFFER, Input, QUESTION, Recorder, Stage};
 use crate::editor::Editor;
 use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
+use crate::projects::ReportedProjects;
 use crate::protocol::*;
 use crate::remembered::Remembered;
 use crate::scripts::Scripts;
@@ -120,7 +121,13 @@ impl Stage {
         let (settings, problems) = Settings::read(&options, &self.catalogue.registry);
         assert_eq!(problems, Vec::<String>::new());
         let ledger = Ledger::default();
-        let mut shared = Shared::new(settings, &self.catalogue, ledger, self.scripts.clone());
+        let mut shared = Shared::new(
+            settings,
+            &self.catalogue,
+            ledger,
+            self.scripts.clone(),
+            ReportedProjects::default(),
+        );
         shared.models = self.script.clone();
         shared.remembered = self.remembered();
         Arc::new(shared)

@@ -1,0 +1,166 @@
+//! Skills: instructions in `SKILL.md` files, which a new chat lists and the model reads when
+//! it needs one. The user's own, and those of a project that the user trusts.
+//!
+//! A skill is text for the model. It changes no option and approves no call.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chat::preview::one_line;
+use serde::{Deserialize, Serialize};
+
+use crate::config_dir;
+use crate::project::{self, ProjectFolder};
+use crate::trust::Trust;
+
+/// The folder of skills, in the user's configuration and in `.flemma`.
+pub const FOLDER: &str = "skills";
+/// The file of a skill.
+const FILE: &str = "SKILL.md";
+/// Most characters of a name.
+const MAX_NAME: usize = 64;
+/// Most characters of a description.
+const MAX_DESCRIPTION: usize = 1024;
+/// Most skills that are listed of one folder.
+const MAX_SKILLS: usize = 100;
+
+/// A skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skill {
+    /// Its name, which is that of its folder.
+    pub name: String,
+    /// What it is for, on one line.
+    pub description: String,
+    /// The path of its `SKILL.md`.
+    pub path: PathBuf,
+}
+
+/// The skills of a project and of the user.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// The skills by name. A project's skill never replaces one of the user's.
+    pub found: Vec<Skill>,
+    /// Files that are no skills, and folders that are not trusted: a message each.
+    pub problems: Vec<String>,
+}
+
+/// The YAML at the top of a `SKILL.md`. Other fields are ignored.
+#[derive(Debug, Deserialize)]
+struct Header {
+    name: String,
+    description: String,
+}
+
+/// Returns the user's skills and those of the project that contains a folder. Blocking.
+pub fn around(folder: &Path, trust: &Trust) -> Skills {
+    let mut skills = Skills::default();
+    if let Some(own) = config_dir::path() {
+        skills.add(&own.join(FOLDER));
+    }
+    match ProjectFolder::around(folder, FOLDER, trust) {
+        Some(Ok(project)) if project.trusted => skills.add(&project.path),
+        Some(Ok(project)) => skills.problems.push(format!(
+            "{} has skills that came with this project. They are not listed until you have read them and agree with \
+             :Flemma trust project.",
+            project.path.display()
+        )),
+        Some(Err(problem)) => skills.problems.push(problem),
+        None => {}
+    }
+    skills.found.sort_by(|a, b| a.name.cmp(&b.name));
+    skills
+}
+
+/// Returns the names of the skills in a folder, trusted or not.
+pub fn names(root: &Path) -> Vec<String> {
+    let mut skills = Skills::default();
+    skills.add(root);
+    skills.found.into_iter().map(|it| it.name).collect()
+}
+
+impl Skills {
+    /// Adds the skills in a folder, which need not exist.
+    fn add(&mut self, root: &Path) {
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> = entries.map(|it| it.path().join(FILE)).collect();
+        files.sort();
+        files.retain(|it| it.symlink_metadata().is_ok());
+        if files.len() > MAX_SKILLS {
+            let shown = root.display();
+            self.problems.push(format!(
+                "{shown}: only the first {MAX_SKILLS} skills are listed."
+            ));
+        }
+        for path in files.into_iter().take(MAX_SKILLS) {
+            let text = project::read_text(&path)
+                .map_err(|error| (1, format!("it cannot be read: {error}")));
+            match text.and_then(|text| read(&text, &path)) {
+                Ok(skill) if self.found.iter().any(|it| it.name == skill.name) => {}
+                Ok(skill) => self.found.push(skill),
+                Err((line, why)) => {
+                    let shown = path.display();
+                    let problem = format!("{shown}, line {line}: {why}. The skill is not listed.");
+                    self.problems.push(problem);
+                }
+            }
+        }
+    }
+}
+
+/// Reads a `SKILL.md`. Returns the line and the reason if it is none.
+fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
+    let form = || {
+        (
+            1,
+            "it must begin with YAML between two lines `---`".to_owned(),
+        )
+    };
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let rest = text.strip_prefix("---\n").ok_or_else(form)?;
+    let is_end = |line: &&str| matches!(line.trim_end(), "---" | "...");
+    let end = rest
+        .split('\n')
+        .position(|it| is_end(&it))
+        .ok_or_else(form)?;
+    let yaml: Vec<&str> = rest.split('\n').take(end).collect();
+    let header: Header = serde_saphyr::from_str(&yaml.join("\n")).map_err(|error| {
+        // The first line is `---`.
+        let line = error.location().map_or(1, |it| it.line() as usize + 1);
+        (line, one_line(&error.without_snippet().to_string(), 200))
+    })?;
+    let line_of = |field: &str| {
+        let found = yaml.iter().position(|it| it.starts_with(field));
+        found.map_or(1, |at| at + 2)
+    };
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+    if header.name.is_empty()
+        || header.name.len() > MAX_NAME
+        || !header.name.chars().all(is_allowed)
+    {
+        let why = format!("name must be 1 to {MAX_NAME} lower-case letters, digits, and hyphens");
+        return Err((line_of("name"), why));
+    }
+    if folder != header.name.as_str() {
+        let why = format!("name is \"{}\"; it must be that of the folder", header.name);
+        return Err((line_of("name"), why));
+    }
+    let description = header
+        .description
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
+        let why = format!("description must have 1 to {MAX_DESCRIPTION} characters");
+        return Err((line_of("description"), why));
+    }
+    Ok(Skill {
+        name: header.name,
+        // Control characters and those that hide text are spelled out.
+        description: one_line(&description, usize::MAX),
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
