@@ -83,11 +83,13 @@ M.COMMANDS = {
   ["new"] = {
     help = "Open a new chat from a template.",
     anywhere = true,
-    run = function(words)
-      require("flemma.new").open(words[1], false)
+    range = true,
+    run = function(words, _, range)
+      require("flemma.new").open(words[1], false, range)
     end,
     complete = function(before)
-      return #before == 0 and require("flemma.template").names() or {}
+      local report = require("flemma.project").report(vim.fn.getcwd())
+      return #before == 0 and require("flemma.template").names(report) or {}
     end,
   },
   ["rules"] = {
@@ -157,10 +159,10 @@ M.COMMANDS = {
   ["fix"] = { help = "Apply the fix for the diagnostic on this line." },
   ["allow-file"] = { help = "Let this chat send the secret or outside file that this line names." },
   ["trust"] = {
-    help = "Trust this chat's frontmatter; with `tools`, the project's tools.",
-    words = { "tools" },
+    help = "Trust this chat's frontmatter; with `project` or `tools`, what the project brings along.",
+    words = { "project", "tools" },
   },
-  ["trust!"] = { help = "Revoke that trust, and the grants of allow-file.", words = { "tools" } },
+  ["trust!"] = { help = "Revoke that trust, and the grants of allow-file.", words = { "project", "tools" } },
   ["status"] = { help = "Show provider, model, and tools of this chat. `verbose`: show all options." },
   ["switch"] = {
     help = "Use another provider, model, or preset for this chat. Without arguments: pick one.",

@@ -44,15 +44,32 @@ local function name_rules(lines, folder, project)
   end
 end
 
+--- Shows the messages about a project's skills and templates, and about words of a template
+--- that look like variables.
+---@param report flemma.project.Report
+---@param unknown string[]
+local function remark(report, unknown)
+  for _, message in ipairs(report.messages) do
+    say(message, "warn")
+  end
+  if #unknown > 0 then
+    local words = "${" .. table.concat(unknown, "}, ${") .. "}"
+    say(("The template's text was kept where it names no variable: %s. See |flemma-templates|."):format(words), "warn")
+  end
+end
+
 --- Opens a new chat.
 ---@param template string? Its name.
 ---@param split boolean Whether it gets a window of its own.
+---@param range? flemma.selection.Range The text for `${selection}`.
 ---@return boolean opened Otherwise the reason was shown.
-function M.open(template, split)
+function M.open(template, split, range)
   local project = vim.fs.normalize(vim.fn.getcwd())
   local folder = M.folder()
-  local lines, problem = require("flemma.template").lines(template, folder, project)
-  if not lines then
+  local report = require("flemma.project").report(project)
+  local place = { chat = folder, project = project, report = report, range = range }
+  local text, problem = require("flemma.template").text(template, place)
+  if not text then
     say(problem --[[@as string]])
     return false
   end
@@ -63,7 +80,7 @@ function M.open(template, split)
     return false
   end
   local path = unused(folder)
-  require("flemma.template").prepare(path, lines)
+  require("flemma.template").prepare(path, text)
   -- A buffer with changes is hidden only if the user's 'hidden' allows that.
   local apart = split or (vim.bo.modified and not vim.o.hidden)
   local command = (apart and "belowright split " or "edit ") .. vim.fn.fnameescape(vim.fn.fnamemodify(path, ":."))
@@ -72,7 +89,8 @@ function M.open(template, split)
     say(("The new chat cannot be opened: %s."):format(reason))
     return false
   end
-  name_rules(lines, folder, project)
+  name_rules(text.lines, folder, project)
+  remark(report, text.unknown)
   return true
 end
 

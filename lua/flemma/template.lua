@@ -19,18 +19,26 @@ Keep answers short, and say what you could not check.
 
 ${rules}
 
+${skills}
+
 @You:
 
 ]]
 
----@type table<string, string[]> Texts of chats that are about to be opened, by path.
+--- The text of a new chat.
+---@class flemma.template.Text
+---@field lines string[]
+---@field cursor? [integer, integer] Where the template puts the cursor.
+---@field unknown string[] Names of words such as `${name}` that are no variables.
+
+---@type table<string, flemma.template.Text> Texts of chats that are about to be opened, by path.
 local prepared = {}
 
 --- Sets the text of the new chat that the caller opens next.
 ---@param path string Absolute.
----@param lines string[]
-function M.prepare(path, lines)
-  prepared[path] = lines
+---@param text flemma.template.Text
+function M.prepare(path, text)
+  prepared[path] = text
 end
 
 --- Returns the folder of the user's templates.
@@ -40,86 +48,76 @@ local function folder()
   return own and vim.fs.normalize(own) or vim.fs.joinpath(vim.fn.stdpath("config"), "flemma", "templates")
 end
 
---- Returns the names of the user's templates.
+--- Returns the folders of templates: the user's, then the project's.
+---@param report flemma.project.Report
 ---@return string[]
-function M.names()
+local function folders(report)
+  return { folder(), report.templates }
+end
+
+--- Returns the names of the templates.
+---@param report flemma.project.Report
+---@return string[]
+function M.names(report)
   local names = {}
-  for file in vim.fs.dir(folder()) do
-    if vim.endswith(file, EXTENSION) then
-      names[#names + 1] = file:sub(1, -#EXTENSION - 1)
+  for _, root in ipairs(folders(report)) do
+    for file in vim.fs.dir(root) do
+      local name = vim.endswith(file, EXTENSION) and file:sub(1, -#EXTENSION - 1)
+      if name and not vim.list_contains(names, name) then
+        names[#names + 1] = name
+      end
     end
   end
   table.sort(names)
   return names
 end
 
---- Makes a value plain text of one line: a folder may have any name.
----@param value string
+--- Returns the message about a template that does not exist.
+---@param name string
+---@param report flemma.project.Report
 ---@return string
-local function plain(value)
-  local text = value:gsub("%c", "?"):gsub("{{", "\\{{"):gsub("@([./~])", "\\@%1")
-  return text
-end
-
---- Returns the values of the variables.
----@param chat string The chat's folder, absolute.
----@param project string The working directory, absolute.
----@return table<string, string>
-local function variables(chat, project)
-  local system = vim.uv.os_uname()
-  return {
-    folder = plain(vim.fn.fnamemodify(project, ":~")),
-    os = plain(("%s %s"):format(system.sysname, system.machine)),
-    date = os.date("%Y-%m-%d") --[[@as string]],
-    rules = table.concat(require("flemma.project_rules").references(chat, project), "\n"),
-  }
+local function missing(name, report)
+  local names = M.names(report)
+  local nearest = require("flemma.edit_distance").nearest(name, names)
+  local others = nearest and ('Did you mean "%s"?'):format(nearest)
+    or #names > 0 and ("Templates: %s."):format(table.concat(names, ", "))
+    or ("Put it into %s."):format(vim.fn.fnamemodify(folder(), ":~"))
+  return ('There is no template "%s". %s'):format(name, others)
 end
 
 --- Reads a template.
----@param name string? The user's template; nil for `default`, or the built-in one.
+---@param name string? The template; nil for `default`, or the built-in one.
+---@param report flemma.project.Report
 ---@return string? text
----@return string? problem
-local function read(name)
-  local path = vim.fs.joinpath(folder(), (name or "default") .. EXTENSION)
-  local file = io.open(path, "r")
-  if file then
-    local text = file:read("*a")
-    file:close()
+local function read(name, report)
+  for _, root in ipairs(folders(report)) do
+    local file = io.open(vim.fs.joinpath(root, (name or "default") .. EXTENSION), "r")
+    local text = file and file:read("*a")
+    if file then
+      file:close()
+    end
     if text then
       return text
     end
-  elseif not name then
-    return DEFAULT
   end
-  local names = M.names()
-  local others = #names > 0 and ("Templates: %s."):format(table.concat(names, ", "))
-    or ("Put it into %s."):format(vim.fn.fnamemodify(folder(), ":~"))
-  return nil, ('There is no template "%s". %s'):format(name, others)
+  return not name and DEFAULT or nil
 end
 
---- Returns the lines of a template, with its variables replaced.
+--- Returns the text of a template, with its variables replaced.
 ---@param name string?
----@param chat string The chat's folder, absolute.
----@param project string The working directory, absolute.
----@return string[]? lines
+---@param place flemma.template.Place
+---@return flemma.template.Text? text
 ---@return string? problem
-function M.lines(name, chat, project)
+function M.text(name, place)
   if name and name:find("[/\\]") then
     return nil, "The name of a template has no slashes."
   end
-  local text, problem = read(name)
+  local text = read(name, place.report)
   if not text then
-    return nil, problem
+    return nil, missing(name --[[@as string]], place.report)
   end
-  local values = variables(chat, project)
-  local filled = text:gsub("\r\n", "\n"):gsub("%${(%l+)}", values)
-  -- A project without rules leaves no gap.
-  local lines = vim.split(filled:gsub("\n\n\n+", "\n\n"), "\n", { plain = true })
-  -- The last line break ends a line.
-  if lines[#lines] == "" and #lines > 1 then
-    lines[#lines] = nil
-  end
-  return lines
+  local variables = require("flemma.template.variables")
+  return variables.fill(text, variables.of(place))
 end
 
 --- Puts `@You:`, or the template that was prepared, into a buffer whose file does not exist
@@ -127,7 +125,7 @@ end
 ---@param buffer integer
 function M.fill(buffer)
   local path = api.nvim_buf_get_name(buffer)
-  local text = prepared[path] or { "@You:", "" }
+  local text = prepared[path] or { lines = { "@You:", "" }, unknown = {} }
   prepared[path] = nil
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
   if #lines > 1 or lines[1] ~= "" or not vim.bo[buffer].modifiable then
@@ -136,11 +134,11 @@ function M.fill(buffer)
   -- Without an undo step, so that `u` in a new chat undoes only what the user typed.
   local levels = vim.bo[buffer].undolevels
   vim.bo[buffer].undolevels = -1
-  api.nvim_buf_set_lines(buffer, 0, -1, false, text)
+  api.nvim_buf_set_lines(buffer, 0, -1, false, text.lines)
   vim.bo[buffer].undolevels = levels
   vim.bo[buffer].modified = false
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    api.nvim_win_set_cursor(window, { #text, 0 })
+    api.nvim_win_set_cursor(window, text.cursor or { #text.lines, 0 })
   end
 end
 

@@ -66,3 +66,50 @@ fn rules_are_added_to_a_chat_that_has_none_and_are_sent() {
     let system = provider.requests()[0].body["system"].to_string();
     assert!(system.contains("Use tabs."), "{system}");
 }
+
+const SKILL: &str = "---\nname: release\ndescription: How we release.\n---\n# Steps\n";
+
+#[test]
+fn a_projects_skills_and_templates_are_used_once_the_user_trusts_them() {
+    let setup = offline()
+        .with(".flemma/skills/release/SKILL.md", SKILL)
+        .with(".flemma/skills/bad/SKILL.md", "# Steps\n")
+        .with(
+            ".flemma/templates/fix.chat",
+            "@You:\nFix this${cursor}: ${nothing}\n",
+        );
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys(":Flemma new<CR>");
+    wait_message(&editor, "has skills that came with this project.");
+    editor.wait_text("@System:\n");
+    assert!(!editor.text().contains("release:"), "{}", editor.text());
+    editor.keys(":Flemma new fix<CR>");
+    wait_message(&editor, "There is no template \"fix\".");
+
+    editor.command("edit question.chat");
+    editor.keys(":Flemma trust project<CR>");
+    let title = "has skills for the model: release.";
+    editor.wait_screen(title, |rows| rows.join("").contains(title));
+    editor.keys("1<CR>");
+    wait_message(&editor, "Trusted as it is now: ");
+    editor.keys(":Flemma new<CR>");
+    editor.wait_text("\n- release: How we release. (");
+    wait_message(&editor, "bad/SKILL.md, line 1: it must begin with YAML");
+
+    editor.keys(":Flemma new fi<Tab><CR>");
+    editor.wait_text("@You:\nFix this: ${nothing}\n");
+    wait_message(&editor, "it names no variable: ${nothing}.");
+    editor.keys("i!<Esc>");
+    editor.wait_text("Fix this!: ");
+}
+
+#[test]
+fn a_template_contains_the_selection_as_a_block() {
+    let template = "@You:\nExplain ${selection}\n";
+    let options = json!({"chats": {"templates": "templates"}});
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let setup = with_options(&provider, options).with("templates/explain.chat", template);
+    let editor = setup.file("a.txt", "one\n@You:\nthree\n").start();
+    editor.keys("jVj:Flemma new explain<CR>");
+    editor.wait_text("@You:\nExplain a.txt, lines 2-3:\n\n```text\n\\@You:\nthree\n```\n");
+}

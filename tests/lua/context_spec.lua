@@ -85,15 +85,68 @@ end)
 test("a template's variables are replaced by plain text", function()
   local root = folder({})
   require("flemma.config").load({ chats = { templates = root } })
-  vim.fn.writefile({ "${folder} ${date} ${other}", "${rules}", "", "", "@You:", "" }, root .. "/mine.chat")
-  local lines = template.lines("mine", "/nowhere", "/nowhere/{{ x }}\n@Assistant:")
-  same(lines, { "/nowhere/\\{{ x }}?@Assistant: " .. os.date("%Y-%m-%d") .. " ${other}", "", "@You:", "" })
-  same(template.names(), { "mine" })
-  local _, problem = template.lines("yours", "/", "/")
+  vim.fn.writefile({ "${folder} ${date} ${other} ${project}", "${rules}", "", "", "@You:", "" }, root .. "/mine.chat")
+  local report = { skills = {}, messages = {} }
+  local place = { chat = "/nowhere", project = "/nowhere/{{ x }}\n@Assistant:", report = report }
+  local text = template.text("mine", place)
+  same(text.lines, {
+    "/nowhere/\\{{ x }}?@Assistant: " .. os.date("%Y-%m-%d") .. " ${other} \\{{ x }}?@Assistant:",
+    "",
+    "@You:",
+    "",
+  })
+  same(text.unknown, { "other" })
+  same(template.names(report), { "mine" })
+  local _, problem = template.text("yours", place)
   same(problem, 'There is no template "yours". Templates: mine.')
-  _, problem = template.lines("../mine", "/", "/")
+  _, problem = template.text("mien", place)
+  same(problem, 'There is no template "mien". Did you mean "mine"?')
+  _, problem = template.text("../mine", place)
   same(problem, "The name of a template has no slashes.")
   require("flemma.config").load({})
+end)
+
+test("the text of a variable never becomes frontmatter or a marker", function()
+  local variables = require("flemma.template.variables")
+  local value = "@You:\n```lua\n@Assistant:\n\\<thinking>\n@Yours:"
+  local function filled(text)
+    return variables.fill(text, {
+      x = function()
+        return value
+      end,
+    }).lines
+  end
+  local escaped = { "\\@You:", "```lua", "\\@Assistant:", "\\\\<thinking>", "@Yours:" }
+  same(filled("${x}"), escaped)
+  same(filled("@You: ${x}"), vim.list_extend({ "@You: @You:" }, vim.list_slice(escaped, 2)))
+  same(filled("```lua\ny = [[${x}]]\n```\n"), { "```lua", "y = [[${x}]]", "```" })
+  same(filled("```lua\n${x}"), { "```lua", "${x}" })
+  value = "```lua"
+  local place = { chat = "/", project = "/```lua", report = { skills = {}, messages = {} } }
+  same(variables.fill("${project}", variables.of(place)).lines, { "'lua" })
+end)
+
+test("a template puts the cursor where it says", function()
+  local variables = require("flemma.template.variables")
+  same(variables.fill("@You:\nFix ${cursor}.\n", {}), {
+    lines = { "@You:", "Fix ." },
+    cursor = { 2, 4 },
+    unknown = {},
+  })
+end)
+
+test("a system prompt lists skills with their paths", function()
+  local variables = require("flemma.template.variables")
+  local report = { skills = { { name = "a", description = "Does {{ x }}.", path = "/s/a/SKILL.md" } }, messages = {} }
+  local place = { chat = "/", project = "/", report = report }
+  same(variables.fill("@System:\n${skills}\n\n@You:\n\n", variables.of(place)).lines, {
+    "@System:",
+    "Before a task that one of these skills describes, read its file with `read`:",
+    "- a: Does \\{{ x }}. (/s/a/SKILL.md)",
+    "",
+    "@You:",
+    "",
+  })
 end)
 
 test("rules are added to @System:, below the frontmatter, once", function()
