@@ -175,6 +175,8 @@ impl Secrets {
             return None;
         }
         let kind = self.unrevealed(&spelled, is_folder)?;
+        // The link's name is secret and its target is not, as for `~/.ssh` that is a link to a
+        // folder of dotfiles.
         Some(found(kind, &spelled))
     }
 
@@ -215,6 +217,7 @@ impl Secrets {
     /// folder named `.env` is not.
     fn place(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         match is_folder {
+            // Any name below it is as good, because only the folders above decide.
             true => self.file(&path.join("x")),
             false => self.file(path),
         }

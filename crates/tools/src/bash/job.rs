@@ -68,6 +68,7 @@ impl Job {
         let end = self.follow(limit).await;
         let by_itself = matches!(end, CommandEnd::Exited(_));
         self.keeps = !matches!(end, CommandEnd::Cancelled);
+        // The cheap test first: most commands leave nothing behind.
         let stopped = if by_itself && self.running.is_surely_gone() {
             self.running.left()
         } else {
@@ -88,6 +89,7 @@ impl Job {
     /// read.
     async fn stop_what_is_left(&mut self, by_itself: bool) -> usize {
         if by_itself {
+            // The shell's own output first: what is left may print until it is stopped.
             self.drain().await;
         } else {
             self.running.ask_to_end();
@@ -100,6 +102,7 @@ impl Job {
         tokio::pin!(deadline);
         loop {
             tokio::select! {
+                // Biased: a command that prints without pause must not delay its cancel.
                 biased;
                 () = self.cancel.cancelled() => return CommandEnd::Cancelled,
                 () = &mut deadline => return CommandEnd::TimedOut(limit),

@@ -39,10 +39,12 @@ impl Report {
     pub(super) fn into_result(self) -> Result<ToolResult, ToolError> {
         let mut content = tail(&self.captured);
         if self.leftovers > 0 {
+            // The model may believe that a server it started is running.
             content.push_str(&leftovers(self.leftovers));
         }
         match self.end {
             CommandEnd::Exited(status) => {
+                // An exit code other than 0 is often an answer, as of `grep` or a test.
                 if !status.success() {
                     content.push_str(&format!("\n\n{}", sentence(status)));
                 }

@@ -20,6 +20,7 @@ pub(super) fn constant(name: &str) -> Option<f64> {
 /// number; a sentence.
 pub(super) fn call(name: &str, arguments: &[f64]) -> Result<f64, String> {
     let value = match (name, arguments) {
+        // By the number of arguments, because `log` and `atan` take one or two.
         (_, &[x]) if one(name).is_some() => one(name).map(|function| function(x)),
         (_, &[x, y]) if two(name).is_some() => two(name).map(|function| function(x, y)),
         ("min", [first, rest @ ..]) => Some(rest.iter().copied().fold(*first, f64::min)),
@@ -83,6 +84,7 @@ fn one(name: &str) -> Option<fn(f64) -> f64> {
 
 fn two(name: &str) -> Option<fn(f64, f64) -> f64> {
     Some(match name {
+        // The base is the second argument, as in Python.
         "log" => |x, base| x.ln() / base.ln(),
         "atan" | "atan2" => f64::atan2,
         "pow" => f64::powf,

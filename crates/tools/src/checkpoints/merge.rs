@@ -20,6 +20,7 @@ pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
     let text = |bytes| {
         std::str::from_utf8(bytes)
             .ok()
+            // A NUL marks binary content, which has no lines to merge.
             .filter(|it| !it.contains('\0'))
     };
     let merged = crate::merge::merge(text(base)?, text(ours)?, text(theirs)?);

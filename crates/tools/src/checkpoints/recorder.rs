@@ -81,6 +81,7 @@ impl Recorder {
         let before = blocking(move || {
             let store = recording.open()?;
             let above = path.ancestors().skip(1);
+            // A restore removes the folders that the call makes.
             let missing = above.take_while(|it| !it.exists()).count();
             let image = captured.store(&store.objects);
             Ok(Before { image, missing })
@@ -124,6 +125,7 @@ impl Recording {
 
     pub(super) fn open(&self) -> Result<Store, ToolError> {
         // `:Flemma undo` says why, so that not every call has to.
+            // Not an error of the call: it only has no checkpoint.
         let root = self.root().ok_or(ToolError::Cancelled)?;
         Store::of(root.to_owned()).map_err(|why| {
             self.remark(format!("{why} :Flemma undo cannot restore this change."));
@@ -168,6 +170,7 @@ impl Recording {
             ..Checkpoint::default()
         };
         match store.append(&line) {
+            // A change that undo can't restore is not counted.
             Ok(()) => self.summary().changes += changes,
             Err(error) => self.remark(format!(
                 "The checkpoint of this call could not be written ({error}), so :Flemma undo cannot restore it."
@@ -223,6 +226,7 @@ impl Recording {
 fn is_due(added: u64) -> bool {
     static WRITTEN: Mutex<Option<u64>> = Mutex::new(None);
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    // The first time in any case, because the program before may have filled the store.
     let now = written.map(|it| it + added).filter(|it| *it < CHECK_EVERY);
     *written = Some(now.unwrap_or_default());
     now.is_none()

@@ -33,9 +33,11 @@ impl Encoding {
             let (units, rest) = bytes.as_chunks::<2>();
             let units: Vec<u16> = units.iter().map(|it| unit(*it)).collect();
             let text = String::from_utf16(&units).ok()?;
+            // Half a character at the end would be lost.
             return rest.is_empty().then_some((text, encoding));
         }
         let text = || bytes.iter().copied().map(char::from).collect();
+        // Every byte is valid in Latin-1, so only a NUL tells binary files apart.
         (!bytes.contains(&0)).then(|| (text(), Self::Latin1))
     }
 

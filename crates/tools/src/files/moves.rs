@@ -16,6 +16,7 @@ impl FileTarget {
     ///
     /// As described, or an error of the system. The file is unchanged then.
     pub(crate) async fn remove(&self, expected: &FileText) -> Result<RawMode, ToolError> {
+        // A buffer with unsaved changes would write the file again.
         self.check_saved().await?;
         let (path, text) = (self.real().clone(), expected.text.clone());
         blocking(move || {
@@ -63,6 +64,7 @@ impl FileTarget {
             let (from, old) = path.open_parent().map_err(failed)?;
             let (_, new) = to.split().map_err(failed)?;
             let parents = Parents::make(&to).map_err(failed)?;
+            // Unlike rename(2), this never replaces a file.
             let renamed = renameat_with(&from, old, &parents.folder, new, RenameFlags::NOREPLACE);
             renamed.map_err(|error| failed(error.into()))?;
             parents.keep();

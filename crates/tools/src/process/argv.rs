@@ -114,6 +114,7 @@ async fn follow(
     let status = loop {
         tokio::select! {
             biased;
+            // Biased, so that a program that prints without pause can be cancelled.
             () = ctx.cancel.cancelled() => return None,
             status = piped.wait() => break status,
             _ = &mut reading, if !is_read => is_read = true,
@@ -136,6 +137,7 @@ fn start(
     let Some((program, arguments)) = argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is empty"));
     };
+    // The system reports it like a program that does not exist.
     if !ctx.cwd.is_dir() {
         let folder = ctx.cwd.display();
         return Err(io::Error::other(format!(
@@ -161,6 +163,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, progress
     while pipe.read_buf(&mut chunk).await.is_ok_and(|bytes| bytes > 0) {
         progress.output(&String::from_utf8_lossy(&chunk));
         kept.append(&mut chunk);
+        // Only at twice the size, so that not every read moves a megabyte.
         if kept.len() > 2 * MOST {
             kept.drain(..kept.len() - MOST);
         }

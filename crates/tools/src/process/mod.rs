@@ -79,6 +79,7 @@ impl Running {
             process.env_clear().envs(command.environment);
             process.stdin(Stdio::null());
         });
+        // One pipe for both, so that the order of their lines is kept.
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
         let (child, held) = HeldProcesses::start(wrap, mark, start)?;

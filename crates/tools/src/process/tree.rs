@@ -111,6 +111,7 @@ impl Tree {
             return;
         }
         let held: Vec<u32> = match self.is_leash {
+            // The leash stays, because it ends by itself and reports what is left.
             true => super::watched::children(self.leader).unwrap_or_default(),
             false => Vec::new(),
         };
@@ -265,6 +266,7 @@ mod linux {
     }
 
     /// The processes with an id from `first` to the newest; all if the newest is unknown.
+    // With a leash, descent decides, even if a process left the group and cleared its environment.
     pub(super) fn processes_since(first: u32) -> Vec<Process> {
         match newest_id() {
             Some(newest) if newest >= first => (first..=newest).filter_map(process).collect(),

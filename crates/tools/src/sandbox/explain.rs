@@ -34,12 +34,14 @@ pub(crate) fn notes<'a>(
 pub(crate) fn sets_bits(input: &Value) -> bool {
     let texts = input.as_object().into_iter().flatten();
     let mut texts = texts.filter_map(|(_, value)| value.as_str());
+    // A mode may stand in a shell command with quotes and separators around it.
     let ends = |c: char| c.is_whitespace() || "\"'`;&|(),".contains(c);
     texts.any(|text| text.split(ends).any(is_mode_with_bits))
 }
 
 fn is_mode_with_bits(word: &str) -> bool {
     let word = word.trim_start_matches("--mode=").trim_start_matches("-m");
+    // Shorter numbers have no such bits.
     let is_octal = (4..=5).contains(&word.len()) && word.bytes().all(|it| it.is_ascii_digit());
     if is_octal {
         return u32::from_str_radix(word, 8).is_ok_and(|mode| mode & 0o6000 != 0);
@@ -47,6 +49,7 @@ fn is_mode_with_bits(word: &str) -> bool {
     let Some((who, what)) = word.split_once(['+', '=']) else {
         return false;
     };
+    // Letters that are no mode, as in a C++ option, are left alone.
     let all_in = |text: &str, letters: &str| text.chars().all(|it| letters.contains(it));
     all_in(who, "ugoa") && all_in(what, "rwxXst") && what.contains('s')
 }
@@ -74,6 +77,7 @@ impl HiddenVariables {
         let texts = input.as_object().into_iter().flatten();
         let texts: Vec<&str> = texts.filter_map(|(_, value)| value.as_str()).collect();
         let is_named = |name: &String| {
+            // `${NAME` without a brace at the end, because an operator may follow.
             let spellings = [format!("${name}"), format!("${{{name}")];
             texts
                 .iter()

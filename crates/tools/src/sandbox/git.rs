@@ -120,6 +120,7 @@ fn only_samples(hooks: &Path) -> bool {
     };
     entries.all(|entry| {
         entry.is_ok_and(|entry| {
+            // `git init` copies these from its template; Git runs none of them.
             let is_sample = Path::new(&entry.file_name()).extension() == Some("sample".as_ref());
             is_sample && entry.file_type().is_ok_and(|it| it.is_file())
         })
@@ -148,6 +149,7 @@ fn settings_are_harmless(text: &str, is_inside: impl Fn(&str) -> bool) -> bool {
             };
             keys = section(header).unwrap_or_default();
             is_core = header.eq_ignore_ascii_case("core");
+            // What follows a header on its line, as in `[a] key = value`, is not analyzed.
             return !header.contains([']', '\\', '#', ';']);
         }
         let (key, value) = line.split_once('=').unwrap_or((line, ""));

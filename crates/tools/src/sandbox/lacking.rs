@@ -68,6 +68,7 @@ fn spellings(path: &Path, home: Option<&Path>, work: &[PathBuf]) -> Vec<String> 
         all.extend(["~", "$HOME", "${HOME}"].map(|home| format!("{home}/{rest}")));
     }
     let is_work = work.iter().any(|it| path.starts_with(leads_to(it)));
+    // Elsewhere, a name such as `config` is too common to mean the secret.
     all.extend(
         path.file_name()
             .filter(|_| is_work)

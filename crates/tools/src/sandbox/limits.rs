@@ -61,6 +61,7 @@ impl SandboxLimits {
             writable: tmp.writable || self.writable.iter().any(|path| is_tmp(path)),
             ..tmp
         });
+        // The chat's folder takes its place.
         let is_replaced = |path: &&PathBuf| tmp.is_some() && *path == Path::new(view::TMP);
         let (below, others): (Vec<_>, Vec<_>) = paths::each_real(&self.writable)
             .filter(|path| !is_replaced(&path))

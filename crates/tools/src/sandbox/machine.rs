@@ -25,6 +25,7 @@ pub(super) struct Machine {
 impl Machine {
     /// Examines the machine as it is now.
     pub(super) fn look() -> Self {
+        // Cached, because they hardly change while the system runs.
         static KERNEL: OnceLock<[Vec<PathBuf>; 2]> = OnceLock::new();
         let [kernel, readings] = KERNEL.get_or_init(kernel).clone();
         Self {
@@ -65,6 +66,7 @@ fn sockets() -> Vec<PathBuf> {
     let named = values.iter().flat_map(|value| paths_in(value));
     let paths: BTreeSet<&str> = listening.lines().filter_map(bound).chain(named).collect();
     let is_socket = |path: &&str| {
+        // A named path may not exist, or be something else.
         let found = fs::symlink_metadata(path);
         found.is_ok_and(|it| it.file_type().is_socket())
     };

@@ -96,6 +96,7 @@ fn start() -> Option<Thread> {
         // The receiver waits in `start`, so this cannot fail.
         let _ = ready.send(restrictions);
         for job in queue {
+            // Otherwise all later commands would fail to start.
             // A panic in one job must not end the thread for all others.
             drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
         }
@@ -110,6 +111,7 @@ fn start() -> Option<Thread> {
 #[cfg(target_os = "linux")]
 fn restrict_sockets() -> Result<(), String> {
     use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
+    // Without this, a kernel that lacks the restriction would silently apply none.
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let scoped = ruleset.scope(Scope::AbstractUnixSocket);
     let created = scoped.and_then(Ruleset::create);

@@ -45,6 +45,7 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     let parent = folder.parent().unwrap_or(folder);
     make_private(parent)?;
     make_private(folder)?;
+    // A folder that the user configured elsewhere may hold other files.
     if parent == base() {
         SWEPT.call_once(|| sweep(parent));
     }
@@ -54,6 +55,7 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
 fn make_private(folder: &Path) -> io::Result<()> {
     let made = DirBuilder::new().mode(0o700).create(folder);
     let found = fs::symlink_metadata(folder);
+    // Not followed if it is a link: another user could lead it to a folder of the user's.
     let is_ours = |found: &Metadata| {
         found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
     };
@@ -78,6 +80,7 @@ fn sweep(base: &Path) {
 }
 
 fn is_old(found: &Metadata) -> bool {
+    // Reading counts as well, because a chat may only read its old files.
     let last = [found.modified(), found.accessed()];
     let last = last.into_iter().flatten().max();
     let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());

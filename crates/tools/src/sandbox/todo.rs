@@ -54,6 +54,7 @@ pub(super) fn take(root: &Path, git: &Path, before: &Commands) -> Vec<String> {
         if memory::is_as_written(&path) {
             return None;
         }
+        // A list that is too long to be read is put aside as a whole.
         if size > MOST {
             return Some(super::watch::taken(root, &path));
         }
@@ -94,6 +95,7 @@ fn without_new_commands(text: &[u8], before: &Commands) -> Option<Vec<u8>> {
 
 /// Whether a line runs a command.
 fn is_command(line: &[u8]) -> bool {
+    // More separators than Git's own, because a command that is missed would run.
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0);
     let mut words = line.split(is_blank).filter(|word| !word.is_empty());
     matches!(words.next(), Some(b"exec" | b"x"))

@@ -42,6 +42,7 @@ impl View<'_> {
                 Some(Component::Normal(name)) => {
                     seen.push(name);
                     is_private |= !self.is_seen(&seen);
+                    // A link is resolved where the command would read it.
                     let target = self.real(&seen).read_link();
                     if let Some(target) = target.ok().filter(|_| links > 0) {
                         links -= 1;

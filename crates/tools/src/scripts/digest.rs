@@ -56,12 +56,14 @@ impl Walk {
             let shown = format!("{shown}/{}", name.to_string_lossy());
             let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileType::from_raw_mode(stat.st_mode) {
+                // Python writes these when a script runs, so they would change the digest.
                 FileType::Directory if name == "__pycache__" => {}
                 FileType::Directory => {
                     self.folder(&open_below(folder, Path::new(&name), FOLDER)?, &shown)?;
                 }
                 FileType::RegularFile => self.file(folder, Path::new(&name), &shown)?,
                 _ => {
+                    // A link could lead to files that change without the digest.
                     let why = format!("{shown} is no file of this folder");
                     return Err(io::Error::other(why));
                 }

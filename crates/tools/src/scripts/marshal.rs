@@ -43,6 +43,7 @@ fn put(value: &Value, bytes: &mut Vec<u8>) -> io::Result<()> {
                 put_text(name, bytes)?;
                 put(value, bytes)?;
             }
+            // `0` ends the entries, which have no count.
             bytes.push(b'0');
         }
     }

@@ -55,6 +55,7 @@ fn from_line(named: &str) -> Option<Program> {
         };
         return Some(program(&first, arguments));
     }
+    // This program splits the words itself, which is what `-S` asks env for.
     rest.retain(|word| word != "-S");
     let by_env = |word: &String| word.starts_with('-') || word.contains('=');
     match rest.split_first()? {

@@ -80,10 +80,13 @@ impl Wire {
                 Ok(None) => return ScriptMessage::Nothing,
                 Err(why) => return ScriptMessage::Failed(why),
             };
+            // Refused and not ended, so that the script can report what it has.
             left = left.saturating_sub(1);
             let answer = if left == 0 {
                 Err(format!("The script asked more than {MOST_REQUESTS} times."))
             } else {
+                // The time limit is the script's own; waiting for the user or a model does not
+                // count.
                 clock.pause(requests::answer(request, ctx)).await
             };
             let answer = match answer {
@@ -101,6 +104,7 @@ impl Wire {
         let start = marshal(start)?;
         let mut message = format!("{}\n", start.len()).into_bytes();
         message.extend(start);
+        // The length first, because the interpreter must not read beyond the message.
         self.stream.get_mut().write_all(&message).await
     }
 

@@ -32,6 +32,7 @@ const MAX_LENGTH: usize = 256 * 1024;
 /// The syntax in it that is not analyzed, as a noun with its article.
 pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>, &'static str> {
     let is_odd = |it: char| (it.is_control() && it != '\n' && it != '\t') || is_hidden(it);
+    // They could make a command look different from what runs.
     if text.contains(is_odd) {
         return Err("invisible characters");
     }
@@ -54,6 +55,7 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
             "command" | "redirected_statement" | "test_command" => {
                 commands.push(reader.command(node)?);
             }
+            // A comment runs nothing.
             ";" | "&&" | "||" | "|" | "\n" | "comment" => {}
             other => return Err(what(other)),
         }
@@ -97,6 +99,7 @@ pub(super) fn names(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
         if node.kind() == "command" {
             let mut inner = node.walk();
             let words = node.named_children(&mut inner);
+            // Both may precede the program's name.
             let words =
                 words.filter(|it| !matches!(it.kind(), "variable_assignment" | "file_redirect"));
             let words: Vec<String> = words.map(|it| unquoted(&text[it.byte_range()])).collect();

@@ -29,6 +29,7 @@ fn with<T>(work: impl FnOnce(&mut Saves) -> T) -> T {
 /// changed it, too.
 pub fn user_saved(path: &Path) {
     with(|it| {
+        // Without a command, no change needs an author.
         if it.running > 0 {
             it.files.push((path.to_owned(), now_ns()));
         }
@@ -44,6 +45,7 @@ pub(super) fn begin() {
 pub(super) fn end() {
     with(|it| {
         it.running = it.running.saturating_sub(1);
+        // No later command begins before these times.
         if it.running == 0 {
             it.files.clear();
         }

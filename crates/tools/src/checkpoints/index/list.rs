@@ -49,6 +49,7 @@ pub(super) fn list_all(root: &Path) -> Option<Listing> {
     let walker = builder(root).build_parallel();
     walker.run(|| {
         Box::new(|entry| {
+            // A folder that can't be read is left out, like the ignored ones.
             let Ok(entry) = entry else {
                 return WalkState::Continue;
             };
@@ -91,7 +92,9 @@ pub(super) fn list_some(folders: Vec<PathBuf>, index: &Index) -> Listing {
 fn builder(folder: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(folder);
     builder
+        // Hidden files such as `.github` belong to the project.
         .hidden(false)
+        // A mounted disk may be slow, and is not part of the project.
         .same_file_system(true)
         .threads(super::pass::threads())
         .filter_entry(|it| it.depth() == 0 || !is_left_out(it.file_name()));
@@ -101,6 +104,7 @@ fn builder(folder: &Path) -> WalkBuilder {
 /// Returns true for names that no checkpoint covers.
 fn is_left_out(name: &OsStr) -> bool {
     let is_swap = || {
+        // A hidden name, because `a.swp` may be a file of the user.
         let ending = Path::new(name).extension();
         let hidden = name.as_encoded_bytes().starts_with(b".");
         hidden && ending.is_some_and(|ending| SWAP.iter().any(|it| ending == *it))
@@ -117,6 +121,7 @@ fn stamp_of_folder(entry: &DirEntry) -> Option<Stamp> {
         return None;
     }
     let stat = open_folder(entry.path()).and_then(|it| fstat(&it));
+    // Without a stamp, the next pass lists the folder again.
     Some(stat.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)))
 }
 

@@ -39,6 +39,7 @@ impl Index {
         let empty = Self::new(root, limit);
         let mut index = empty.clone();
         for line in lines(path) {
+            // A part of an index would make the rest look like new files.
             let Some((folder, mut content)) = line else {
                 return empty;
             };
@@ -46,6 +47,7 @@ impl Index {
             let is_there = |known: &Known| known.image.hash().is_none_or(|it| objects.has(it));
             content.files.retain(|_, known| is_there(known));
             if content.files.len() < count {
+                // Without a stamp, the folder is listed again and its files are read.
                 content.stamp = Stamp::default();
             }
             index.folders.insert(folder, content);
