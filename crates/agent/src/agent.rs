@@ -216,10 +216,12 @@ impl Agent {
         // Nested tools are callable only through a tool that runs them.
         let others = self.context.nested.tools().into_iter();
         let own = self.registry.iter().map(|tool| tool.definition());
+        // Later, so that an own tool replaces a nested one of the same name.
         let tools = others.chain(own).map(|tool| (tool.name.clone(), tool));
         Ok(Options {
             chain: self.approval.chain(asking)?,
             tools: tools.collect(),
+            // There is no user to start the next phase.
             autopilot: true,
             max_turns: self.max_turns,
             max_concurrent: self.max_concurrent,

@@ -78,6 +78,7 @@ impl AnswerBuilder {
             }
             StreamEvent::RedactedThinking(opaque) => self.writer.redacted_thinking(&opaque),
             StreamEvent::ToolUse(mut call) => {
+                // Before it is written, because results and approvals find a call by its ID.
                 self.make_distinct(&mut call);
                 self.calls += 1;
                 self.writer.tool_use(&call.name, &call.id, &call.input);
@@ -85,6 +86,7 @@ impl AnswerBuilder {
             }
             StreamEvent::Stop(reason) => return Some(self.stopped(reason)),
             StreamEvent::Error(problem) => return Some(AnswerEvent::Failed(problem)),
+            // A call is written once it is complete, so that a broken one can't run.
             StreamEvent::ToolUseStart { .. } | StreamEvent::Usage(_) => {}
         }
         None
@@ -125,6 +127,7 @@ impl AnswerBuilder {
     fn stopped(&mut self, reason: StopReason) -> AnswerEvent {
         match reason {
             StopReason::MaxTokens => AnswerEvent::Limited(self.token_limit()),
+            // An empty message would remain, which some providers reject.
             StopReason::EndTurn | StopReason::ToolUse if self.writer.is_empty() => {
                 AnswerEvent::Failed(Problem::new(
                     "The model sent an empty answer.",

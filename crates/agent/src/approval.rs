@@ -96,6 +96,7 @@ impl Approval {
             links.push(Resolver::new(CATCH_ALL, 90, all));
         }
         if self.ask.is_some() {
+            // A function that panics must not approve.
             let asked = OpinionSource::Function(Function::resolver(ASK, OnError::Deny));
             links.push(Resolver::new("program", 50, asked));
         }
@@ -112,6 +113,7 @@ fn expanded(names: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
     for name in names {
         match tools::preset(name) {
             Some(members) => names_of_tools.extend(members.map(str::to_owned)),
+            // Only presets begin with `$`, and a misspelled one must not pass as a tool's name.
             None if name.starts_with('$') => {
                 return Err(Problem::new(
                     format!("No preset is named \"{name}\", so nothing was sent."),

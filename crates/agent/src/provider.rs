@@ -162,6 +162,7 @@ impl Provider {
             ProviderSource::Known(known) => known,
             ProviderSource::Found(endpoint) => {
                 let mut endpoint = endpoint.clone();
+                // What the program sets precedes what was found.
                 endpoint.api_key = self.api_key.clone().or(endpoint.api_key);
                 endpoint.base_url = self.base_url.clone().unwrap_or(endpoint.base_url);
                 return Ok((endpoint, self.parameters.clone()));
@@ -196,6 +197,7 @@ impl Provider {
             let fix = format!("Set ${} or call with_api_key.", known.key_variable);
             return Err(missing("key", fix));
         }
+        // Only a local server can be asked for the model that it holds.
         if known.needs_key && self.parameters.model.trim().is_empty() {
             let fix = "Call with_model with one that it offers.".to_owned();
             return Err(missing("model", fix));
@@ -213,6 +215,7 @@ impl Provider {
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the key.
         f.debug_struct("Provider")
             .field("source", &self.source)
             .field("base_url", &self.base_url)

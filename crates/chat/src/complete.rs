@@ -66,6 +66,7 @@ fn is_in_frontmatter(document: &Document<'_>, line: usize) -> bool {
     let end = document.frontmatter.as_ref().map(|it| {
         let first = document.messages.first().map(|it| it.lines.start);
         let open = first.unwrap_or(document.text().line_count());
+        // It is not closed yet, so it reaches to the first message.
         if it.lines.is_empty() {
             open
         } else {
@@ -81,6 +82,7 @@ fn in_frontmatter(before: &str) -> Option<(usize, WordKind)> {
     if let Some(at) = before.rfind(['"', '\'']) {
         let setting = before[..at].trim_end();
         let setting = setting.trim_end_matches(['=', ':', ' ', '"']);
+        // After an even number of quotes, this one opens a string.
         let is_open = before[..at].matches(['"', '\'']).count().is_multiple_of(2);
         if is_open && setting.ends_with("model") {
             return Some((at + 1, WordKind::Model));
@@ -101,11 +103,13 @@ fn in_message(document: &Document<'_>, line: usize, before: &str) -> Option<(usi
     let start = start.map_or(0, |at| {
         at + before[at..].chars().next().map_or(1, char::len_utf8)
     });
+    // A reference may stand in brackets or quotes.
     let opened = before[start..].trim_start_matches(['(', '[', '{', '"', '\'']);
     let start = before.len() - opened.len();
     let name = opened.strip_prefix('@')?;
     let message = document.message_at(line);
     let message = message.and_then(|at| document.messages.get(at));
+    // An answer refers to nothing, but a marker below may end it.
     let is_own = message.is_some_and(|it| it.role != Role::Assistant);
     let is_prose = message.is_none_or(|message| {
         let mut blocks = document.blocks_of(message).iter();

@@ -70,6 +70,7 @@ pub fn outcome(
     let exit = match run {
         // The command itself may have printed such a line.
         Some(run) if !run.failed => None,
+        // For other tools, such a line is content.
         _ => exit(document, result).filter(|_| runs_commands(&call.name)),
     };
     let is_error = result.kind == ResultKind::Final { is_error: true };
@@ -77,6 +78,7 @@ pub fn outcome(
     let name = preview::one_line(&call.name, NAME);
     let took = run.map(|run| duration(run.took));
     let changed = run.and_then(|run| run.changed).or(counts);
+    // A failed call may have changed less than its arguments tell.
     let changed = changed.filter(|_| !failed).map(|it| it.to_string());
     let undo = run.is_some_and(|run| run.is_undoable);
     let undo = undo.then(|| UNDO.to_owned());

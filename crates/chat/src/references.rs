@@ -95,6 +95,7 @@ pub fn encoded(path: &str) -> String {
     let last = path.chars().count().saturating_sub(1);
     let mut written = String::new();
     for (at, letter) in path.chars().enumerate() {
+        // Punctuation at the end would count as part of the sentence.
         let ends = at == last && !letter.is_alphanumeric() && letter != '/';
         if letter.is_whitespace() || letter == '%' || letter == ';' || ends {
             let mut bytes = [0; 4];

@@ -2,9 +2,9 @@
 //!
 //! Pure, without copies. The tool that calls it stores the full text and writes the notice.
 
-/// Maximum number of lines kept ("Output truncation" in the tools specification).
+/// Maximum number of lines kept.
 pub const MAX_LINES: usize = 2000;
-/// Maximum number of bytes kept: 50 KB (same source).
+/// Maximum number of bytes kept: 50 KB.
 pub const MAX_BYTES: usize = 50 * 1024;
 
 /// Limits of the kept part; the first one reached applies.
@@ -83,14 +83,13 @@ impl<'a> Truncated<'a> {
 /// Use this for text that is read from the top, such as a file. Lines are kept whole. If
 /// the first line alone exceeds the byte limit, nothing is kept and
 /// `first_line_exceeds_limit` is set.
-///
-/// Source: `ctx.truncate.truncate_head` in the tools specification.
 pub fn truncate_head(text: &str) -> Truncated<'_> {
     truncate_head_within(text, Limits::default())
 }
 
 /// Like [`truncate_head`], with other limits.
 pub fn truncate_head_within(text: &str, limits: Limits) -> Truncated<'_> {
+    // It ends the last line and begins no other.
     let text = text.strip_suffix('\n').unwrap_or(text);
     let total_lines = count_lines(text);
     if total_lines <= limits.lines && text.len() <= limits.bytes {
@@ -118,14 +117,13 @@ pub fn truncate_head_within(text: &str, limits: Limits) -> Truncated<'_> {
 /// Use this for output whose end matters, such as a build log. Lines are kept whole. If the
 /// last line alone exceeds the byte limit, `content` is the tail of that line, cut at a
 /// UTF-8 boundary. Empty output yields empty content and zero lines.
-///
-/// Source: "Output truncation" and `ctx.truncate.truncate_tail` in the tools specification.
 pub fn truncate_tail(text: &str) -> Truncated<'_> {
     truncate_tail_within(text, Limits::default())
 }
 
 /// Like [`truncate_tail`], with other limits.
 pub fn truncate_tail_within(text: &str, limits: Limits) -> Truncated<'_> {
+    // It ends the last line and begins no other.
     let text = text.strip_suffix('\n').unwrap_or(text);
     let total_lines = count_lines(text);
     if total_lines <= limits.lines && text.len() <= limits.bytes {
@@ -178,9 +176,6 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
 }
 
 /// Formats a byte count: `3 B`, `12.1 KB`, `1.5 MB`, in steps of 1024.
-///
-/// Source: `ctx.truncate.format_size` in the tools specification, where 12345 is
-/// `12.1 KB`.
 pub fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {

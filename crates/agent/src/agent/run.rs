@@ -125,6 +125,7 @@ impl<'a> Run<'a> {
         let mut text = String::new();
         while let Some(event) = self.next().await {
             match event {
+                // Only the last answer counts; text before a call is a comment on it.
                 Event::RequestStarted { .. } => text.clear(),
                 Event::Text(more) => text.push_str(&more),
                 Event::Finished(Ended::Done) => return Ok(text),
@@ -161,6 +162,7 @@ impl<'a> Run<'a> {
             RunInput::Waiting(number, text) if self.is_open(number) => {
                 self.emit(Event::Waiting(text))
             }
+            // A note of a request that was broken off.
             RunInput::Waiting(..) => {}
             RunInput::Output(id, text) => self.emit(Event::ToolOutput { id, text }),
             RunInput::Ended(call, ran) => self.call_ended(call, ran),
@@ -202,7 +204,9 @@ impl<'a> Run<'a> {
                 let refused = refused.filter(|it| it.ruling != Ruling::Approved);
                 self.refused.extend(refused.map(|it| it.call));
             }
+            // Notices are written for users; a program gets events.
             Effect::Notify(notice) => tracing::debug!(notice.text),
+            // Without a window there is no cursor.
             Effect::Cursor { .. } => {}
         }
     }
@@ -278,6 +282,7 @@ impl Drop for Run<'_> {
             return;
         }
         self.stop();
+        // Their tasks can't report their end any more, because no `next` follows.
         let cut = || ToolOutcome::Cancelled("Cancelled by the user.".to_owned());
         let running = self.running.drain().map(|(call, _)| (call, cut()));
         let ended: Vec<_> = running.collect();

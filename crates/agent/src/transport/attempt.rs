@@ -76,10 +76,12 @@ pub(super) async fn read(
         if answer.pass_on(batch, decoder.failed_transiently())? {
             return Ok(());
         }
+        // Nothing is retried from here on, so the caller can free the request.
         if let Some(begins) = begins.take_if(|_| answer.begun) {
             begins();
         }
     };
+    // Even after a broken connection: the last line may complete the answer.
     answer.pass_on(decoder.finish(), broke).map(drop)
 }
 
@@ -157,6 +159,7 @@ impl<'a> IncomingAnswer<'a> {
             }
         }
         let ended = batch.iter().any(StreamEvent::is_terminal);
+        // Without a receiver, the request was cancelled.
         Ok(self.events.send(batch).is_err() || ended)
     }
 
@@ -219,6 +222,7 @@ fn header(
         ),
         short: String::new(),
     })?;
+    // Keeps the key out of logs.
     value.set_sensitive(true);
     Ok(value)
 }
@@ -270,6 +274,7 @@ fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
     let cause = cause(error);
     let who = format!("{} at {}", endpoint.provider, endpoint.shown_base());
     let failure = match error {
+        // Another attempt would fail in the same way.
         _ if distrusts(error) || error.is_builder() => Failure::Final,
         _ if error.is_connect() || error.is_timeout() => Failure::Unreachable,
         _ => Failure::Broken,

@@ -130,6 +130,7 @@ fn ranges(lines: &[Line<'_>], tokens: &[&str], changed: &[bool]) -> Ranges {
             };
             let end = at + token.len();
             match ranges.last_mut() {
+                // Blanks occur in any line, so they don't make two lines alike.
                 _ if !is_changed => kept += token.trim().len(),
                 Some(last) if last.end == at => last.end = end,
                 _ => ranges.push(at..end),
@@ -137,6 +138,7 @@ fn ranges(lines: &[Line<'_>], tokens: &[&str], changed: &[bool]) -> Ranges {
             at = end;
         }
         let whole = line.text.trim().len();
+        // Almost everything would be marked, which shows less than no marks.
         if kept * LEAST_KEPT < whole || kept == 0 {
             ranges.clear();
         }

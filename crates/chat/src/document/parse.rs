@@ -274,6 +274,7 @@ impl<'t> Parser<'t> {
             message.lines.end = end;
             message.blocks = open.first_block..self.blocks.len();
             let blocks = &self.blocks[open.first_block..];
+            // A model's text is never searched for references: it could name any file.
             message.may_refer =
                 open.role != Role::Assistant && may_refer(self.text, message, blocks);
         }

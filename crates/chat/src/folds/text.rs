@@ -47,6 +47,7 @@ pub fn fold_text(
         (FoldKind::System | FoldKind::Message, Some(message)) => {
             of_message(document, message, tools)
         }
+        // Above the first message, only the frontmatter has a fold.
         (FoldKind::System | FoldKind::Message | FoldKind::Frontmatter, _) => {
             of_frontmatter(document, fold)
         }
@@ -167,6 +168,7 @@ fn of_result(
     let content = || first_words(document, result.body.clone(), 0);
     let turn = document.turn_at(result.lines.start);
     let mut calls = turn.iter().flat_map(|turn| &turn.calls);
+    // Without its call, which the user may have deleted, only the content describes a result.
     let Some(call) = calls.find(|call| call.result == Some(result)) else {
         let (label, group) = match is_error {
             true => ("✗ result", "FlemmaToolError"),

@@ -35,6 +35,7 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
         index += builder.message(index, message);
     }
     let mut tools = tools.to_vec();
+    // In a fixed order, so that the start of the request stays the same for caches.
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     let system = (!builder.system.is_empty()).then(|| builder.system.join("\n\n"));
     Prompt {
@@ -157,6 +158,7 @@ impl<'b, 't> Builder<'b, 't> {
                         .map(|(provider, value)| Signature { provider, value }),
                     redacted: thinking.redacted,
                 }),
+                // A comment of the host, and a result that stands where none belongs.
                 Block::ToolResult(_) | Block::Aborted(_) => None,
             })
             .collect()
@@ -245,6 +247,7 @@ impl<'b, 't> Builder<'b, 't> {
         if parts.is_empty() {
             return;
         }
+        // Some providers require that roles alternate.
         match self.messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.parts.extend(parts),
             None => self.messages.push(PromptMessage { role, parts }),

@@ -60,6 +60,7 @@ fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
         let (object, name) = path.rsplit_once('/')?;
         error.instance().is_null().then(|| Gap {
             object: object.to_owned(),
+            // JSON Pointer escapes; in this order, because `~01` means `~1`.
             name: name.replace("~1", "/").replace("~0", "~"),
             is_null: true,
         })
@@ -70,6 +71,7 @@ fn gaps(validator: &Validator, input: &Value) -> Vec<Gap> {
 impl Gap {
     /// Returns the values to try, where `None` removes the argument.
     fn values(&self, has_label: bool) -> impl Iterator<Item = Option<Value>> {
+        // A missing argument becomes null; a null that is not allowed is removed.
         let first = (!self.is_null).then_some(Value::Null);
         let is_label = has_label && self.object.is_empty() && self.name == LABEL;
         let label = is_label.then(|| Some(Value::from("")));

@@ -52,6 +52,7 @@ async fn forward(
     inbox: mpsc::UnboundedSender<RunInput>,
 ) {
     while let Some(mut batch) = batches.recv().await {
+        // The model knows no tools, so its calls are part of its text.
         if let Some(calls) = &mut text_calls {
             batch = calls.read(batch);
         }
@@ -146,6 +147,7 @@ impl Run<'_> {
                 self.emit(Event::ToolUse(Call {
                     id: chat::tool::ToolUseId::new(issued.id),
                     name: issued.name,
+                    // Arguments that are no JSON are passed on as text.
                     input: input.unwrap_or_else(|_| issued.input.into()),
                 }));
             }

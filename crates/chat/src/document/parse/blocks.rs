@@ -21,6 +21,7 @@ impl<'t> Parser<'t> {
             (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
             (Role::Assistant, b'<') => self.thinking_or_aborted(line, content)?,
             (Role::You, b'*') => Block::ToolResult(self.tool_result(line, content)?),
+            // In a message of another role, the same line is prose.
             _ => return None,
         };
         let lines = block.lines();
@@ -77,6 +78,7 @@ impl<'t> Parser<'t> {
         let line = scan::skip_blank(self.text, header + 1..self.text.line_count());
         let opener = scan::fence(self.text.line(line))?;
         let Some(close) = self.scan.closing_line(line, opener) else {
+            // Its fence gets no fix, which would complete a call that may be unfinished.
             self.incomplete_header = Some(line);
             return None;
         };
