@@ -102,6 +102,8 @@ impl Resolver {
     fn limited(&self, opinion: Option<Decision>) -> Option<Decision> {
         let holds = |decision: &Decision| match decision {
             Decision::Approve => false,
+            // A list or a rule only repeats the default here, but a function chose it for this
+            // call.
             Decision::RequireApproval => {
                 matches!(
                     self.source,
@@ -164,6 +166,7 @@ pub struct Policy {
 impl Policy {
     /// Returns the lists' opinion on a tool.
     pub fn decide(&self, name: &str) -> Option<Decision> {
+        // Checked first: a tool in both lists is denied.
         if self.deny.contains(name) {
             Some(Decision::Deny)
         } else {
@@ -290,6 +293,7 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
     let mut is_remembered = false;
     for resolver in &chain.0 {
         match resolver.opinion(call, answers) {
+            // The guard found that the call does more than read.
             Ok(Some((_, Some(SHELL_SAFE)))) if !reads => {}
             // The rule was chosen for some arguments, and a later denial may know better.
             Ok(Some((Decision::Approve, _))) if resolver.name == REMEMBERED => is_remembered = true,
@@ -303,7 +307,9 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
         }
     }
     match is_remembered {
+        // No later resolver denied it.
         true => Verdict::Decided(Decision::Approve, REMEMBERED.to_owned()),
+        // Without any opinion, the user decides.
         false => Verdict::Decided(Decision::RequireApproval, String::new()),
     }
 }

@@ -92,6 +92,7 @@ fn of_block(
 ) -> Vec<Symbol> {
     let lines = block.lines();
     let (kind, name) = match block {
+        // Prose itself has no name; its headings and code blocks do.
         Block::Prose(_) => return landmarks(document, message, lines),
         Block::Aborted(_) => return Vec::new(),
         Block::Thinking(_) => {
@@ -104,6 +105,7 @@ fn of_block(
         }
         Block::ToolResult(result) => (
             SymbolKind::Result,
+            // The call above describes itself, so a placeholder shows its status.
             match result.kind {
                 ResultKind::Placeholder(status) => {
                     let id = one_line(result.tool_use_id.as_str(), WIDTH);
@@ -132,6 +134,7 @@ fn landmarks(document: &Document<'_>, message: &Message, lines: Lines) -> Vec<Sy
                 }
                 Landmark::Code(language) => (SymbolKind::Code, language),
             };
+            // Blank lines below belong to no landmark.
             let covered = text[range.clone()].trim_end_matches('\n');
             let end = line_of(range.start + covered.len()) + 1;
             symbol(kind, one_line(&name, WIDTH), line_of(range.start)..end)

@@ -221,6 +221,7 @@ impl Scan {
                 Some(b'`' | b'~') => {
                     if let Some(fence) = fence(text.line(line)) {
                         scan.candidates.push((line, Kind::Fence));
+                        // A line with an info string opens a fence and closes none.
                         if fence.info.is_empty() {
                             scan.closers.push(Closer {
                                 line,
@@ -230,6 +231,7 @@ impl Scan {
                         }
                     }
                 }
+                // A header or a tag may begin here; `parse` looks at the rest.
                 Some(b'*' | b'<') => scan.candidates.push((line, Kind::Other)),
                 _ => {}
             }
@@ -248,6 +250,7 @@ impl Scan {
     /// without a search.
     pub fn closing_line(&self, line: usize, opener: Fence<'_>) -> Option<usize> {
         let first = self.closers.partition_point(|it| it.line <= line);
+        // Without this test, many unclosed fences would each search to the end of the text.
         if self.longest[first][usize::from(opener.mark == b'~')] < opener.length {
             return None;
         }

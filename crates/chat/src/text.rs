@@ -100,8 +100,9 @@ impl Text {
         let at_end = last == count;
         let mut bytes = Vec::new();
         let mut starts = Vec::with_capacity(new.len());
-        let mut from = self.starts.get(first).copied().unwrap_or(self.bytes.len());
-        let to = self.starts.get(last).copied().unwrap_or(self.bytes.len());
+        let start_of = |line: usize| self.starts.get(line).copied();
+        let mut from = start_of(first).unwrap_or(self.bytes.len());
+        let to = start_of(last).unwrap_or(self.bytes.len());
         // At the end of the text, the separator precedes the line; elsewhere it follows it.
         let before = at_end && first > 0;
         // The separator before the first removed line goes with it.

@@ -74,6 +74,7 @@ pub const EXECUTE_TOOL: &str = "execute_tool";
 /// Returns the call to decide about and its arguments: for [`EXECUTE_TOOL`], the inner
 /// call, to which all rules apply.
 pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
+    // All other tools decide about their own calls only.
     let Some((name, inner)) = inside(&call.name, input) else {
         return (call.clone(), input.clone());
     };

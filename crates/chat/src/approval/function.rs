@@ -143,6 +143,7 @@ impl Function {
     /// for the log if the answer was invalid.
     pub fn read(&self, returned: Returned<'_>) -> (Option<Decision>, Option<String>) {
         let what = match returned {
+            // Nil is the usual way to have no opinion, so it is no problem.
             Returned::Value(Value::Null) => return (None, None),
             Returned::Value(value) => match self.form.word(value) {
                 Some(decision) => return (Some(decision), None),
@@ -174,6 +175,7 @@ impl FunctionKind {
             (Self::AutoApprove, Value::Bool(true)) => Some(Decision::Approve),
             (Self::AutoApprove, Value::Bool(false)) => Some(Decision::RequireApproval),
             (_, Value::String(word)) => match (self, word.as_str()) {
+                // Both forms know this word.
                 (_, "deny") => Some(Decision::Deny),
                 (Self::Resolver, "approve") => Some(Decision::Approve),
                 (Self::Resolver, "require_approval") => Some(Decision::RequireApproval),

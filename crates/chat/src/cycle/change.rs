@@ -54,6 +54,7 @@ impl Cycle {
         source: ChangeSource,
     ) {
         let difference = self.origins.splice(text, lines, new, source);
+        // A status may be in the fence or in the header.
         let is_status = |line: &[u8]| is_fence(line) || line.starts_with(HEADER);
         let old = |hunk: &Lines| hunk.clone().any(|it| is_status(text.line(it)));
         let new = |hunk: &Lines| {
@@ -92,6 +93,7 @@ impl Cycle {
         let change = self.change.take();
         let change = change.as_ref().map(|it| (it, &self.origins));
         self.provenance.observe(document, change);
+        // Weak, because the document is as large as the chat.
         self.observed = Arc::downgrade(&document.parsed());
     }
 

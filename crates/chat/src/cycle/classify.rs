@@ -127,6 +127,7 @@ fn end_by_hand(status: Status, text: &str) -> Option<CallState> {
         Status::Pending | Status::Approved => (Ruling::Answered, text.to_owned()),
         Status::Rejected if blank => (Ruling::Rejected, REJECTED.to_owned()),
         Status::Rejected => (Ruling::Rejected, text.to_owned()),
+        // The status alone decides; text in the block is a reason and not a result.
         Status::Denied if blank => (Ruling::Denied, DENIED.to_owned()),
         Status::Denied => (Ruling::Denied, format!("{DENIED}\n\n{text}")),
     };
@@ -217,6 +218,7 @@ fn fits(tool: &ToolDefinition, input: Value, options: &Options) -> Result<Value,
 
 /// Checks the call inside an `execute_tool` call.
 fn inside(name: &str, input: &Value, options: &Options) -> Result<(), String> {
+    // A chain of calls inside calls could hide the last one from the user.
     match approval::inside(name, input) {
         Some((inner, _)) if inner == approval::EXECUTE_TOOL => Err(format!(
             "\"{inner}\" cannot run itself, so nothing was run."
@@ -251,6 +253,7 @@ pub fn verdict(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
         return verdict;
     }
     match answers.get(&(key.clone(), FunctionId::Held)) {
+        // Not known yet: the host tests whether a sandbox would confine it.
         None => Verdict::Ask(Function::held()),
         Some(None) => verdict,
         Some(Some(decision)) => Verdict::Decided(*decision, GUARD.to_owned()),
@@ -266,6 +269,7 @@ fn guarded(key: &CallKey, answers: &Answers, options: &Options) -> Verdict {
     };
     let name = &key.name;
     let lists = [&options.guarded, &options.reading, &options.inspected];
+    // These lists name all tools that access files, and those whose commands are inspected.
     let is_looked_at = lists.iter().any(|list| list.contains(name));
     if !is_looked_at && !approval::only_reads(by) {
         return verdict;

@@ -36,6 +36,7 @@ impl Cycle {
         if let Some(no) = self.busy().or_else(|| Self::blocked(document, options)) {
             return vec![no];
         }
+        // The user sends by hand, so an earlier cancel and the count of requests are over.
         self.disarmed = false;
         self.run = AutopilotRun::default();
         // Fences must be closed first, or the result would be sent as part of the user's
@@ -76,6 +77,7 @@ impl Cycle {
             )];
         };
         let key = classify::key(document, call.tool_use);
+        // A second approval would run the call twice.
         if self.running.contains(&key) || self.queue.contains(&key) {
             return vec![Effect::warn(format!(
                 "The call \"{}\" is running already.",
@@ -119,6 +121,7 @@ impl Cycle {
         if let Some(no) = self.cannot_choose(document, options) {
             return vec![no];
         }
+        // The call may have run, or its text may have changed, while the review was open.
         let waiting = self.waiting(document);
         let mut waiting = waiting
             .iter()
@@ -161,6 +164,7 @@ impl Cycle {
         let waits = |call: &PairedCall<'_>| {
             let is_empty = call
                 .result
+                // Text in the placeholder is the user's result, so that call waits for nothing.
                 .is_some_and(|it| document.is_blank(it.body.clone()));
             let key = || classify::key(document, call.tool_use);
             call.status() == Some(Status::Pending)
@@ -185,6 +189,8 @@ impl Cycle {
     ///
     /// The number of pending calls, if it is not one.
     pub fn meant(&self, line: usize, document: &Document<'_>) -> Result<usize, usize> {
+        // A call under the cursor is meant even if it is not pending; the caller says why it can't
+        // be used.
         if find_at(document, line).is_some() {
             return Ok(line);
         }

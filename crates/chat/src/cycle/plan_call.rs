@@ -38,6 +38,7 @@ impl Cycle {
             Goal::Refused(goal, reason) if *goal == key => {
                 return Some(self.refuse(document, call, key, reason, plan));
             }
+            // The batch is about other calls.
             _ => return None,
         };
         let state = classify::classify(document, turn, call, options);
@@ -88,6 +89,7 @@ impl Cycle {
         plan: &mut Plan,
     ) -> Option<BlockLines> {
         let id = &candidate.key.id;
+        // A key on the call replaces its placeholder on purpose.
         if !candidate.by_user && self.provenance.lost_placeholder(id) {
             plan.replaced.push(id.clone());
         }
@@ -115,6 +117,7 @@ impl Cycle {
                 self.run_approved(candidate, options, plan)
             }
             Status::Approved => Some(self.ask_again(candidate, plan)),
+            // The remaining statuses wait for the user, or were handled as ends.
             _ => None,
         }
     }
@@ -144,6 +147,7 @@ impl Cycle {
 
     /// Returns a pending placeholder for a call whose approval does not count.
     fn ask_again(&self, candidate: Candidate<'_>, plan: &mut Plan) -> BlockLines {
+        // The user replaces the arguments or the placeholder knowingly, so this is said.
         let Candidate { key, words, .. } = candidate;
         plan.notices.push(self.no_approval(&key));
         let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
@@ -166,6 +170,7 @@ impl Cycle {
         reason: &str,
         plan: &mut Plan,
     ) -> BlockLines {
+        // Both the command and the placeholder may hold a reason.
         let written = call
             .result
             .map_or_else(Default::default, |it| document.lossy(it.body.clone()));

@@ -37,6 +37,7 @@ impl Cycle {
             key, input, words, ..
         } = candidate;
         let by_hand = super::is_by_hand(&self.provenance.approved_by(&key));
+        // Only the user looks at the target; a rule decides about any content.
         if !by_hand || self.is_as_shown(&key, input, options, plan)? {
             plan.approve(key);
             return None;
@@ -70,6 +71,7 @@ impl Cycle {
     }
 
     fn sight(&self, key: &CallKey, input: &Value, options: &Options) -> Sight {
+        // `execute_tool` changes what the call inside it changes.
         let inner = crate::approval::inside(&key.name, input);
         let name = inner.as_ref().map_or(key.name.as_str(), |(name, _)| name);
         if !options.guarded.contains(name) {

@@ -74,6 +74,7 @@ impl<'t> Document<'t> {
     /// Returns the turn whose answer or results cover a line.
     pub fn turn_at(&self, line: usize) -> Option<Turn<'_>> {
         let at = self.message_at(line)?;
+        // On a result, the turn is that of the message above.
         self.turn(at).or_else(|| self.turn(at.checked_sub(1)?))
     }
 
@@ -87,6 +88,7 @@ impl<'t> Document<'t> {
         if calls.is_empty() {
             return None;
         }
+        // Results elsewhere answer nothing: an ID may be used again in a later turn.
         let answers = Some(assistant + 1).filter(|at| {
             self.messages
                 .get(*at)

@@ -31,10 +31,12 @@ pub fn place(
     }
     edits.extend(inserted.into_iter().map(|(at, blocks)| {
         let mut replacement = Vec::new();
+        // Directly below the marker, no blank line is needed.
         if at > top {
             replacement.push(String::new());
         }
         replacement.extend(blocks);
+        // A blank line separates the block from the user's text.
         if at < document.text().line_count() && !document.is_blank(at..at + 1) {
             replacement.push(String::new());
         }
@@ -57,6 +59,7 @@ fn replaced_and_inserted(
     let mut edits: Vec<TextEdit> = Vec::new();
     let mut inserted: BTreeMap<usize, BlockLines> = BTreeMap::new();
     for (index, block) in answers {
+        // A placeholder is replaced where it is.
         if let Some(result) = turn.calls[*index].result {
             edits.push(TextEdit {
                 lines: result.lines.clone(),
@@ -130,6 +133,7 @@ fn beside_marker(
     let whole = document.text().line_str(line);
     let (marker, content) = whole.split_at(column);
     let replaced = edits.iter_mut().find(|edit| edit.lines.start == line);
+    // Nothing is inserted, but a result beside the marker may be replaced.
     let Some(mut above) = first else {
         if let Some(edit) = replaced {
             edit.replacement[0].insert_str(0, marker);
@@ -243,6 +247,7 @@ pub fn abort_last(document: &Document<'_>, reason: &str) -> Option<TextEdit> {
     {
         return None;
     }
+    // Above blank lines at the end, which the user may be about to fill.
     let end = end_of_content(document, last.lines.clone());
     let open = document
         .open_fences

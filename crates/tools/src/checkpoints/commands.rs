@@ -162,12 +162,8 @@ impl Running {
             .into_iter()
             .partition(|it| saved.contains(&it.path.0));
         saves::end();
-        for file in of_user {
-            let path = file
-                .path
-                .0
-                .strip_prefix(&store.root)
-                .unwrap_or(&file.path.0);
+        for FileChange { path, .. } in of_user {
+            let path = path.0.strip_prefix(&store.root).unwrap_or(&path.0);
             recording.remark(format!(
                 "You saved {} while a command ran, so :Flemma undo leaves it as it is.",
                 path.display()

@@ -164,10 +164,8 @@ impl Restore {
         // The files may have changed while the user read the list.
         self.plan_items(buffers).await?;
         if planned != self.items || self.is_reverted()? {
-            return Err(
-                "A file changed since the list was made, so nothing was restored. Try again."
-                    .to_owned(),
-            );
+            let why = "A file changed since the list was made, so nothing was restored. Try again.";
+            return Err(why.to_owned());
         }
         let (changes, kept) = self.split(overwrite);
         let id = new_id();

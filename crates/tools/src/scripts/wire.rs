@@ -43,6 +43,14 @@ enum Message {
     Failed(String),
 }
 
+/// The message that answers a request.
+fn answered(answer: Result<String, String>) -> Value {
+    match answer {
+        Ok(text) => json!({"ok": text}),
+        Err(why) => json!({"error": why}),
+    }
+}
+
 /// Our end of the connection.
 pub(super) struct Wire {
     stream: BufReader<UnixStream>,
@@ -89,11 +97,7 @@ impl Wire {
                 // count.
                 clock.pause(requests::answer(request, ctx)).await
             };
-            let answer = match answer {
-                Ok(text) => json!({"ok": text}),
-                Err(why) => json!({"error": why}),
-            };
-            if self.send(&answer).await.is_err() {
+            if self.send(&answered(answer)).await.is_err() {
                 return ScriptMessage::Nothing;
             }
         }

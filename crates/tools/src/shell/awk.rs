@@ -25,13 +25,8 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
     if parsed.is_mixed {
         return refuse(&parsed.operands[0].value, RUN);
     }
-    for given in parsed.values(&["-v"]) {
-        let (name, value) = given.split_once('=').unwrap_or_default();
-        let is_set = is_own(name) || is_in(SET, name);
-        // gawk evaluates escapes in the value, and takes `@/…/` for a regular expression.
-        if !is_set || value.contains(['\\', '@']) {
-            return refuse(given, UNREAD);
-        }
+    if let Some(given) = parsed.values(&["-v"]).find(|it| !is_plain_variable(it)) {
+        return refuse(given, UNREAD);
     }
     let Some((program, files)) = parsed.operands.split_first() else {
         return Ok(Reads::nothing());
@@ -54,6 +49,13 @@ pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> 
         Some(word) => refuse(&word.value, RUN),
         None => Ok(Reads::paths(files.to_vec())),
     }
+}
+
+/// Whether a `name=value` sets a harmless variable to plain text.
+fn is_plain_variable(given: &str) -> bool {
+    let (name, value) = given.split_once('=').unwrap_or_default();
+    // gawk evaluates escapes in the value, and takes `@/…/` for a regular expression.
+    (is_own(name) || is_in(SET, name)) && !value.contains(['\\', '@'])
 }
 
 /// Whether a name is a variable of the program itself.

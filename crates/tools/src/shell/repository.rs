@@ -183,14 +183,14 @@ impl Repositories {
         if !drivers.is_empty() {
             attributes(self.attribute_files(top, &folders, &index), drivers)?;
         }
-        for link in &index.links {
+        index.links.iter().try_for_each(|link| {
             let top = top.join(link);
             let git = top.join(".git");
-            if git.symlink_metadata().is_ok() {
-                self.repository(&git_folder(&git)?, &top, drivers, depth + 1)?;
+            match git.symlink_metadata() {
+                Ok(_) => self.repository(&git_folder(&git)?, &top, drivers, depth + 1),
+                Err(_) => Ok(()),
             }
-        }
-        Ok(())
+        })
     }
 
     /// All files in which Git looks for attributes.
