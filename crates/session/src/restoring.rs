@@ -68,6 +68,7 @@ impl Restoring {
         overwrite: bool,
     ) -> Result<String, String> {
         let restored = restore.apply(overwrite, &*self.buffers).await?;
+        // Open buffers of these files show the restored texts.
         self.editor.check_files();
         Ok(report(request, &restored))
     }

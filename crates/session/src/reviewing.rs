@@ -95,6 +95,7 @@ impl Reviewing {
             Ok(files) => files,
             Err(malformed) => return Some(ControlFlow::Continue(shown.again(text, malformed))),
         };
+        // Nothing is left to run, so this is a rejection.
         if files.iter().all(|it| it.is_dropped) {
             return Some(match self.reason().await {
                 Some(reason) => ControlFlow::Break(ReviewEnd::Rejected(reason)),
@@ -102,6 +103,7 @@ impl Reviewing {
             });
         }
         let reviewed = reviewed(&shown.proposed, &files);
+        // The files may have changed while the user edited the diff.
         Some(match self.propose().await {
             Err(problem) => ControlFlow::Break(ReviewEnd::Failed(problem)),
             Ok(now) if now.proposed == shown.proposed => {
@@ -241,19 +243,23 @@ fn rewrite(file: &mut ProposedFile, earlier: &Proposal, reviewed: &Proposal) -> 
         files.find(|it| it.path == file.path).cloned()
     };
     let (Some(base), Some(mine)) = (of(earlier), of(reviewed)) else {
+        // The user has not seen this file, so nothing has to be kept.
         return true;
     };
+    // The user dropped the move.
     if base.moved_to != mine.moved_to {
         file.moved_to = None;
     }
     if base.after == mine.after {
         return true;
     }
+    // The user dropped the change.
     if mine.after == mine.before {
         file.after.clone_from(&file.before);
         return true;
     }
     let (Some(base), Some(mine), Some(now)) = (base.after, mine.after, &file.after) else {
+        // One of them deletes the file, which can't be merged with a text.
         return false;
     };
     match tools::merge(&base, &mine, now) {

@@ -1,6 +1,6 @@
 //! A command written as YAML: a prompt with arguments, which becomes a chat.
 //!
-//! Names, keys, and templates are those of document 4, "Creating Tool-Enabled Commands".
+//! Names, keys, and templates are those of the specification "Creating Tool-Enabled Commands".
 //! Such a file determines what is asked, never what may run: it cannot loosen any rule.
 
 mod find;
@@ -57,8 +57,7 @@ struct Prompt {
     template: String,
 }
 
-/// The tool that a command is offered in addition to those of a chat: document 4, "Built-in
-/// Tools".
+/// The tool that a command is offered in addition to those of a chat.
 const OFFERED: &str = "http_get";
 
 #[derive(Debug, Default, Deserialize)]
@@ -172,6 +171,7 @@ impl CommandSpec {
             }
             lines.push(String::new());
             lines.push(role.marker().to_owned());
+            // A line of an argument must not become a marker or a call.
             lines.extend(
                 text.trim_end()
                     .lines()
@@ -227,6 +227,7 @@ impl CommandSpec {
     /// Returns the options of this chat.
     fn frontmatter(&self, filled: &render::Filled) -> Vec<String> {
         let mut lines = filled.variables();
+        // Lua can't read `inf`.
         if let Some(temperature) = self.model.temperature.filter(|it| it.is_finite()) {
             lines.push(format!("flemma.opt.temperature = {temperature}"));
         }

@@ -64,9 +64,11 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     }
     lines.push(format!("sandbox    {}", held(&rules.settings.sandbox)));
     lines.extend(frontmatter_lines(rules));
+    // With a broken frontmatter nothing runs, so there is no policy to show.
     if !matches!(options.frontmatter, Some(Err(_))) {
         lines.push(String::new());
         lines.push("A call of    by the policy now".to_owned());
+        // An alias has the policy of its tool.
         let is_alias = |name: &&String| tools::aliases().any(|(alias, _)| alias == name.as_str());
         let tools = options.tools.keys().filter(|name| !is_alias(name));
         lines.extend(tools.map(|name| format!("{name:<12} {}", policy_of(rules, name))));

@@ -39,6 +39,7 @@ pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Proble
     };
     target.model = model.or(target.model);
     let named = arguments.as_object().into_iter().flatten();
+    // Numbers are positions; all other names are parameters.
     let named = named.filter(|(name, _)| name.parse::<usize>().is_err());
     let named =
         named.map(|(name, value)| (name.clone(), value_of(value.as_str().unwrap_or_default())));

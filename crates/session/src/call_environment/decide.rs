@@ -42,6 +42,7 @@ impl RuleDecision {
             ruling: match self.decision {
                 Decision::Approve => Ruling::Approved,
                 Decision::Deny => Ruling::Denied,
+                // No user is asked about such a call, so it ends here.
                 Decision::RequireApproval => Ruling::Unfit,
             },
             by: match self.by.as_str() {
@@ -98,12 +99,14 @@ impl CallEnvironment {
 
     /// Asks all resolvers about a call until one decides.
     async fn decide(&self, call: &CallKey, input: &Value) -> RuleDecision {
+        // All rules apply to the call inside an `execute_tool`.
         let (call, input) = &approval::meant(call, input);
         let mut answers = Answers::new();
         let (mut paths, mut secret, mut rule) = (Vec::new(), None, None);
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
                 Verdict::Decided(decision, by) => {
+                    // The rule's name explains this approval only.
                     let rule = rule.filter(|_| by == REMEMBERED);
                     return RuleDecision {
                         decision,

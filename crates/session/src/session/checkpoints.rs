@@ -23,6 +23,7 @@ const MEGABYTE: u64 = 1_000_000;
 impl Session {
     /// Returns what records the files that a call changes.
     pub(super) fn recorder(&self, call: &CallKey) -> Recorder {
+        // The last one, because another turn may have used the same ID.
         let document = self.buffer.document();
         let line = document.calls().filter(|it| it.id == call.id).last();
         let line = line.map_or(usize::MAX, |it| it.lines.start);
@@ -86,6 +87,7 @@ impl Session {
 
     /// Lists what a restore would change, asks, and restores it.
     pub(super) fn restore_files(&self, request: Request) {
+        // The call may be changing the same files.
         if !self.calls.is_empty() {
             return self.inform("A call is running. Cancel it or wait for it, then try again.");
         }

@@ -89,6 +89,7 @@ impl Session {
             ),
         });
         let state = call.status().map(|status| {
+            // While a call runs, its placeholder still says `approved`.
             let running = mark.is_some_and(|it| it.running);
             if running { "running" } else { status.as_str() }
         });

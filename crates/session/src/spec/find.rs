@@ -53,7 +53,7 @@ pub fn find(word: &str, project: &Path) -> Result<CommandSpec, String> {
         .map_err(|error| format!("{}: {error}. Nothing was run.", found.path.display()))
 }
 
-/// Returns the name in `/name`, as document 4 writes commands, unless such a file exists.
+/// Returns the name in `/name`, as the specification writes commands, unless such a file exists.
 fn without_slash(word: &str) -> &str {
     let name = word.strip_prefix('/').unwrap_or(word);
     let is_name = !name.contains('/') && !Path::new(word).exists();

@@ -89,6 +89,7 @@ impl RunningCall {
             }
             if let Some(line) = self.output.back_mut() {
                 let room = OUTPUT_WIDTH.saturating_sub(line.chars().count());
+                // Control characters would break the line on screen.
                 line.extend(piece.chars().filter(|c| !c.is_control()).take(room));
             }
         }
@@ -121,6 +122,7 @@ impl Session {
             self.editor.report_problem(problem);
         }
         for run in runs {
+            // After a crash, nothing would tell that the call may have changed files.
             match &recorded {
                 Ok(()) => self.run_tool(run),
                 Err(problem) => self.fail_call(run.call, problem.what.clone()),
@@ -156,6 +158,7 @@ impl Session {
     }
 
     fn spawn(&self, tool: Arc<dyn Tool>, call: CallKey, input: Value, context: ToolContext) {
+        // The chat is closed.
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };

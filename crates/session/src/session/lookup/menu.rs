@@ -29,6 +29,7 @@ impl Session {
         let folder = self.disk.folder();
         tokio::task::spawn_blocking(move || {
             let items = items(&word, &shared, &folder);
+            // Only the best files are listed, so the next letter asks again.
             let is_partial = word.kind == WordKind::File;
             let menu = Menu {
                 word,
@@ -77,6 +78,7 @@ fn tools_of(shared: &Shared) -> impl Iterator<Item = MenuItem> {
 }
 
 fn statuses() -> impl Iterator<Item = MenuItem> {
+    // `denied` is the word of policies.
     [Status::Approved, Status::Rejected, Status::Pending]
         .map(|status| item(status.as_str(), "status"))
         .into_iter()
@@ -105,6 +107,7 @@ fn files_in(typed: &str, folder: &Path) -> Vec<MenuItem> {
         .flatten()
         .filter_map(|entry| {
             let name = chat::references::encoded(entry.file_name().to_str()?);
+            // Follows links, as a reference does.
             let is_folder = entry.path().is_dir();
             let (end, detail) = if is_folder {
                 ("/", "folder")
