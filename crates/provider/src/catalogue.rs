@@ -119,6 +119,7 @@ pub fn model(provider: &str, name: &str, own: Option<&Value>) -> Model {
     let mut facts = listed(provider, name).unwrap_or_default();
     for (field, value) in own.and_then(Value::as_object).into_iter().flatten() {
         match (facts.get_mut(field), value) {
+            // The user's price changes only the parts that it names.
             (Some(Value::Object(known)), Value::Object(own)) => {
                 known.extend(
                     own.iter()
@@ -135,6 +136,7 @@ pub fn model(provider: &str, name: &str, own: Option<&Value>) -> Model {
 fn read(facts: Map<String, Value>) -> Model {
     match serde_json::from_value(Value::Object(facts.clone())) {
         Ok(model) => model,
+        // One invalid field must not hide the others.
         Err(_) => {
             let fits = |(name, value): &(String, Value)| {
                 let alone = Map::from_iter([(name.clone(), value.clone())]);
@@ -166,6 +168,7 @@ fn listed(provider: &str, name: &str) -> Option<Map<String, Value>> {
     }
     let of_family = |it: &(&String, &Map<String, Value>)| name.starts_with(it.0.as_str());
     let families = group.families.iter().filter(of_family);
+    // The longest prefix is the most specific family.
     let longest = families.max_by_key(|(prefix, _)| prefix.len());
     longest.map(|(_, facts)| facts.clone())
 }
@@ -200,6 +203,7 @@ impl Model {
     /// Limits a thinking budget to the model's range.
     pub fn clamp_budget(&self, tokens: u32) -> u32 {
         let least = self.thinking_min.unwrap_or(1);
+        // `clamp` panics on an empty range.
         tokens.clamp(least, self.thinking_max.unwrap_or(u32::MAX).max(least))
     }
 }

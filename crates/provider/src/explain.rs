@@ -40,6 +40,7 @@ pub fn explain(
     let problem = match status {
         200..=299 => no_stream(&who, &reason),
         401 | 403 => refused_key(endpoint, &who, &reason),
+        // Servers report this by any of these statuses.
         400 | 413 | 422 if is_too_long(status, &body) => Problem::new(
             format!(
                 "The conversation is too long for the model {reason}; nothing was cut from it."

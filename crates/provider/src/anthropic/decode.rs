@@ -192,6 +192,7 @@ impl StreamReader {
         match self.open.remove(&index) {
             Some(Block::Thinking { signature, shown }) => {
                 let signature = Some(signature).filter(|signature| !signature.is_empty());
+                // Empty thinking without a signature could not be sent back.
                 if shown || signature.is_some() {
                     events.push(StreamEvent::ThinkingEnd { signature });
                 }
@@ -200,6 +201,7 @@ impl StreamReader {
                 self.release_held(events);
                 let is_whole = whole_object(&call.input).is_some();
                 self.held = Some(call);
+                // Complete arguments need no stop reason to prove that.
                 if is_whole {
                     self.release_held(events);
                 }

@@ -360,6 +360,7 @@ fn thinking_block<'a>(
             thinking: text,
             signature: &signature.value,
         }),
+        // The API rejects thinking without a signature.
         _ => None,
     }
 }

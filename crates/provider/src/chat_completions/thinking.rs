@@ -68,6 +68,7 @@ pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> 
             fields.reasoning_effort = names.and_then(effort);
         }
         ThinkingStyle::Reasoning(names) => {
+            // A budget that the user set precedes the named levels.
             fields.reasoning = budget(wanted, parameters.max_tokens)
                 .or_else(|| effort(names).map(Reasoning::Effort));
         }

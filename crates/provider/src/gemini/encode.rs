@@ -271,6 +271,7 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
             }),
             ..Part::default()
         }),
+        // Parts of an answer, which no user message has.
         PromptPart::Thinking { .. } | PromptPart::ToolUse { .. } => None,
     }
 }

@@ -160,8 +160,10 @@ fn reasoning(parameters: &Parameters) -> Option<Reasoning<'_>> {
     let summary = match parameters.summary.as_deref() {
         Some("none") => None,
         Some(own) => Some(own),
+        // Without a summary, the user would see nothing of the thinking.
         None => effort.map(|_| "auto"),
     };
+    // Without reasoning there is nothing to summarize.
     let summary = summary.filter(|_| effort != Some(NO_EFFORT));
     (effort.is_some() || summary.is_some()).then_some(Reasoning { effort, summary })
 }
@@ -186,6 +188,7 @@ fn effort(parameters: &Parameters) -> Option<&str> {
 fn cache<'a>(model: &str, parameters: &'a Parameters) -> Cache<'a> {
     let key = parameters.cache_key.as_deref();
     match (parameters.cache, models::long_cache(model)) {
+        // Such a model caches everything by default.
         (CacheRetention::None, Some(LongCache::Options)) => Cache {
             options: Some(CacheOptions::Mode("explicit")),
             ..Cache::default()
@@ -209,6 +212,7 @@ fn cache<'a>(model: &str, parameters: &'a Parameters) -> Cache<'a> {
 }
 
 fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
+    // In a fixed order, so that the beginning of each request is the same and hits the cache.
     let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
     sorted.sort_by_key(|tool| &tool.name);
     let spelled = sorted.into_iter().map(|tool| Tool {

@@ -108,6 +108,7 @@ pub(super) fn items<'a>(
 }
 
 fn user<'a>(message: &'a PromptMessage, ids: &'a WireIds<'a>, items: &mut Vec<Item<'a>>) {
+    // Results first, because they follow the calls directly.
     items.extend(message.parts.iter().filter_map(|part| output(part, ids)));
     let content: Vec<Piece<'a>> = message.parts.iter().filter_map(piece).collect();
     if !content.is_empty() {
@@ -152,6 +153,7 @@ fn file_piece(file: &Attachment) -> Piece<'_> {
             detail: "auto",
         },
         Content::Pdf { base64 } => Piece::File {
+            // Only the name, because the provider need not know the folders.
             filename: file.name.rsplit('/').next().unwrap_or(&file.name),
             file_data: format!("data:application/pdf;base64,{base64}"),
         },

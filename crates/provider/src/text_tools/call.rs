@@ -92,6 +92,7 @@ pub(super) fn add_absent(
     tools: &[ToolDefinition],
 ) -> bool {
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        // The call gets an error result, which names the tools.
         return false;
     };
     let schema = &tool.input_schema;

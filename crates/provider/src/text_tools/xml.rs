@@ -83,6 +83,7 @@ fn object(children: Vec<Element>, schema: &Value) -> Map<String, Value> {
                 let second = value(child, item_of(schema));
                 object.insert(key, Value::Array(vec![first, second]));
             }
+            // A list of one element looks like a single value.
             None if is(schema, "array") && !is_list => {
                 let only = value(child, item_of(schema));
                 object.insert(key, Value::Array(vec![only]));
@@ -116,6 +117,7 @@ fn value(element: Element, schema: &Value) -> Value {
         return Value::Null;
     }
     if is(schema, "integer") || is(schema, "number") || is(schema, "boolean") {
+        // Any other text stays text, and the check of the schema says what is wrong.
         let read = serde_json::from_str::<Value>(word);
         if let Ok(read @ (Value::Number(_) | Value::Bool(_))) = read {
             return read;
