@@ -93,6 +93,7 @@ pub fn from_environment(variables: GetVariable<'_>) -> Option<&'static str> {
 /// a command for it, and it is neither in the options nor in the environment.
 pub fn wanted_key(settings: &Settings, variables: GetVariable<'_>) -> Option<Wanted> {
     let spec = providers::find(&settings.provider)?;
+    // Nothing is sent in this case, so no key is needed.
     if preset_not_taken(settings).is_some() {
         return None;
     }

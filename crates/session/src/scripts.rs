@@ -99,6 +99,7 @@ impl Scripts {
             there.insert(root);
         }
         for root in state.projects.clone() {
+            // A project's folder may be one of the user's own, which needs no trust.
             if !there.contains(&root)
                 && root.is_dir()
                 && state.look_at_project(&root, &self.sources)
@@ -168,6 +169,7 @@ impl State {
         let Some(found) = self.found.get_mut(&root) else {
             return;
         };
+        // A new folder is reported even if it is empty.
         if !found.folder.scan() && same {
             return;
         }

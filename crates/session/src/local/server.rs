@@ -107,6 +107,7 @@ impl Wanted {
             "127.0.0.1",
             "--port",
             &port,
+            // The server takes tools only with this option.
             "--jinja",
         ];
         let own = own.into_iter().map(str::to_owned);

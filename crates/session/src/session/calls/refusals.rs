@@ -26,6 +26,7 @@ impl Session {
             event,
             CycleEvent::Advance | CycleEvent::Resolve { .. } | CycleEvent::Reject { .. }
         );
+        // While an answer arrives, no key can reject a call.
         if self.request.is_open() || !refuses {
             return true;
         }

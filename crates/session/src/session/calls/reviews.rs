@@ -148,6 +148,8 @@ impl Session {
     pub(crate) fn end_review(&mut self, call: &CallKey) {
         let refused = match self.calls.reviews.ended.remove(call) {
             Some(ReviewEnd::Approved(change)) => {
+                // The user may have edited the call meanwhile, so the review starts again with
+                // their text.
                 if let Some(now) = self.with_other_arguments(call) {
                     return self.open_review(now, Some(change));
                 }
@@ -194,6 +196,7 @@ impl Session {
     /// Has a call that the user approved in a review store what was approved. A call that was
     /// approved otherwise does what it proposes.
     pub(super) fn use_review(&mut self, call: &CallKey, by: &str, context: &mut ToolContext) {
+        // Taken in any case: an approval in a review counts for one start.
         let approved = self.calls.reviews.approved.get_mut().remove(call);
         self.close_review(call);
         if by != REVIEWED {

@@ -35,6 +35,7 @@ pub(super) struct QueueStore {
 impl Session {
     /// Writes the messages that wait now, if this session holds the chat lock.
     pub(crate) fn store_queue(&mut self) {
+        // Only a user at an editor queues messages.
         if self.editor.is_headless() || self.buffer.is_loading() || !self.has_chat() {
             return;
         }
@@ -109,6 +110,7 @@ impl Session {
     fn unsent(&self) -> Vec<String> {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
+        // Events that wait count as well, because nothing typed may be lost.
         let coming = self.queue.events.iter().flat_map(|event| match event {
             CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
                 std::slice::from_ref(text)

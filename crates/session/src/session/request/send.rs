@@ -37,6 +37,7 @@ impl Session {
         let document = self.buffer.document();
         let source = self.request_source();
         self.follow_answer(&document);
+        // They belong to the text of an earlier request.
         self.request.references.unresolved.clear();
         // Before anything is sent, so that an answer that is cut off by a crash is noticed.
         self.note_request();
@@ -167,6 +168,7 @@ impl Sending {
     }
 
     async fn destination(&mut self) -> Result<Destination, Problem> {
+        // The tutor's chat asks no provider, whatever the options say.
         if self.is_tutor {
             return Ok(Destination::Tutor);
         }
