@@ -72,6 +72,7 @@ impl Completions {
         }
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
         let found = route::find(settings, &note).await.map_err(sentences)?;
+        // The tutor answers users and no tools.
         let Destination::Server(endpoint, parameters) = found else {
             return Err(
                 "No provider is set up, so no model was asked. The user can set a key or the option \"provider\"."

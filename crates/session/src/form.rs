@@ -69,6 +69,7 @@ async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Opti
                 let given = fields.iter().filter_map(|it| values.remove_entry(&it.name));
                 return Some(FormReply::Accepted(given.collect()));
             }
+            // From the first field on again, with the values so far.
             1 => {}
             _ => return Some(FormReply::Declined),
         }
@@ -99,6 +100,7 @@ async fn one(
             most,
         } => {
             let fits = |count| match count {
+                // Nothing chosen means that the field is left out.
                 0 if !field.required => Ok(()),
                 count => enough(count, *least, *most),
             };

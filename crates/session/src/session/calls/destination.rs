@@ -51,6 +51,7 @@ fn words(
     });
     let is_absent = state.holds.as_ref().map(Fingerprint::is_absent);
     let act = match is_absent {
+        // An edit changes a part of an existing file, which needs no remark.
         _ if tool == EDIT => None,
         Some(true) => Some("new file"),
         Some(false) => Some("overwrites the file"),

@@ -55,6 +55,7 @@ impl Session {
         };
         let mut known = self.calls.previews.0.borrow_mut();
         match known.get(&(call.clone(), width)) {
+            // Nothing rather than the general line, which would be replaced at once.
             Some(Preview::Requested) => None,
             Some(Preview::Made(None)) => Some(general),
             Some(Preview::Made(Some(preview))) => {
