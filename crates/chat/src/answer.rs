@@ -218,12 +218,14 @@ impl AnswerWriter {
                 self.fence_line = None;
             }
         }
+        // Only the start of a line can be structure.
         if !self.at_line_start {
             self.out.push_str(piece);
             return;
         }
         self.held.push_str(piece);
         match line_start(self.held.as_bytes()) {
+            // More of the line must arrive before this can be decided.
             LineStart::Open => return,
             LineStart::Structure => self.out.push('\\'),
             LineStart::Prose => {}
@@ -243,6 +245,7 @@ impl AnswerWriter {
         };
         self.open_fence = match self.open_fence {
             None => Some((found.mark, found.length)),
+            // A closing fence is as long as the opening one or longer, and has no info string.
             Some((mark, length))
                 if found.mark == mark && found.length >= length && found.info.is_empty() =>
             {

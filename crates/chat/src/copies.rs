@@ -38,6 +38,7 @@ pub fn markdown(document: &Document<'_>) -> Vec<String> {
 
 fn block_text(document: &Document<'_>, message: &Message, block: &Block) -> String {
     let lines = block.lines();
+    // The first block of a message may start on the marker's line, behind the marker.
     let is_inline = lines.start == message.lines.start;
     let column = message.inline.filter(|_| is_inline).unwrap_or(0);
     match block {

@@ -43,8 +43,6 @@ impl Describe for () {
 ///
 /// Line breaks are shown as `⤶`. Excess text is cut with `…`, never inside a character. If
 /// whole lines are cut, the end gives the number of lines.
-///
-/// Source: "Generic fallback" in the tools specification.
 pub fn preview(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> String {
     let body = body(tools, name, input);
     let text = if body.is_empty() {
@@ -72,6 +70,7 @@ pub fn counts(tools: &dyn Describe, name: &str, input: &Value) -> Option<Counts>
 
 /// Returns the part of a preview after the tool's name, uncut.
 fn body(tools: &dyn Describe, name: &str, input: &Value) -> String {
+    // The user judges the call that runs, not the one that contains it.
     if let Some((inner, arguments)) = inside(name, input) {
         return format!("{inner}: {}", body(tools, inner, &arguments));
     }
@@ -101,6 +100,7 @@ fn generic(input: &Value) -> String {
 
 fn argument(value: &Value) -> String {
     match value {
+        // A quote in the text could end the value and fake another argument.
         Value::String(text) => format!("\"{}\"", text.replace('"', "\\\"")),
         Value::Array(items) if items.len() == 1 => "[1 item]".to_owned(),
         Value::Array(items) => format!("[{} items]", items.len()),

@@ -47,6 +47,7 @@ pub fn placeholder(id: &str, status: Status, words: &str) -> BlockLines {
 
 /// Returns the comment of a cut-off answer: one line, whatever the reason contains.
 pub fn aborted(reason: &str) -> String {
+    // A `>` could end the comment.
     let reason = reason.replace(|c: char| c == '>' || c.is_control(), " ");
     format!("<!-- flemma:aborted: {} -->", reason.trim())
 }

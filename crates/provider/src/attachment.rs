@@ -44,6 +44,7 @@ fn is_seen(file: &Attachment, model: &Model) -> bool {
 /// it would reject the whole request.
 pub(crate) fn as_seen<'a>(prompt: &'a Prompt, model: &Model) -> Cow<'a, Prompt> {
     let unseen = |part: &Part| matches!(part, Part::File(file) if !is_seen(file, model));
+    // Most prompts contain no such file and need not be copied.
     if !prompt.messages.iter().flat_map(|it| &it.parts).any(unseen) {
         return Cow::Borrowed(prompt);
     }

@@ -95,6 +95,7 @@ impl Endpoint {
         let Some((scheme, rest)) = self.base_url.split_once("://") else {
             return self.base_url.clone();
         };
+        // Behind the host, an `@` is part of the path. A password may contain one.
         let host_end = rest.find('/').unwrap_or(rest.len());
         match rest[..host_end].rfind('@') {
             Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
@@ -108,9 +109,11 @@ impl Endpoint {
     ///
     /// The key contains a character that is invalid in a header, such as a line break.
     pub(crate) fn key_header(&self, prefix: &str) -> Result<Option<HeaderValue>, Problem> {
+        // An empty variable counts as no key.
         let Some(key) = self.api_key.as_ref().filter(|key| !key.expose().is_empty()) else {
             return Ok(None);
         };
+        // A line break would begin another header.
         if key.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
             let value = Secret::new(format!("{prefix}{}", key.expose()));
             return Ok(Some(HeaderValue::Secret(value)));

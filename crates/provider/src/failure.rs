@@ -99,6 +99,7 @@ pub(crate) fn no_stream(body: &ErrorBody) -> Problem {
         ErrorBody::Nothing | ErrorBody::Message(_) => {
             "Press Ctrl-] to try again; the conversation is unchanged."
         }
+        // A page or another text suggests that the address belongs to another server.
         ErrorBody::Page(_) | ErrorBody::Text(_) => {
             "Check the base URL; the conversation is unchanged."
         }

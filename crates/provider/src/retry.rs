@@ -99,6 +99,7 @@ impl Patience {
                 RetryDecision::Wait(asked + FIRST_WAIT.mul_f64(share(dice) / 2.0))
             };
         }
+        // More doublings would exceed `LAST_WAIT` and could overflow.
         let doublings = tries.made.saturating_sub(1).min(8);
         let full = (FIRST_WAIT * 2_u32.pow(doublings)).min(LAST_WAIT);
         let wait = full.mul_f64(0.5 + share(dice) / 2.0);
@@ -155,6 +156,7 @@ impl Failure {
 }
 
 fn share(dice: f64) -> f64 {
+    // `mul_f64` panics on NaN.
     if dice.is_finite() {
         dice.clamp(0.0, 1.0)
     } else {
@@ -176,6 +178,7 @@ pub(crate) fn is_transient(error: &str) -> bool {
     let json: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
     let error = match &json["error"] {
         serde_json::Value::Null => match &json["response"]["error"] {
+            // OpenAI's Responses reports the error inside the response.
             serde_json::Value::Null => &json,
             inside => inside,
         },

@@ -94,6 +94,7 @@ impl PlannedFile {
     ///
     /// The file is not as it was when the user reviewed the call.
     pub(crate) fn approved(&self, ctx: &ToolContext) -> Result<(Option<String>, bool), ToolError> {
+        // Without a review, the user agreed to the plan as it is.
         let Some(Proposal { files }) = ctx.reviewed.as_deref() else {
             return Ok((self.after.clone(), true));
         };

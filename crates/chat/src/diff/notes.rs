@@ -67,6 +67,7 @@ pub(super) fn notes(before: &str, after: &str) -> Vec<Note> {
         return Vec::new();
     }
     let endings = match (Ending::of(before), Ending::of(after)) {
+        // For a new text, `\n` is expected and needs no note.
         (None, Some(Ending::ReturnNewline)) if before.is_empty() => Some(Note::Returns),
         (Some(from), Some(to)) if from != to => Some(Note::Endings(from, to)),
         _ => None,

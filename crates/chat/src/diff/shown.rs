@@ -102,6 +102,7 @@ impl Rows {
         if shown > 0 && !self.rows.is_empty() {
             self.add(RowKind::Gap, "⋯");
         }
+        // Words of lines that are left out need no comparison.
         let changed = match shown {
             0 => Vec::new(),
             _ => hunk.changed_words(),
@@ -127,10 +128,12 @@ impl Rows {
     /// Adds a line, wrapped.
     fn line(&mut self, line: &Line<'_>, changed: &[Range<usize>]) {
         let text = line.text.strip_suffix('\n').unwrap_or(line.text);
+        // If every line ends with a carriage return, showing them all would hide the change.
         let ended = text.strip_suffix('\r').filter(|_| !self.returns);
         let text = ended.unwrap_or(text);
         let number = line.after.or(line.before).map(|at| at + 1);
         self.begin(line.kind, number);
+        // Of an unchanged line, blanks at the end don't matter.
         let blanks = match line.kind {
             LineKind::Context => text.len(),
             _ => text.trim_end_matches([' ', '\t']).len(),
@@ -190,6 +193,7 @@ impl Rows {
             return;
         };
         let mut note = format!("… (+{more} characters)");
+        // The note replaces characters, which then count as well.
         while row.text.width() + note.width() > self.columns && row.text.pop().is_some() {
             more += 1;
             note = format!("… (+{more} characters)");

@@ -204,6 +204,7 @@ fn call_problem(document: &Document<'_>, call: &PairedCall<'_>, older: bool) -> 
         let message = format!("The call \"{id}\" has no result in the @You: message after it.");
         return Some(Diagnostic::warning(header, message));
     }
+    // An answered call is never run, so its arguments don't matter.
     if call.is_answered() {
         return None;
     }

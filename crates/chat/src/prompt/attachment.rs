@@ -37,6 +37,7 @@ impl Attachment {
         let Content::Text(text) = &self.content else {
             return self.name.clone();
         };
+        // A fence in the text must not end this one.
         let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(3.max(longest + 1));
         let end = if text.is_empty() || text.ends_with('\n') {

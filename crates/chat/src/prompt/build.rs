@@ -158,7 +158,7 @@ impl<'b, 't> Builder<'b, 't> {
                         .map(|(provider, value)| Signature { provider, value }),
                     redacted: thinking.redacted,
                 }),
-                // A comment of the host, and a result that stands where none belongs.
+                // The host writes comments, and a result elsewhere answers no call.
                 Block::ToolResult(_) | Block::Aborted(_) => None,
             })
             .collect()
@@ -225,6 +225,7 @@ impl<'b, 't> Builder<'b, 't> {
                 self.document.content(result.body.clone()).into_owned(),
                 is_error,
             ),
+            // Providers reject a call without a result.
             _ => (
                 aborted.map_or_else(|| NO_RESULT.to_owned(), aborted_call),
                 true,

@@ -65,7 +65,6 @@ impl StreamReader {
         };
         self.dispatch(&json, event, events);
         if self.bytes_held > MAX_HELD_BYTES {
-            self.held = None;
             self.abandon(events);
             events.push(StreamEvent::Error(failure::too_large()));
         }
@@ -145,6 +144,7 @@ impl StreamReader {
         thinking.part = part;
         thinking.open = true;
         thinking.streamed = true;
+        // Each part is a paragraph.
         events.push(StreamEvent::Thinking(match is_next {
             true => format!("\n\n{text}"),
             false => text,
@@ -154,6 +154,7 @@ impl StreamReader {
     fn begin_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
         self.has_items = true;
         self.release_held(events);
+        // The deltas of other items show them.
         if json.get("item").get("type").as_str() != Some("function_call") {
             return;
         }
@@ -280,6 +281,7 @@ fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
     let reason = word(response.get("incomplete_details").get("reason"));
     let status = word(response.get("status")).unwrap_or_default();
     let by_status = match status.as_str() {
+        // Nearly always the token limit is the reason if none is given.
         "incomplete" => Some("max_output_tokens".to_owned()),
         _ if kind.ends_with("incomplete") => Some("max_output_tokens".to_owned()),
         // Some servers repeat the status of the first event.
@@ -296,6 +298,7 @@ fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
     let in_cache = cache_read
         .unwrap_or(0)
         .saturating_add(cache_creation.unwrap_or(0));
+    // OpenAI's input tokens include those of the cache.
     let usage = Usage {
         input: usage
             .get("input_tokens")

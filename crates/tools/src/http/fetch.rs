@@ -139,7 +139,9 @@ fn client(host: &str, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
         .no_proxy()
         .connect_timeout(CONNECT)
         .user_agent(concat!("flemma/", env!("CARGO_PKG_VERSION")))
+        // Each redirect is checked before it is followed.
         .redirect(reqwest::redirect::Policy::none())
+        // Other sites need not learn the address.
         .referer(false)
         .resolve_to_addrs(host, addresses)
         .build()

@@ -20,7 +20,7 @@ pub(super) fn page(fetched: &Fetched, most: usize, id: &ToolUseId, folder: &Path
     if let Some(next) = &fetched.leads {
         return format!(
             "{head}\n\n[It leads to another host: {next}. That was not followed, because the rule that let this call \
-             run does not speak of it. Call http_get with that address.]"
+             run doesn't cover it. Call http_get with that address.]"
         );
     }
     if fetched.body.is_empty() {
@@ -90,7 +90,9 @@ fn is_binary(fetched: &Fetched) -> bool {
     // The sample may end within a character, which is not an error.
     let is_broken = std::str::from_utf8(start).is_err_and(|it| it.error_len().is_some());
     (start.contains(&0) && !charset::is_wide(&fetched.kind, start))
+        // A declared charset explains bytes that are not UTF-8.
         || (is_broken && !matches!(kind, "text") && !fetched.kind.contains("charset"))
+        // An SVG image is text.
         || (matches!(kind, "image" | "audio" | "video" | "font") && !fetched.kind.contains("xml"))
 }
 

@@ -33,6 +33,7 @@ impl Live {
 
     /// Adds output. Keeps only the last [`BATCH`] bytes.
     pub(crate) fn push(&mut self, text: &str) {
+        // Without a listener, the text would only pile up.
         if !self.progress.is_heard() {
             return;
         }

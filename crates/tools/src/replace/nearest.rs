@@ -27,6 +27,7 @@ pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
     let compared = &wanted[..wanted.len().min(LINES_COMPARED)];
     let (start, likeness) = (0..lines.len())
         .map(|start| (start, likeness(&lines[start..], compared)))
+        // Of equal places, the first one counts.
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     if likeness < LIKE_ENOUGH {
         return None;

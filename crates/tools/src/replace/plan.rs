@@ -57,6 +57,7 @@ fn only_place(
     if old.is_empty() {
         return Err(ReplaceProblem::EmptyOldText);
     }
+    // Such a replacement does nothing, so the model must have meant another one.
     if old == new {
         return Err(ReplaceProblem::Identical);
     }
@@ -114,6 +115,7 @@ pub(crate) fn apply(text: &str, located: &[PlacedReplacement<'_>]) -> Result<Edi
     let mut end = 0;
     for (at, &number) in order.iter().enumerate() {
         let PlacedReplacement { replacement, place } = &located[number];
+        // Both were located in the original text, so neither could apply after the other.
         if place.range.start < end {
             let other = order[at - 1];
             return Err(ReplaceProblem::Overlap(other).of(number));

@@ -94,6 +94,7 @@ impl Job {
         self.drain().await;
         // Reaps the program, unless it has exited by itself.
         let _ = timeout(REAP, self.piped.child.wait()).await;
+        // The last output need not wait until more may be drawn.
         self.live.send();
         Over {
             end,
@@ -139,6 +140,7 @@ impl Job {
                 status = self.piped.wait() => {
                     return status.map_or_else(JobEnd::Unknown, JobEnd::Exited);
                 }
+                // A future that has ended must not be polled again.
                 ended = &mut talk, if message.is_none() => *message = Some(ended),
                 () = self.live.due() => self.live.send(),
                 read = self.stdout.read(), if self.stdout.is_open() => {

@@ -65,6 +65,7 @@ impl Secrets {
             return None;
         }
         let kind = self.place(&real, is_folder);
+        // A link with a secret name makes its target secret.
         let kind = kind.or_else(|| self.unrevealed(path, is_folder))?;
         let seen = match is_folder {
             true => self.seen(&real),

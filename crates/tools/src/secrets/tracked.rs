@@ -30,6 +30,7 @@ impl Indexes {
         let index = self.0.entry(index);
         let index = index.or_insert_with_key(|index| {
             let bytes = read(index, MOST_INDEX).unwrap_or_default();
+            // An index begins with these bytes.
             if bytes.starts_with(b"DIRC") {
                 bytes
             } else {
@@ -40,6 +41,8 @@ impl Indexes {
         blob.update(format!("blob {}\0", text.len()));
         blob.update(&text);
         let id = blob.finalize();
+        // An index holds IDs as raw bytes. In a repository with SHA-256, none is found, and the
+        // file stays hidden.
         memchr::memmem::find(index, &id).is_some()
     }
 }

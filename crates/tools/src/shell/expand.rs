@@ -77,6 +77,7 @@ fn pieces(pattern: &str) -> Vec<Vec<Piece>> {
             // Shells disagree about where a bracket ends, so it matches the rest of the part.
             _ if in_bracket => continue,
             (_, Some(Some(literal))) => Piece::One(literal),
+            // A backslash at the end escapes nothing.
             (_, Some(None)) => break,
             ('?', None) => Piece::Any,
             _ => Piece::Many,

@@ -54,6 +54,7 @@ impl Machine {
     }
 
     fn variable(&self, name: &str) -> Option<&OsString> {
+        // Of a name that occurs twice, the last value counts.
         let mut variables = self.variables.iter().rev();
         variables.find(|(it, _)| it == name).map(|(_, value)| value)
     }

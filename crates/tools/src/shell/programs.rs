@@ -120,6 +120,7 @@ fn search<'a>(
     deep: Deep,
 ) -> Result<Reads<'a>, Refusal> {
     let parsed = parse(arguments, options)?;
+    // With these options, the first operand is a path.
     let has_regex = name != "diff" && !parsed.has(&["-e", "--regexp", "--files", "--type-list"]);
     let (regex, paths) = match parsed.operands.split_first() {
         Some((first, rest)) if has_regex => (Some(first), rest),
@@ -145,6 +146,7 @@ fn search<'a>(
 
 fn version<'a>(name: &str, arguments: &'a [Word], words: &[&str]) -> Result<Reads<'a>, Refusal> {
     match arguments {
+        // Without arguments, such a program runs the project's code or waits for input.
         [] => refuse(name, PROJECT),
         [only] if words.contains(&only.value.as_str()) && !only.is_pattern() => Ok(Reads {
             is_version: true,

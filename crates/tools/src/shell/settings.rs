@@ -21,6 +21,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Setting>> {
     let mut found = Vec::new();
     for line in text.split('\n') {
         let line = line.trim_matches(blank);
+        // Git would continue the value on the next line.
         if line.ends_with('\\') {
             return None;
         }

@@ -43,6 +43,7 @@ impl Reader<'_> {
         while let Some(character) = self.peek(0) {
             match character {
                 ' ' | '\t' => self.at += 1,
+                // A comment: inside a word, `#` was read as a part of it.
                 '#' => {
                     while self.peek(0).is_some_and(|it| it != '\n') {
                         self.at += 1;

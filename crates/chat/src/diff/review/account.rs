@@ -35,6 +35,7 @@ pub(super) fn fates(
     let mut rest: Vec<&LineChange> = changes.iter().collect();
     let mut hunks = Vec::new();
     for hunk in diff.hunks(MOST_CONTEXT) {
+        // Including the end, because lines may be added below the last one.
         let range = hunk.before.start..=hunk.before.end;
         let is_here = |it: &&LineChange| range.contains(&it.gone.start);
         let (here, others) = rest.into_iter().partition::<Vec<_>, _>(is_here);
@@ -45,6 +46,7 @@ pub(super) fn fates(
             false if here.iter().copied().eq(&original) => Fate::Kept,
             false => Fate::Rewritten(printed(&here, old)),
         };
+        // The hunk begins with unchanged lines, unless the change is at the top of the file.
         let line = original
             .first()
             .map_or(hunk.before.start, |it| it.gone.start);

@@ -146,6 +146,7 @@ impl<'t> EditedHunk<'t> {
             Some(b'+') => LineKind::Added,
             Some(b'-') => LineKind::Removed,
             Some(b'\\') => {
+                // `\ No newline at end of file` describes the line above.
                 let last = self.lines.last_mut();
                 let last = last.ok_or("There is no line above whose line break is missing.")?;
                 last.is_open = true;

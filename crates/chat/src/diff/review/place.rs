@@ -82,6 +82,8 @@ fn place(hunk: &EditedHunk<'_>, old: &[&str]) -> Result<usize, Malformed> {
     if wanted.len() == hunk.count && fits(hunk.start) {
         return Ok(hunk.start);
     }
+    // Context that the user added may be above the hunk, and context that was deleted may have been
+    // at its top.
     let added = wanted.len().saturating_sub(hunk.count);
     let first = hunk.start.saturating_sub(added);
     let last = hunk.start.saturating_add(hunk.count).min(old.len());
