@@ -36,6 +36,7 @@ pub async fn of_call(
 }
 
 fn item(file: &ProposedFile, width: usize, whole: usize) -> DiffItem {
+    // A new file is compared with an empty text.
     let before = file.before.as_deref().unwrap_or_default();
     let diff = FileDiff::of(before, file.after.as_deref().unwrap_or_default());
     let shown = shown(&diff, width, whole);

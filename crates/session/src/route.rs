@@ -22,6 +22,7 @@ pub async fn find(
     note: &(dyn Fn(String) + Sync),
 ) -> Result<Destination, Problem> {
     let variables = |name: &str| tools::variable(name);
+    // The address of Flemma's own server is known only once it runs.
     if settings.provider == endpoint::LOCAL {
         let base_url = local::server::base_url(&settings, note).await?;
         let at = |name: &str| (name == endpoint::LOCAL).then(|| base_url.clone());
@@ -49,6 +50,7 @@ pub async fn find(
             };
             endpoint::destination(&settings, &at)
         }
+        // A new user has no provider yet, and the tutor explains how to get one.
         None => Ok(Destination::Tutor),
     }
 }

@@ -58,6 +58,7 @@ fn nothing(why: String) -> Problem {
 
 /// Returns what can be switched to: the presets, and each provider with its known models.
 pub fn choices(settings: &Settings) -> Vec<PickerItem> {
+    // The user's own models belong to no provider, so they are offered for each.
     let own = settings.models.keys();
     let providers = endpoint::provider_names()
         .into_iter()

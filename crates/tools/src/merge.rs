@@ -19,6 +19,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
     let mut end = 0;
     loop {
         let next = match (mine.peek(), other.peek()) {
+            // A change that both made applies once.
             (Some(a), Some(b)) if a == b => {
                 other.next();
                 mine.next()

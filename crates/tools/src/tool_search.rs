@@ -76,6 +76,7 @@ impl TypedTool for ToolSearch {
     async fn call(&self, words: Words, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let most = words.most()?;
         let found = ctx.nested.search(&words.query);
+        // Neither is of use inside `execute_tool`.
         let is_other = |tool: &ToolDefinition| tool.name != Self::NAME && tool.name != EXECUTE_TOOL;
         let found = found.into_iter().filter(|(_, tool)| is_other(tool));
         let found: Vec<Value> = found

@@ -53,6 +53,7 @@ pub fn variable_os(name: impl AsRef<OsStr>) -> Option<OsString> {
 /// All variables with their values.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     let added = ADDED.get();
+    // An added value takes precedence, as in `variable_os`.
     let is_added = move |name: &OsString| added.is_some_and(|it| it.contains_key(name));
     let block = std::env::vars_os().filter(move |(name, _)| !is_added(name));
     let added = added.into_iter().flatten();

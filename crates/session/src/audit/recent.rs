@@ -85,6 +85,7 @@ fn latest(records: Vec<Record>, count: usize) -> Vec<Record> {
     let mut known = HashSet::new();
     let newest = records.into_iter().rev();
     let decided = newest.filter(|it| matches!(it.act, Act::Decided { .. }));
+    // An id may be used again with other arguments.
     let key = |it: &Record| (it.document.clone(), it.call.clone(), it.input.clone());
     decided
         .filter(|it| known.insert(key(it)))
@@ -112,6 +113,7 @@ fn calls(path: &Path, text: &Text, records: &[(usize, Record)]) -> Vec<(usize, L
             continue;
         };
         let call = chat::cycle::key(&document, tool_use);
+        // The arguments may have been edited since.
         if let Ok(input) = document.input(tool_use)
             && sha256(call.input.as_bytes()) == record.input
         {

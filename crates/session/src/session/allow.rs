@@ -77,6 +77,7 @@ impl Session {
     /// Approves the call for which the user chose a rule, if it still waits as it was shown.
     pub(super) fn allowed(&mut self, call: &CallKey, rule: String) {
         let document = self.buffer.document();
+        // The call may have been edited or answered while the question was open.
         let line = pending(&document, |it| {
             let is_same = chat::cycle::key(&document, it.tool_use) == *call;
             is_same.then_some(it.tool_use.lines.start)

@@ -130,6 +130,7 @@ impl Changes {
         let changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holds = &shown.holds;
         for RecordedChange { before, after } in changes.iter() {
+            // Each change must begin with the content that the one before left.
             if before.path == shown.path && before.holds == *holds {
                 holds = after;
             }
@@ -142,6 +143,7 @@ impl FileTarget {
     /// The current state of the file.
     pub(crate) async fn state(&self) -> FileState {
         let real = self.real().clone();
+        // A call changes the text of an open buffer, saved or not.
         let holds = match self.buffers().text(self.path()).await {
             Some(open) => Some(Fingerprint::of(open.text.as_bytes())),
             None => blocking(move || Fingerprint::of_file(&real)).await.ok(),

@@ -54,6 +54,7 @@ impl Rules {
             above: Self::none(),
             files: vec![global],
         })));
+        // From the outermost folder inwards.
         for (path, opened) in folders.into_iter().rev() {
             rules = rules.within(path, &opened);
         }
@@ -92,6 +93,7 @@ impl Rules {
         let mut rules = self;
         while let Some(level) = &rules.0 {
             for file in &level.files {
+                // The rules nearest to the path decide.
                 match file.matched(path, is_folder) {
                     Match::None => {}
                     found => return found.is_ignore(),
@@ -114,6 +116,7 @@ fn has_git(folder: &OwnedFd) -> bool {
 
 /// Parses an ignore file. One that can't be read has no rules, as in Git.
 fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
+    // Opening a pipe of this name must not block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let file = File::from(open_below(folder, Path::new(name), flags).ok()?);
     if !file.metadata().ok()?.is_file() {
@@ -123,6 +126,7 @@ fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(root);
+    // Git skips a byte order mark, too.
     for line in text.trim_start_matches('\u{feff}').lines() {
         // Git, too, skips a line that is not a valid pattern.
         let _ = builder.add_line(None, line);

@@ -10,6 +10,7 @@ const SNIFFED: usize = 1024;
 pub(super) fn decode(kind: &str, body: &[u8]) -> String {
     let named = charset(kind).and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = named.or_else(|| own(body)).unwrap_or(UTF_8);
+    // `decode` recognizes a byte order mark first.
     encoding.decode(body).0.into_owned()
 }
 

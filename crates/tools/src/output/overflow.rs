@@ -102,6 +102,7 @@ impl Overflow {
         };
         match &full {
             FullOutput::Whole(path) if is_short => {
+                // The result contains the whole output. A file that stays does no harm.
                 let _ = tokio::fs::remove_file(path).await;
                 None
             }

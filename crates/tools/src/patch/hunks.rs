@@ -52,6 +52,7 @@ fn place(text: &str, hunk: &Hunk, from: usize) -> Result<Place, ReplaceProblem> 
         return Err(not_found(text, &hunk.old));
     }
     let is_possible = |it: &&Place| {
+        // Blank lines at the end of the file don't count.
         let is_last = !hunk.is_last || text[it.range.end..].trim().is_empty();
         it.range.start >= from && is_last && missing_header(text, it, hunk).is_none()
     };
@@ -84,6 +85,7 @@ fn misplaced(text: &str, hunk: &Hunk, all: &[Place]) -> ReplaceProblem {
 /// The first header of the hunk that is not above the end of the place.
 fn missing_header<'h>(text: &str, place: &Place, hunk: &'h Hunk) -> Option<&'h str> {
     let is_above = |header: &str| {
+        // The header may be one of the hunk's own lines.
         let mut above = text[..place.range.end].lines();
         above.any(|line| is_header(line, header))
     };

@@ -81,6 +81,7 @@ fn check_name(name: &str, file: &Table<'_>) -> Result<(), Wrong> {
         return Ok(());
     }
     let shown: String = name.escape_debug().take(80).collect();
+    // The name may be long and contain control characters.
     Err(file.wrong(
         "name",
         format!(

@@ -58,6 +58,7 @@ impl<'a> Table<'a> {
     /// The first misspelled field, with the correct name.
     pub(crate) fn no_slips(&self, known: &[&str]) -> Result<(), Wrong> {
         for key in self.entries.keys().map(Spanned::get_ref) {
+            // The best suggestion for a known field is the field itself.
             let meant = chat::suggest(key, known.iter().copied());
             if let Some(meant) = meant.filter(|meant| meant != key) {
                 let why = format!("There is no field \"{key}\". Did you mean \"{meant}\"?");
@@ -206,6 +207,7 @@ fn as_json(value: &DeValue<'_>) -> Option<Value> {
             json!(digits.ok()?)
         }
         DeValue::Float(number) => {
+            // TOML allows `_` between digits.
             let number = number.as_str().replace('_', "").parse::<f64>().ok()?;
             // JSON has no "inf" and no "nan".
             Value::Number(Number::from_f64(number)?)

@@ -85,6 +85,7 @@ fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
     let mut usual = PASSED
         .iter()
         .flat_map(|(_, names)| names.split_whitespace());
+    // A name that the user passes on counts whatever its value is.
     added.iter().any(|it| is(it)) || usual.any(is) && !has_password(&name, &value.to_string_lossy())
 }
 

@@ -26,6 +26,7 @@ impl Session {
             let name = asked.strip_prefix(&folder).unwrap_or(asked).display();
             Some(match states.len() {
                 1 => one_line(&words, width),
+                // The name is needed only among several files.
                 _ => one_line(&format!("{name} {words}"), width),
             })
         });
