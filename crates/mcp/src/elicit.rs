@@ -50,6 +50,7 @@ pub fn summary(params: &Value) -> String {
 /// Converts the user's reply to the protocol's result.
 pub fn result(reply: FormReply, params: &Value) -> Value {
     match reply {
+        // The user answers on the page, so nothing is sent back here.
         FormReply::Accepted(_) if params["mode"] == "url" => json!({"action": "accept"}),
         FormReply::Accepted(content) => json!({"action": "accept", "content": content}),
         FormReply::Declined | FormReply::Unavailable => json!({"action": "decline"}),

@@ -116,6 +116,7 @@ fn one(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ServerSpec, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    // The name becomes a part of the tools' names, which providers restrict.
     if name.is_empty() || name.len() > 32 || !name.chars().all(fits) {
         return Err("its name must be 1 to 32 letters, digits, \"-\" and \"_\"".to_owned());
     }

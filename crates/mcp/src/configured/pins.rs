@@ -110,6 +110,7 @@ impl Pins {
                 self.write(store)?;
                 Ok(PinnedTools::To(tools))
             }
+            // Another process was first, or the pins were lost.
             agreed => Ok(agreed),
         }
     }
@@ -143,6 +144,7 @@ impl Pins {
     fn write(&self, mut store: Store) -> io::Result<()> {
         store.version = VERSION;
         let text = serde_json::to_vec(&store)?;
+        // A larger file could not be read again.
         if text.len() as u64 > LARGEST {
             return Err(too_large());
         }
@@ -161,6 +163,7 @@ impl Pins {
         match store.version {
             VERSION => {}
             1 => {
+                // The prefix separates the old keys from those of this version.
                 let old = std::mem::take(&mut store.servers).into_iter();
                 store.servers = old.map(|(key, it)| (format!("{OLD}{key}"), it)).collect();
             }

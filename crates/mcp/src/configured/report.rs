@@ -71,6 +71,7 @@ fn tool(spec: &ServerSpec, definition: &Definition) -> Vec<String> {
     let properties = definition.input_schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
         let said = property["description"].as_str().unwrap_or_default();
+        // A line break in the text could imitate another argument.
         let said = crate::clean(&said.replace('\n', " "), 500);
         lines.push(format!("    {name}: {said}"));
     }

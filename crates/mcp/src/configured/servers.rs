@@ -107,6 +107,7 @@ impl Servers {
             let mut state = self.0.state();
             let unmet = state.live.values().filter(|it| it.status().is_unmet());
             let unmet: Vec<_> = unmet.cloned().collect();
+            // A server in `meeting` is being started already.
             let is_new = |it: &Arc<Server>, meeting: &mut BTreeSet<String>| {
                 meeting.insert(it.spec.name.clone())
             };
@@ -225,6 +226,7 @@ impl Servers {
     fn settle(&self) {
         let mut state = self.0.state();
         let (wanted, words) = state.wanted(self.consent());
+        // A server whose configuration is unchanged keeps running.
         let is_wanted = |server: &Arc<Server>| wanted.get(&server.spec.name) == Some(&server.spec);
         let gone: Vec<Arc<Server>> = state
             .live
@@ -289,6 +291,7 @@ impl State {
                 continue;
             }
             for spec in &project.specs {
+                // The first server of a name is used, and the user's own come first.
                 let before = wanted
                     .entry(spec.name.clone())
                     .or_insert_with(|| spec.clone());

@@ -122,6 +122,7 @@ impl ServerHandler for Handler {
                 () = context.cancelled() => return Ok(()),
                 changed = changes.changed() => {
                     let notified = context.sink().notify_tool_list_changed().await;
+                    // The client or the tools are gone.
                     if changed.is_err() || notified.is_err() {
                         return Ok(());
                     }

@@ -38,6 +38,7 @@ pub(super) fn call(name: &str, arguments: &[f64]) -> Result<f64, String> {
             }
         )),
         None => Err(format!("There is no function \"{name}\".")),
+        // Such as `sqrt(-1)`.
         Some(value) if value.is_nan() => {
             let shown: Vec<String> = arguments.iter().map(f64::to_string).collect();
             Err(format!(

@@ -182,6 +182,7 @@ impl Name {
 
 impl Serialize for Name {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Nearly all names are UTF-8, and text is shorter than a list of numbers.
         match self.0.to_str() {
             Some(text) => serializer.serialize_str(text),
             None => self.0.as_os_str().as_bytes().serialize(serializer),

@@ -92,6 +92,7 @@ impl Field {
                 most,
                 format,
             } => {
+                // JSON Schema counts characters, not bytes.
                 let length = typed.chars().count() as u64;
                 between(length as f64, Some(*least as f64), most.map(|it| it as f64))
                     .map_err(|bounds| format!("{length} characters are not {bounds}."))?;

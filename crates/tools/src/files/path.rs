@@ -24,6 +24,7 @@ pub fn without_dots(path: &Path) -> PathBuf {
     for component in path.components() {
         match component {
             Component::CurDir => {}
+            // The parent of the root is the root.
             Component::ParentDir => drop(plain.pop()),
             other => plain.push(other),
         }
@@ -48,6 +49,7 @@ fn resolve_from(cwd: &Path, home: Option<PathBuf>, text: &str) -> Result<PathBuf
         return invalid("The path contains a NUL character. Nothing was done.");
     }
     match (text.strip_prefix("~/"), home) {
+        // `join` would take a further `/` for the root.
         (Some(rest), Some(home)) => Ok(home.join(rest.trim_start_matches('/'))),
         (Some(_), None) => invalid("The path starts with ~/ but there is no home directory."),
         (None, _) => Ok(cwd.join(text)),

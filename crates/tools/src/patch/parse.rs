@@ -55,6 +55,7 @@ impl Hunk {
             self.is_last = true;
             return Ok(());
         }
+        // Blank lines may separate the hunk from the next file.
         if self.is_last {
             return match line.is_empty() {
                 true => Ok(()),
@@ -159,6 +160,7 @@ fn take(sections: &mut Vec<Section>, line: &str) -> Result<(), String> {
                 "adds a file and does not start with +: \"{line}\"."
             )),
         },
+        // Blank lines may separate it from the next file.
         Action::Delete if line.trim().is_empty() => Ok(()),
         Action::Delete => Err(format!("follows the name of a deleted file: \"{line}\".")),
         Action::Update { moved_to, hunks } => take_hunk_line(moved_to, hunks, line),
@@ -198,6 +200,7 @@ fn take_hunk_line(
     line: &str,
 ) -> Result<(), String> {
     if let Some(path) = line.strip_prefix(MOVE) {
+        // The format has the new name above all hunks.
         if !hunks.is_empty() {
             return Err("moves the file, and must follow its name.".to_owned());
         }
@@ -234,6 +237,7 @@ impl Section {
 
     fn changes_nothing(&self) -> bool {
         match &self.action {
+            // An empty file can be added, and a file is deleted without lines.
             Action::Add(_) | Action::Delete => false,
             Action::Update { moved_to, hunks } => {
                 hunks.iter().any(|it| !it.has_lines()) || (hunks.is_empty() && moved_to.is_none())

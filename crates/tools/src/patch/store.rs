@@ -110,6 +110,7 @@ async fn change(
     ctx: &ToolContext,
     done: &mut Vec<Done>,
 ) -> Result<String, ToolError> {
+    // A patch may only move a file.
     if before.text == after {
         return Ok(String::new());
     }
@@ -150,10 +151,12 @@ impl Done {
     async fn revert(self, ctx: &ToolContext) -> Result<(), ToolError> {
         match self {
             Self::Created(target, after) => {
+                // Only with the text that was written: a later change by the user must stay.
                 ctx.remove(&target, &FileText::utf8(after)).await?;
                 Ok(())
             }
             Self::Changed(target, before, after) => {
+                // A later change by the user must stay.
                 let expected = before.with(after);
                 ctx.store(&target, Some(expected), before.text).await?;
                 Ok(())

@@ -40,6 +40,7 @@ pub(super) fn signal(ids: &[u32], signals: &[Signal]) {
 pub(super) fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
+            // A signal may have interrupted the call.
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return true,
             Err(_) => return false,

@@ -25,6 +25,7 @@ impl Shift {
     /// Indents a line like the text. `None` if it is indented less than the amount to remove, or
     /// with tabs where the shift has spaces or the reverse.
     pub(super) fn apply(&self, line: &str) -> Option<String> {
+        // Blank lines need no indentation.
         if line.trim().is_empty() {
             return Some(line.to_owned());
         }
@@ -116,6 +117,7 @@ fn shift(rows: &[Row<'_>], wanted: &[&str]) -> Option<Shift> {
         if row.text.trim_start() != wanted.trim_start() {
             return None;
         }
+        // A blank line has no indentation to compare.
         if wanted.is_empty() {
             continue;
         }
@@ -131,6 +133,7 @@ fn shift(rows: &[Row<'_>], wanted: &[&str]) -> Option<Shift> {
 fn difference(text: &str, piece: &str) -> Option<Shift> {
     let kind = text.chars().chain(piece.chars()).next()?;
     let is_alike = |it: &str| it.chars().all(|it| it == kind);
+    // Lines that are indented alike match at a stricter level.
     if !is_alike(text) || !is_alike(piece) || text == piece {
         return None;
     }

@@ -55,6 +55,7 @@ pub(super) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
 fn could(word: &str) -> &'static str {
     match word {
         it if it.starts_with("-exec") || it.starts_with("-ok") => RUN,
+        // Such as `-fprint`.
         it if it.starts_with("-delete") || it.starts_with("-f") => "delete or write files",
         _ => "do more than look for files",
     }

@@ -80,6 +80,7 @@ fn command(text: &str) -> Option<&str> {
     let behind = match rest.chars().next()? {
         'p' | 'd' | 'q' | '=' => &rest[1..],
         's' => substitution(&rest[1..])?,
+        // Among the others, `w` writes files, `r` reads them, and `e` runs commands.
         _ => return None,
     };
     let behind = behind.trim_start_matches(' ');
@@ -104,6 +105,7 @@ fn digits(text: &str) -> Option<&str> {
 fn substitution(text: &str) -> Option<&str> {
     let delimiter = text.chars().next().filter(|it| "/|#,:@".contains(*it))?;
     let behind = plain(plain(&text[1..], delimiter)?, delimiter)?;
+    // Not `w` and `e`, which write a file and run the result.
     Some(behind.trim_start_matches(|it: char| it.is_ascii_digit() || "gpI".contains(it)))
 }
 

@@ -21,6 +21,7 @@ const SHALLOW: [&str; 5] = ["node_modules", "target", "__pycache__", "objects", 
 impl Inspection<'_> {
     /// Checks everything that a command reads.
     pub(super) fn reads(&self, name: &str, reads: &Reads<'_>) -> Result<(), Unsafe> {
+        // No command may run in a secret folder.
         for folder in &self.folders {
             self.path(name, folder)?;
         }
@@ -113,6 +114,7 @@ impl Inspection<'_> {
     fn deep(&self, name: &str, root: &Path, search: Search) -> Result<(), Unsafe> {
         let root = leads_to(root);
         let above = |it: &Path| it.starts_with(&root);
+        // These always contain secrets, and too many files to check.
         if above(Path::new("/proc")) || self.machine.home().is_some_and(|it| above(&leads_to(&it)))
         {
             return Err(secret(name, &root));
@@ -124,6 +126,7 @@ impl Inspection<'_> {
                 left = left.checked_sub(1).ok_or_else(|| secret(name, &root))?;
                 let entry_name = entry.file_name();
                 let entry_name = entry_name.to_string_lossy();
+                // The command skips it, too.
                 if entry_name.starts_with('.') && !search.hidden {
                     continue;
                 }
