@@ -208,6 +208,7 @@ impl Decoder {
     fn end(&mut self, events: &mut Vec<StreamEvent>) {
         let start = events.len();
         match &mut self.reader {
+            // These protocols have an event for the end.
             ProtocolReader::Anthropic(_) | ProtocolReader::Responses(_) => {}
             ProtocolReader::ChatCompletions(reader) => reader.end(events),
             ProtocolReader::Gemini(reader) => reader.end(events),

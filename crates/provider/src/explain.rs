@@ -123,6 +123,7 @@ fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
 fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let base = endpoint.shown_base();
     let ending = match endpoint.protocol {
+        // These base URLs contain no version.
         Protocol::AnthropicMessages | Protocol::Gemini => "",
         _ if base.trim_end_matches('/').ends_with("/v1") => "",
         Protocol::ChatCompletions | Protocol::Responses => " (it usually ends in /v1)",

@@ -29,7 +29,7 @@ pub enum ThinkingLevel {
 }
 
 impl Thinking {
-    /// Returns the token budget; 0 is off. Source: "Unified thinking" in the reference.
+    /// Returns the token budget; 0 is off.
     pub fn budget(self) -> u32 {
         match self {
             Self::Off => 0,
@@ -38,7 +38,7 @@ impl Thinking {
         }
     }
 
-    /// Returns the level; `None` is off. Source: "Unified thinking" in the reference.
+    /// Returns the level; `None` is off.
     pub fn level(self) -> Option<ThinkingLevel> {
         match self {
             Self::Off | Self::Budget(0) => None,

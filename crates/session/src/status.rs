@@ -161,6 +161,7 @@ fn destination_lines(rules: &Rules, is_tutor: bool) -> Vec<String> {
     let wanted = endpoint::wanted_key(settings, &variables);
     let is_wanted = |name: &str| wanted.as_ref().is_some_and(|it| it.variable == name);
     let at = |name: &str| match name {
+        // Only whether there is a value matters here.
         endpoint::LOCAL => Some("http://127.0.0.1".to_owned()),
         name if is_wanted(name) => Some("looked for later".to_owned()),
         name => variables(name),
@@ -244,6 +245,7 @@ pub fn tool_lines(rules: &Rules, registry: &Registry) -> Vec<String> {
 }
 
 fn policy_of(rules: &Rules, name: &str) -> String {
+    // Only the tool's name matters here.
     let call = CallKey {
         id: ToolUseId::new("status"),
         name: name.to_owned(),

@@ -200,6 +200,7 @@ fn of_message(document: &Document<'_>, message: &Message, tools: &dyn Describe) 
     let blocks = document.blocks_of(message);
     let said = blocks.iter().find_map(|block| match block {
         Block::Prose(lines) => {
+            // Text may begin on the marker's line, behind the marker.
             let beside = lines.start == message.lines.start;
             let column = message.inline.filter(|_| beside).unwrap_or(0);
             Some(first_words(document, lines.clone(), column)).filter(|text| !text.is_empty())

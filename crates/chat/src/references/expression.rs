@@ -20,11 +20,13 @@ fn end(code: &str) -> Option<usize> {
         at += match rest {
             [b'"' | b'\'', ..] => string(rest)?,
             [b'-', b'-', ..] => 2 + comment(&rest[2..]),
+            // A bracket alone is the index of a table.
             [b'[', ..] => long_bracket(rest).unwrap_or(1),
             [b'{', ..] => {
                 depth += 1;
                 1
             }
+            // Inside a table, the braces close two tables.
             [b'}', b'}', ..] if depth == 0 => return Some(at),
             [b'}', ..] => {
                 depth = depth.checked_sub(1)?;
@@ -43,6 +45,7 @@ fn string(text: &[u8]) -> Option<usize> {
     loop {
         match *text.get(at)? {
             b'\\' => at += 2,
+            // In Lua, such a string cannot contain a line break that is not escaped.
             b'\n' => return None,
             byte if byte == quote => return Some(at + 1),
             _ => at += 1,

@@ -113,6 +113,7 @@ fn value(element: Element, schema: &Value) -> Value {
     }
     let text = element.text;
     let word = text.trim();
+    // Models write it in several ways, or leave the element empty.
     if is(schema, "null") && matches!(word, "" | "null" | "nil") {
         return Value::Null;
     }
@@ -123,6 +124,7 @@ fn value(element: Element, schema: &Value) -> Value {
             return read;
         }
     }
+    // XML has no other way to write an empty object.
     if is(schema, "object") && word.is_empty() {
         return Value::Object(Map::new());
     }
@@ -154,6 +156,7 @@ fn read(body: &str) -> Result<Element, String> {
         let event = reader.read_event().map_err(|error| error.to_string())?;
         let closed = match event {
             Event::Start(_) if open.len() >= MAX_DEPTH => {
+                // `value` recurses, and deeper nesting could overflow its stack.
                 return Err("it is nested too deep".to_owned());
             }
             Event::Start(start) => {

@@ -28,6 +28,7 @@ pub struct Filled {
 impl Filled {
     /// Takes the arguments by name.
     pub fn new(values: BTreeMap<String, String>) -> Self {
+        // An argument must not contain the marks that separate segments.
         let unmarked = |value: String| value.replace([OPEN, CLOSE], "\u{fffd}");
         let values = values.into_iter();
         Self {
@@ -52,6 +53,7 @@ impl Filled {
     /// What is wrong with the template, and its line.
     pub fn render(&mut self, what: &str, template: &str) -> Result<String, String> {
         let mut environment = Environment::new();
+        // A misspelled name is an error instead of an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
         environment.set_formatter(|out, state, value| {
@@ -296,6 +298,7 @@ fn lua_string(value: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', char]),
             '\n' => quoted.push_str("\\n"),
             char if char.is_control() && char.is_ascii() => {
+                // In Lua, `\ddd` is a character by its number.
                 quoted.push_str(&format!("\\{:03}", char as u32));
             }
             char => quoted.push(char),

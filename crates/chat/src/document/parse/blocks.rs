@@ -124,6 +124,7 @@ impl<'t> Parser<'t> {
             (None, Some(word)) => return self.placeholder(status::read_word(word), header, ""),
             (Some(words), None) => status::read_status(words),
             (Some(words), Some(word)) => {
+                // If the two contradict each other, nothing may run by mistake.
                 status::stricter(status::read_status(words), status::read_word(word))
             }
         };
