@@ -22,8 +22,7 @@ use crate::shared::Shared;
 /// No buffer has this number.
 const NO_BUFFER: BufferId = 0;
 
-/// Offered even if models are not, because clients find all other tools with them: "Via MCP
-/// Endpoint" in the script tools specification.
+/// Offered even if models are not, because clients find all other tools with them.
 const FINDS_OTHERS: [&str; 2] = ["execute_tool", "tool_search"];
 
 /// The tools of the options and of a folder.

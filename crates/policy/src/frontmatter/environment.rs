@@ -13,8 +13,7 @@ use mlua::{
 
 use super::Include;
 
-/// Base functions, from "Environment" in the reference, and what Lua 5.1 has
-/// beside them that is pure.
+/// Base functions of Lua 5.1 that have no effect outside the evaluation.
 const FUNCTIONS: [&str; 11] = [
     "assert", "error", "ipairs", "pairs", "next", "pcall", "select", "tonumber", "tostring",
     "type", "unpack",

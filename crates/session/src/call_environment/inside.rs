@@ -11,7 +11,7 @@ use tools::{Nested, Progress};
 
 use super::CallEnvironment;
 
-/// Greatest depth of calls inside calls: "depth" in the script tools specification.
+/// Greatest depth of calls inside calls.
 const DEEPEST: usize = 3;
 
 /// The other tools, for one call.

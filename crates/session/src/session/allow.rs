@@ -1,11 +1,11 @@
-//! `:Flemma allow`: the call that it means, and the approval that follows from the user's
-//! choice.
+//! `:Flemma allow`: finds the call, and approves it once the user has chosen a rule.
 
 use chat::approval::{self, CallKey};
 use chat::cycle::CycleEvent;
 use chat::document::{Document, PairedCall, Status};
 use serde_json::Value;
 
+use super::calls::covers;
 use super::{Input, Session};
 use crate::remembered::offers;
 use crate::remembering::Remembering;
@@ -56,9 +56,7 @@ impl Session {
         let document = self.buffer.document();
         let found = match self.cycle.meant(line, &document) {
             Ok(line) => pending(&document, |call| {
-                let result = call.result.is_some_and(|it| it.lines.contains(&line));
-                let covers = result || call.tool_use.lines.contains(&line);
-                covers.then(|| chat::cycle::key(&document, call.tool_use))
+                covers(call, line).then(|| chat::cycle::key(&document, call.tool_use))
             }),
             Err(0) => None,
             Err(count) => {

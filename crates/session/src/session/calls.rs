@@ -85,7 +85,7 @@ impl Calls {
 }
 
 /// Returns true if the blocks of a call cover a line.
-fn covers(call: &document::PairedCall<'_>, line: usize) -> bool {
+pub(super) fn covers(call: &document::PairedCall<'_>, line: usize) -> bool {
     let result = call.result.is_some_and(|it| it.lines.contains(&line));
     result || call.tool_use.lines.contains(&line)
 }

@@ -124,8 +124,8 @@ impl Recording {
     }
 
     pub(super) fn open(&self) -> Result<Store, ToolError> {
-        // `:Flemma undo` says why, so that not every call has to.
-            // Not an error of the call: it only has no checkpoint.
+        // Not an error of the call: it only has no checkpoint. `:Flemma undo` says why, so that not
+        // every call has to.
         let root = self.root().ok_or(ToolError::Cancelled)?;
         Store::of(root.to_owned()).map_err(|why| {
             self.remark(format!("{why} :Flemma undo cannot restore this change."));

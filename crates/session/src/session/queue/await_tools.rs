@@ -5,7 +5,7 @@ use chat::cycle::CycleEvent;
 
 use crate::session::Session;
 
-/// Message of the tools specification, "Async tool definitions".
+/// Message while tool definitions are loaded.
 pub(crate) const WAITING: &str = "Waiting for tool definitions to load...";
 
 impl Session {
