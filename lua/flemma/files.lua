@@ -30,6 +30,7 @@ function M.buffer_of(path)
   local real = vim.uv.fs_realpath(path) or path
   return vim.iter(open_files()):find(function(buffer)
     local name = api.nvim_buf_get_name(buffer)
+    -- Several names may lead to one file.
     return name == path or (vim.uv.fs_realpath(name) or name) == real
   end)
 end
@@ -38,6 +39,7 @@ end
 ---@param buffer integer
 ---@param lines string[]
 local function replace_lines(buffer, lines)
+  -- A buffer always has a line, so a diff cannot express these cases.
   if #lines == 0 or text.is_empty(buffer) then
     api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
     return
@@ -49,6 +51,7 @@ local function replace_lines(buffer, lines)
   end
   local hunks = vim.diff(joined(old), joined(lines), { result_type = "indices" })
   ---@cast hunks integer[][]
+  -- From the end, so that the numbers of the lines above stay valid.
   for index = #hunks, 1, -1 do
     local from, count, to, added = unpack(hunks[index])
     -- Where nothing is replaced, `from` is the line before the insertion.
@@ -121,6 +124,7 @@ local function when_free(buffer, work, failed)
     local ok, why = pcall(work)
     if not ok then
       why = tostring(why)
+      -- E565: the text is locked for now, for example by a completion, so the work waits.
       if why:find("E565", 1, true) then
         return queue.HOLD
       end
@@ -146,6 +150,7 @@ function M.open_text(message)
     return opened()
   end
   when_free(buffer, function()
+    -- While it waited, it may have been closed or changed.
     if api.nvim_buf_is_loaded(buffer) and (vim.bo[buffer].modified or disk.sync(buffer)) then
       opened()
     else
@@ -175,11 +180,13 @@ local function restore(buffer, old)
   undo.write(buffer, false, function()
     pcall(vim.cmd, ("silent undo %d"):format(old.step))
     local now = api.nvim_buf_get_lines(buffer, 0, -1, false)
+    -- Whatever undo could not restore is replaced.
     if not vim.deep_equal(now, #old.lines == 0 and { "" } or old.lines) then
       replace_lines(buffer, old.lines)
     end
     text.set_form(buffer, old.form)
   end)
+  -- It has no unsaved changes after all.
   if not old.modified and disk.agrees(buffer) then
     vim.bo[buffer].modified = false
   end
@@ -247,6 +254,7 @@ local function save(message, buffer, old, before)
     return refused(("%s was not saved: %s The change was reverted."):format(name, why))
   end
   local now = text.of(buffer)
+  -- Autocommands, such as those of formatters, may have changed the text while it was saved.
   local difference = now ~= message.text and vim.diff(message.text, now, { ctxlen = 1 }) or nil
   ---@cast difference string?
   return {

@@ -64,6 +64,7 @@ end
 local function give_up(why)
   problem, waiting = why, {}
   local id = disconnect()
+  -- It is disconnected already, so `on_exit` does not restart it.
   if id then
     vim.fn.jobstop(id)
   end
@@ -117,10 +118,12 @@ local start
 ---@param id integer
 ---@param code integer Exit code, 128 + signal when it was killed.
 local function on_exit(id, code)
+  -- A host that was stopped on purpose has exited.
   if id ~= channel then
     return
   end
   disconnect()
+  -- Neovim ends, and with it all jobs.
   if vim.v.exiting ~= vim.NIL then
     return
   end
@@ -156,11 +159,13 @@ function start()
   channel = id
   watchdog = vim.uv.new_timer()
   local function give_up_waiting()
+    -- Another host may run by then.
     if channel == id and not welcome then
       give_up(("The host program %s gives no answer, so it was stopped. %s"):format(path, INSTALL))
     end
   end
   watchdog:start(HELLO_TIMEOUT_MS, 0, vim.schedule_wrap(give_up_waiting))
+  -- If the host has exited already, `on_exit` reports that.
   pcall(vim.rpcnotify, id, "hello", {
     protocol = protocol.VERSION,
     version = tostring(vim.version()),
@@ -205,6 +210,7 @@ end
 --- message.
 ---@param job fun()
 function M.when_ready(job)
+  -- A host that stopped too often is not started again at once.
   if not channel and recent_deaths() > MAX_RESTARTS and problem then
     tell("error", problem)
     return
@@ -328,6 +334,7 @@ end
 
 --- Restarts the host, also after it was given up.
 function M.restart()
+  -- The user asks for it, so earlier deaths don't count.
   deaths = {}
   local id = disconnect()
   if id then

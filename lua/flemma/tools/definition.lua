@@ -81,6 +81,7 @@ local function wrong_field(definition)
   for field, kinds in vim.spairs(KINDS) do
     local value = definition[field]
     local fits = value == nil or vim.tbl_contains(kinds, type(value))
+    -- A table with `__call` is as good as a function.
     if not fits and not (vim.tbl_contains(kinds, "function") and vim.is_callable(value)) then
       return ("%s is a %s; it must be a %s"):format(field, type(value), table.concat(kinds, " or a "))
     end
@@ -155,6 +156,7 @@ function M.enabled(definition)
   local enabled = definition.enabled
   if vim.is_callable(enabled) then
     local ok, result = pcall(enabled, M.config(definition.name))
+    -- After an error, the tool is not offered.
     return ok and result ~= false and result ~= nil
   end
   return enabled ~= false

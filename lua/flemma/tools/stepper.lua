@@ -49,6 +49,7 @@ local function protected(call, ...)
   local ok, result = require("flemma.notices").quietly(function()
     return call(vim.F.unpack_len(arguments))
   end)
+  -- Other plugins must not mistake the shim for the module.
   if shim then
     package.preload[FOREIGN], package.loaded[FOREIGN] = nil, nil
   end
@@ -79,6 +80,7 @@ local function new(tool, actions, buffer)
   local call = { said = {}, actions = actions, over = false, env = {} }
   local function add(_, message)
     local content = type(message) == "table" and message.content or message
+    -- After the end, the model reads nothing more.
     if not call.over and content ~= nil then
       call.said[#call.said + 1] = tostring(content)
     end
@@ -110,6 +112,7 @@ local function finish(call, result)
   end
   call.over = true
   local ok, why = protected((call.self.handlers or {}).on_exit, call.agent)
+  -- The result is decided already.
   if not ok then
     require("flemma.host").log(("handlers.on_exit of %s: %s"):format(tostring(call.self.name), why))
   end
@@ -178,6 +181,7 @@ local function take(tool, actions, buffer)
   local call, index = find(tool, actions)
   if call then
     table.remove(prepared[tool], index)
+    -- The preview was made without a buffer.
     call.agent.bufnr, call.agent.chat.bufnr = buffer, buffer
     return call
   end
@@ -209,6 +213,7 @@ end
 ---@param result any
 local function on_result(call, index, step, result)
   local status = type(result) == "table" and result.status
+  -- The call may have been cancelled in the meantime.
   if call.over then
     return
   elseif status == "success" then
@@ -229,10 +234,12 @@ end
 local function run_function(call, index, step, input)
   local answered = false
   local function answer(result)
+    -- A function may both return a result and call the handler.
     if answered then
       return
     end
     answered = true
+    -- In a fast event, most of the API is not allowed.
     if vim.in_fast_event() then
       vim.schedule_wrap(on_result)(call, index, step, result)
     else
@@ -259,6 +266,7 @@ local function words_of(step, values)
     return (
       word:gsub("%${([%w_]+)}", function(name)
         local value = values[name]
+        -- A word without a value stays as it is.
         return value ~= nil and tostring(value) or nil
       end)
     )
@@ -317,6 +325,7 @@ function M.run(tool, actions, context, callback, run)
   if problem then
     fail(call, problem)
   end
+  -- Does nothing after a failed setup, which ended the call.
   next_step(call, 1, nil)
   return function()
     finish(call)
@@ -337,6 +346,7 @@ function M.prompt(tool, actions)
     local list = prepared[tool] or {}
     prepared[tool] = list
     list[#list + 1] = call
+    -- The oldest call is set up again if it runs.
     if #list > MOST_PREPARED then
       table.remove(list, 1)
     end
