@@ -94,6 +94,7 @@ local function answered(carry_out)
       return result
     end
     host.log(("edit %d: %s"):format(edit.edit, result))
+    -- The edit may have changed a part of the text, which the host does not know.
     if usable(edit.buffer) then
       mirror.snapshot(edit.buffer)
     end
@@ -275,6 +276,7 @@ function M.release_anchor(anchor)
   if api.nvim_buf_is_valid(anchor.buffer) then
     api.nvim_buf_del_extmark(anchor.buffer, ANCHORS, anchor.anchor)
   end
+  -- A later answer has an anchor of its own.
   if writing[anchor.buffer] == anchor.anchor then
     writing[anchor.buffer] = nil
     rewind.forget(anchor.buffer)

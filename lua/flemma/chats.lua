@@ -43,6 +43,7 @@ function M.pick(all)
     end,
   }, function(item)
     if item then
+      -- `:edit` fails if the buffer has unsaved changes that cannot be hidden.
       vim.cmd((vim.bo.modified and not vim.o.hidden and "split " or "edit ") .. vim.fn.fnameescape(item.path))
     end
   end)
@@ -54,6 +55,7 @@ end
 ---@return { [1]: integer, [2]: string }[] lines Numbers and texts.
 function M.matches(text, words)
   local lower = text:lower()
+  -- Most files lack a word, and checking the whole text is faster than checking its lines.
   for _, word in ipairs(words) do
     if not lower:find(word, 1, true) then
       return {}
@@ -96,6 +98,7 @@ function M.search(words)
     local deadline = vim.uv.hrtime() + SLICE_NS
     while this == searches and at < #chats and #items < MOST_LINES do
       if vim.uv.hrtime() > deadline then
+        -- Neovim draws and reads keys before the search continues.
         return vim.defer_fn(continue, 1)
       end
       at = at + 1

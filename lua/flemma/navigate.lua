@@ -124,6 +124,7 @@ function M.go(kind, forward)
     return
   end
   local count = math.min(vim.v.count1, #targets)
+  -- For a jump back.
   vim.cmd("normal! m'")
   api.nvim_win_set_cursor(0, { targets[forward and count or #targets + 1 - count] + 1, 0 })
   -- An operator takes the position alone.
@@ -153,6 +154,7 @@ end
 ---@param from { [1]: integer, [2]: integer }
 ---@param to { [1]: integer, [2]: integer }
 local function select(mode, from, to)
+  -- In Visual mode, the key of the mode would end the selection.
   if api.nvim_get_mode().mode:find("^[vV\22]") then
     vim.cmd("normal! \27")
   end
@@ -179,6 +181,7 @@ function M.select_text()
   while #lines > 0 and not lines[#lines]:find("%S") do
     lines[#lines] = nil
   end
+  -- Text may begin on the marker's line.
   local beside = (lines[1] or ""):match("^@%a+:%s*()%S")
   if beside then
     local bottom = #lines
@@ -200,6 +203,7 @@ end
 function M.file(name)
   name = name:gsub("^@", ""):gsub(";type=.*$", "")
   local path = name:gsub("%%(%x%x)", function(digits)
+    -- No path contains a NUL.
     return digits ~= "00" and string.char(tonumber(digits, 16)) or nil
   end)
   return path

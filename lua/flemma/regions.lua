@@ -31,6 +31,7 @@ end
 function M.fence(line)
   local marks = line:match("^```+") or line:match("^~~~+")
   local info = marks and line:sub(#marks + 1) or ""
+  -- The info string of a fence of backticks contains none.
   if marks and marks:sub(1, 1) == "`" and info:find("`") then
     return nil, ""
   end
@@ -108,6 +109,7 @@ end
 local function code(scan, marks, info)
   skip(scan, function(text)
     local closing, rest = M.fence(text)
+    -- A closing fence is as long as the opening one, or longer.
     return closing ~= nil and rest == "" and vim.startswith(closing, marks)
   end)
   close(scan, scan.at, scan.is_result and "plain" or "language", info)

@@ -142,6 +142,7 @@ end
 ---@return table<string, flemma.tools.approval.Resolver>
 local function all()
   follow_options()
+  -- A registered resolver replaces a built-in one of its name.
   return vim.tbl_extend("force", built_in(), registered)
 end
 
@@ -165,6 +166,7 @@ local function wrong(name, definition)
     return ('"%s" needs a table with a function `resolve`'):format(name)
   end
   local priority = definition.priority
+  -- The host reads 32 bits.
   if priority ~= nil and (type(priority) ~= "number" or priority % 1 ~= 0 or math.abs(priority) > 2 ^ 31 - 1) then
     return ('"%s": priority is %s; it must be a whole number'):format(name, tostring(priority))
   elseif definition.fail ~= nil and definition.fail ~= "closed" then
@@ -201,6 +203,7 @@ function M.unregister(name)
   end
   release(registered[name])
   registered[name] = nil
+  -- Without this, one of Flemma's own would be there again.
   if built_in()[name] then
     removed[name] = true
   end
@@ -230,6 +233,7 @@ function M.get_all()
     if a.priority ~= b.priority then
       return a.priority > b.priority
     end
+    -- A fixed order, unlike that of `pairs()`.
     return a.name < b.name
   end)
   return list

@@ -32,6 +32,7 @@ local function answer(run, ok, output)
     host.send("tool_returned", { call = run.call, ok = ok, value = output })
     return
   end
+  -- An empty output is a message, too.
   for at = 1, math.max(#output, 1), CHUNK do
     local more = at + CHUNK <= #output
     host.send("tool_returned", { call = run.call, ok = ok, text = output:sub(at, at + CHUNK - 1), more = more })
@@ -104,6 +105,7 @@ end
 ---@param run flemma.tools.Run
 ---@param result any
 local function report(run, result)
+  -- The metatable of a result may raise an error.
   local is_read, ok, output = pcall(read, result)
   if not is_read then
     ok, output = false, ("The tool returned a table that cannot be read: %s"):format(tostring(ok))
@@ -119,6 +121,7 @@ local function finish(run, result)
     return
   end
   run.over, running[run.call] = true, nil
+  -- In a fast event, most of the API is not allowed.
   if vim.in_fast_event() then
     return vim.schedule_wrap(report)(run, result)
   end
@@ -142,6 +145,7 @@ local function calls_back(message, execute)
   if async ~= nil or type(execute) ~= "function" then
     return async ~= false
   end
+  -- A function with fewer parameters does not get the callback.
   local shape = debug.getinfo(execute, "u")
   return shape.isvararg or shape.nparams >= 3
 end
@@ -149,6 +153,7 @@ end
 ---@param run flemma.tools.Run
 ---@param message flemma.protocol.ToolCall
 local function start(run, message)
+  -- It may have been stopped while it waited.
   if run.over then
     return
   end
@@ -172,6 +177,7 @@ local function start(run, message)
   end
   if type(result) == "function" then
     run.cancel = result
+    -- It was stopped while `execute` ran, before there was a function to cancel it.
     if run.over and run.stopped then
       pcall(result)
     end

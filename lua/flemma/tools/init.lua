@@ -29,6 +29,7 @@ end
 
 --- Sends the list soon, so that many registrations are one message.
 local function announce()
+  -- Without that module no host runs yet, and a new host gets the list.
   if not changed and package.loaded["flemma.buffer"] then
     vim.schedule(M.flush)
   end
