@@ -78,6 +78,7 @@ mod responsive;
 mod restoring;
 mod retries;
 mod reviewing;
+mod rewinding;
 mod run_command;
 mod sandbox;
 mod script_chats;

@@ -9,6 +9,7 @@ mod fs_search;
 mod growth;
 mod http;
 mod names;
+mod odd_files;
 mod patch;
 mod race;
 mod read;
