@@ -153,6 +153,7 @@ M.apply = answered(function(edit)
   if outcome ~= "done" then
     return outcome
   end
+  follow.fill(buffer)
   if edit.anchor then
     place(buffer, edit.anchor.anchor, edit.anchor.line, edit.anchor.column)
   end

@@ -155,6 +155,22 @@ local function press(window, keys)
   end)
 end
 
+--- Scrolls windows back whose text was cut so far that most of their screen is empty.
+---@param buffer integer
+function M.fill(buffer)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local info = vim.fn.getwininfo(window)[1]
+    local last = api.nvim_buf_line_count(buffer)
+    local is_empty = info.topline > 1 and (last - info.topline + 1) * 2 < info.height
+    if is_empty and is_idle(window) and row_of(window) == last - 1 then
+      local height = api.nvim_win_text_height(window, { start_row = info.topline - 1 }).all
+      if height * 2 < info.height then
+        press(window, "zb")
+      end
+    end
+  end
+end
+
 --- Returns true if a `cursor` message is still for a window.
 ---@param cursor flemma.protocol.Cursor
 ---@param window integer

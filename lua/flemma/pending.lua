@@ -16,9 +16,10 @@ local api = vim.api
 local function describe(buffer, mark)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
   local line = vim.trim((mark.preview or mark.label or ""):match("^%s*([^\n]*)"))
-  local counts = mark.diff and mark.diff[1] and (" " .. mark.diff[1].counts) or ""
-  local text = ("%s  %s%s"):format(name ~= "" and name or "[No Name]", line, counts)
-  return require("flemma.notices").escape(text)
+  local counts = mark.diff and mark.diff[1] and (mark.diff[1].counts .. "  ") or ""
+  local text = ("%s  %s%s"):format(name ~= "" and name or "[No Name]", counts, line)
+  -- In Neovim's own list, a number is before it.
+  return require("flemma.wrap").cut(require("flemma.notices").escape(text), vim.o.columns - 5)
 end
 
 --- Returns the calls of all open chats.

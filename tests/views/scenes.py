@@ -141,7 +141,7 @@ def inbox(stage):
     editor.wait_for("python3 -m pytest", "Alt-Enter runs")
     editor.command("Flemma pending")
     editor.wait_for("Pending calls")
-    return ["lexer.chat", "tests.chat", "python3 -m pytest"]
+    return ["lexer.chat  +2 −2  edit: src/lexer.py", "tests.chat  bash: $ python3 -m pytest"]
 
 
 def error(stage):

@@ -132,12 +132,16 @@ class Editor(Terminal):
 
     def close(self):
         super().close()
-        # The host ends when Neovim does, and writes until then.
-        for _ in range(20):
-            try:
-                return self.folder.cleanup()
-            except OSError:
-                time.sleep(0.1)
+        remove(self.folder)
+
+
+def remove(folder):
+    """Removes a temporary folder. The host ends when Neovim does, and may write until then."""
+    for _ in range(20):
+        try:
+            return folder.cleanup()
+        except OSError:
+            time.sleep(0.1)
 
 
 def vim_string(text):

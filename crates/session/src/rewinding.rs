@@ -94,7 +94,7 @@ impl Rewinding {
             self.restoring.editor.notify(&Notice { level, text });
             return None;
         }
-        let title = |it: &&ChatTurn| format!("{}: {}", it.number, it.title);
+        let title = |it: &&ChatTurn| format!("{}  (message {})", it.title, it.number);
         let items: Vec<String> = turns.iter().rev().map(title).collect();
         let at = prompts.choose("Rewind to which message?", &items).await?;
         turns.into_iter().rev().nth(at)
@@ -104,7 +104,7 @@ impl Rewinding {
     async fn ask(&self, turn: &ChatTurn, restore: Option<&Restore>) -> Choice {
         let prompts = self.restoring.editor.prompts(self.restoring.buffer);
         let (items, choices) = items(restore);
-        let title = format!("Rewind to message {}: {}", turn.number, turn.title);
+        let title = format!("Rewind to: {}", turn.title);
         loop {
             let chosen = prompts.choose(&title, &items).await;
             let choice = chosen.and_then(|at| choices.get(at).copied());

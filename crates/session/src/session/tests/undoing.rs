@@ -203,7 +203,14 @@ fn a_rewind_lists_the_messages_and_can_restore_only_files_or_only_cut_the_chat()
         EditorQuestion::Prompt(prompt) => prompt.items,
         _ => None,
     });
-    assert_eq!(turns.unwrap(), ["3: More 2.", "2: More 1.", "1: Go."]);
+    assert_eq!(
+        turns.unwrap(),
+        [
+            "More 2.  (message 3)",
+            "More 1.  (message 2)",
+            "Go.  (message 1)"
+        ]
+    );
     choose(&stage, Some(1));
     choose(&stage, Some(2));
     stage.key("rewind");
