@@ -138,3 +138,26 @@ fn commands_in_a_folder_that_is_no_project_say_so_once() {
     assert!(run()[0].contains("this folder is no project"));
     assert_eq!(run(), Vec::<String>::new());
 }
+
+#[test]
+fn a_store_of_another_user_is_not_used_and_the_calls_still_run() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can give a folder away.
+        return;
+    }
+    let mut project = Project::new();
+    project.write("a", "one\n");
+    let journal = project.store().journal_path();
+    let before = fs::read(&journal).unwrap();
+    let folder = journal.parent().unwrap();
+    std::os::unix::fs::chown(folder, Some(12345), None).unwrap();
+    let summary = project.write("a", "two\n");
+    let refused = "belongs to another user";
+    assert!(summary.remarks[0].contains(refused), "{summary:?}");
+    assert_eq!(project.text("a").as_deref(), Some("two\n"));
+    assert!(project.plan(Request::Undo).unwrap_err().contains(refused));
+    std::os::unix::fs::chown(folder, Some(0), None).unwrap();
+    assert_eq!(fs::read(&journal).unwrap(), before);
+    assert_eq!(project.undo().kept.len(), 1);
+    assert_eq!(project.text("a").as_deref(), Some("two\n"));
+}
