@@ -2,6 +2,7 @@
 //! comparison, each run also measures the same result "by hand": with API calls in a Neovim without
 //! the plugin. `make bench` runs all groups, and `BENCH=keys,open make bench` some of them.
 
+mod changes;
 mod chats;
 mod keys;
 mod kinds;
@@ -31,7 +32,7 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 14] = [
+const GROUPS: [(&str, Group); 15] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
@@ -41,6 +42,7 @@ const GROUPS: [(&str, Group); 14] = [
     ("send", send::run),
     ("shell", shell::run),
     ("tools", tools::run),
+    ("changes", changes::run),
     ("rules", rules::run),
     ("kinds", kinds::run),
     ("output", output::run),

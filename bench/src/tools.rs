@@ -39,7 +39,7 @@ const WATCH: &str = "local line, wanted, channel = ...
 const COUNTED: &str = "all there";
 
 /// Starts to watch for `count` lines with the text `content`.
-fn watch(editor: &Editor, content: &str, count: usize) {
+pub fn watch(editor: &Editor, content: &str, count: usize) {
     editor.lua(WATCH, json!([content, count, editor.own_channel()]));
 }
 
@@ -84,7 +84,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
 
 /// Sends the question, and waits until `count` calls are in the buffer and the answer is at the gate
 /// before its end.
-fn begin(
+pub fn begin(
     provider: &Provider,
     editor: &Editor,
     run: usize,
@@ -103,7 +103,7 @@ fn begin(
 }
 
 /// Opens the gate and waits for all results. Returns the milliseconds, and prepares the next run.
-fn finish(editor: &Editor, gate: &Gate) -> f64 {
+pub fn finish(editor: &Editor, gate: &Gate) -> f64 {
     let start = Instant::now();
     gate.open();
     editor.wait_notified(COUNTED);
