@@ -304,10 +304,13 @@ local function follow_editor()
   end)
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
     for buffer in pairs(chats) do
-      viewport.changed(buffer)
-      remarks.resized(buffer)
-      render.resized(buffer)
-      diagnostics.resized(buffer)
+      -- While a chat is wiped out, its window may show another buffer already.
+      if api.nvim_buf_is_loaded(buffer) then
+        viewport.changed(buffer)
+        remarks.resized(buffer)
+        render.resized(buffer)
+        diagnostics.resized(buffer)
+      end
     end
   end)
 end

@@ -157,7 +157,8 @@ local function parse(parser, text, done)
     return done({})
   end
   local ok, tree = pcall(vim.treesitter.get_string_parser, text, parser)
-  if not ok then
+  -- Newer versions of Neovim return nil instead of an error.
+  if not ok or not tree then
     return done(nil)
   end
   tree:parse(false, function(_, trees)
