@@ -194,8 +194,12 @@ function M.find_problems(message)
   local language = buffer and names.of_filetype(vim.bo[buffer].filetype)
     or names.of_file(message.path, vim.split(message.after:sub(1, LONGEST), "\n"))
   local parser = language and language.parser
-  parse(parser, message.before, function(before)
-    parse(parser, message.after, function(after)
+  parse(parser, message.after, function(after)
+    if not after or #after == 0 then
+      -- Without errors, nothing is left to compare.
+      return add({}, {})
+    end
+    parse(parser, message.before, function(before)
       add(before, after)
     end)
   end)

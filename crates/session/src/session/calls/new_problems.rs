@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MAX_FILES: usize = 20;
 /// How long the editor may take. It waits at most a second for language servers, but may be
 /// busy with a prompt.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Asks the editor about files that a call changed.
 pub(super) struct ProblemCheck {
