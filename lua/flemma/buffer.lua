@@ -26,6 +26,7 @@ local remarks = require("flemma.remarks")
 local render = require("flemma.render")
 local spans = require("flemma.spans")
 local state = require("flemma.state")
+local status = require("flemma.status")
 local viewport = require("flemma.viewport")
 
 --- Commands about the call at the cursor; the others are about the prompt.
@@ -204,7 +205,7 @@ local function on_lost()
     markup.forget(buffer)
     diagnostics.forget(buffer)
     lease.forget(buffer)
-    notices.statusline({ buffer = buffer, text = "" })
+    status.lost(buffer)
   end
 end
 
@@ -220,6 +221,7 @@ function M.configure()
     notices.notify({ level = "error", message = problem })
   end
   define_highlights()
+  status.configure(chats)
   send_options()
 end
 
@@ -323,6 +325,11 @@ local function follow_chats()
       host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
     end
   end)
+  on("BufWinEnter", "the winbar", function(buffer)
+    if chats[buffer] then
+      status.show_winbar(buffer)
+    end
+  end)
   on("BufEnter", "the last chat", function(buffer)
     if chats[buffer] then
       recent.note(buffer)
@@ -385,6 +392,7 @@ function M.open(buffer)
   if buffer == api.nvim_get_current_buf() then
     recent.note(buffer)
   end
+  status.show_winbar(buffer)
   -- After the text is on screen: starting a process takes milliseconds.
   vim.schedule(function()
     host.ensure()

@@ -176,7 +176,10 @@ M.COMMANDS = {
   ["undo"] = { help = "Restore the files that the last call changed." },
   ["redo"] = { help = "Take the last undo back." },
   ["rewind"] = { help = "Restore the files, or the chat, as they were at an earlier message." },
-  ["usage"] = { help = "Show tokens and cost of this chat and of all chats." },
+  ["usage"] = {
+    help = "Show tokens and cost of this chat, and of all chats in the last 30 days or as many as you give.",
+    anywhere = true,
+  },
   ["log"] = { help = "Show the latest decisions and calls." },
   ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },
   ["tool:cancel-all"] = { help = "Same as cancel." },

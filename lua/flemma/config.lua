@@ -47,6 +47,7 @@ local DEFAULTS = {
 ---@field highlight boolean Whether Markdown and code have colors.
 ---@field folds boolean Whether a chat has folds.
 ---@field chats { folder: string, templates: string? }
+---@field winbar boolean Whether windows of chats have a winbar.
 ---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
 ---@field install_url string? URL of the folder with the archives of |:Flemma-install|.
@@ -114,6 +115,7 @@ function M.load(options)
     },
     highlights = at(options, "table", "highlights") or {},
     highlight = (at(options, "table", "ui") or {}).highlight ~= false,
+    winbar = (at(options, "table", "ui") or {}).winbar ~= false,
     folds = (at(options, "table", "folds") or {}).enabled ~= false,
     bell = at(options, "string", "ui", "bell"),
     install_url = at(options, "string", "install", "url"),

@@ -64,11 +64,13 @@ local function rested(data)
   local buffer = data.bufnr
   local visible = vim.fn.bufwinid(buffer) ~= -1
   local needed = api.nvim_buf_is_valid(buffer) and (unfocused or not visible)
-  local text = needed and news(buffer, data)
+  local text = needed and news(buffer, data) or nil
+  local failed = ended[buffer] == "error" or ended[buffer] == "cancelled"
   ended[buffer] = nil
+  local told = require("flemma.progress").finish(buffer, text, failed)
   if text then
     ring(text)
-    if not visible then
+    if not visible and not told then
       require("flemma.notices").notify({ buffer = buffer, level = "info", message = text })
     end
   end

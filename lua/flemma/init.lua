@@ -27,8 +27,8 @@ end
 --- Returns the state of the current chat for a status line.
 ---@return string text May be empty.
 function M.statusline()
-  local notices = package.loaded["flemma.notices"]
-  return notices and notices.text(vim.api.nvim_get_current_buf()) or ""
+  local status = package.loaded["flemma.status"]
+  return status and status.text(vim.api.nvim_get_current_buf()) or ""
 end
 
 return M

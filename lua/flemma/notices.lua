@@ -1,11 +1,8 @@
---- Messages to the user, `User` autocommands, and the status line.
+--- Messages to the user, and `User` autocommands.
 ---@class flemma.notices
 local M = {}
 
 local wrap = require("flemma.wrap")
-
----@type table<integer, string> Status line text by buffer.
-local texts = require("flemma.state").by_buffer()
 
 --- Makes control characters visible, so that no text from outside controls the terminal.
 ---@param text string
@@ -190,19 +187,6 @@ function M.event(event)
     local line = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
     M.notify({ level = "error", message = ("Your autocommand for %s failed: %s"):format(event.name, line) })
   end
-end
-
----@param message flemma.protocol.Statusline
-function M.statusline(message)
-  texts[message.buffer] = message.text ~= "" and M.escape(message.text):gsub("%%", "%%%%") or nil
-  vim.cmd.redrawstatus()
-end
-
---- Returns the status line text of a buffer.
----@param buffer integer
----@return string
-function M.text(buffer)
-  return texts[buffer] or ""
 end
 
 return M

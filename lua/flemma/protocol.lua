@@ -36,7 +36,7 @@ M.RECEIVERS = {
   report = "flemma.report",
   notify = "flemma.notices",
   event = "flemma.notices",
-  statusline = "flemma.notices",
+  statusline = "flemma.status",
   looked_up = "flemma.lsp",
   usage = "flemma.usage",
   choices = "flemma.switch",
@@ -102,7 +102,6 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Taken { buffer: integer, elsewhere: boolean }
 ---@alias flemma.protocol.Notify { buffer: integer?, level: "info"|"warn"|"error", message: string }
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
----@alias flemma.protocol.Statusline { buffer: integer, text: string }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
 ---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]? }
 ---@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, text: string, note: string?, problems: { line: integer, message: string }[] }
@@ -156,6 +155,27 @@ M.IN_ORDER =
 ---@field seconds integer For how long; 0 is not at all.
 ---@field request flemma.session.Request
 ---@field session flemma.session.Totals
+
+---@alias flemma.protocol.Phase "idle"|"loading"|"sending"|"retrying"|"thinking"|"calling"|"streaming"|"stalled"|"running"|"approval"
+
+---@class flemma.protocol.Statusline
+---@field buffer integer
+---@field text string All of it as one text.
+---@field provider string Empty if it is not known before a request.
+---@field model string
+---@field phase flemma.protocol.Phase
+---@field retry_in integer? Seconds until the next attempt.
+---@field running integer Number of running calls.
+---@field waiting integer Number of calls that wait for the user.
+---@field queued integer Number of queued messages.
+---@field elapsed_ms integer? Since the key that began what is happening now.
+---@field sums flemma.session.Totals Of the chat.
+---@field tokens string Empty without requests.
+---@field cost string Empty if it is not known.
+---@field context integer? Tokens of the last request and its answer.
+---@field context_limit integer?
+---@field plan boolean
+---@field elsewhere boolean Whether the chat is open in another program.
 
 ---@class flemma.protocol.ReplaceText
 ---@field ask integer

@@ -212,6 +212,7 @@
 
 ---@class flemma.Options.ui
 ---@field highlight? boolean Markdown in messages, and code in the colors of its language. false: only the structure of the chat has colors. See |flemma-looks|.
+---@field winbar? boolean Provider, model, phase, tokens, cost, and context above each window of a chat that has no 'winbar' of yours. See |flemma-status-line|.
 ---@field usage? integer|false Seconds for which the time and cost of an answer are shown behind the last role marker. false: only in |:Flemma-usage| and the status line.
 ---@field bell? "bell"|"osc9"|false Signal to the terminal when a chat that is not visible needs you: "bell", or "osc9", a desktop notification in terminals that support OSC 9. See |flemma-hidden|.
 

@@ -92,6 +92,7 @@ mod shell;
 mod shell_safe;
 mod shown;
 mod stage;
+mod status;
 mod steering;
 mod step_tools;
 mod subcommands;

@@ -242,10 +242,47 @@ fn events_are_json_lines_of_the_whole_run() {
         .filter_map(|it| it["text"].as_str().filter(|_| it["event"] == "text"))
         .collect();
     assert!(words.ends_with("It is four.\n\n```\nReally."));
+    let last = events.last().unwrap();
     assert_eq!(
-        events.last().unwrap(),
-        &json!({"event": "finished", "exit_code": 0})
+        (&last["event"], &last["exit_code"]),
+        (&json!("finished"), &json!(0))
     );
+}
+
+#[test]
+fn events_have_tokens_and_cost_of_each_request_and_of_the_run() {
+    let call = Answer::new().tool_use("t_1", "calculator", json!({"expression": "2+2"}));
+    let provider = Provider::anthropic([
+        call.usage(1000, 200),
+        Answer::says("Four.").usage(2000, 100),
+    ]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "--events", "jsonl", "question.chat"]);
+    let events = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let usage: Vec<serde_json::Value> = events
+        .filter(|it: &serde_json::Value| !it["usage"].is_null())
+        .map(|it| it["usage"].clone())
+        .collect();
+    let request = |input: u64, output: u64, cost: f64| {
+        json!({
+            "provider": "anthropic", "model": "claude-sonnet-4-6", "input": input, "output": output,
+            "thoughts": 0, "cache_read": 0, "cache_creation": 0, "cost": cost,
+        })
+    };
+    assert_eq!(
+        usage[..2],
+        [request(1000, 200, 0.006), request(2000, 100, 0.0075)]
+    );
+    let total = &usage[2];
+    assert_eq!(
+        (&total["requests"], &total["input"]),
+        (&json!(2), &json!(3000))
+    );
+    assert_eq!(total["cost"], 0.0135);
 }
 
 #[test]

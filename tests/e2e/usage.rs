@@ -1,8 +1,12 @@
 //! Tokens and cost of an answer: shown for a moment, counted for the session.
 
+use std::fs;
+use std::path::Path;
+
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
+use crate::shell::Shell;
 use crate::stage::*;
 
 /// The virtual text after the last role marker.
@@ -76,4 +80,44 @@ fn usage_covers_no_text_in_a_small_terminal() {
         let windows = editor.lua("return #vim.api.nvim_list_wins()", json!([]));
         assert_eq!(windows, 1);
     }
+}
+
+#[test]
+fn usage_of_earlier_sessions_is_summed_per_day_model_and_project() {
+    let provider = Provider::anthropic([
+        Answer::says("One.").usage(1000, 200),
+        Answer::says("Two.").usage(3000, 100),
+    ]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    for message in ["Go.", "Again."] {
+        assert_eq!(
+            shell.run(&["send", "question.chat", "-m", message]).code,
+            Some(0)
+        );
+    }
+    let ran = shell.run(&["usage", "--json"]);
+    let report: Json = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["total"]["requests"], 2, "{report}");
+    assert_eq!(report["by_model"][0]["name"], "anthropic claude-sonnet-4-6");
+    assert_eq!(report["by_day"][0]["input"], 4000);
+    let project = report["by_project"][0]["name"].as_str().unwrap();
+    assert!(project.ends_with("/work"), "{report}");
+    let table = shell.run(&["usage", "7"]).out;
+    assert!(table.starts_with("The last 7 days"), "{table}");
+    assert!(table.contains("$0.0165"), "{table}");
+}
+
+#[test]
+fn the_usage_log_is_shown_outside_a_chat_and_damaged_lines_are_named() {
+    let log = "{\"time\": 1\n{\"time\": 4102444800000, \"provider\": \"groq\", \"requests\": 3}\n";
+    let editor = offline().file("notes.txt", "text\n").start();
+    let state = editor.lua("return vim.fn.stdpath('state') .. '/flemma'", json!([]));
+    let state = Path::new(state.as_str().unwrap());
+    fs::create_dir_all(state).unwrap();
+    fs::write(state.join("usage.jsonl"), log).unwrap();
+    editor.keys(":Flemma usage<CR>");
+    editor.wait_for("the report", |editor| editor.text().contains("Line 1 of"));
+    let text = editor.text();
+    assert!(text.contains("groq") && text.contains("damaged"), "{text}");
 }

@@ -143,7 +143,7 @@ test("the plugin uses the default of an invalid option", function()
   local wrong = {
     keymaps = { enabled = "yes", normal = { send = "<C-s>", cancel = false, reject = 3 }, insert = 7 },
     highlights = "red",
-    ui = { bell = true, highlight = 1 },
+    ui = { bell = true, highlight = 1, winbar = 1 },
     host = { path = {}, log = "/tmp/x.log" },
     tools = { default_timeout = math.huge },
   }
@@ -170,6 +170,7 @@ test("the plugin uses the default of an invalid option", function()
     },
     highlights = {},
     highlight = true,
+    winbar = true,
     folds = true,
     chats = { folder = "." },
     host = { log = "/tmp/x.log" },

@@ -52,6 +52,8 @@ for _, name in ipairs({
   "context_spec",
   "chats_spec",
   "problems_spec",
+  "status_spec",
+  "progress_spec",
 }) do
   require(name)
 end

@@ -28,11 +28,29 @@ pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
 /// Time limit for listing models: a server on this machine answers at once or not at all.
 const MODELS_PATIENCE: Duration = Duration::from_millis(500);
 
+/// What a request is waiting for before its answer begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitNote {
+    /// As it is shown to the user.
+    pub text: String,
+    /// Seconds until the next attempt, after one that failed.
+    pub retry_in: Option<u64>,
+}
+
+impl From<String> for WaitNote {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            retry_in: None,
+        }
+    }
+}
+
 /// The sender of a request, as seen by the request.
 #[async_trait]
 pub trait Asker: Send + Sync {
     /// Reports what the request is waiting for before its answer begins.
-    fn note(&self, _text: String) {}
+    fn note(&self, _note: WaitNote) {}
 
     /// Returns another key after the provider rejected one. Called at most once per
     /// request.
@@ -222,7 +240,7 @@ async fn wait_for_next_try(
     })
     .await;
     tries.waited += wait;
-    asker.note(format!("{provider} {}, {turn}", parameters.model));
+    asker.note(format!("{provider} {}, {turn}", parameters.model).into());
     Ok(())
 }
 
@@ -258,7 +276,10 @@ async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> Str
             return;
         }
         let whole = left.as_secs_f64().ceil();
-        asker.note(text(whole as u64));
+        asker.note(WaitNote {
+            text: text(whole as u64),
+            retry_in: Some(whole as u64),
+        });
         sleep_until(end - Duration::from_secs_f64(whole - 1.0).min(left)).await;
     }
 }

@@ -119,6 +119,18 @@ pub enum CliCommand {
         #[arg(long, conflicts_with = "json")]
         diff: bool,
     },
+    /// Show tokens and cost of all requests, per day, model, and project.
+    ///
+    /// Counts requests of Neovim and of the command line. Days are those of UTC.
+    Usage {
+        /// Number of days, today included.
+        #[arg(default_value_t = session::usage_log::USUAL_DAYS)]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        days: u32,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `flemma send`

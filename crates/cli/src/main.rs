@@ -25,6 +25,7 @@ mod supervise;
 mod terminal;
 mod trust;
 mod undo;
+mod usage_command;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ use nvim::host;
 use policy::{frontmatter, options, project, rules, sandbox, settings};
 use session::{
     audit, call_environment, config_dir, credentials, editor, endpoint, frontend, lease,
-    mcp_servers, projects, protocol, resolver_calls, scripts, shared, skills, spec,
+    mcp_servers, projects, protocol, resolver_calls, scripts, shared, skills, spec, usage,
 };
 use tools::state_dir;
 
@@ -89,6 +90,7 @@ fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
         CliCommand::Local => local_guide::print(),
         CliCommand::Health => health::print(),
         CliCommand::Log { count, json, diff } => log::print(count, json, diff),
+        CliCommand::Usage { days, json } => usage_command::print(days, json),
         CliCommand::Tools(tools) => commands::tools(tools),
         CliCommand::Backends { config } => commands::backends(config),
         CliCommand::Project { json } => project_report::print(json),

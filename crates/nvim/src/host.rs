@@ -29,7 +29,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::Ledger;
-use crate::{logging, mcp_servers, switch};
+use crate::usage_log::UsageLog;
+use crate::{logging, mcp_servers, state_dir, switch};
 
 /// The options, tools, and sessions of a front end.
 pub struct Host {
@@ -53,10 +54,11 @@ impl Host {
         let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
+        let ledger = Ledger::logged(UsageLog::open(&state_dir::path()));
         let shared = Shared::new(
             settings,
             &catalogue,
-            Ledger::default(),
+            ledger,
             scripts.clone(),
             ReportedProjects::default(),
         );

@@ -83,7 +83,7 @@ impl Frontend for Neovim {
             Display::Unfold(it) => sender.send("unfold", &it),
             Display::Queued(it) => sender.send("queued", &it),
             Display::Request(it) => sender.send("request", &it),
-            Display::Statusline(it) => sender.send("statusline", &it),
+            Display::Statusline(it) => sender.send("statusline", &*it),
             Display::Usage(it) => sender.send("usage", &*it),
             Display::Lock(it) => sender.send("lock", &it),
             Display::Taken(it) => sender.send("taken", &it),

@@ -73,6 +73,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the tokens of the prompt and of the answer, which a model's context has to hold.
+    pub fn context(&self) -> u64 {
+        let parts = [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_creation,
+        ];
+        parts.into_iter().flatten().sum()
+    }
+
     /// Replaces the figures that are set in `newer`.
     pub fn replace(&mut self, newer: Self) {
         self.input = newer.input.or(self.input);

@@ -16,7 +16,7 @@ mod unfinished;
 pub use read::Log;
 pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};
-pub use show::lines;
+pub use show::{date, lines};
 pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};

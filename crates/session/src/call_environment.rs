@@ -109,6 +109,7 @@ impl CallEnvironment {
             ledger: self.shared.ledger.clone(),
             buffer: self.buffer,
             path: self.path.clone(),
+            folder: self.folder.clone(),
             requests: AtomicU32::new(0),
         });
         context.nested = Arc::new(Inside::new(self, id, depth));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use agent::transport::WaitNote;
 use agent::{Agent, Ended, Event, PromptRole, Provider, ToolContext, Usage};
 use async_trait::async_trait;
 use chat::Problem;
@@ -40,6 +41,8 @@ pub struct Completions {
     pub buffer: BufferId,
     /// The chat's file.
     pub path: Option<PathBuf>,
+    /// The chat's folder.
+    pub folder: PathBuf,
     /// Requests that were made for this call.
     pub requests: AtomicU32,
 }
@@ -71,6 +74,7 @@ impl Completions {
             settings.model = Some(model.clone());
         }
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
+        let asker = move |it: WaitNote| note(it.text);
         let found = route::find(settings, &note).await.map_err(sentences)?;
         // The tutor answers users and no tools.
         let Destination::Server(endpoint, parameters) = found else {
@@ -80,7 +84,7 @@ impl Completions {
             );
         };
         let tariff = Tariff::of(&endpoint, &parameters);
-        let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(Keyed(note)));
+        let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(Keyed(asker)));
         let mut context = ToolContext::new(".", state_dir::path().join("outputs"));
         context.nested = nested;
         let (mut agent, words) = agent(provider, asked, context);
@@ -155,6 +159,7 @@ impl Completions {
             self.ledger.add(RequestUsage {
                 buffer: self.buffer,
                 path: self.path.clone(),
+                folder: self.folder.clone(),
                 tariff: tariff.clone(),
                 usage,
                 time: (started, now()),

@@ -11,7 +11,7 @@ use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent::transport::Asker;
+use agent::transport::{Asker, WaitNote};
 use async_trait::async_trait;
 use chat::Problem;
 use provider::Secret;
@@ -41,13 +41,13 @@ pub struct FoundKey {
 pub struct Keyed<N>(pub N);
 
 #[async_trait]
-impl<N: Fn(String) + Send + Sync> Asker for Keyed<N> {
-    fn note(&self, text: String) {
-        (self.0)(text);
+impl<N: Fn(WaitNote) + Send + Sync> Asker for Keyed<N> {
+    fn note(&self, note: WaitNote) {
+        (self.0)(note);
     }
 
     async fn renew_key(&self, provider: &str) -> Option<Secret> {
-        let found = renew(provider, &self.0).await?;
+        let found = renew(provider, &|text| (self.0)(WaitNote::from(text))).await?;
         Some(found.key)
     }
 }

@@ -25,6 +25,50 @@ pub enum Destination {
     Tutor,
 }
 
+/// The provider and the model of a request, as far as the options say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RequestTarget {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name at the provider; empty if a server chooses it.
+    pub model: String,
+    /// Most tokens of a prompt and its answer, if known.
+    pub context: Option<u64>,
+}
+
+impl RequestTarget {
+    /// Returns the target of a chat that the tutor answers.
+    pub fn tutor() -> Self {
+        Self {
+            provider: "tutor".to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if a request can say no more about it.
+    pub fn is_complete(&self) -> bool {
+        self.provider == "tutor" || !self.model.is_empty()
+    }
+}
+
+/// Returns where the options send a request. Needs no key.
+pub fn target(settings: &Settings, variables: GetVariable<'_>) -> RequestTarget {
+    let named = Some(settings.provider.as_str()).filter(|it| *it != "auto");
+    let provider = named.or_else(|| from_environment(variables));
+    let Some(spec) = provider.and_then(providers::find) else {
+        return RequestTarget {
+            provider: settings.provider.clone(),
+            ..RequestTarget::default()
+        };
+    };
+    let parameters = parameters::given(spec, settings);
+    RequestTarget {
+        provider: spec.name.to_owned(),
+        model: parameters.model,
+        context: parameters.about.context,
+    }
+}
+
 /// The provider whose server the host starts, and the name under which `variables` of
 /// [`destination`] contains its address.
 pub use provider::providers::LOCAL;

@@ -1,6 +1,6 @@
 //! What answers requests: the providers and the tutor; in tests, a script.
 
-use agent::transport;
+use agent::transport::{self, WaitNote};
 use async_trait::async_trait;
 use chat::prompt::Prompt;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use crate::endpoint::Destination;
 use crate::tutor;
 
 /// Reports what a request waits for before its answer begins.
-pub type WaitReporter = Box<dyn Fn(String) + Send + Sync>;
+pub type WaitReporter = Box<dyn Fn(WaitNote) + Send + Sync>;
 
 /// Answers requests.
 #[async_trait]

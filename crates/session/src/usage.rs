@@ -1,16 +1,17 @@
 //! Usage and cost of requests since this process started: sums, and how they are shown.
 //!
-//! Kept only in memory. Knows no buffer's text and no provider: the figures come from the
-//! provider, the prices from the catalogue.
+//! Knows no buffer's text and no provider: the figures come from the provider, the prices from
+//! the catalogue. [`crate::usage_log`] keeps them on disk.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use provider::catalogue::{Cost, Price};
 use provider::{CacheRetention, Endpoint, Parameters, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::BufferId;
+use crate::usage_log::UsageLog;
 
 /// The prices of a request, known when it is sent.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub struct Tariff {
     pub price: Option<Price>,
     /// Whether the cache keeps the prompt for an hour, which costs more.
     pub long_cache: bool,
+    /// Most tokens of a prompt and its answer, if known.
+    pub context: Option<u64>,
 }
 
 /// One request that has ended.
@@ -32,6 +35,8 @@ pub struct RequestUsage {
     pub buffer: BufferId,
     /// The chat's file, if it has one.
     pub path: Option<PathBuf>,
+    /// The folder of the chat, or of Neovim.
+    pub folder: PathBuf,
     /// Its prices.
     pub tariff: Tariff,
     /// Its tokens.
@@ -40,12 +45,17 @@ pub struct RequestUsage {
     pub time: (u64, u64),
 }
 
-/// The requests of all chats.
+/// The requests of all chats since this process started.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger(Arc<Mutex<Vec<RequestUsage>>>);
+pub struct Ledger {
+    entries: Arc<Mutex<Vec<RequestUsage>>>,
+    /// Where they are kept for later; `None` in tests.
+    log: Option<UsageLog>,
+}
 
-/// Sums of some requests, as Lua gets them.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+/// Sums of some requests, as Lua and the usage log have them.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sums {
     /// Number of requests.
     pub requests: u64,
@@ -75,20 +85,37 @@ impl Tariff {
             model: parameters.model.clone(),
             price: parameters.about.price,
             long_cache: parameters.cache == CacheRetention::Long,
+            context: parameters.about.context,
         }
     }
 }
 
 impl Ledger {
+    /// Returns a ledger whose requests are also added to a log.
+    pub fn logged(log: UsageLog) -> Self {
+        Self {
+            log: Some(log),
+            ..Self::default()
+        }
+    }
+
     /// Adds a request.
     pub fn add(&self, entry: RequestUsage) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(entry);
+        // Here and not on another thread, so that the last request of a command line is logged.
+        if let Some(Err(error)) = self.log.as_ref().map(|log| log.add(&entry)) {
+            // The answer counts, not its statistics: a full disk has other messages.
+            tracing::warn!(%error, "a request is missing in the usage log");
+        }
+        self.entries().push(entry);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<RequestUsage>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the sums of one buffer's requests, or of all.
     pub fn sums(&self, buffer: Option<BufferId>) -> Sums {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries();
         let wanted = entries
             .iter()
             .filter(|it| buffer.is_none_or(|buffer| it.buffer == buffer));
@@ -100,7 +127,7 @@ impl Ledger {
 
     /// Returns the last request of a buffer.
     pub fn latest(&self, buffer: BufferId) -> Option<RequestUsage> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries();
         entries.iter().rfind(|it| it.buffer == buffer).cloned()
     }
 }
@@ -132,7 +159,8 @@ impl RequestUsage {
 }
 
 impl Sums {
-    fn add(&mut self, other: &Self) {
+    /// Adds other sums to these.
+    pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.input += other.input;
         self.output += other.output;
@@ -159,10 +187,25 @@ impl Sums {
         )
     }
 
+    /// Returns the tokens of all prompts and of all answers; empty without requests.
+    pub fn tokens(&self) -> String {
+        let read = self.input + self.cache_read + self.cache_creation;
+        match self.requests {
+            0 => String::new(),
+            _ => format!("{} in, {} out", count(read), count(self.output)),
+        }
+    }
+
     /// Returns the cost, if any of it is known.
-    fn cost(&self) -> Option<String> {
+    pub fn cost(&self) -> Option<String> {
+        self.dollars().map(dollars)
+    }
+
+    /// Returns the cost in dollars, if any of it is known.
+    pub fn dollars(&self) -> Option<f64> {
         let known = self.requests > self.unpriced;
-        known.then(|| dollars(self.input_cost + self.output_cost))
+        // Rounded, because sums of binary fractions are a little off: 0.006 + 0.0075.
+        known.then(|| ((self.input_cost + self.output_cost) * 1e9).round() / 1e9)
     }
 
     /// Returns the rows of `:Flemma usage` about some requests.
@@ -222,6 +265,7 @@ mod tests {
         RequestUsage {
             buffer,
             path: None,
+            folder: PathBuf::new(),
             tariff: Tariff {
                 price,
                 ..Tariff::default()

@@ -25,6 +25,7 @@ impl HeadlessRun {
             FrontendCall::ReleaseAnchor(it) => self.buffer.release_anchor(it.anchor),
             FrontendCall::Notify(notice) => self.notice(&notice),
             FrontendCall::Emit(event) => self.event(event),
+            FrontendCall::Usage(usage) => self.output.usage(*usage),
             FrontendCall::Ask(question, reply) => self.reply(question, reply),
         }
     }

@@ -29,6 +29,8 @@ pub enum FrontendCall {
     Notify(Notice),
     /// See [`Frontend::emit`].
     Emit(SessionEvent),
+    /// Tokens and cost of a request, before the event of its end.
+    Usage(Box<UsageNote>),
 }
 
 /// A front end without a screen.
@@ -71,8 +73,12 @@ impl Frontend for InProcess {
         self.send(FrontendCall::ReleaseAnchor(anchor));
     }
 
-    // There is no screen.
-    fn show(&self, _display: Display) {}
+    fn show(&self, display: Display) {
+        // There is no screen for anything else.
+        if let Display::Usage(usage) = display {
+            self.send(FrontendCall::Usage(usage));
+        }
+    }
 
     fn ask(&self, question: EditorQuestion) -> oneshot::Receiver<EditorReply> {
         let (sender, reply) = oneshot::channel();

@@ -13,7 +13,8 @@ use super::diff;
 use super::reported::NewBlock;
 use crate::frontend::RequestStatus;
 use crate::problems::in_a_shell;
-use crate::protocol::DiffItem;
+use crate::protocol::{DiffItem, UsageEntry, UsageNote};
+use crate::usage::Sums;
 use crate::{stdout, terminal};
 
 /// Maximum number of columns of a line about a call.
@@ -44,6 +45,10 @@ pub struct Output {
     is_new_answer: bool,
     /// True if standard output ends within a line.
     has_open_line: bool,
+    /// Tokens and cost of the request that ends next.
+    usage: Option<UsageEntry>,
+    /// Sums of all requests.
+    total: Sums,
     /// The last note, without the remaining seconds.
     note: String,
     /// The first error of writing output.
@@ -60,6 +65,8 @@ impl Output {
             last_answer: String::new(),
             is_new_answer: false,
             has_open_line: false,
+            usage: None,
+            total: Sums::default(),
             note: String::new(),
             lost: None,
         }
@@ -121,7 +128,19 @@ impl Output {
         if self.debug && !has_calls && status == RequestStatus::Success {
             debug("No more tool calls, finalizing response");
         }
-        self.event("request_finished", json!({"status": status.name()}));
+        let mut data = json!({"status": status.name()});
+        if let Some(usage) = self.usage.take() {
+            data["usage"] = figures(&usage.sums);
+            data["usage"]["provider"] = json!(usage.provider);
+            data["usage"]["model"] = json!(usage.model);
+        }
+        self.event("request_finished", data);
+    }
+
+    /// Notes tokens and cost of the request that ends next.
+    pub fn usage(&mut self, note: UsageNote) {
+        self.usage = Some(note.request);
+        self.total = note.session;
     }
 
     /// Reports a call or result that is new in the chat.
@@ -248,7 +267,9 @@ impl Output {
         if !answer.is_empty() {
             self.print(&answer);
         }
-        self.event("finished", json!({"exit_code": code}));
+        let mut total = figures(&self.total);
+        total["requests"] = json!(self.total.requests);
+        self.event("finished", json!({"exit_code": code, "usage": total}));
         self.finish_line();
     }
 
@@ -257,6 +278,18 @@ impl Output {
             self.write("\n");
         }
     }
+}
+
+/// Returns tokens and cost as events have them.
+fn figures(sums: &Sums) -> Value {
+    json!({
+        "input": sums.input,
+        "output": sums.output,
+        "thoughts": sums.thoughts,
+        "cache_read": sums.cache_read,
+        "cache_creation": sums.cache_creation,
+        "cost": sums.dollars(),
+    })
 }
 
 /// Prints a line of the debugging output.

@@ -5,7 +5,7 @@ use session::Input;
 
 use super::{Host, choices};
 use crate::protocol::*;
-use crate::switch;
+use crate::{switch, usage_log};
 
 impl Host {
     /// Carries out a command that concerns all chats, or passes it to the buffer's session.
@@ -21,6 +21,7 @@ impl Host {
             Action::Switch(_) if !has_session => {
                 self.report_no_chat("Use `:Flemma switch!` to switch every chat.");
             }
+            Action::Usage(days) if !has_session => self.report_usage(*days),
             Action::Mcp(server) => self.report_mcp(server.as_deref()),
             Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
             Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
@@ -47,6 +48,13 @@ impl Host {
     fn report_no_chat(&self, fix: &'static str) {
         let problem = chat::Problem::new("This buffer is not a chat.", fix);
         self.editor.report_problem(&problem);
+    }
+
+    /// `:Flemma usage` outside a chat: the last days of all chats.
+    fn report_usage(&self, days: Option<u32>) {
+        let editor = self.editor.clone();
+        // Reads up to 20 MB.
+        tokio::task::spawn_blocking(move || editor.report("usage", usage_log::report(days)));
     }
 
     /// Lets the user pick a provider, model, or preset for one chat or for all.

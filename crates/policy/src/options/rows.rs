@@ -205,6 +205,14 @@ Markdown in messages, and code in the colors of its language. false: only the
 structure of the chat has colors. See |flemma-looks|.",
     ),
     option(
+        "winbar",
+        OptionKind::Flag,
+        "true",
+        "\
+Provider, model, phase, tokens, cost, and context above each window of a chat
+that has no 'winbar' of yours. See |flemma-status-line|.",
+    ),
+    option(
         "usage",
         OptionKind::Any(&[OptionKind::Whole(1, 3600), OptionKind::Off]),
         "8",

@@ -69,9 +69,9 @@ fn plain(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// `2026-01-31 12:00:00Z`, from milliseconds since 1970. The calendar by Howard
+/// Formats a time in milliseconds since 1970 as `2026-01-31 12:00:00Z`. The calendar by Howard
 /// Hinnant's days-to-civil formula: eras of 400 years that begin in March.
-fn date(milliseconds: u64) -> String {
+pub fn date(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     // Days since March 1 of the year 0: with the leap day last, all months have a fixed start.
     let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);

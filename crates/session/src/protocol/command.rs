@@ -96,7 +96,7 @@ pub enum Action {
     /// Restore the files, or the chat, as they were at an earlier message.
     Rewind,
     /// Report tokens and cost.
-    Usage,
+    Usage(Option<u32>),
     /// Report recent decisions.
     Log,
     /// Report the state of the chat.
@@ -226,7 +226,7 @@ impl Action {
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,
             "tool:list" => Self::ListTools,
-            "usage" => Self::Usage,
+            "usage" => Self::Usage(word.and_then(|it| it.parse().ok())),
             "log" => Self::Log,
             "status" => Self::Status {
                 verbose: word.is_some_and(|it| it == "verbose"),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{
     BufferId, BufferLock, Choices, Cursor, Folds, Open, Report, Taken, Unfold, UsageNote, Welcome,
 };
+use crate::usage::Sums;
 
 /// What a front end shows. Each replaces the last one of its kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ pub enum Display {
     /// What the open request is doing.
     Request(RequestDisplay),
     /// The status line's text.
-    Statusline(Statusline),
+    Statusline(Box<Statusline>),
     /// Tokens and cost of an answer.
     Usage(Box<UsageNote>),
     /// Whether the user may change the text.
@@ -231,11 +232,72 @@ pub struct Diagnostics {
     pub items: Vec<DiagnosticItem>,
 }
 
-/// `statusline`: its text for a buffer.
+/// What a chat is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// A key waits until the tools are loaded.
+    Loading,
+    /// A request was sent, and nothing has arrived.
+    Sending,
+    /// The request failed, and is sent again in so many seconds.
+    Retrying(#[serde(skip)] u64),
+    /// The model thinks.
+    Thinking,
+    /// The model writes a call.
+    Calling,
+    /// Text arrives.
+    Streaming,
+    /// An answer has begun, and no more of it arrives.
+    Stalled,
+    /// Calls run.
+    Running,
+    /// Calls wait for the user.
+    Approval,
+}
+
+/// `statusline`: the state of a chat, for its winbar and for status lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statusline {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// Plain text.
+    /// The state as one plain text.
     pub text: String,
+    /// The provider's name; empty if it is not known before a request.
+    pub provider: String,
+    /// The model's name, or empty.
+    pub model: String,
+    /// What the chat is doing.
+    pub phase: Phase,
+    /// Seconds until the next attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_in: Option<u64>,
+    /// Number of running calls.
+    pub running: usize,
+    /// Number of calls that wait for the user.
+    pub waiting: usize,
+    /// Number of queued messages.
+    pub queued: usize,
+    /// Milliseconds since the key that began what is happening now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    /// Sums of the chat's requests since the host started.
+    pub sums: Sums,
+    /// Their tokens as a text; empty without requests.
+    pub tokens: String,
+    /// Their cost as a text; empty if it is not known.
+    pub cost: String,
+    /// Tokens of the last request and its answer: what the model has to remember.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// Most tokens that the model can remember, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_limit: Option<u64>,
+    /// Whether the chat is in plan mode.
+    pub plan: bool,
+    /// Whether the chat is open in another program.
+    pub elsewhere: bool,
 }

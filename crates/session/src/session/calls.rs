@@ -56,6 +56,11 @@ impl Calls {
         self.running.is_empty()
     }
 
+    /// Returns the number of running calls.
+    pub(super) fn running_count(&self) -> usize {
+        self.running.len()
+    }
+
     pub(super) fn running(&self, call: &CallKey) -> Option<&RunningCall> {
         self.running.get(call)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent::answer::Ids;
+use agent::transport::WaitNote;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::CycleEvent;
 use chat::diff::Counts;
@@ -83,7 +84,7 @@ pub enum Input {
     /// Where the request with this number goes, and its prices.
     Label(u64, String, Option<Tariff>),
     /// What the request with this number waits for, before its answer begins.
-    Note(u64, String),
+    Note(u64, WaitNote),
     /// The ids of the calls in the chat, for the request with this number. Comes before
     /// its answer.
     Ids(u64, Ids),

@@ -15,7 +15,7 @@ impl Session {
         let name = match action {
             Action::ListQueue => return self.list_queued(),
             Action::ListTools => return self.list_tools(),
-            Action::Usage => return self.report_usage(),
+            Action::Usage(days) => return self.report_usage(*days),
             Action::Log => return self.report_log(),
             Action::Status { verbose } => return self.report_status(*verbose),
             Action::Sandbox(Toggle::Report) => return self.report_sandbox(),

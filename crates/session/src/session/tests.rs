@@ -27,6 +27,7 @@ mod script;
 mod sending;
 mod setup;
 mod showing;
+mod status_line;
 mod steering;
 mod streaming;
 mod trusting;

@@ -8,6 +8,7 @@ mod queued;
 mod request;
 mod show;
 mod spans;
+mod statusline;
 mod tasks;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 
 use self::folding::Folding;
 use self::outcomes::Outcomes;
+use self::statusline::Progress;
 use self::tasks::Tasks;
 use super::FRAME;
 use crate::protocol::*;
@@ -45,6 +47,7 @@ pub(super) struct View {
     tasks: Tasks,
     folds: Folding,
     last_key: LastKey,
+    progress: Progress,
 }
 
 /// When the next frame is drawn.

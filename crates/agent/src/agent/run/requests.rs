@@ -13,7 +13,7 @@ use super::Run;
 use crate::answer::{self, AnswerBuilder, AnswerEvent};
 use crate::event::{Call, Event};
 use crate::remote::RunInput;
-use crate::transport::{self, Asker};
+use crate::transport::{self, Asker, WaitNote};
 
 /// An open request.
 pub(super) struct Open {
@@ -35,8 +35,8 @@ struct Notes {
 
 #[async_trait]
 impl Asker for Notes {
-    fn note(&self, text: String) {
-        drop(self.inbox.send(RunInput::Waiting(self.number, text)));
+    fn note(&self, note: WaitNote) {
+        drop(self.inbox.send(RunInput::Waiting(self.number, note.text)));
     }
 
     async fn renew_key(&self, provider: &str) -> Option<Secret> {

@@ -10,6 +10,7 @@ impl Session {
             return;
         }
         self.queue.unsettled = false;
+        self.run_ended();
         self.editor.emit(SessionEvent::Rested(Rested {
             buffer: self.buffer.id(),
             limit: self.cycle.reached_limit(),

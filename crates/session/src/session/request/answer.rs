@@ -6,6 +6,7 @@
 mod writing;
 
 use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
+use agent::transport::WaitNote;
 use chat::Problem;
 use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice, Options};
 use chat::text::Lines;
@@ -41,7 +42,7 @@ pub(super) struct Open {
     /// How it ended, once it has.
     pub(super) end: Option<AnswerEnd>,
     /// What it waits for, other than the answer.
-    pub(super) note: Option<String>,
+    pub(super) note: Option<WaitNote>,
     pub(super) doing: Doing,
     /// When a part of the answer last arrived.
     pub(super) heard: Instant,

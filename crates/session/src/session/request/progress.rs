@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::Request;
 use super::answer::Open;
+use crate::protocol::Phase;
 
 /// Silence after which an answer counts as stalled: models pause for a second or two, and
 /// users wonder after five.
@@ -48,7 +49,10 @@ impl Request {
             ));
         }
         let (state, label) = match &open.doing {
-            Doing::Waiting => ("waiting", open.note.as_ref().unwrap_or(label).clone()),
+            Doing::Waiting => {
+                let note = open.note.as_ref().map(|note| &note.text);
+                ("waiting", note.unwrap_or(label).clone())
+            }
             Doing::Thinking(count) => {
                 let count = characters(*count);
                 ("thinking", format!("{label} is thinking ({count})"))
@@ -57,6 +61,23 @@ impl Request {
             Doing::Streaming => ("streaming", label.clone()),
         };
         Some((state, label, None))
+    }
+
+    /// Returns the phase of the open request.
+    pub(crate) fn phase(&self) -> Option<Phase> {
+        let open = self.open.as_ref()?;
+        if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
+            return Some(Phase::Stalled);
+        }
+        Some(match &open.doing {
+            Doing::Waiting => match open.note.as_ref().and_then(|note| note.retry_in) {
+                Some(seconds) => Phase::Retrying(seconds),
+                None => Phase::Sending,
+            },
+            Doing::Thinking(_) => Phase::Thinking,
+            Doing::Calling(_) => Phase::Calling,
+            Doing::Streaming => Phase::Streaming,
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::transport;
+use agent::transport::{self, WaitNote};
 use chat::Problem;
 use chat::prompt::Prompt;
 use provider::{StreamEvent, TextCalls};
@@ -91,9 +91,10 @@ impl Session {
     }
 
     /// Shows what the request waits for, in place of its label.
-    pub(crate) fn note(&mut self, number: u64, note: String) {
+    pub(crate) fn note(&mut self, number: u64, note: WaitNote) {
         if let Some(open) = self.request.open_as(number) {
-            self.editor.emit(SessionEvent::RequestNote(note.clone()));
+            let text = note.text.clone();
+            self.editor.emit(SessionEvent::RequestNote(text));
             open.note = Some(note);
             self.view.redraw();
         }
@@ -162,9 +163,9 @@ impl Sending {
     }
 
     /// Returns a function that shows what the request waits for.
-    fn note(&self) -> impl Fn(String) + Send + Sync + use<> {
+    fn note(&self) -> impl Fn(WaitNote) + Send + Sync + use<> {
         let (inbox, number) = (self.inbox.clone(), self.number);
-        move |text| drop(inbox.send(Input::Note(number, text)))
+        move |note| drop(inbox.send(Input::Note(number, note)))
     }
 
     async fn destination(&mut self) -> Result<Destination, Problem> {
@@ -172,7 +173,9 @@ impl Sending {
         if self.is_tutor {
             return Ok(Destination::Tutor);
         }
-        let mut found = route::find(self.settings.clone(), &self.note()).await;
+        let note = self.note();
+        let note = |text: String| note(text.into());
+        let mut found = route::find(self.settings.clone(), &note).await;
         if let Ok(Destination::Server(_, parameters)) = &mut found {
             parameters.cache_key = self.cache_key.take();
         }

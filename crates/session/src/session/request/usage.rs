@@ -5,9 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use provider::Usage;
 
+use super::Request;
 use crate::protocol::{Display, UsageEntry, UsageNote};
 use crate::session::Session;
 use crate::usage::{RequestUsage, Sums, Tariff, dollars};
+use crate::usage_log;
 
 /// The usage of an open request so far.
 #[derive(Debug, Default)]
@@ -35,6 +37,15 @@ impl Meter {
     }
 }
 
+impl Request {
+    /// Returns the usage of the open request, once it is known how long its prompt is.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let usage = self.open.as_ref()?.meter.usage;
+        // Some providers count at the end only.
+        (usage.context() > 0).then_some(usage)
+    }
+}
+
 impl Session {
     /// Adds the usage of a request to the ledger, and shows it.
     pub(super) fn note_usage(&mut self, meter: Meter) {
@@ -46,6 +57,7 @@ impl Session {
         let entry = RequestUsage {
             buffer: self.buffer.id(),
             path: self.disk.path().map(PathBuf::from),
+            folder: self.disk.folder(),
             tariff,
             usage: meter.usage,
             time: (meter.started, now()),
@@ -92,8 +104,8 @@ impl Session {
         }
     }
 
-    /// Shows `:Flemma usage`.
-    pub(crate) fn report_usage(&self) {
+    /// Shows `:Flemma usage`: this chat, and the last days of all chats.
+    pub(crate) fn report_usage(&self, days: Option<u32>) {
         let ledger = &self.shared.ledger;
         let mut lines = Vec::new();
         if let Some(latest) = ledger.latest(self.buffer.id()) {
@@ -107,13 +119,15 @@ impl Session {
         lines.push("This chat, since Neovim started".to_owned());
         lines.extend(ledger.sums(Some(self.buffer.id())).table());
         lines.push(String::new());
-        lines.push("All chats".to_owned());
+        lines.push("All chats, since Neovim started".to_owned());
         lines.extend(ledger.sums(None).table());
         lines.push(String::new());
-        lines.push(
-            "Tokens. Tokens read from or written into a cache are not counted as input.".to_owned(),
-        );
-        self.editor.report("usage", lines);
+        let editor = self.editor.clone();
+        // Reads up to 20 MB.
+        tokio::task::spawn_blocking(move || {
+            lines.extend(usage_log::report(days));
+            editor.report("usage", lines);
+        });
     }
 }
 

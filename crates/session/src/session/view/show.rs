@@ -40,7 +40,8 @@ impl Session {
             self.show_diagnostics(diagnostics);
         }
         // Last, because the status line makes the editor draw at once.
-        self.show_request();
+        let request = self.show_request();
+        self.show_statusline(&request);
     }
 
     /// Returns the problems of the document, the frontmatter, and references.
