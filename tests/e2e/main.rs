@@ -34,6 +34,7 @@ mod following;
 mod four_protocols;
 mod frontmatter;
 mod gemini;
+mod health;
 mod host_dies;
 mod host_streams;
 mod leash;

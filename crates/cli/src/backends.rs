@@ -3,20 +3,16 @@
 //! Sends nothing to a model, and no key.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use agent::transport;
 use futures::future::join_all;
 use provider::{Endpoint, Parameters};
 
 use crate::config::Config;
 use crate::endpoint::{self, Destination};
 use crate::exit_code::Code;
+use crate::reach::reach;
 use crate::settings::Settings;
 use crate::{runtime, stdout};
-
-/// How long a server may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A row of the table: name, endpoint, model, reachable, tools.
 type Row = [String; 5];
@@ -71,18 +67,10 @@ async fn server(endpoint: &Endpoint, parameters: &Parameters) -> [String; 4] {
     ]
 }
 
-/// Requests the base URL. Any response, even an error, shows that a server is there.
 async fn reachable(endpoint: &Endpoint) -> String {
-    let (base_url, ca_file) = (&endpoint.base_url, endpoint.ca_file.as_deref());
-    let client = match transport::client(base_url, ca_file, TIMEOUT) {
-        Ok(client) => client,
-        Err(problem) => return format!("no: {}", problem.what),
-    };
-    // Any answer will do, also an error: without a key, most servers refuse the request.
-    match client.get(base_url).timeout(TIMEOUT).send().await {
+    match reach(endpoint).await {
         Ok(_) => "yes".to_owned(),
-        Err(error) if error.is_timeout() => "no: it does not answer".to_owned(),
-        Err(_) => "no".to_owned(),
+        Err(why) => format!("no: {why}"),
     }
 }
 

@@ -1,25 +1,27 @@
-//! `flemma health`: what `:checkhealth flemma` says about options and providers, as JSON
+//! `flemma health`: what `:checkhealth flemma` says about everything but the editor, as JSON
 //! lines.
 //!
 //! Reads the options from standard input, in the form that `setup()` takes. Reports whether a
-//! key is set, and never shows or fetches one.
+//! key is set, and never shows, fetches, or sends one. Starts the configured MCP servers, and a
+//! command that tries to leave the sandbox.
+
+mod providers;
+mod sandbox;
+mod servers;
+mod state;
 
 use std::io::Read;
 use std::process::ExitCode;
 
 use policy::trust::Trust;
-use provider::providers::{self, PROVIDERS, ProviderSpec};
 use serde::Serialize;
 use serde_json::Value;
 use tools::Registry;
 
-use crate::credentials::how_to_store;
-use crate::endpoint::{self, GetVariable};
 use crate::options::{InvalidOption, Scope};
 use crate::project::ProjectConfig;
 use crate::settings::Settings;
-use crate::state_dir;
-use crate::stdout;
+use crate::{runtime, state_dir, stdout};
 
 /// One line of the report.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -42,6 +44,18 @@ impl Finding {
             fix: None,
         }
     }
+
+    fn start(heading: &str) -> Self {
+        Self::new("start", heading.to_owned())
+    }
+
+    /// Adds what the user can do.
+    fn fixed_by(self, fix: impl Into<String>) -> Self {
+        Self {
+            fix: Some(fix.into()),
+            ..self
+        }
+    }
 }
 
 /// Prints the report for the options on standard input.
@@ -51,14 +65,43 @@ pub fn print() -> ExitCode {
     drop(std::io::stdin().read_to_string(&mut given));
     let given: Value = serde_json::from_str(&given).unwrap_or_default();
     let (settings, problems) = Settings::examine(&given, Scope::Setup, &Registry::builtin());
-    let variables = |name: &str| tools::variable(name);
-    let lines = options(&problems.invalid)
-        .into_iter()
-        .chain(project_options(&settings))
-        .chain([Finding::new("start", "Providers".to_owned())])
-        .chain(report(&settings, &variables));
-    let lines = lines.filter_map(|it| serde_json::to_string(&it).ok());
+    let findings = findings(&given, &settings, &problems.invalid);
+    let lines = findings
+        .iter()
+        .filter_map(|it| serde_json::to_string(it).ok());
     stdout::print(&lines.collect::<Vec<_>>().join("\n")).into()
+}
+
+fn findings(given: &Value, settings: &Settings, invalid: &[InvalidOption]) -> Vec<Finding> {
+    let variables = |name: &str| tools::variable(name);
+    let mut findings = options(invalid);
+    findings.extend(project_options(settings));
+    findings.push(Finding::start("Providers"));
+    findings.extend(providers::report(settings, &variables));
+    // Both wait for others, so they wait together.
+    let waited = runtime::block_on(async {
+        tokio::join!(
+            providers::reached(settings, &variables),
+            servers::report(given)
+        )
+    });
+    // Without a runtime there is no thread left, and the checks below say enough.
+    let (reached, servers) = waited.unwrap_or_default();
+    // Behind the provider in use, before the others.
+    let first = findings
+        .iter()
+        .rposition(|it| it.level == "start")
+        .unwrap_or_default();
+    if let Some(reached) = reached {
+        findings.insert(first + 2, reached);
+    }
+    findings.push(Finding::start("Sandbox"));
+    findings.extend(sandbox::report(&settings.sandbox));
+    findings.push(Finding::start("MCP servers"));
+    findings.extend(servers);
+    findings.push(Finding::start("State folder"));
+    findings.push(state::report(&state_dir::path()));
+    findings
 }
 
 /// Returns a heading and the invalid options.
@@ -89,192 +132,4 @@ fn project_options(settings: &Settings) -> Option<Finding> {
             ..Finding::new("warn", messages.join(" "))
         },
     })
-}
-
-/// Returns a finding about the provider in use, then one about each other provider.
-fn report(settings: &Settings, variables: GetVariable<'_>) -> Vec<Finding> {
-    let used = match settings.provider.as_str() {
-        "auto" => endpoint::from_environment(variables),
-        name => Some(name),
-    };
-    let spec = used.and_then(providers::find);
-    let first = match spec {
-        Some(spec) => in_use(spec, settings, variables),
-        None => without_key(&settings.provider),
-    };
-    let others = PROVIDERS
-        .iter()
-        .filter(|it| spec.is_none_or(|spec| spec.name != it.name));
-    let others = others.filter_map(|it| variables_of(it, variables));
-    std::iter::once(first).chain(others).collect()
-}
-
-/// Describes `tutor`, or `auto` if the environment has neither key nor address.
-fn without_key(name: &str) -> Finding {
-    let text = match name {
-        "auto" => {
-            "Provider: \"auto\", and the environment has neither key nor address of one. A server on this machine is \
-             used if one answers, else the built-in tutor."
-        }
-        _ => "Provider: the built-in tutor, which needs no key.",
-    };
-    Finding::new("ok", text.to_owned())
-}
-
-/// Returns where the provider in use gets its key, or what is missing.
-fn in_use(spec: &ProviderSpec, settings: &Settings, variables: GetVariable<'_>) -> Finding {
-    let name = spec.name;
-    let is_given = |option: &str| {
-        settings
-            .parameter(name, option)
-            .is_some_and(|it| !it.is_null())
-    };
-    let is_set = |variable: &str| variables(variable).is_some_and(|it| !it.trim().is_empty());
-    let has_address = !spec.base_url.is_empty()
-        || matches!(name, providers::VERTEX | providers::LOCAL)
-        || is_given("base_url")
-        || is_set(spec.base_url_variable);
-    if !has_address {
-        let variable = spec.base_url_variable;
-        return Finding {
-            fix: Some(format!("Set ${variable} or parameters.{name}.base_url.")),
-            ..Finding::new("warn", format!("Provider: {name}, which has no address."))
-        };
-    }
-    let key = match () {
-        () if is_given("api_key") => format!("its key is parameters.{name}.api_key"),
-        () if is_set(spec.key_variable) => format!("${} is set", spec.key_variable),
-        // The command is not run here: it may ask for a password.
-        () if is_given("api_key_command") => {
-            format!("parameters.{name}.api_key_command prints its key")
-        }
-        () if !spec.needs_key => "it needs no key".to_owned(),
-        () => return missing(spec),
-    };
-    Finding::new("ok", format!("Provider: {name}; {key}."))
-}
-
-fn missing(spec: &ProviderSpec) -> Finding {
-    let (name, variable) = (spec.name, spec.key_variable);
-    let text =
-        format!("Provider: {name}, but ${variable} is not set, nor is a key in the options.");
-    let fix = format!(
-        "Set ${variable} before Neovim starts, or {}. Keys: {}",
-        how_to_store(name),
-        spec.docs
-    );
-    Finding {
-        fix: Some(fix),
-        ..Finding::new("warn", text)
-    }
-}
-
-/// Returns which variables of another provider are set.
-fn variables_of(spec: &ProviderSpec, variables: GetVariable<'_>) -> Option<Finding> {
-    let state = |variable: &str| match variables(variable) {
-        Some(value) if !value.trim().is_empty() => format!("${variable} is set"),
-        _ => format!("${variable} is not set"),
-    };
-    // A provider without a key has nothing to set up.
-    let key = (!spec.key_variable.is_empty()).then(|| state(spec.key_variable))?;
-    // Most providers have an address, and the variable that replaces it is rarely set.
-    let address = state(spec.base_url_variable);
-    let shown = address.ends_with("is set") || spec.base_url.is_empty();
-    let parts = [Some(key), shown.then_some(address)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let text = format!("{}: {}.", spec.name, parts.join(", "));
-    Some(Finding::new("info", text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn of(given: Value, set: &[&str]) -> Vec<Finding> {
-        let (settings, _) = Settings::read(&given, &Registry::builtin());
-        report(&settings, &|name| {
-            set.contains(&name).then(|| "value".to_owned())
-        })
-    }
-
-    #[test]
-    fn every_provider_with_a_key_is_listed_once() {
-        let lines = of(json!({"provider": "groq"}), &["MOONSHOT_API_KEY"]);
-        for spec in PROVIDERS.iter().filter(|it| !it.key_variable.is_empty()) {
-            let variable = format!("${} is ", spec.key_variable);
-            let hits = lines.iter().filter(|it| it.text.contains(&variable));
-            assert_eq!(hits.count(), 1, "{variable}");
-        }
-        assert!(
-            lines
-                .iter()
-                .any(|it| it.text == "moonshot: $MOONSHOT_API_KEY is set.")
-        );
-    }
-
-    #[test]
-    fn the_provider_in_use_comes_first_with_its_key_or_what_is_missing() {
-        let key = json!({"parameters": {"openai": {"api_key": "k"}}, "provider": "openai"});
-        let command =
-            json!({"provider": "groq", "parameters": {"groq": {"api_key_command": ["pass"]}}});
-        for (given, set, level, text) in [
-            (
-                json!({}),
-                &["ANTHROPIC_API_KEY"][..],
-                "ok",
-                "Provider: anthropic; $ANTHROPIC_API_KEY is set.",
-            ),
-            (
-                json!({}),
-                &[],
-                "warn",
-                "Provider: anthropic, but $ANTHROPIC_API_KEY is not set, nor is a key in the options.",
-            ),
-            (
-                key,
-                &[],
-                "ok",
-                "Provider: openai; its key is parameters.openai.api_key.",
-            ),
-            (
-                command,
-                &[],
-                "ok",
-                "Provider: groq; parameters.groq.api_key_command prints its key.",
-            ),
-            (
-                json!({"provider": "ollama"}),
-                &[],
-                "ok",
-                "Provider: ollama; it needs no key.",
-            ),
-            (
-                json!({"provider": "auto"}),
-                &["OPENAI_API_KEY"],
-                "ok",
-                "Provider: openai; $OPENAI_API_KEY is set.",
-            ),
-            (
-                json!({"provider": "tutor"}),
-                &[],
-                "ok",
-                "Provider: the built-in tutor, which needs no key.",
-            ),
-            (
-                json!({"provider": "openai_compatible"}),
-                &[],
-                "warn",
-                "Provider: openai_compatible, which has no address.",
-            ),
-        ] {
-            let lines = of(given.clone(), set);
-            assert_eq!(
-                (lines[0].level, lines[0].text.as_str()),
-                (level, text),
-                "{given}"
-            );
-            assert_eq!(lines[0].fix.is_some(), level == "warn");
-        }
-    }
 }

@@ -18,6 +18,7 @@ mod man_pages;
 mod mcp_commands;
 mod problems;
 mod project_report;
+mod reach;
 mod runtime;
 mod scaffold;
 mod stdout;
@@ -88,7 +89,6 @@ fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
         CliCommand::Host if arguments.inner => serve_neovim(arguments.collected),
         CliCommand::Host => supervise::watch_host(start),
         CliCommand::Local => local_guide::print(),
-        CliCommand::Health => health::print(),
         CliCommand::Log { count, json, diff } => log::print(count, json, diff),
         CliCommand::Usage { days, json } => usage_command::print(days, json),
         CliCommand::Tools(tools) => commands::tools(tools),
@@ -112,13 +112,14 @@ fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
     }
 }
 
-/// Runs a command that starts tools.
+/// Runs a command that starts tools or servers.
 fn run_tools(command: CliCommand) -> ExitCode {
     match command {
         CliCommand::Send(send) => commands::send(send),
         CliCommand::Run(run) => commands::run(run),
         CliCommand::Tool(tool) => commands::tool(tool),
         CliCommand::Mcp(mcp) => mcp_commands::command(mcp),
+        CliCommand::Health => health::print(),
         // `run` handles all others.
         _ => ExitCode::FAILURE,
     }

@@ -1,0 +1,46 @@
+//! The sandbox of commands, and what a command that tried to leave it could not do.
+
+use super::Finding;
+use crate::settings::{BackendChoice, SandboxSettings};
+
+/// Tries to leave the sandbox, which takes some 30 ms.
+pub fn report(settings: &SandboxSettings) -> Vec<Finding> {
+    if !settings.enabled {
+        let text = "The sandbox is off: approved commands run with all of your rights.";
+        let off = Finding::new("warn", text.to_owned());
+        return vec![off.fixed_by("Set sandbox.enabled = true.")];
+    }
+    match tools::find_out(&settings.backend()) {
+        Ok(program) => held(settings, &program.display().to_string()),
+        Err(why) => vec![missing(settings, &why)],
+    }
+}
+
+fn held(settings: &SandboxSettings, program: &str) -> Vec<Finding> {
+    let denied = "A command that tried it could not write outside its folders, mount, signal other processes, \
+                  reach sockets of the session, or change the kernel.";
+    let network = match settings.policy.network {
+        true => "Commands have network (sandbox.policy.network).",
+        false => "Commands have no network.",
+    };
+    let folders = settings.policy.rw_paths.join(", ");
+    vec![
+        Finding::new("ok", format!("{program} confines commands. {denied}")),
+        Finding::new("info", format!("{network} They write below {folders}.")),
+    ]
+}
+
+fn missing(settings: &SandboxSettings, why: &str) -> Finding {
+    let (level, text) = match settings.backend {
+        BackendChoice::Auto => (
+            "warn",
+            format!("There is no sandbox: {why}. Commands run with all of your rights."),
+        ),
+        _ => (
+            "error",
+            format!("The sandbox is required, and there is none: {why}. No command runs."),
+        ),
+    };
+    Finding::new(level, text)
+        .fixed_by("Install bubblewrap (`bwrap`); see `:help flemma-sandboxing`.")
+}
