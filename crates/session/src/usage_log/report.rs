@@ -15,8 +15,13 @@ use crate::usage::{Sums, count};
 /// Number of days that are shown by default.
 pub const USUAL_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(86_400);
-/// Most characters of a name in a table. Of a long path the end says most.
-const MAX_NAME: usize = 40;
+/// Most columns of a name in a table, which fits into 80. Of a long path the end says most.
+const MAX_NAME: usize = 32;
+/// What the headings mean.
+const LEGEND: &str =
+    "Tokens: \"cached\" were read from a cache, and \"stored\" were written into one.";
+/// Columns of a number.
+const NUMBER: usize = 8;
 
 /// The sums of some requests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -153,25 +158,18 @@ pub fn lines(report: &UsageReport) -> Vec<String> {
         let unpriced = report.total.sums.unpriced;
         lines.push(format!("The prices of {unpriced} requests are not known."));
     }
+    lines.push(LEGEND.to_owned());
     lines
 }
 
 fn table(heading: &str, rows: &[UsageRow]) -> Vec<String> {
-    let headings = [
-        heading,
-        "requests",
-        "in",
-        "from cache",
-        "into cache",
-        "out",
-        "cost",
-    ];
+    let headings = [heading, "sent", "in", "cached", "stored", "out", "cost"];
     let headings = headings.map(str::to_owned);
     let cells = rows.iter().map(cells);
     std::iter::once(headings)
         .chain(cells)
         .map(|[name, numbers @ ..]| {
-            let numbers = numbers.map(|it| format!("{it:>11}")).concat();
+            let numbers = numbers.map(|it| format!("{it:>NUMBER$}")).concat();
             format!("{name:<MAX_NAME$}{numbers}")
         })
         .collect()

@@ -141,6 +141,10 @@ fn a_report_has_aligned_columns() {
     assert_eq!(lines[..2], ["A line is damaged.", "Today (UTC)"]);
     let rows: Vec<&String> = lines.iter().filter(|it| it.contains("1.23M")).collect();
     assert_eq!(rows.len(), 4);
+    assert!(
+        lines.iter().all(|it| it.chars().count() <= 80),
+        "{lines:#?}"
+    );
     let widths: Vec<usize> = rows.iter().map(|it| it.chars().count()).collect();
     assert!(widths.iter().all(|it| *it == widths[0]), "{lines:#?}");
     assert!(
