@@ -37,8 +37,9 @@ local function show(text, status, id)
   local options = { kind = "progress", title = "Flemma", source = "flemma", status = status, id = id }
   -- Neovim 0.11 refuses the options.
   local ok, shown = pcall(api.nvim_echo, { { line } }, status ~= "running", options)
-  has_progress = ok and shown ~= nil
-  return has_progress and shown or nil
+  has_progress = ok and type(shown) == "number"
+  -- -1 is a message that was not shown.
+  return has_progress and shown >= 0 and shown or nil
 end
 
 ---@param buffer integer

@@ -191,13 +191,21 @@ local function winbar(info, room)
   return ("%s%%#FlemmaWinbar#%%=%s%%#FlemmaWinbar# "):format(left, right)
 end
 
+--- Returns the winbar of a chat that no host knows.
+---@return string item
+local function without_host()
+  local host = package.loaded["flemma.host"]
+  local text = host and host.state().problem and " not connected; see :checkhealth flemma" or ""
+  return "%#FlemmaWinbar#" .. text
+end
+
 --- Returns the winbar of the window that is being drawn.
 ---@return string item For 'winbar'.
 function M.winbar()
   local buffer, room = api.nvim_get_current_buf(), api.nvim_win_get_width(0)
   local info = M.get(buffer)
   if not info then
-    return "%#FlemmaWinbar#"
+    return without_host()
   end
   local drawn, seconds = states[buffer].drawn, info.seconds or 0
   -- Neovim evaluates it whenever the cursor moves.

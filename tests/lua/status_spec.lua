@@ -164,6 +164,21 @@ test("two windows on one chat each have a winbar of their own width", function()
   vim.cmd("only")
 end)
 
+test("the winbar says that there is no host program", function()
+  local buffer = chat.new({ "@You:" })
+  status.show_winbar(buffer)
+  local host = require("flemma.host")
+  local state, problem = host.state, nil
+  host.state = function()
+    return { problem = problem, restarts = 0 }
+  end
+  same(drawn(), "")
+  problem = "There is no host program."
+  same(drawn(), " not connected; see :checkhealth flemma")
+  host.state = state
+  vim.wo[0][0].winbar = ""
+end)
+
 test("a winbar of the user stays", function()
   local buffer = chat.new({ "@You:" })
   vim.wo.winbar = "mine"
