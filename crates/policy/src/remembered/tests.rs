@@ -212,10 +212,13 @@ fn added(rules: &[AllowRule], line: &str, scope: &AllowScope) -> Vec<(String, us
     added.collect()
 }
 
+/// Rules that exist, and the name and number of rules of each offer.
+type Offered<'a> = (&'a [AllowRule], [(&'a str, usize); 2]);
+
 #[test]
 fn an_offer_names_the_parts_of_a_command_that_have_no_rule_yet() {
     let any = "cargo test with any arguments";
-    let rows: &[(&[AllowRule], [(&str, usize); 2])] = &[
+    let rows: &[Offered<'_>] = &[
         (
             &[],
             [
