@@ -109,20 +109,11 @@ impl Skills {
 
 /// Reads a `SKILL.md`. Returns the line and the reason if it is none.
 fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
-    let form = || {
-        (
-            1,
-            "it must begin with YAML between two lines `---`".to_owned(),
-        )
-    };
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let rest = text.strip_prefix("---\n").ok_or_else(form)?;
-    let is_end = |line: &&str| matches!(line.trim_end(), "---" | "...");
-    let end = rest
-        .split('\n')
-        .position(|it| is_end(&it))
-        .ok_or_else(form)?;
-    let yaml: Vec<&str> = rest.split('\n').take(end).collect();
+    let Some(yaml) = header_lines(&text) else {
+        let why = "it must begin with YAML between two lines `---`";
+        return Err((1, why.to_owned()));
+    };
     let header: Header = serde_saphyr::from_str(&yaml.join("\n")).map_err(|error| {
         // The first line is `---`.
         let line = error.location().map_or(1, |it| it.line() as usize + 1);
@@ -132,19 +123,7 @@ fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
         let found = yaml.iter().position(|it| it.starts_with(field));
         found.map_or(1, |at| at + 2)
     };
-    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
-    if header.name.is_empty()
-        || header.name.len() > MAX_NAME
-        || !header.name.chars().all(is_allowed)
-    {
-        let why = format!("name must be 1 to {MAX_NAME} lower-case letters, digits, and hyphens");
-        return Err((line_of("name"), why));
-    }
-    if folder != header.name.as_str() {
-        let why = format!("name is \"{}\"; it must be that of the folder", header.name);
-        return Err((line_of("name"), why));
-    }
+    check_name(&header.name, path).map_err(|why| (line_of("name"), why))?;
     let description = header
         .description
         .split_whitespace()
@@ -160,6 +139,29 @@ fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
         description: one_line(&description, usize::MAX),
         path: path.to_owned(),
     })
+}
+
+/// Returns the lines between the two lines `---` at the start of a text.
+fn header_lines(text: &str) -> Option<Vec<&str>> {
+    let rest = text.strip_prefix("---\n")?;
+    let is_end = |line: &str| matches!(line.trim_end(), "---" | "...");
+    let end = rest.split('\n').position(is_end)?;
+    Some(rest.split('\n').take(end).collect())
+}
+
+/// Checks the name of a skill in the file at `path`.
+fn check_name(name: &str, path: &Path) -> Result<(), String> {
+    let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_allowed) {
+        return Err(format!(
+            "name must be 1 to {MAX_NAME} lower-case letters, digits, and hyphens"
+        ));
+    }
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    match folder == name {
+        true => Ok(()),
+        false => Err(format!("name is \"{name}\"; it must be that of the folder")),
+    }
 }
 
 #[cfg(test)]
