@@ -7,6 +7,8 @@ local M = {}
 local TITLE_BYTES = 8192
 --- Longest title in characters.
 local TITLE_LENGTH = 72
+--- Most columns of a title in a list: with the date and a short path, an item fits into 80.
+local TITLE_COLUMNS = 44
 
 ---@class flemma.known_chats.Chat
 ---@field path string
@@ -76,7 +78,7 @@ local function title_of(path, time)
     return known.title
   end
   local file = io.open(path, "r")
-  local title = M.title(file and file:read(TITLE_BYTES) or "")
+  local title = require("flemma.wrap").cut(M.title(file and file:read(TITLE_BYTES) or ""), TITLE_COLUMNS)
   titles[path] = { time = time, title = title }
   if file then
     file:close()

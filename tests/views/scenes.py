@@ -125,7 +125,7 @@ def chats(stage):
         editor.command("silent write!")
     editor.command("Flemma chats")
     editor.wait_for("Chats of this project")
-    return ["How do I add decimals to the lexer?", "Write a parser for the tokens", "chats/parser.chat"]
+    return ["How do I add decimals to the lexer?", "Write a parser for the tokens", "chats/parser.chat", "1.5`. Please fix that, a…  (lexer.chat)"]
 
 
 def inbox(stage):
