@@ -1,10 +1,11 @@
---- Draws previews and states of calls and the spinner of a request as virtual text. The
+--- Draws previews, arguments, and states of calls and the spinner of a request as virtual text. The
 --- host sends the texts; one timer here turns all spinners.
 ---@class flemma.render
 local M = {}
 
 local api = vim.api
 local diff = require("flemma.diff")
+local fields = require("flemma.render.fields")
 local follow = require("flemma.follow")
 local hint = require("flemma.hint")
 local notices = require("flemma.notices")
@@ -60,7 +61,7 @@ local function set(buffer, line, options)
   return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, options)
 end
 
---- Draws what is below the fence of a call.
+--- Draws what is below the fence of a call, or above that of one with a result.
 ---@param buffer integer
 ---@param placed flemma.render.Placed
 local function draw_below(buffer, placed)
@@ -71,16 +72,15 @@ local function draw_below(buffer, placed)
   for line in vim.gsplit(item.preview or "", "\n", { plain = true, trimempty = not item.preview }) do
     add(line, "FlemmaToolPreview")
   end
+  vim.list_extend(lines, fields.virtual_lines(item.fields))
   for _, file in ipairs(item.diff or {}) do
     -- Colors come later, and are drawn if the diff is still the same.
-    vim.list_extend(
-      lines,
-      diff.virtual_lines(file, function()
-        if placed.item == item and placed.below then
-          draw_below(buffer, placed)
-        end
-      end)
-    )
+    local shown = diff.virtual_lines(file, function()
+      if placed.item == item and placed.below then
+        draw_below(buffer, placed)
+      end
+    end)
+    vim.list_extend(lines, item.json and fields.indented(shown) or shown)
   end
   if item.preview and item.state == "pending" then
     add(hint.text(#(item.diff or {}) > 0), "FlemmaHint")
@@ -184,6 +184,7 @@ local function place(buffer, item, old)
   -- A call whose file changed must be looked at again.
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
+  fields.set(buffer, item)
   if item.state == "pending" and item.diff and placed.below then
     follow.reveal(buffer, item.header_line, item.line + 1)
   end
@@ -209,6 +210,7 @@ function M.marks(message)
   for _, id in ipairs(gone) do
     delete(buffer, placed[id].below)
     delete(buffer, placed[id].state)
+    fields.remove(buffer, id)
     placed[id] = nil
   end
   for _, item in ipairs(changed) do
@@ -354,6 +356,7 @@ end
 ---@param buffer integer
 function M.forget(buffer)
   marks[buffer], requests[buffer], agains[buffer] = nil, nil, nil
+  fields.forget(buffer)
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   end

@@ -41,6 +41,7 @@ for _, name in ipairs({
   "mirror_spec",
   "apply_spec",
   "render_spec",
+  "fields_spec",
   "remarks_spec",
   "markup_spec",
   "host_spec",

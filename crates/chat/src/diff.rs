@@ -7,6 +7,7 @@
 mod notes;
 pub mod review;
 mod shown;
+mod stated;
 mod unified;
 mod words;
 
@@ -22,7 +23,8 @@ use similar::{Algorithm, DiffOp, DiffTag, TextDiff, group_diff_ops};
 use crate::text::Lines;
 
 pub use notes::Note;
-pub use shown::{Row, RowKind, ShownDiff, shown};
+pub use shown::{Row, RowKind, ShownDiff, shown, wrapped};
+pub use stated::{StatedChange, StatedFile};
 pub use unified::NO_NEWLINE;
 
 /// Maximum lines of context around changes.

@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod document;
 pub mod escape;
+pub mod fields;
 pub mod folds;
 pub mod json;
 pub mod links;

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use crate::approval::inside;
-use crate::diff::Counts;
+use crate::diff::{Counts, StatedChange};
 use crate::visible;
 
 /// Number of an object argument's keys shown before `+N more`.
@@ -20,9 +20,8 @@ pub trait Describe {
     /// calls or the arguments don't fit.
     fn describe(&self, tool: &str, input: &Value) -> Option<String>;
 
-    /// Returns how many lines a call of `tool` adds to files and removes from them, if its
-    /// arguments tell.
-    fn counts(&self, _tool: &str, _input: &Value) -> Option<Counts> {
+    /// Returns what a call of `tool` changes in files, if its arguments say it.
+    fn stated_change(&self, _tool: &str, _input: &Value) -> Option<StatedChange> {
         None
     }
 
@@ -62,10 +61,11 @@ pub fn arguments(tools: &dyn Describe, name: &str, input: &Value, width: usize) 
 /// Returns how many lines a call adds and removes, as far as its arguments tell. Sees through
 /// a call inside another.
 pub fn counts(tools: &dyn Describe, name: &str, input: &Value) -> Option<Counts> {
-    match inside(name, input) {
-        Some((inner, arguments)) => tools.counts(inner, &arguments),
-        None => tools.counts(name, input),
-    }
+    let change = match inside(name, input) {
+        Some((inner, arguments)) => tools.stated_change(inner, &arguments),
+        None => tools.stated_change(name, input),
+    };
+    change?.counts()
 }
 
 /// Returns the part of a preview after the tool's name, uncut.

@@ -34,6 +34,11 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     pieces(text, width - 1).shown + "…"
 }
 
+/// Returns the display columns of a text.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
 struct Shown {
     shown: String,
     /// Number of line breaks of the input in `shown`.

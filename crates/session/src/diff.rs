@@ -1,6 +1,6 @@
 //! Diffs of calls that change files, as front ends show them.
 
-use chat::diff::{FileDiff, LineKind, RowKind, shown};
+use chat::diff::{FileDiff, LineKind, Row, RowKind, StatedFile, shown};
 use chat::preview::one_line;
 use serde_json::Value;
 use tools::{ProposedFile, Tool, ToolContext, Unshown};
@@ -40,24 +40,55 @@ fn item(file: &ProposedFile, width: usize, whole: usize) -> DiffItem {
     let before = file.before.as_deref().unwrap_or_default();
     let diff = FileDiff::of(before, file.after.as_deref().unwrap_or_default());
     let shown = shown(&diff, width, whole);
-    let rows = shown.rows.into_iter().map(|row| DiffRow {
-        kind: kind(row.kind),
-        number: row.number.unwrap_or_default(),
-        text: row.text,
-        changed: row
-            .changed
-            .iter()
-            .flat_map(|it| [it.start, it.end])
-            .collect(),
-    });
     DiffItem {
         name: one_line(&file.name, COLUMNS),
         counts: diff.counts.to_string(),
         labels: one_line(&labels(file, &diff), COLUMNS),
         width,
         digits: shown.digits,
-        rows: rows.collect(),
+        rows: shown.rows.into_iter().map(wire).collect(),
         more: shown.hidden,
+    }
+}
+
+/// Returns what the arguments of a call say that it changes in a file. Its rows have no
+/// numbers, because the arguments don't say where in the file the texts are.
+pub fn stated(file: &StatedFile, width: usize, whole: usize) -> DiffItem {
+    let mut item = DiffItem {
+        name: one_line(&file.name, COLUMNS),
+        counts: file.counts().to_string(),
+        labels: one_line(file.remark.as_deref().unwrap_or_default(), COLUMNS),
+        width,
+        ..DiffItem::default()
+    };
+    let mut left = whole;
+    for (before, after) in &file.texts {
+        let shown = shown(&FileDiff::of(before, after), width, left);
+        if !item.rows.is_empty() && !shown.rows.is_empty() {
+            item.rows.push(wire(Row::gap()));
+        }
+        left = left.saturating_sub(shown.rows.len());
+        // Most pieces of a text end without a line end.
+        let rows = shown.rows.into_iter();
+        let rows = rows.filter(|row| row.kind != RowKind::Remark);
+        item.rows.extend(rows.map(|row| {
+            wire(Row {
+                number: None,
+                ..row
+            })
+        }));
+        item.more += shown.hidden;
+    }
+    item
+}
+
+fn wire(row: Row) -> DiffRow {
+    let changed = row.changed.iter();
+    DiffRow {
+        kind: kind(row.kind),
+        number: row.number.unwrap_or_default(),
+        changed: changed.flat_map(|it| [it.start, it.end]).collect(),
+        text: row.text,
     }
 }
 

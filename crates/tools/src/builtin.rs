@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::diff::Counts;
+use chat::diff::StatedChange;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -105,8 +105,8 @@ pub(crate) trait TypedTool: Send + Sync {
         None
     }
 
-    /// [`Tool::counts`] for arguments that could be parsed.
-    fn changed_lines(&self, _arguments: &Self::Arguments) -> Option<Counts> {
+    /// [`Tool::stated_change`] for arguments that could be parsed.
+    fn stated_change(&self, _arguments: &Self::Arguments) -> Option<StatedChange> {
         None
     }
 
@@ -179,8 +179,8 @@ impl<T: TypedTool> Tool for T {
         self.summary(&T::Arguments::deserialize(input).ok()?)
     }
 
-    fn counts(&self, input: &Value) -> Option<Counts> {
-        self.changed_lines(&T::Arguments::deserialize(input).ok()?)
+    fn stated_change(&self, input: &Value) -> Option<StatedChange> {
+        TypedTool::stated_change(self, &T::Arguments::deserialize(input).ok()?)
     }
 
     fn shown_file(&self, input: &Value) -> Option<String> {

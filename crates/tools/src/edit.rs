@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use chat::diff::{Counts, FileDiff};
+use chat::diff::{StatedChange, StatedFile};
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -118,14 +118,18 @@ impl TypedTool for Edit {
         Some(format!("{path}{count}{}", describe::label(&asked.label)))
     }
 
-    fn changed_lines(&self, asked: &Arguments) -> Option<Counts> {
+    fn stated_change(&self, asked: &Arguments) -> Option<StatedChange> {
         let (replacements, _) = asked.replacements().ok()?;
-        let counts = replacements
+        let texts = replacements
             .iter()
-            .map(|it| FileDiff::of(it.old, it.new).counts);
-        counts.reduce(|sum, it| Counts {
-            added: sum.added + it.added,
-            removed: sum.removed + it.removed,
+            .map(|it| (it.old.to_owned(), it.new.to_owned()));
+        Some(StatedChange {
+            arguments: &["path", "oldText", "newText", "edits"],
+            files: vec![StatedFile {
+                name: asked.path.clone(),
+                remark: None,
+                texts: texts.collect(),
+            }],
         })
     }
 

@@ -7,7 +7,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use chat::diff::Counts;
+use chat::diff::StatedChange;
 use chat::preview::Describe;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
@@ -188,8 +188,8 @@ impl Describe for Registry {
         self.get(tool)?.describe(input)
     }
 
-    fn counts(&self, tool: &str, input: &Value) -> Option<Counts> {
-        self.get(tool)?.counts(input)
+    fn stated_change(&self, tool: &str, input: &Value) -> Option<StatedChange> {
+        self.get(tool)?.stated_change(input)
     }
 
     fn shown_file(&self, tool: &str, input: &Value) -> Option<String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::diff::Counts;
+use chat::diff::StatedChange;
 use chat::tool::{ToolDefinition, ToolUseId};
 use serde_json::Value;
 
@@ -63,9 +63,9 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns how many lines a call with this `input` adds to files and removes from them.
-    /// Pure. `None` if the arguments don't tell.
-    fn counts(&self, _input: &Value) -> Option<Counts> {
+    /// Returns what a call with this `input` changes in files. Pure. `None` if the arguments
+    /// don't say it.
+    fn stated_change(&self, _input: &Value) -> Option<StatedChange> {
         None
     }
 

@@ -47,6 +47,18 @@ pub struct Row {
     pub changed: Vec<Range<usize>>,
 }
 
+impl Row {
+    /// The row between parts of a file that are not shown.
+    pub fn gap() -> Self {
+        Self {
+            kind: RowKind::Gap,
+            number: None,
+            text: "⋯".to_owned(),
+            changed: Vec::new(),
+        }
+    }
+}
+
 /// The rows of a difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ShownDiff {
@@ -87,6 +99,28 @@ pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     }
 }
 
+/// Returns the first lines of a text as rows of at most `columns` columns, and the number of
+/// lines that are left out.
+pub fn wrapped(text: &str, columns: usize, most: usize) -> (Vec<String>, usize) {
+    let mut rows = Rows {
+        rows: Vec::new(),
+        columns: columns.max(LEAST_COLUMNS),
+        returns: false,
+    };
+    let mut lines = text.lines();
+    for text in lines.by_ref().take(most) {
+        let line = Line {
+            kind: LineKind::Context,
+            before: None,
+            after: None,
+            text,
+        };
+        rows.line(&line, &[]);
+    }
+    let rows = rows.rows.into_iter().map(|it| it.text);
+    (rows.collect(), lines.count())
+}
+
 struct Rows {
     rows: Vec<Row>,
     /// Columns of a row's text.
@@ -100,7 +134,7 @@ impl Rows {
     fn hunk(&mut self, hunk: &Hunk<'_>, most: usize) -> usize {
         let shown = hunk.lines.len().min(most);
         if shown > 0 && !self.rows.is_empty() {
-            self.add(RowKind::Gap, "⋯");
+            self.rows.push(Row::gap());
         }
         // Words of lines that are left out need no comparison.
         let changed = match shown {

@@ -24,6 +24,8 @@ mod truncate;
 mod typed;
 mod words;
 
+use chat::diff::{StatedChange, StatedFile};
+
 /// Tools that describe their calls.
 struct Tools;
 
@@ -42,8 +44,18 @@ impl chat::preview::Describe for Tools {
         }
     }
 
-    fn counts(&self, tool: &str, input: &serde_json::Value) -> Option<chat::diff::Counts> {
-        let text = |name: &str| input[name].as_str().filter(|_| tool == "edit");
-        Some(chat::diff::FileDiff::of(text("oldText")?, text("newText")?).counts)
+    fn stated_change(&self, tool: &str, input: &serde_json::Value) -> Option<StatedChange> {
+        let text = |name: &str| {
+            let text = input[name].as_str().filter(|_| tool == "edit");
+            text.map(str::to_owned)
+        };
+        Some(StatedChange {
+            arguments: &["path", "oldText", "newText"],
+            files: vec![StatedFile {
+                name: text("path")?,
+                remark: None,
+                texts: vec![(text("oldText")?, text("newText")?)],
+            }],
+        })
     }
 }

@@ -75,8 +75,15 @@ pub struct MarkItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     /// What the call changes, by file.
-    #[serde(skip_serializing_if = "has_no_files")]
+    #[serde(skip_serializing_if = "has_none")]
     pub diff: Arc<[DiffItem]>,
+    /// The arguments of a call that has its result, above `diff`.
+    #[serde(skip_serializing_if = "has_none")]
+    pub fields: Arc<[FieldItem]>,
+    /// The lines of these arguments' JSON with its fence, which 'conceallevel' 2 hides: the
+    /// first, and the line after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<(usize, usize)>,
     /// `pending`, `running`, `asking`, `done`, or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
@@ -98,13 +105,18 @@ pub struct MarkItem {
     pub output: Vec<String>,
 }
 
-fn has_no_files(diff: &Arc<[DiffItem]>) -> bool {
-    diff.is_empty()
+fn has_none<T>(items: &Arc<[T]>) -> bool {
+    items.is_empty()
 }
 
 /// What a call changes in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DiffItem {
+/// A row of an argument: its name, or as many blanks; a part of its value; and whether that is
+/// a remark about the value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldItem(pub String, pub String, pub bool);
+
     /// The file as the call names it; empty if `labels` says why the call would fail.
     pub name: String,
     /// Numbers of added and removed lines: `+12 −3`.

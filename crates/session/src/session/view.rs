@@ -1,5 +1,6 @@
 //! What the editor shows of a chat, and when the next frame is due.
 
+mod fields;
 mod folding;
 mod folds;
 mod marks;
@@ -19,6 +20,7 @@ use chat::text::Lines;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use self::fields::FieldCache;
 use self::folding::Folding;
 use self::outcomes::Outcomes;
 use self::statusline::Progress;
@@ -44,6 +46,7 @@ pub(super) struct View {
     width: usize,
     shown: Shown,
     outcomes: Outcomes,
+    fields: FieldCache,
     tasks: Tasks,
     folds: Folding,
     last_key: LastKey,

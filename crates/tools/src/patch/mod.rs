@@ -11,6 +11,7 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
+use chat::diff::StatedChange;
 use chat::tool::ToolUseId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,6 +88,14 @@ impl TypedTool for ApplyPatch {
             shown.join(", "),
             describe::label(&asked.label)
         ))
+    }
+
+    fn stated_change(&self, asked: &Arguments) -> Option<StatedChange> {
+        let sections = parse::parse(&asked.input).ok()?.into_iter();
+        Some(StatedChange {
+            arguments: &["input"],
+            files: sections.map(parse::Section::stated).collect(),
+        })
     }
 
     async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {

@@ -2,6 +2,8 @@
 //!
 //! Pure. Knows no files.
 
+use chat::diff::StatedFile;
+
 /// What a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
@@ -20,6 +22,25 @@ pub(super) enum Action {
         moved_to: Option<String>,
         hunks: Vec<Hunk>,
     },
+}
+
+impl Section {
+    /// What the patch says about the file, without looking at it.
+    pub fn stated(self) -> StatedFile {
+        let (remark, texts) = match self.action {
+            Action::Add(text) => (None, vec![(String::new(), text)]),
+            Action::Delete => (Some("deleted".to_owned()), Vec::new()),
+            Action::Update { moved_to, hunks } => {
+                let texts = hunks.into_iter().map(|it| (it.old, it.new));
+                (moved_to.map(|to| format!("moved to {to}")), texts.collect())
+            }
+        };
+        StatedFile {
+            name: self.path,
+            remark,
+            texts,
+        }
+    }
 }
 
 /// Lines that are replaced by others.

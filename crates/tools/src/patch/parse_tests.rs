@@ -26,6 +26,24 @@ fn all_kinds_of_sections_are_read() {
 }
 
 #[test]
+fn a_patch_says_what_it_changes_in_each_file() {
+    let text = "*** Add File: new.txt\n+one\n*** Delete File: old.txt\n*** Update File: a.py\n\
+                *** Move to: b.py\n x\n-y\n+z\n";
+    let files = patch(text).unwrap().into_iter().map(Section::stated);
+    let files = files.map(|it| {
+        let counts = it.counts().to_string();
+        (it.name, it.remark.unwrap_or_default(), counts)
+    });
+    let expected = [
+        ("new.txt", "", "+1 −0"),
+        ("old.txt", "deleted", "+0 −0"),
+        ("a.py", "moved to b.py", "+1 −1"),
+    ];
+    let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
+    assert_eq!(files.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_first_hunk_needs_no_header_and_empty_lines_may_end_a_section() {
     let sections = patch("*** Update File: a\n-x\n+y\n\n\n*** Delete File: b\n").unwrap();
     let Action::Update { hunks, .. } = &sections[0].action else {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{begins, calls, echo, ends, says, wait};
 use super::{QUESTION, Record, Stage};
-use crate::protocol::{DiagnosticItem, Display};
+use crate::protocol::{DiagnosticItem, Display, FieldItem};
 
 fn has_state(record: &Record, state: &str) -> bool {
     record.marks().iter().any(|it| it.state == Some(state))
@@ -175,6 +175,37 @@ fn hidden_characters_in_a_command_are_shown() {
     let drawn = preview("bash", input).unwrap();
     assert!(drawn.contains("rm x"), "{drawn}");
     assert!(!drawn.contains(['\u{1b}', '\u{202e}', '\n']), "{drawn}");
+}
+
+#[test]
+fn an_answered_call_has_its_arguments_as_fields_and_a_pending_one_has_its_preview() {
+    let edit = r#"{"label":"tabs","path":"f.py","oldText":"a\nb\n","newText":"a\nc\n"}"#;
+    let stage = Stage::of(&format!(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `edit` (`t_1`)\n\n```json\n{edit}\n```\n\n\
+         **Tool Use:** `bash` (`t_2`)\n```json\n{{\"command\":\"ls\"}}\n```\n\n\
+         @You:\n**Tool Result:** `t_1`\n\n```\nDone.\n```\n\n\
+         **Tool Result:** `t_2`\n\n```flemma:tool status=pending\n```\n"
+    ));
+    stage.wait("a mark", |it| has_state(it, "pending"));
+    let marks = stage.record().marks();
+    let with_fields: Vec<_> = marks.iter().filter(|it| it.json.is_some()).collect();
+    assert_eq!(with_fields.len(), 1, "{marks:#?}");
+    let mark = with_fields[0];
+    assert_eq!(
+        (mark.line, mark.header_line, mark.json),
+        (5, 4, Some((6, 9)))
+    );
+    assert_eq!(
+        mark.fields[..],
+        [FieldItem("label".into(), "tabs".into(), false)]
+    );
+    let rows = mark.diff[0].rows.iter();
+    let rows: Vec<_> = rows.map(|it| (it.kind, &*it.text)).collect();
+    assert_eq!(rows, [("context", "a"), ("delete", "b"), ("add", "c")]);
+    assert_eq!(
+        (&*mark.diff[0].name, &*mark.diff[0].counts),
+        ("f.py", "+1 −1")
+    );
 }
 
 /// A call of `todo` with one task.

@@ -11,7 +11,7 @@ use crate::session::calls::RunningCall;
 const UNSANDBOXED: &str = "UNSANDBOXED";
 
 impl Session {
-    /// Returns the marks of all calls without a result, and of visible results.
+    /// Returns the marks of all calls without a result, and of visible calls and results.
     pub(super) fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
         let width = self.view.width();
         let waiting = marks(document, &self.cycle, &self.shared.registry, width);
@@ -24,6 +24,7 @@ impl Session {
         });
         let mut items: Vec<MarkItem> = waiting.collect();
         items.extend(self.outcome_items(document));
+        items.extend(self.field_items(document));
         items
     }
 
@@ -54,12 +55,12 @@ impl Session {
             header_line: mark.header_line,
             state,
             label,
-            detail: None,
             again: self.again(&mark.call),
             elapsed_ms: spinner.map(RunningCall::elapsed_ms),
             output: questions
                 .or_else(|| spinner.map(RunningCall::output))
                 .unwrap_or_default(),
+            ..MarkItem::default()
         }
     }
 

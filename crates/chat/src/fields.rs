@@ -1,0 +1,199 @@
+//! The arguments of a call as fields of a form, which read better than its JSON.
+//!
+//! The model's text is untrusted: invisible characters are spelled out, and long values are cut
+//! with the number of what is left out.
+
+use serde_json::Value;
+
+use crate::approval::inside;
+use crate::diff::{StatedFile, wrapped};
+use crate::preview::Describe;
+use crate::visible;
+
+/// Maximum number of fields.
+const MOST_FIELDS: usize = 12;
+/// Maximum lines of a value that are shown.
+const MOST_LINES: usize = 8;
+/// Maximum columns of a name.
+const NAME: usize = 16;
+/// Columns before names, and between names and values.
+const GAPS: usize = 4;
+
+/// The arguments of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// All rows from top to bottom, without the change.
+    pub rows: Vec<FieldRow>,
+    /// What the call changes in files, as its arguments say it.
+    pub files: Vec<StatedFile>,
+}
+
+/// A row of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldRow {
+    /// The name of the argument, padded to the width of all names; blank if the row continues
+    /// the one above.
+    pub name: String,
+    /// A part of the value.
+    pub text: String,
+    /// Whether the text is a remark, and no part of the value.
+    pub is_remark: bool,
+}
+
+/// Returns the arguments of a call of the tool `name` as rows of at most `width` columns. Sees
+/// through a call inside another.
+pub fn fields(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> Fields {
+    let inner = inside(name, input);
+    let (name, input, outer) = match &inner {
+        Some((inner, arguments)) => (*inner, arguments, Some(*inner)),
+        None => (name, input, None),
+    };
+    let change = tools.stated_change(name, input).unwrap_or_default();
+    let outer = outer.map(|tool| ("tool".to_owned(), tool.to_owned()));
+    let mut all: Vec<(String, String)> = outer.into_iter().collect();
+    match input {
+        Value::Object(arguments) => all.extend(
+            arguments
+                .iter()
+                .filter(|(name, _)| !change.arguments.contains(&name.as_str()))
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (visible::fit(name, NAME), written(value))),
+        ),
+        other => all.push((String::new(), written(other))),
+    }
+    Fields {
+        rows: rows(&all, width),
+        files: change.files,
+    }
+}
+
+/// Returns a value as its author would write it in a form: strings without quotes.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn rows(all: &[(String, String)], width: usize) -> Vec<FieldRow> {
+    let shown = all.iter().take(MOST_FIELDS);
+    let column = shown.clone().map(|(name, _)| visible::columns(name)).max();
+    let column = column.unwrap_or_default();
+    let mut rows: Vec<FieldRow> = shown
+        .flat_map(|(name, value)| of_value(name, value, column, width))
+        .collect();
+    let more = all.len().saturating_sub(MOST_FIELDS);
+    if more > 0 {
+        rows.push(remark(column, &count(more, "argument")));
+    }
+    rows
+}
+
+fn of_value(name: &str, value: &str, column: usize, width: usize) -> Vec<FieldRow> {
+    let (mut texts, more) = wrapped(value, width.saturating_sub(column + GAPS), MOST_LINES);
+    if texts.is_empty() {
+        texts.push(String::new());
+    }
+    let padding = column - visible::columns(name);
+    let first = format!("{name}{}", " ".repeat(padding));
+    let names = [first].into_iter();
+    let names = names.chain(std::iter::repeat_with(|| " ".repeat(column)));
+    let rows = names.zip(texts).map(|(name, text)| FieldRow {
+        name,
+        text,
+        is_remark: false,
+    });
+    let more = (more > 0).then(|| remark(column, &count(more, "line")));
+    rows.chain(more).collect()
+}
+
+fn remark(column: usize, text: &str) -> FieldRow {
+    FieldRow {
+        name: " ".repeat(column),
+        text: text.to_owned(),
+        is_remark: true,
+    }
+}
+
+fn count(more: usize, noun: &str) -> String {
+    let plural = if more == 1 { "" } else { "s" };
+    format!("… {more} more {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    /// The rows for 40 columns, as they are drawn.
+    fn shown(name: &str, input: &Value) -> Vec<String> {
+        let rows = fields(&(), name, input, 40).rows.into_iter();
+        rows.map(|row| format!("{}|{}", row.name, row.text))
+            .collect()
+    }
+
+    #[test]
+    fn each_argument_is_a_field_in_the_order_of_the_call() {
+        let input =
+            json!({"command": "make\nmake test", "timeout": 30, "tags": ["a", "b"], "label": null});
+        assert_eq!(
+            shown("bash", &input),
+            [
+                "command|make",
+                "       |make test",
+                "timeout|30",
+                "tags   |[\"a\",\"b\"]",
+            ]
+        );
+        assert_eq!(shown("ping", &json!({})), Vec::<String>::new());
+        assert_eq!(shown("odd", &json!(7)), ["|7"]);
+    }
+
+    #[test]
+    fn a_long_value_is_cut_with_the_number_of_what_is_left_out() {
+        let lines = "x\n".repeat(9);
+        let found = shown("write", &json!({"content": lines, "p": "y".repeat(200)}));
+        assert_eq!(found.len(), MOST_LINES + 1 + 3);
+        assert_eq!(found[MOST_LINES], "       |… 1 more line");
+        assert_eq!(found[0], "content|x");
+        let last = found.last().map_or("", String::as_str);
+        assert!(last.ends_with("… (+132 characters)"), "{last}");
+    }
+
+    #[test]
+    fn many_arguments_end_with_the_number_of_others() {
+        let many = (0..MOST_FIELDS + 2).map(|at| (format!("a{at:02}"), json!(at)));
+        let found = shown("many", &Value::Object(many.collect()));
+        assert_eq!(found.len(), MOST_FIELDS + 1);
+        assert_eq!(found[MOST_FIELDS], "   |… 2 more arguments");
+    }
+
+    #[test]
+    fn a_call_inside_another_shows_its_own_arguments() {
+        let input = json!({"name": "bash", "arguments": {"command": "ls"}});
+        assert_eq!(
+            shown("execute_tool", &input),
+            ["tool   |bash", "command|ls"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hides_and_every_row_fits(
+            name in "(\\PC|\n|\u{202e}){0,20}",
+            value in "(\\PC|[a-z ]{1,12}|\n|\r|\t|\u{7}|\u{301}|\u{202e}|\u{2028}|漢){0,60}",
+            width in 45usize..100,
+        ) {
+            let input = Value::Object([(name, json!(value))].into_iter().collect());
+            for row in fields(&(), "tool", &input, width).rows {
+                let text = format!("{}{}", row.name, row.text);
+                prop_assert!(text.width() + GAPS <= width, "{row:?}");
+                let hides = |c: char| c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c);
+                prop_assert!(!text.chars().any(hides), "{row:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The arguments of open calls as fields of a form, in place of their JSON.
+//!
+//! Calls that are pending or run have their previews instead.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use chat::document::{Document, ToolUseBlock};
+use chat::fields::{FieldRow, fields};
+use chat::preview::Describe;
+use chat::text::Lines;
+use chat::tool::ToolUseId;
+
+use crate::diff::stated;
+use crate::protocol::{DiffItem, FieldItem, MarkItem};
+use crate::session::Session;
+
+/// Most calls that get fields: enough for any screen, even with folds.
+const MOST: usize = 100;
+/// Most calls whose fields are cached.
+const KEPT: usize = 300;
+/// Columns that the front end puts before fields and their diffs.
+const INDENT: usize = 2;
+/// Maximum lines of a change that is shown whole.
+const WHOLE: usize = 30;
+
+/// The fields of calls on the screen.
+#[derive(Debug, Default)]
+pub(super) struct FieldCache {
+    known: RefCell<HashMap<ToolUseId, Known>>,
+}
+
+/// The fields of a call, made once per text and width.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Digest of what they were made from.
+    basis: u64,
+    rows: Arc<[FieldItem]>,
+    diff: Arc<[DiffItem]>,
+}
+
+impl FieldCache {
+    /// Returns the mark with the fields of a call. `None` if its arguments can't be read.
+    fn item(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUseBlock,
+        tools: &dyn Describe,
+        width: usize,
+    ) -> Option<MarkItem> {
+        let lines = call.body.clone().map(|line| document.text().line(line));
+        let basis = digest(&(&*call.name, lines.collect::<Vec<_>>(), width));
+        let known = self.known.borrow().get(&call.id).cloned();
+        let known = match known.filter(|it| it.basis == basis) {
+            Some(known) => known,
+            None => self.make(document, call, tools, width, basis)?,
+        };
+        let fence = call.body.start - 1;
+        Some(MarkItem {
+            // Above the fence, because what is hidden has no virtual lines.
+            line: fence - 1,
+            header_line: call.lines.start,
+            fields: known.rows,
+            diff: known.diff,
+            json: Some((fence, call.lines.end)),
+            ..MarkItem::default()
+        })
+    }
+
+    fn make(
+        &self,
+        document: &Document<'_>,
+        call: &ToolUseBlock,
+        tools: &dyn Describe,
+        width: usize,
+        basis: u64,
+    ) -> Option<Known> {
+        let input = document.input(call).ok()?;
+        let made = fields(tools, &call.name, &input, width);
+        let files = made.files.iter();
+        let diff_width = width.saturating_sub(INDENT);
+        let known = Known {
+            basis,
+            rows: made.rows.into_iter().map(wire).collect(),
+            diff: files.map(|it| stated(it, diff_width, WHOLE)).collect(),
+        };
+        let mut all = self.known.borrow_mut();
+        if all.len() >= KEPT {
+            // Simpler than finding the oldest, and one redraw makes the visible ones again.
+            all.clear();
+        }
+        all.insert(call.id.clone(), known.clone());
+        Some(known)
+    }
+}
+
+fn wire(row: FieldRow) -> FieldItem {
+    FieldItem(row.name, row.text, row.is_remark)
+}
+
+impl Session {
+    /// Returns the marks with the fields of answered calls on the screen.
+    pub(super) fn field_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+        let visible = self.view.lines().filter(|_| !self.editor.is_headless());
+        let found = visible.iter().flat_map(|lines| answered(document, lines));
+        let width = self.view.width();
+        // The ids of calls may repeat, but those of marks may not.
+        let mut seen: HashMap<&ToolUseId, usize> = HashMap::new();
+        let mut items = Vec::new();
+        for call in found {
+            let number = seen.entry(&call.id).or_default();
+            *number += 1;
+            let tools = &self.shared.registry;
+            let item = self.view.fields.item(document, call, tools, width);
+            items.extend(item.map(|item| MarkItem {
+                id: format!("{} call {number}", call.id),
+                ..item
+            }));
+        }
+        items
+    }
+}
+
+/// Returns the calls in these lines that have results.
+fn answered<'d>(document: &'d Document<'_>, lines: &Lines) -> Vec<&'d ToolUseBlock> {
+    let first = document.message_at(lines.start).unwrap_or_default();
+    let mut found = Vec::new();
+    for at in first..document.messages.len() {
+        // A long chat has thousands of calls, and the window shows a few.
+        if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
+            break;
+        }
+        let turn = document.turn(at);
+        let calls = turn.into_iter().flat_map(|turn| turn.calls);
+        let calls = calls.filter(|call| call.is_answered() && meets(call.tool_use, lines));
+        found.extend(calls.map(|call| call.tool_use));
+    }
+    found
+}
+
+fn meets(call: &ToolUseBlock, lines: &Lines) -> bool {
+    call.lines.start < lines.end && lines.start < call.lines.end
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
