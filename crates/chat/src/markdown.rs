@@ -1,7 +1,9 @@
 //! Finds the code and the headings in a message's Markdown.
 //!
-//! The only file that refers to pulldown-cmark. Structure is recognized by the scanner, not
+//! With `html`, the only file that refers to pulldown-cmark. Structure is recognized by the scanner, not
 //! here.
+
+pub(crate) mod html;
 
 use std::ops::Range;
 
