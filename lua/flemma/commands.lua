@@ -121,8 +121,13 @@ M.COMMANDS = {
     end,
   },
   ["fork"] = { help = "Open a copy of this chat, up to the message at the cursor." },
+  ["rename"] = {
+    help = "Rename this chat's file to a title, by default its first words.",
+    text = true,
+  },
   ["export"] = {
-    help = "Open this chat as Markdown, under a name if you give one.",
+    help = "Open this chat as Markdown, or as HTML under a name that ends in .html.",
+    text = true,
     complete = function(_, lead)
       return vim.fn.getcompletion(lead, "file")
     end,

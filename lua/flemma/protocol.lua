@@ -33,6 +33,7 @@ M.RECEIVERS = {
   check_files = "flemma.files",
   find_problems = "flemma.problems",
   open = "flemma.report",
+  rename = "flemma.rename",
   report = "flemma.report",
   notify = "flemma.notices",
   event = "flemma.notices",
@@ -197,9 +198,9 @@ M.IN_ORDER =
 ---@field call_line integer? The header of a pending call.
 ---@field header_line integer The result's header, after which the state is drawn.
 ---@field preview string?
----@field diff flemma.protocol.Diff[]? What the call changes, by file.
 ---@field fields flemma.protocol.Field[]? The arguments of a call that has its result, above the diff.
 ---@field json [integer, integer]? The lines of their JSON with its fence: the first, and the line after the last.
+---@field diff flemma.protocol.Diff[]? What the call changes, by file.
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
 ---@field detail string? Behind the label, less prominent.
@@ -207,7 +208,6 @@ M.IN_ORDER =
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
 
----@class flemma.protocol.Diff What a call changes in a file.
 ---@alias flemma.protocol.Rename { buffer: integer, path: string }
 
 ---@class flemma.protocol.Field A row of an argument.
@@ -215,6 +215,7 @@ M.IN_ORDER =
 ---@field [2] string A part of the value.
 ---@field [3] boolean Whether that is a remark about the value.
 
+---@class flemma.protocol.Diff What a call changes in a file.
 ---@field name string As in the call; empty if `labels` is an error.
 ---@field counts string As in `+12 −3`.
 ---@field labels string Remarks, or empty.

@@ -52,13 +52,14 @@ function M.open(message)
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines))
   -- Fails if another buffer has the name; the chat then has none.
   pcall(api.nvim_buf_set_name, buffer, message.name)
-  -- A copy in Markdown is lost if the user does not write it.
-  local is_chat = not vim.endswith(message.name, ".md")
+  -- A copy in another format is lost if the user does not write it.
+  local format = message.name:match("%.(md)$") or message.name:match("%.(html)$")
+  local is_chat = not format
   vim.bo[buffer].modified = not is_chat
   if not pcall(api.nvim_set_current_buf, buffer) then
     vim.cmd.sbuffer(buffer)
   end
-  local filetype = is_chat and "chat" or "markdown"
+  local filetype = ({ md = "markdown", html = "html" })[format] or "chat"
   if vim.bo[buffer].filetype ~= filetype then
     vim.bo[buffer].filetype = filetype
   end

@@ -76,6 +76,7 @@ impl Frontend for Neovim {
             Display::Choices(it) => sender.send("choices", &it),
             Display::Report(it) => sender.send("report", &it),
             Display::Open(it) => sender.send("open", &it),
+            Display::Rename(it) => sender.send("rename", &it),
             Display::Marks(it) => sender.send("marks", &it),
             Display::Spans(it) => sender.send("spans", &it),
             Display::Diagnostics(it) => sender.send("diagnostics", &it),

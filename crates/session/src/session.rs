@@ -19,6 +19,7 @@ mod disk;
 mod input;
 mod keys;
 mod lookup;
+mod naming;
 mod policy;
 mod queue;
 mod reports;

@@ -81,8 +81,10 @@ pub enum Action {
     ListTools,
     /// Open a copy of the chat up to the message at the cursor.
     Fork,
-    /// Open the chat as Markdown, under this name.
+    /// Open the chat as Markdown or HTML, under this name.
     Export(Option<String>),
+    /// Rename the chat's file to this title.
+    Rename(Option<String>),
     /// Review what the call at the cursor would change.
     Review,
     /// Turn reviews of all changes in this chat on or off.
@@ -156,10 +158,15 @@ fn first_word(arguments: &Value) -> Option<String> {
     arguments["1"].as_str().map(str::to_owned)
 }
 
+/// Returns what follows a command that takes one text.
+fn text(arguments: &Value) -> Option<String> {
+    arguments["text"].as_str().map(str::to_owned)
+}
+
 impl Action {
     /// Parses a command's name and arguments, as Lua sends them.
     pub fn parse(name: &str, arguments: Value) -> Self {
-        let text = || arguments["text"].as_str().map(str::to_owned);
+        let text = || text(&arguments);
         match name {
             "advance" => Self::Advance {
                 from_insert: arguments["insert"] == true,
@@ -212,16 +219,18 @@ impl Action {
             "mcp:accept" => Self::AcceptMcp(word),
             "mcp:restart" => Self::RestartMcp(word),
             "mcp:trust" => Self::TrustMcp,
-            name => Self::parse_chat_command(name, word),
+            name => Self::parse_chat_command(name, &arguments),
         }
     }
 
-    /// Parses the commands that copy, restore, or report on a chat.
-    fn parse_chat_command(name: &str, word: Option<String>) -> Self {
+    /// Parses the commands that copy, rename, restore, or report on a chat.
+    fn parse_chat_command(name: &str, arguments: &Value) -> Self {
+        let word = first_word(arguments);
         match name {
             "tutor" => Self::Tutor,
             "fork" => Self::Fork,
-            "export" => Self::Export(word),
+            "export" => Self::Export(text(arguments)),
+            "rename" => Self::Rename(text(arguments)),
             "undo" => Self::Undo,
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,

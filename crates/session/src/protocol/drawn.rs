@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{
-    BufferId, BufferLock, Choices, Cursor, Folds, Open, Report, Taken, Unfold, UsageNote, Welcome,
+    BufferId, BufferLock, Choices, Cursor, Folds, Open, Rename, Report, Taken, Unfold, UsageNote,
+    Welcome,
 };
 use crate::usage::Sums;
 
@@ -21,6 +22,8 @@ pub enum Display {
     Report(Report),
     /// A new chat.
     Open(Open),
+    /// Another name of a chat's file.
+    Rename(Rename),
     /// States and previews beside calls.
     Marks(Marks),
     /// Highlights.
@@ -74,9 +77,6 @@ pub struct MarkItem {
     /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// What the call changes, by file.
-    #[serde(skip_serializing_if = "has_none")]
-    pub diff: Arc<[DiffItem]>,
     /// The arguments of a call that has its result, above `diff`.
     #[serde(skip_serializing_if = "has_none")]
     pub fields: Arc<[FieldItem]>,
@@ -84,6 +84,9 @@ pub struct MarkItem {
     /// first, and the line after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<(usize, usize)>,
+    /// What the call changes, by file.
+    #[serde(skip_serializing_if = "has_none")]
+    pub diff: Arc<[DiffItem]>,
     /// `pending`, `running`, `asking`, `done`, or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
@@ -109,14 +112,14 @@ fn has_none<T>(items: &Arc<[T]>) -> bool {
     items.is_empty()
 }
 
-/// What a call changes in a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct DiffItem {
 /// A row of an argument: its name, or as many blanks; a part of its value; and whether that is
 /// a remark about the value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldItem(pub String, pub String, pub bool);
 
+/// What a call changes in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DiffItem {
     /// The file as the call names it; empty if `labels` says why the call would fail.
     pub name: String,
     /// Numbers of added and removed lines: `+12 −3`.

@@ -230,7 +230,16 @@ pub struct Report {
     pub files: Vec<(usize, String)>,
 }
 
-/// `open`: a new chat, or a chat as Markdown.
+/// `rename`: rename a chat's file, unless there is a file with the new name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rename {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The new path.
+    pub path: String,
+}
+
+/// `open`: a new chat, or a chat as Markdown or HTML.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Open {
     /// The buffer's name.

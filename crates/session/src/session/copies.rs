@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use chat::copies;
+use chat::html::page;
 
 use super::Session;
 use crate::protocol::{Display, Open};
@@ -26,9 +27,15 @@ impl Session {
         self.open_copy(path.unwrap_or_default().to_string_lossy().into(), lines);
     }
 
-    /// Opens the chat as Markdown, under a name or the chat's own with `.md`.
+    /// Opens the chat as a web page if the name ends in `.html`, and otherwise as Markdown, by
+    /// default under the chat's own name with `.md`.
     pub(super) fn export(&self, name: Option<&str>) {
-        let lines = copies::markdown(&self.buffer.document());
+        let is_page = name.is_some_and(|it| it.ends_with(".html"));
+        let document = self.buffer.document();
+        let lines = match is_page {
+            true => page(&document, &self.shared.registry),
+            false => copies::markdown(&document),
+        };
         if lines.is_empty() {
             return self.inform("The chat has no messages, so there is nothing to export.");
         }
@@ -39,7 +46,7 @@ impl Session {
         };
         let mut path = path.to_string_lossy().into_owned();
         // The front end distinguishes Markdown from a chat by the name.
-        if !path.ends_with(".md") {
+        if !is_page && !path.ends_with(".md") {
             path.push_str(".md");
         }
         self.open_copy(path, lines);

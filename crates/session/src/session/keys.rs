@@ -99,6 +99,7 @@ impl Session {
             Action::AllowFile => self.allow_file(line),
             Action::Fork => self.fork(line),
             Action::Export(name) => self.export(name.as_deref()),
+            Action::Rename(title) => self.rename(title.as_deref()),
             Action::ToggleReview => self.toggle_review(),
             Action::Undo => self.restore_files(Request::Undo),
             Action::Redo => self.restore_files(Request::Redo),

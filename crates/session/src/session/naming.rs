@@ -1,0 +1,56 @@
+//! `:Flemma rename`: another name for the chat's file. The editor renames it, and reports the
+//! new path as it does for any other way to rename a buffer.
+
+use std::path::Path;
+
+use chat::title::{file_stem, title};
+
+use super::Session;
+use crate::protocol::{Display, Rename};
+use crate::status::is_tutor_chat;
+
+impl Session {
+    /// Renames the chat's file to a title, by default the first words that the user wrote.
+    pub(super) fn rename(&self, given: Option<&str>) {
+        if let Some(reason) = self.why_not_renamed() {
+            return self.inform(reason);
+        }
+        let title = given.map_or_else(|| title(&self.buffer.document()), |it| Some(it.to_owned()));
+        let Some(stem) = title.as_deref().and_then(file_stem) else {
+            return self.inform(match given {
+                Some(_) => "A title needs letters or digits.",
+                None => "The chat has no message with words. Give a title: :Flemma rename TITLE.",
+            });
+        };
+        let own = self.disk.path();
+        if own.and_then(Path::file_stem).is_some_and(|it| it == &*stem) {
+            return self.inform(&format!("The chat is already named {stem}."));
+        }
+        let folder = self.disk.folder();
+        let names = (1_u32..).map(|count| match count {
+            1 => format!("{stem}.chat"),
+            _ => format!("{stem}-{count}.chat"),
+        });
+        let mut paths = names.map(|it| folder.join(it));
+        // A link to nothing is a file, too.
+        let path = paths.find(|it| it.symlink_metadata().is_err());
+        self.editor.show(Display::Rename(Rename {
+            buffer: self.buffer.id(),
+            path: path.unwrap_or_default().to_string_lossy().into(),
+        }));
+    }
+
+    fn why_not_renamed(&self) -> Option<&'static str> {
+        let path = self.disk.path();
+        if is_tutor_chat(path) {
+            Some("The tutorial is no file. Save it under a name with :saveas.")
+        } else if self.disk.is_elsewhere() {
+            Some("Another program works on this chat. Rename it there, or close it there first.")
+        } else if !self.calls.is_empty() {
+            // The sandbox of a running command protects the file under its present name.
+            Some("A call is running. Rename the chat when it has ended, or cancel the call.")
+        } else {
+            None
+        }
+    }
+}
