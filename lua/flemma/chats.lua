@@ -22,29 +22,58 @@ local function say(message, level)
   require("flemma.notices").notify({ level = level or "info", message = message })
 end
 
+---@class flemma.chats.Item
+---@field path string
+---@field text string Date, title, and path on one line.
+
+--- Returns the chats of this project, or of all projects, as pickers show them: the last
+--- changed first.
+---@param all boolean
+---@return flemma.chats.Item[]
+function M.list(all)
+  local project = vim.fs.normalize(vim.fn.getcwd())
+  local chats = vim.list_slice(known_chats.chats(not all and project or nil), 1, MOST_SHOWN)
+  known_chats.read_titles(chats)
+  local escape = require("flemma.notices").escape
+  return vim.tbl_map(function(chat)
+    local path = vim.startswith(chat.path, project .. "/") and chat.path:sub(#project + 2)
+      or vim.fn.fnamemodify(chat.path, ":~")
+    local text = escape(("%s  %s  (%s)"):format(os.date("%Y-%m-%d %H:%M", chat.time), chat.title, path))
+    return { path = chat.path, text = text }
+  end, chats)
+end
+
+--- Returns the title of a picker.
+---@param all boolean
+---@return string
+function M.prompt(all)
+  return all and "All chats" or "Chats of this project"
+end
+
+--- Opens a chat in this window, or in another if that would lose changes.
+---@param path string
+function M.open(path)
+  -- `:edit` fails if the buffer has unsaved changes that cannot be hidden.
+  vim.cmd((vim.bo.modified and not vim.o.hidden and "split " or "edit ") .. vim.fn.fnameescape(path))
+end
+
 --- Lets the user pick a chat of this project, or of all projects.
 ---@param all boolean
 function M.pick(all)
-  local project = vim.fs.normalize(vim.fn.getcwd())
-  local items = vim.list_slice(known_chats.chats(not all and project or nil), 1, MOST_SHOWN)
+  local items = M.list(all)
   if #items == 0 then
     return say(all and "No chat was saved yet." or "No chat of this project was saved. Try :Flemma chats all.")
   end
-  known_chats.read_titles(items)
-  local escape = require("flemma.notices").escape
   vim.ui.select(items, {
-    prompt = all and "All chats" or "Chats of this project",
+    prompt = M.prompt(all),
     kind = "flemma.chats",
-    ---@param item flemma.known_chats.Chat
+    ---@param item flemma.chats.Item
     format_item = function(item)
-      local path = vim.startswith(item.path, project .. "/") and item.path:sub(#project + 2)
-        or vim.fn.fnamemodify(item.path, ":~")
-      return escape(("%s  %s  (%s)"):format(os.date("%Y-%m-%d %H:%M", item.time), item.title, path))
+      return item.text
     end,
   }, function(item)
     if item then
-      -- `:edit` fails if the buffer has unsaved changes that cannot be hidden.
-      vim.cmd((vim.bo.modified and not vim.o.hidden and "split " or "edit ") .. vim.fn.fnameescape(item.path))
+      M.open(item.path)
     end
   end)
 end

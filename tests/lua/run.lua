@@ -55,6 +55,7 @@ for _, name in ipairs({
   "problems_spec",
   "status_spec",
   "progress_spec",
+  "pickers_spec",
   "rename_spec",
 }) do
   require(name)

@@ -1,0 +1,139 @@
+--- Chats in the pickers of other plugins, which are replaced by modules that record the calls
+--- of their public functions.
+-- luacheck: globals test same
+
+local pickers = require("flemma.pickers")
+
+vim.env.XDG_STATE_HOME = vim.fn.tempname()
+
+--- Runs a body in a project with two chats, of which `new.chat` changed last.
+---@param modules table<string, table> Modules of other plugins.
+---@param body fun(root: string)
+local function with(modules, body)
+  local root = vim.uv.fs_realpath(vim.fn.tempname():match("^(.*)/")) .. "/" .. vim.uv.hrtime()
+  vim.fn.mkdir(root, "p")
+  for name, time in pairs({ old = 1000, new = 2000 }) do
+    local path = ("%s/%s.chat"):format(root, name)
+    vim.fn.writefile({ "@You:", "The " .. name .. " one\27" }, path)
+    vim.uv.fs_utime(path, time, time)
+  end
+  require("flemma.config").load({ chats = { folder = root } })
+  vim.cmd.cd(root)
+  for name, module in pairs(modules) do
+    package.loaded[name] = module
+  end
+  local ok, why = pcall(body, root)
+  for name in pairs(modules) do
+    package.loaded[name] = nil
+  end
+  vim.cmd("silent! %bwipeout!")
+  require("flemma.config").load({})
+  assert(ok, why)
+end
+
+test("fzf-lua gets one line per chat, and opens the chosen one", function()
+  local lines, options
+  local fzf = {
+    fzf_exec = function(...)
+      lines, options = ...
+    end,
+  }
+  with({ ["fzf-lua"] = fzf }, function()
+    pickers.fzf_lua({ winopts = { height = 0.5 } })
+    same(#lines, 2)
+    assert(lines[1]:find("The new one   (new.chat)", 1, true), lines[1])
+    same({ options.prompt, options.winopts.height, options.all }, { "Chats of this project> ", 0.5 })
+    options.actions.default({ lines[2] })
+    same(vim.fn.expand("%:t"), "old.chat")
+    options.actions.default(nil)
+    options.actions.default({})
+    same(vim.fn.expand("%:t"), "old.chat")
+  end)
+end)
+
+test("snacks.nvim gets items with files, and opens the chosen one", function()
+  local options
+  local snacks = { picker = {
+    pick = function(given)
+      options = given
+    end,
+  } }
+  with({ snacks = snacks }, function(root)
+    pickers.snacks({ all = true, layout = "select" })
+    same({ options.title, options.layout, options.all }, { "All chats", "select" })
+    same({ options.format, options.preview, #options.items }, { "text", "file", 2 })
+    same(options.items[1].file, root .. "/new.chat")
+    local closed = 0
+    local picker = {
+      close = function()
+        closed = closed + 1
+      end,
+    }
+    options.confirm(picker, options.items[2])
+    options.confirm(picker, nil)
+    same({ closed, vim.fn.expand("%:t") }, { 2, "old.chat" })
+  end)
+end)
+
+test("telescope.nvim has an extension that lists chats, and opens the chosen one", function()
+  local made, exports, chosen, choose
+  local modules = {
+    telescope = {
+      register_extension = function(extension)
+        exports = extension.exports
+        return extension
+      end,
+    },
+    ["telescope.config"] = {
+      values = {
+        generic_sorter = function()
+          return "sorter"
+        end,
+        file_previewer = function()
+          return "previewer"
+        end,
+      },
+    },
+    ["telescope.finders"] = {
+      new_table = function(given)
+        return vim.tbl_map(given.entry_maker, given.results)
+      end,
+    },
+    ["telescope.pickers"] = {
+      new = function(options, defaults)
+        made = vim.tbl_extend("force", defaults, { options = options, found = 0 })
+        function made.find()
+          made.found = made.found + 1
+        end
+        return made
+      end,
+    },
+    ["telescope.actions"] = {
+      select_default = {
+        replace = function(_, by)
+          choose = by
+        end,
+      },
+      close = function() end,
+    },
+    ["telescope.actions.state"] = {
+      get_selected_entry = function()
+        return chosen
+      end,
+    },
+  }
+  with(modules, function(root)
+    dofile(vim.api.nvim_get_runtime_file("lua/telescope/_extensions/flemma.lua", false)[1])
+    same(exports.flemma, exports.chats)
+    exports.flemma({ layout_strategy = "vertical" })
+    same({ made.found, made.options.layout_strategy }, { 1, "vertical" })
+    same({ made.prompt_title, made.sorter, made.previewer }, { "Chats of this project", "sorter", "previewer" })
+    local entry = made.finder[2]
+    same({ entry.path, entry.display == entry.ordinal }, { root .. "/old.chat", true })
+    same(made.attach_mappings(1), true)
+    choose()
+    chosen = entry
+    choose()
+    same(vim.fn.expand("%:t"), "old.chat")
+  end)
+end)
