@@ -132,7 +132,12 @@ fn a_preview_disappears_when_the_call_has_its_result() {
     editor.keys("<C-]>");
     wait_previews(&editor, &["bash: $ echo out  # testing"]);
     editor.keys("<M-CR>");
-    editor.wait_for("no preview", |editor| editor.virtual_lines().is_empty());
+    editor.wait_for("fields instead of the preview", |editor| {
+        let lines = editor.virtual_lines().into_iter();
+        let lines: Vec<String> = lines.map(|it| it.text).collect();
+        let is_preview = |it: &String| it.starts_with("bash:");
+        lines.iter().any(|it| it.contains("command  echo out")) && !lines.iter().any(is_preview)
+    });
 }
 
 #[test]

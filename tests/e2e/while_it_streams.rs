@@ -40,6 +40,30 @@ fn typing_above_the_answer_only_moves_it() {
 }
 
 #[test]
+fn a_chat_that_is_renamed_meanwhile_gets_the_whole_answer_and_keeps_its_undo_history() {
+    let (gate, provider) = gated("One,\ntwo", ",\nthree.");
+    let editor = streaming(&provider, "two");
+    editor.keys(":Flemma rename The numbers<CR>");
+    editor.wait_for("the new name", |editor| {
+        editor.lua("return vim.fn.expand('%:t')", json!([])) == json!("the-numbers.chat")
+    });
+    gate.open();
+    wait_end(&editor, "three.\n\n@You:\n\n");
+    let files = "local names = vim.fn.readdir('.', function(name) return name:find('%.chat$') and 1 or 0 end)
+        return { names, #vim.api.nvim_list_bufs(), vim.fn.undotree().seq_last > 0 }";
+    assert_eq!(
+        editor.lua(files, json!([])),
+        json!([["the-numbers.chat"], 1, true])
+    );
+    editor.command("write");
+    let saved = std::fs::read_to_string(editor.dir().join("the-numbers.chat")).unwrap();
+    assert_eq!(
+        saved,
+        "@You:\nGo.\n\n@Assistant:\nOne,\ntwo,\nthree.\n\n@You:\n\n"
+    );
+}
+
+#[test]
 fn typing_into_the_streamed_lines_keeps_both_texts() {
     let (gate, provider) = gated("One,\ntwo", ",\nthree.");
     let editor = streaming(&provider, "two");
