@@ -157,6 +157,13 @@ pub fn names(provider: &str) -> Vec<&'static str> {
         .collect()
 }
 
+/// Returns true if the model is listed, or is a dated version of one that is.
+pub fn knows(provider: &str, name: &str) -> bool {
+    let of = |group: &&Group| group.providers.iter().any(|it| it == provider);
+    let mut models = GROUPS.iter().filter(of).flat_map(|it| it.models.keys());
+    models.any(|it| it == name || is_dated(name, it))
+}
+
 fn listed(provider: &str, name: &str) -> Option<Map<String, Value>> {
     let group = GROUPS
         .iter()

@@ -3,7 +3,7 @@
 //!
 //! Pure: returns the new settings, which the session or the host applies.
 
-use chat::Problem;
+use chat::{Problem, did_you_mean};
 use provider::catalogue;
 use serde_json::Value;
 
@@ -103,7 +103,22 @@ pub fn message(settings: &Settings, scope: SwitchScope) -> String {
         SwitchScope::ThisChat => "This chat",
         SwitchScope::EveryChat => "Every chat of this Neovim",
     };
-    format!("{which} is sent to {target} from now on.")
+    let remark = remark(settings);
+    format!("{which} is sent to {target} from now on.{remark}")
+}
+
+/// Returns a remark about a model that is not in the catalogue, with a blank before it. The
+/// provider may have it nevertheless.
+fn remark(settings: &Settings) -> String {
+    let (provider, names) = (&settings.provider, catalogue::names(&settings.provider));
+    let unknown = settings.model.as_deref().filter(|model| {
+        let is_own = settings.models.contains_key(*model);
+        !names.is_empty() && !is_own && !catalogue::knows(provider, model)
+    });
+    unknown.map_or_else(String::new, |model| {
+        let meant = did_you_mean(model, names.iter().copied());
+        format!(" The catalogue does not list this model.{meant}")
+    })
 }
 
 #[cfg(test)]
@@ -132,6 +147,28 @@ mod tests {
 
     fn target(settings: &Settings) -> (&str, Option<&str>) {
         (&settings.provider, settings.model.as_deref())
+    }
+
+    #[test]
+    fn a_model_that_is_not_in_the_catalogue_is_remarked_on() {
+        let told = |model: &str| {
+            let settings = switched(json!({"1": "anthropic", "2": model})).unwrap();
+            message(&settings, SwitchScope::ThisChat)
+        };
+        let typo = told("claude-sonet-4-6");
+        assert!(typo.contains("does not list this model"), "{typo}");
+        assert!(
+            typo.ends_with("Did you mean \"claude-sonnet-4-6\"?"),
+            "{typo}"
+        );
+        for known in ["claude-sonnet-4-6", "claude-sonnet-4-6-20990101"] {
+            let told = told(known);
+            assert!(told.ends_with("from now on."), "{told}");
+        }
+        // A server of the user's own has models that no catalogue lists.
+        let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
+        let told = message(&local, SwitchScope::ThisChat);
+        assert!(told.ends_with("from now on."), "{told}");
     }
 
     #[test]
