@@ -1,5 +1,5 @@
 --- A language server without a process: it passes the requests of Neovim's LSP client to the
---- host as `lookup` messages, and the answers back. Outline, definition, hover, code
+--- host as `lookup` messages, and the answers back. Outline, folds, definition, hover, code
 --- actions, and completion of a chat work by the user's own keys and plugins for LSP.
 ---
 --- Text is not synchronized, because the host has it already. Every request is answered: with
@@ -19,6 +19,7 @@ local START_MS = 150
 ---@type table<string, string>
 local KINDS = {
   ["textDocument/documentSymbol"] = "symbols",
+  ["textDocument/foldingRange"] = "folds",
   ["textDocument/definition"] = "link",
   ["textDocument/hover"] = "hover",
   ["textDocument/codeAction"] = "actions",
@@ -30,6 +31,7 @@ local CAPABILITIES = {
   -- Columns of the host are bytes.
   positionEncoding = "utf-8",
   documentSymbolProvider = true,
+  foldingRangeProvider = true,
   definitionProvider = true,
   hoverProvider = true,
   codeActionProvider = { codeActionKinds = { "quickfix" } },

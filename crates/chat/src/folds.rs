@@ -75,6 +75,12 @@ pub fn part_count(document: &Document<'_>) -> usize {
     document.messages.len() + 1
 }
 
+/// Returns all folds of the document, outer ones before those in them.
+pub fn folds(document: &Document<'_>) -> Vec<Fold> {
+    let parts = (0..part_count(document)).map(|at| part(document, at));
+    parts.flat_map(|part| part.folds).collect()
+}
+
 /// Returns the part that contains a line.
 pub fn part_at(document: &Document<'_>, line: usize) -> usize {
     let messages = &document.messages;

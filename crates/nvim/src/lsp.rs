@@ -3,6 +3,7 @@
 //! Lua adds the addresses of documents: a result here has no `uri`, and a location in another
 //! file has its `path`.
 
+use chat::folds::Fold;
 use chat::links::Link;
 use chat::outline::{Symbol, SymbolKind};
 use chat::text::Lines;
@@ -19,6 +20,7 @@ pub fn result(answer: LookupAnswer) -> Value {
     match answer {
         LookupAnswer::Nothing => Value::Null,
         LookupAnswer::Symbols(symbols) => symbols.iter().map(symbol).collect(),
+        LookupAnswer::Folds(folds) => folds.iter().map(folding_range).collect(),
         LookupAnswer::Link(Link::Lines(lines)) => json!({"range": start_of(&lines)}),
         LookupAnswer::Link(Link::File(path)) => json!({"path": path, "range": start_of(&(0..1))}),
         LookupAnswer::Hover(it) => hover(&it),
@@ -50,6 +52,10 @@ fn kind(kind: SymbolKind) -> u8 {
         SymbolKind::Call => 12,
         SymbolKind::Result => 24,
     }
+}
+
+fn folding_range(fold: &Fold) -> Value {
+    json!({"startLine": fold.lines.start, "endLine": fold.lines.end - 1, "kind": "region"})
 }
 
 fn hover(hover: &Hover) -> Value {
@@ -140,6 +146,7 @@ fn start_of(lines: &Lines) -> Value {
 mod tests {
     use super::*;
     use chat::complete::{Unfinished, WordKind};
+    use chat::folds::FoldKind;
 
     #[test]
     fn an_outline_is_a_tree_of_ranges() {
@@ -162,6 +169,17 @@ mod tests {
         );
         assert_eq!(found[0]["range"]["end"]["line"], 9);
         assert_eq!(found[0]["children"][0]["name"], "inner");
+    }
+
+    #[test]
+    fn a_fold_ends_with_its_last_line() {
+        let fold = Fold {
+            kind: FoldKind::Thinking,
+            lines: 2..5,
+            must_show: false,
+        };
+        let expected = json!([{"startLine": 2, "endLine": 4, "kind": "region"}]);
+        assert_eq!(result(LookupAnswer::Folds(vec![fold])), expected);
     }
 
     #[test]

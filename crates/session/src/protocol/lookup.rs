@@ -2,6 +2,7 @@
 //! and change nothing.
 
 use chat::complete::Unfinished;
+use chat::folds::Fold;
 use chat::links::Link;
 use chat::outline::Symbol;
 use chat::text::Lines;
@@ -35,6 +36,8 @@ pub struct Lookup {
 pub enum LookupKind {
     /// The outline of the chat.
     Symbols,
+    /// The folds of the chat.
+    Folds,
     /// Where the text at the place leads.
     Link,
     /// What the text at the place means.
@@ -53,6 +56,7 @@ impl TryFrom<String> for LookupKind {
     fn try_from(name: String) -> Result<Self, String> {
         match name.as_str() {
             "symbols" => Ok(Self::Symbols),
+            "folds" => Ok(Self::Folds),
             "link" => Ok(Self::Link),
             "hover" => Ok(Self::Hover),
             "actions" => Ok(Self::Actions),
@@ -70,6 +74,8 @@ pub enum LookupAnswer {
     Nothing,
     /// The outline.
     Symbols(Vec<Symbol>),
+    /// All folds, outer ones before those in them.
+    Folds(Vec<Fold>),
     /// Where the text leads. The path of a file is absolute.
     Link(Link),
     /// What the text means.

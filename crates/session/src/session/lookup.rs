@@ -7,6 +7,7 @@ mod menu;
 use std::path::{Path, PathBuf};
 
 use chat::document::{Document, PairedCall, Status};
+use chat::folds::folds;
 use chat::links::{Link, call_at, link_at};
 use chat::outline::outline;
 use chat::preview::preview;
@@ -25,7 +26,7 @@ impl Session {
             return self.answer(lookup, LookupAnswer::Nothing);
         }
         match lookup.kind {
-            LookupKind::Symbols => self.send_outline(lookup.lookup),
+            LookupKind::Symbols | LookupKind::Folds => self.send_overview(lookup),
             LookupKind::Menu => self.send_menu(lookup),
             LookupKind::Link => self.answer(lookup, self.link(lookup)),
             LookupKind::Hover => self.answer(lookup, self.hover(lookup)),
@@ -44,14 +45,18 @@ impl Session {
         self.editor.looked_up(lookup.lookup, answer);
     }
 
-    /// Computes the outline on another thread, because it reads the whole chat.
-    fn send_outline(&self, number: u64) {
+    /// Computes the outline or the folds on another thread, because that reads the whole chat.
+    fn send_overview(&self, lookup: &Lookup) {
         let (text, parsed) = self.buffer.share();
         let (editor, shared) = (self.editor.clone(), self.shared.clone());
+        let (number, kind) = (lookup.lookup, lookup.kind);
         tokio::task::spawn_blocking(move || {
             let document = Document::of(&text, parsed);
-            let symbols = outline(&document, &shared.registry);
-            editor.looked_up(number, LookupAnswer::Symbols(symbols));
+            let answer = match kind {
+                LookupKind::Folds => LookupAnswer::Folds(folds(&document)),
+                _ => LookupAnswer::Symbols(outline(&document, &shared.registry)),
+            };
+            editor.looked_up(number, answer);
         });
     }
 

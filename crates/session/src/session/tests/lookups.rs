@@ -75,6 +75,24 @@ fn the_outline_lists_the_messages_of_the_current_text() {
 }
 
 #[test]
+fn the_folds_are_those_of_complete_messages_and_blocks() {
+    let text = "@System: Be brief.\nVery.\n\n@You:\nGo.\n\n@Assistant:\nHi.\n<thinking>\nHm.\n</thinking>\n\n@You:\n";
+    let stage = Stage::of(text);
+    let LookupAnswer::Folds(folds) = stage.look_up(LookupKind::Folds, "Go.", 0) else {
+        panic!("folds")
+    };
+    let folds = folds.iter();
+    let folds: Vec<_> = folds.map(|it| (it.kind.name(), it.lines.clone())).collect();
+    let expected = [
+        ("system", 0..3),
+        ("message", 3..6),
+        ("message", 6..12),
+        ("thinking", 8..11),
+    ];
+    assert_eq!(folds, expected);
+}
+
+#[test]
 fn a_question_about_an_older_text_has_no_answer() {
     let stage = one_waits();
     let answer = stage.look_up_at(0, LookupKind::Symbols, "Go.", 0);
