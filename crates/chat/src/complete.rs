@@ -61,7 +61,7 @@ pub fn unfinished(document: &Document<'_>, line: usize, column: usize) -> Option
     })
 }
 
-/// Returns true below the first line of a frontmatter, also if it is not closed yet.
+/// Returns true for a line of the frontmatter, also if it is not closed yet.
 fn is_in_frontmatter(document: &Document<'_>, line: usize) -> bool {
     let end = document.frontmatter.as_ref().map(|it| {
         let first = document.messages.first().map(|it| it.lines.start);
@@ -73,7 +73,7 @@ fn is_in_frontmatter(document: &Document<'_>, line: usize) -> bool {
             it.lines.end
         }
     });
-    line > 0 && end.is_some_and(|end| line < end)
+    end.is_some_and(|end| line < end)
 }
 
 fn in_frontmatter(before: &str) -> Option<(usize, WordKind)> {
@@ -203,5 +203,7 @@ mod tests {
             WordKind::Model,
         );
         assert_eq!(at("```lua\nx = |\n```\n"), None);
+        // The opening fence is no code.
+        assert_eq!(at("```lua flemma.opt.th|\n\n```\n"), None);
     }
 }

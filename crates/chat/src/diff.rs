@@ -246,6 +246,7 @@ fn lines_above(text: &str) -> usize {
 /// Returns where the first lines of a text end.
 fn lines_below(text: &str) -> usize {
     let mut lines = text.match_indices('\n');
-    let newline = lines.nth(MOST_CONTEXT - 1);
+    // The first one may be the rest of a line that differs.
+    let newline = lines.nth(MOST_CONTEXT);
     newline.map_or(text.len(), |(at, _)| at + 1)
 }

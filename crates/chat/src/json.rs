@@ -48,7 +48,7 @@ pub fn integers(text: &str) -> impl Iterator<Item = (usize, &str)> {
             match bytes[at] {
                 b'"' => in_string = !in_string,
                 // An escaped quote does not end the string.
-                b'\\' if in_string => at += 1,
+                b'\\' => at += 1,
                 b'0'..=b'9' | b'-' if !in_string => {
                     let length = bytes[at..].iter().take_while(|it| is_of_number(it)).count();
                     at += length;

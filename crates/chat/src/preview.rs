@@ -167,8 +167,8 @@ mod tests {
         check("ping", json!({}), "ping");
         check(
             "f",
-            json!({"a": {}, "b": [], "c": null}),
-            "f: c=null, a={}, b=[0 items]",
+            json!({"a": {}, "b": [], "c": null, "d": [1]}),
+            "f: c=null, a={}, b=[0 items], d=[1 item]",
         );
     }
 

@@ -83,6 +83,13 @@ fn a_changed_first_letter_keeps_all_lines_of_context_below() {
 }
 
 #[test]
+fn the_counts_of_several_files_add_up() {
+    let counts = [("a\n", "b\nc\n"), ("", "d\n"), ("e\nf\n", "")]
+        .map(|(before, after)| FileDiff::of(before, after).counts);
+    assert_eq!(counts.into_iter().sum::<Counts>().to_string(), "+3 −3");
+}
+
+#[test]
 fn characters_that_share_some_of_their_bytes_differ() {
     // C3 A9 and C3 A8 begin alike; C3 A9 and C5 A9 end alike.
     assert_eq!(screen("é\n", "è\n", 80), "1 - é\n1 + è");

@@ -308,3 +308,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_line_without_meaning_of_its_own_has_no_hash() {
+    for line in ["end", "  end\r", "}", "\u{feff}", " --- ", ""] {
+        assert_eq!(hash(line.as_bytes()), None, "{line:?}");
+    }
+    assert_eq!(hash(b"  ending"), hash("\u{feff}ending ".as_bytes()));
+    assert_ne!(hash(b"ending"), hash(b"Ending"));
+}
