@@ -43,6 +43,7 @@ M.RECEIVERS = {
   choices = "flemma.switch",
   taken = "flemma.lease",
   prompt = "flemma.prompts",
+  reference = "flemma.references",
   review = "flemma.review",
   review_closed = "flemma.review",
 }
@@ -88,6 +89,19 @@ M.IN_ORDER =
 
 ---@alias flemma.protocol.ProblemsFound { ask: integer, before: flemma.protocol.FoundProblem[], after: flemma.protocol.FoundProblem[] }
 
+---@class flemma.protocol.ReferenceAnswer
+---@field problem string? Why there is nothing: the rest of a sentence that begins with the reference.
+---@field items flemma.protocol.ReferenceItem[]? Diagnostics, entries of the quickfix list, or buffers.
+---@field total integer? How many items there are, if not all were sent.
+---@field title string? That of the quickfix list.
+---@field text string? That of a buffer.
+---@field path string? The file of a buffer.
+---@field name string? The name of a buffer.
+---@field language string? The file type of a buffer.
+---@field modified boolean? Whether a buffer's text is not in its file.
+
+---@alias flemma.protocol.ReferenceItem { path: string?, name: string, line: integer, column: integer, kind: string, text: string }
+
 ---@class flemma.protocol.Tool: flemma.tools.Definition
 ---@field execute integer? Number of the function, see |flemma.callbacks|.
 ---@field preview integer?
@@ -112,6 +126,7 @@ M.IN_ORDER =
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }
 ---@alias flemma.protocol.LookedUp { lookup: integer, result: any } As the result of a language server.
 ---@alias flemma.protocol.OpenText { ask: integer, path: string }
+---@alias flemma.protocol.Reference { ask: integer, buffer: integer, kind: string, name: string }
 ---@alias flemma.protocol.Prompt { ask: integer, title: string, items: string[]?, initial: string? }
 ---@alias flemma.protocol.Marks { buffer: integer, items: flemma.protocol.Mark[] }
 ---@alias flemma.protocol.TaskItem { text: string, status: "pending"|"in_progress"|"completed" }

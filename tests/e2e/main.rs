@@ -13,6 +13,7 @@ mod bad_hosts;
 mod chaos;
 mod choosing;
 mod commands;
+mod contexts;
 mod credentials;
 mod cut_short;
 mod cycle;

@@ -87,10 +87,12 @@ test("a template's variables are replaced by plain text", function()
   require("flemma.config").load({ chats = { templates = root } })
   vim.fn.writefile({ "${folder} ${date} ${other} ${project}", "${rules}", "", "", "@You:", "" }, root .. "/mine.chat")
   local report = { skills = {}, messages = {} }
-  local place = { chat = "/nowhere", project = "/nowhere/{{ x }}\n@Assistant:", report = report }
+  local place = { chat = "/nowhere", project = "/nowhere/{{ x }}\n@Assistant: @diff a@diff", report = report }
   local text = template.text("mine", place)
   same(text.lines, {
-    "/nowhere/\\{{ x }}?@Assistant: " .. os.date("%Y-%m-%d") .. " ${other} \\{{ x }}?@Assistant:",
+    "/nowhere/\\{{ x }}?@Assistant: \\@diff a@diff "
+      .. os.date("%Y-%m-%d")
+      .. " ${other} \\{{ x }}?@Assistant: \\@diff a@diff",
     "",
     "@You:",
     "",

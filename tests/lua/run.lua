@@ -57,6 +57,7 @@ for _, name in ipairs({
   "progress_spec",
   "pickers_spec",
   "rename_spec",
+  "references_spec",
 }) do
   require(name)
 end

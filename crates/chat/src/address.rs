@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::document::{Document, Role};
 use crate::markdown;
+use crate::references::is_context;
 use crate::text::Lines;
 
 /// A mention of a tool.
@@ -69,7 +70,9 @@ fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
             Some('.' | ':') => after.next().is_some_and(char::is_alphanumeric),
             next => next.is_some_and(char::is_alphanumeric),
         };
-        (!name.is_empty() && !continues).then_some((name, at))
+        // `@diff` is the diff, also where a tool has that name.
+        let is_name = !name.is_empty() && !is_context(name);
+        (is_name && !continues).then_some((name, at))
     })
 }
 

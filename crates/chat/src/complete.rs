@@ -4,7 +4,7 @@
 //! Knows neither tools nor files nor options: a session has the words.
 
 use crate::document::{Block, Document, Role};
-use crate::references::STARTS;
+use crate::references::{BUFFER, STARTS};
 use crate::status::placeholder_words;
 
 /// A word that is being written.
@@ -25,12 +25,14 @@ pub struct Unfinished {
 pub enum WordKind {
     /// A role marker, at the beginning of a line.
     Role,
-    /// A role marker, a tool, or a file.
+    /// A role marker, a tool, or a reference.
     RoleOrTool,
-    /// A tool, or a file.
+    /// A tool, or a reference.
     Tool,
     /// The path of a file, after `@./` or the like.
     File,
+    /// The name of an open buffer, after `@buffer:`.
+    Buffer,
     /// The status of a placeholder.
     Status,
     /// An option of the frontmatter, with the tables that lead to it.
@@ -119,10 +121,11 @@ fn in_message(document: &Document<'_>, line: usize, before: &str) -> Option<(usi
     let is_file = STARTS.iter().any(|it| opened.starts_with(it));
     let is_name = name
         .chars()
-        .all(|it| it.is_ascii_alphanumeric() || "_-".contains(it));
+        .all(|it| it.is_ascii_alphanumeric() || "_-:".contains(it));
     let kind = match (is_file, is_own, start == 0) {
         _ if !is_prose => return None,
         (true, true, _) => WordKind::File,
+        (_, true, _) if opened.starts_with(BUFFER) => WordKind::Buffer,
         _ if !is_name => return None,
         (_, true, true) => WordKind::RoleOrTool,
         (_, true, false) => WordKind::Tool,
@@ -155,12 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn an_at_sign_begins_a_role_a_tool_or_a_file() {
+    fn an_at_sign_begins_a_role_a_tool_or_a_reference() {
         completes("@|", "@", WordKind::Role);
         completes("@You:\n@|\n", "@", WordKind::RoleOrTool);
         completes("@You:\nUse @ba| now\n", "@ba", WordKind::Tool);
         completes("@You:\nSee (@./src/le|\n", "@./src/le", WordKind::File);
         completes("@You: é @../x|", "@../x", WordKind::File);
+        completes("@You: @buffer:src/a|", "@buffer:src/a", WordKind::Buffer);
+        completes("@You:\nSee @diff:s|", "@diff:s", WordKind::Tool);
         completes("@Assistant:\nHm.\n\n@Yo|", "@Yo", WordKind::Role);
     }
 
@@ -169,6 +174,8 @@ mod tests {
         for marked in [
             "@You:\nme@ba|",
             "@You:\nplain|",
+            "@You:\nme@buffer:x|",
+            "@Assistant:\n`@buffer:x|",
             "@Assistant:\nsee @ba|",
             "@Assistant:\nsee @./x|",
             "@You:\n**Tool Result:** `t`\n\n```\n@You|\n```\n",

@@ -1,10 +1,12 @@
-//! References in the user's text: template expressions `{{ … }}` and files `@./path`. A
-//! text is split into pieces; joining the pieces as written gives the text.
+//! References in the user's text: template expressions `{{ … }}`, files `@./path`, and the
+//! state of the editor, as in `@diff`. A text is split into pieces; joining the pieces as
+//! written gives the text.
 //!
 //! Evaluates and reads nothing, and is never applied to results or answers. Markdown code
 //! contains no references. Elsewhere, a backslash before a reference makes it text and is
 //! not sent.
 
+mod context;
 mod expression;
 mod file;
 
@@ -14,6 +16,8 @@ use std::ops::Range;
 use crate::document::{Document, PARAGRAPH_BREAK, Role};
 use crate::markdown;
 
+pub(crate) use context::is_context;
+pub use context::{BUFFER, CONTEXTS, ContextSource, DiffScope};
 pub use file::{STARTS, decoded};
 
 /// A piece of a text.
@@ -41,6 +45,15 @@ pub enum Piece {
         /// The source text.
         written: String,
     },
+    /// `@diff`, `@buffer:NAME`, and the like.
+    Context {
+        /// What it names.
+        source: ContextSource,
+        /// Its line.
+        line: usize,
+        /// The source text.
+        written: String,
+    },
     /// `\{{ code }}` or `\@./path`: text that would be a reference.
     Escaped {
         /// The text, without the backslash.
@@ -57,13 +70,14 @@ impl Piece {
             Self::Text(text) => text,
             Self::Expression { written, .. }
             | Self::File { written, .. }
+            | Self::Context { written, .. }
             | Self::Escaped { written, .. } => written,
         }
     }
 
-    /// Returns true for an expression or a file.
+    /// Returns true for what is replaced when it is sent.
     pub fn refers(&self) -> bool {
-        matches!(self, Self::Expression { .. } | Self::File { .. })
+        !matches!(self, Self::Text(_) | Self::Escaped { .. })
     }
 }
 
@@ -182,7 +196,9 @@ const MOST_ROUNDS: usize = 8;
 
 /// Fast path: returns false for most texts, which then need no Markdown parsing.
 fn may_refer(text: &str) -> bool {
-    text.contains("{{") || file::STARTS.iter().any(|start| text.contains(start))
+    text.contains("{{")
+        || file::STARTS.iter().any(|start| text.contains(start))
+        || context::may_refer(text)
 }
 
 fn may_escape(text: &str) -> bool {
@@ -222,7 +238,8 @@ impl Reader<'_> {
             let before = self.text[..at - backslashes].chars().next_back();
             let read = expression::at_start(rest)
                 .map(|(code, length)| (self.expression(at, code, length), length))
-                .or_else(|| self.file(at, file::at_start(rest, before)?));
+                .or_else(|| self.file(at, file::at_start(rest, before)?))
+                .or_else(|| self.context(at, context::at_start(rest, before)?));
             let Some((piece, length)) = read else {
                 at += 1;
                 continue;
@@ -255,6 +272,19 @@ impl Reader<'_> {
             written,
         };
         Some((piece, found.length))
+    }
+
+    fn context(
+        &self,
+        at: usize,
+        (source, length): (ContextSource, usize),
+    ) -> Option<(Piece, usize)> {
+        let piece = Piece::Context {
+            source,
+            line: self.line(at),
+            written: self.text.get(at..at + length)?.to_owned(),
+        };
+        Some((piece, length))
     }
 
     /// Returns a reference after a backslash, which `length` includes.

@@ -107,6 +107,9 @@ impl Frontend for Neovim {
             EditorQuestion::FindProblems(it) => {
                 sender.send("find_problems", &Numbered { ask, question: it });
             }
+            EditorQuestion::Reference(it) => {
+                sender.send("reference", &Numbered { ask, question: it });
+            }
             EditorQuestion::Review(it) => sender.send("review", &Numbered { ask, question: it }),
             EditorQuestion::Prompt(it) => sender.send("prompt", &Numbered { ask, question: it }),
         }

@@ -218,6 +218,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "directory" => FromEditor::Directory(typed(payload)?),
         "lookup" => FromEditor::Lookup(typed(payload)?),
         "problems_found" => replied(payload, EditorReply::Problems)?,
+        "reference_answered" => replied(payload, EditorReply::Reference)?,
         "reviewed" => replied(payload, EditorReply::Reviewed)?,
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,

@@ -1,13 +1,16 @@
 //! Resolves the references in a user's messages: evaluates expressions and reads files.
 //!
-//! Knows no Lua: the caller passes a function that evaluates expressions, and the list of
-//! files outside the project that may be sent. Blocking.
+//! Knows no Lua and no editor: the caller passes a function that evaluates expressions, the
+//! list of files outside the project that may be sent, and the texts of buffers and the like.
+//! Blocking.
 
 mod agreed;
+mod context;
 mod read;
 
 pub use agreed::{Agreed, Objection};
-pub use read::{Folders, Refusal};
+pub use context::{BufferFile, ContextText, Contexts};
+pub use read::{Folders, MAX_BYTES, Refusal};
 
 use chat::prompt::{Attachment, Content, Part};
 use chat::references::Piece;
@@ -31,6 +34,8 @@ pub struct Trouble {
 pub enum What {
     /// An expression has no value.
     Expression,
+    /// There is no text for a reference to the editor or the repository.
+    Context,
     /// A file cannot be sent; a [`Refusal::Outside`] or [`Refusal::Secret`] can be agreed to.
     File(Refusal),
 }
@@ -39,7 +44,8 @@ pub enum What {
 /// wrong with all that cannot be sent.
 ///
 /// `evaluate` gives the value of an expression or a sentence that says why it has
-/// none; `agreed` are the files outside the project that the user lets it send.
+/// none; `agreed` are the files outside the project that the user lets it send. `contexts`
+/// has the texts of references to the editor and the repository.
 ///
 /// # Errors
 ///
@@ -49,6 +55,7 @@ pub fn resolve(
     folders: &Folders,
     evaluate: &mut dyn FnMut(&str) -> Result<Expansion, String>,
     agreed: &Agreed,
+    contexts: &Contexts,
 ) -> Result<Vec<Part>, Vec<Trouble>> {
     let mut resolver = Resolver {
         reader: Reader::new(folders, agreed),
@@ -71,9 +78,14 @@ pub fn resolve(
             } => {
                 let read = resolver.reader.file(path, mime.as_deref());
                 if let Some(content) = resolver.content(read, *line, written) {
-                    resolver.file(written, content);
+                    resolver.file(written, "", content);
                 }
             }
+            Piece::Context {
+                source,
+                line,
+                written,
+            } => resolver.context(contexts.get(source), *line, written),
         }
     }
     resolver.finish()
@@ -95,9 +107,10 @@ impl Resolver<'_> {
         }
     }
 
-    fn file(&mut self, written: &str, content: Content) {
+    fn file(&mut self, name: &str, language: &str, content: Content) {
         self.parts.push(Part::File(Attachment {
-            name: written.to_owned(),
+            name: name.to_owned(),
+            language: language.to_owned(),
             content,
         }));
     }
@@ -114,6 +127,30 @@ impl Resolver<'_> {
         }
     }
 
+    /// Attaches the text of a buffer, a diff, or the like.
+    fn context(&mut self, found: Option<&Result<ContextText, String>>, line: usize, written: &str) {
+        let context = match found {
+            Some(Ok(context)) => context,
+            found => {
+                let why = found.and_then(|it| it.as_ref().err());
+                let why = why.map_or("is not available here.", String::as_str);
+                return self.troubles.push(Trouble {
+                    line,
+                    what: What::Context,
+                    message: format!("{written} {why}"),
+                });
+            }
+        };
+        let read = self.reader.context(context);
+        if let Some(content) = self.content(read, line, written) {
+            let name = match &context.file {
+                Some(file) if file.is_modified => format!("{written} (not saved)"),
+                _ => written.to_owned(),
+            };
+            self.file(&name, &context.language, content);
+        }
+    }
+
     /// Resolves `include(path)`: a text file replaces the expression, any other file is
     /// attached.
     fn include(&mut self, include: &Include, line: usize, written: &str) {
@@ -121,7 +158,7 @@ impl Resolver<'_> {
         match self.content(read, line, written) {
             // `binary = true` asks for an attachment even where the file is text.
             Some(Content::Text(text)) if !include.binary => self.text(&text),
-            Some(content) => self.file(&include.path, content),
+            Some(content) => self.file(&include.path, "", content),
             None => {}
         }
     }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::Problem;
@@ -17,6 +18,9 @@ use crate::frontend::{Frontend, SessionEvent};
 use crate::lua_calls::LuaCalls;
 use crate::open_files::OpenFiles;
 use crate::protocol::*;
+
+/// Longest time that a request waits for what its references name.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A front end, as the host or one of its chats uses it. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -189,6 +193,21 @@ impl Editor {
         let question = EditorQuestion::FindProblems(question);
         match self.frontend.ask(question).await {
             Ok(EditorReply::Problems(found)) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// Returns what a reference in a chat names in the editor; `None` if that does not answer.
+    pub async fn refer(
+        &self,
+        buffer: BufferId,
+        kind: &'static str,
+        name: String,
+    ) -> Option<ReferenceAnswer> {
+        let question = ReferenceQuestion { buffer, kind, name };
+        let reply = self.frontend.ask(EditorQuestion::Reference(question));
+        match tokio::time::timeout(PATIENCE, reply).await {
+            Ok(Ok(EditorReply::Reference(answer))) => Some(answer),
             _ => None,
         }
     }

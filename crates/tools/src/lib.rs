@@ -20,6 +20,7 @@ mod file_changes;
 pub mod file_names;
 mod files;
 mod fs_search;
+mod git_diff;
 mod http;
 mod merge;
 mod models;
@@ -63,6 +64,7 @@ pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
     resolve, sweep_unfinished, without_dots, write_whole,
 };
+pub use git_diff::{DiffText, GitDiff, GitProblem, git_diff, without_secrets};
 pub use merge::merge;
 pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};

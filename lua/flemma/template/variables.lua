@@ -24,11 +24,18 @@ local STRUCTURE = {
   "<!-- flemma:aborted",
 }
 
+--- Words after an `@` that make a reference.
+local REFERENCES = { "diagnostics", "quickfix", "diff", "buffer:" }
+
 --- Makes a value plain text of one line: a folder may have any name.
 ---@param value string
 ---@return string
 local function plain(value)
   local text = value:gsub("%c", "?"):gsub("```+", "'"):gsub("{{", "\\{{"):gsub("@([./~])", "\\@%1")
+  for _, word in ipairs(REFERENCES) do
+    -- Within a word, the host takes no reference, and would keep the backslash.
+    text = text:gsub("%f[%w_@/.%%+\\-]@" .. word, "\\@" .. word)
+  end
   return text
 end
 

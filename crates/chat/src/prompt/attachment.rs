@@ -2,11 +2,13 @@
 //!
 //! The host reads them; here they are bytes with a name.
 
-/// A file that a message refers to.
+/// A file, or a state of the editor, that a message refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     /// Name in the message, such as `@./plan.pdf`.
     pub name: String,
+    /// Language of its fence; empty if it is not known.
+    pub language: String,
     /// Its content.
     pub content: Content,
 }
@@ -45,7 +47,10 @@ impl Attachment {
         } else {
             "\n"
         };
-        format!("{}:\n{fence}\n{text}{end}{fence}", self.name)
+        format!(
+            "{}:\n{fence}{}\n{text}{end}{fence}",
+            self.name, self.language
+        )
     }
 }
 
@@ -63,6 +68,7 @@ mod tests {
         ] {
             let attachment = Attachment {
                 name: "@./x".to_owned(),
+                language: String::new(),
                 content: Content::Text(text.to_owned()),
             };
             assert_eq!(attachment.as_text(), expected);

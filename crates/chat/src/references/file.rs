@@ -55,7 +55,7 @@ pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
 
 /// Returns true if `c` continues a word. Letters of scripts without case don't count: such
 /// scripts have no blanks between words and are not used in addresses.
-fn continues_a_word(c: char) -> bool {
+pub(super) fn continues_a_word(c: char) -> bool {
     c.is_lowercase() || c.is_uppercase() || c.is_numeric() || "._%+-/@\\".contains(c)
 }
 
@@ -73,7 +73,7 @@ fn typed(word: &str) -> Option<(&str, &str, usize)> {
     (is_valid && without_punctuation(rest).is_empty()).then_some((path, mime, length))
 }
 
-fn without_punctuation(mut path: &str) -> &str {
+pub(super) fn without_punctuation(mut path: &str) -> &str {
     while let Some(last) = path.chars().next_back() {
         let unopened = BRACKETS.iter().any(|&(open, close)| {
             close == last && path.matches(close).count() > path.matches(open).count()

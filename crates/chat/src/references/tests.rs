@@ -41,6 +41,7 @@ fn shown(text: &str) -> String {
             mime: Some(mime),
             ..
         } => format!("<{path};{mime}>"),
+        Piece::Context { written, .. } => format!("<{written}>"),
         Piece::Escaped { text, .. } => format!("={text}="),
     };
     pieces(text, 1).into_iter().map(piece).collect()
@@ -244,9 +245,9 @@ fn only_the_users_own_text_contains_references() {
         .flat_map(|(at, pieces)| pieces.into_iter().map(move |piece| (at, piece)))
         .filter_map(|(at, piece)| match piece {
             Piece::Text(_) | Piece::Escaped { .. } => None,
-            Piece::Expression { line, written, .. } | Piece::File { line, written, .. } => {
-                Some((at, line, written))
-            }
+            Piece::Expression { line, written, .. }
+            | Piece::File { line, written, .. }
+            | Piece::Context { line, written, .. } => Some((at, line, written)),
         })
         .collect();
     let expected = [(0, 1, "{{ mood }}"), (1, 5, "@./a.md"), (3, 22, "@./d.md")];
@@ -270,6 +271,7 @@ fn resolved_references_are_sent() {
     let document = Document::parse(&text);
     let file = Part::File(Attachment {
         name: "@./d.md".to_owned(),
+        language: String::new(),
         content: Content::Text("d\n".to_owned()),
     });
     let own = Own::from([
@@ -288,8 +290,7 @@ fn resolved_references_are_sent() {
 }
 
 /// Texts with many references and with characters that begin or hide one.
-const MIXTURE: &str =
-    "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
+const MIXTURE: &str = "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|@diff|@buffer:b|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
 
 proptest! {
     #[test]

@@ -39,6 +39,7 @@ fn a_file_in_a_system_message_becomes_text() {
     let text = Text::from("@System:\nFollow @./rules.md\n\n@You:\nhi\n");
     let file = Attachment {
         name: "@./rules.md".to_owned(),
+        language: String::new(),
         content: Content::Text("Be brief.\n".to_owned()),
     };
     let own = BTreeMap::from([(0, vec![Part::Text("Follow ".to_owned()), Part::File(file)])]);

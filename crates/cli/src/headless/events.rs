@@ -46,8 +46,10 @@ impl HeadlessRun {
             EditorQuestion::OpenText(it) => self.open_text(&it.path),
             EditorQuestion::ReplaceText(_) => cannot_be_replaced(),
             EditorQuestion::Review(review) => return self.show_review(review, reply),
-            // Only Neovim has functions and parsers. Without a reply, the session does without them.
-            EditorQuestion::Functions(_) | EditorQuestion::FindProblems(_) => return,
+            // Only Neovim has functions, parsers, and buffers. Without a reply, the session does without them.
+            EditorQuestion::Functions(_)
+            | EditorQuestion::FindProblems(_)
+            | EditorQuestion::Reference(_) => return,
         };
         // Fails if the call was cancelled meanwhile.
         drop(reply.send(EditorReply::Buffers(answer)));

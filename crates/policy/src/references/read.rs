@@ -12,11 +12,11 @@ use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
 use tools::{RealPath, SecretFile, Secrets};
 
-use super::{Agreed, Objection};
+use super::{Agreed, ContextText, Objection};
 
 /// Largest file, and most bytes of all files of a message: 20 MB, which is below
 /// what providers take in one request even as Base64.
-const MAX_BYTES: u64 = 20 * 1024 * 1024;
+pub const MAX_BYTES: u64 = 20 * 1024 * 1024;
 
 /// Where references start from, and how far they may lead.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub enum Refusal {
     Outside(PathBuf, Objection),
     /// It is secret, at this real path, and the user did not agree to its present content.
     Secret(PathBuf, SecretFile, Objection),
+    /// A buffer's text is not written, and its file could be sent only if the user agreed.
+    Unsaved(PathBuf),
     /// A directory, a pipe, a device.
     NotAFile,
     /// With it the message's files are over 20 MB.
@@ -73,6 +75,12 @@ impl fmt::Display for Refusal {
                     secret.grant()
                 )
             }
+            Self::Unsaved(path) => write!(
+                f,
+                "is not sent, because {} is secret or outside the project and the buffer is not saved. Write it, \
+                 and press Ctrl-] again.",
+                path.display().to_string().escape_debug()
+            ),
             Self::NotAFile => f.write_str("is not a regular file."),
             Self::TooLarge => f.write_str("makes the files of this message larger than 20 MB."),
             Self::Unsupported(kind) => write!(
@@ -118,14 +126,33 @@ impl<'a> Reader<'a> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folders.chat.join(path),
         };
+        self.file_at(&path, mime)
+    }
+
+    /// Returns the text of a buffer or the like. Where the user has to agree to a buffer's
+    /// file, the file counts, because the agreement is about its content.
+    pub(super) fn context(&mut self, context: &ContextText) -> Result<Content, Refusal> {
+        if let Some(file) = &context.file {
+            let real = real_path(&file.path)?;
+            let path = real.as_path();
+            if self.secret(&file.path, path).is_some() || !self.is_inside(path) {
+                if file.is_modified {
+                    return Err(Refusal::Unsaved(path.to_owned()));
+                }
+                return self.file_at(&file.path, None);
+            }
+        }
+        self.count(context.text.len())?;
+        Ok(Content::Text(context.text.clone()))
+    }
+
+    fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<Content, Refusal> {
         // Links are resolved once, and the checked path is the one that is opened.
-        let real = RealPath::of(&path).map_err(|why| Refusal::Unreadable(why.to_string()))?;
+        let real = real_path(path)?;
         if real.stat()?.is_none() {
             return Err(Refusal::Missing);
         }
-        let secrets = &self.folders.secrets;
-        // A link with a secret name may lead to a harmless one, and the other way round.
-        let secret = secrets.find(&path).or_else(|| secrets.find(real.as_path()));
+        let secret = self.secret(path, real.as_path());
         let path = real.as_path();
         let refusal = |objection| match secret.clone() {
             Some(secret) => Refusal::Secret(path.to_owned(), secret, objection),
@@ -143,6 +170,12 @@ impl<'a> Reader<'a> {
         content(bytes, mime)
     }
 
+    fn secret(&self, path: &Path, real: &Path) -> Option<SecretFile> {
+        let secrets = &self.folders.secrets;
+        // A link with a secret name may lead to a harmless one, and the other way round.
+        secrets.find(path).or_else(|| secrets.find(real))
+    }
+
     fn is_inside(&self, real: &Path) -> bool {
         let roots = [&self.folders.chat, &self.folders.project];
         roots.into_iter().any(|root| {
@@ -157,12 +190,19 @@ impl<'a> Reader<'a> {
         let mut bytes = Vec::new();
         // One byte more than allowed tells a file that is too large from one that just fits.
         file.take(self.left + 1).read_to_end(&mut bytes)?;
-        self.left = self
-            .left
-            .checked_sub(bytes.len() as u64)
-            .ok_or(Refusal::TooLarge)?;
+        self.count(bytes.len())?;
         Ok(bytes)
     }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let left = self.left.checked_sub(bytes as u64);
+        self.left = left.ok_or(Refusal::TooLarge)?;
+        Ok(())
+    }
+}
+
+fn real_path(path: &Path) -> Result<RealPath, Refusal> {
+    RealPath::of(path).map_err(|why| Refusal::Unreadable(why.to_string()))
 }
 
 fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {

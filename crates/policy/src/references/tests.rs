@@ -1,6 +1,7 @@
 //! What references become, and which are refused.
 #![allow(clippy::unwrap_used)]
 
+mod contexts;
 mod kinds;
 
 use std::fs;
@@ -63,7 +64,8 @@ impl World {
                 _ => Err(format!("\"{code}\" is not defined.")),
             },
         };
-        resolve(&pieces(text, 0), &self.folders(), &mut evaluate, agreed)
+        let (pieces, folders) = (pieces(text, 0), self.folders());
+        resolve(&pieces, &folders, &mut evaluate, agreed, &self.contexts())
     }
 
     /// What is sent, in words.
@@ -246,7 +248,14 @@ fn a_chat_in_the_root_folder_makes_no_file_of_the_machine_part_of_it() {
     };
     let mut evaluate = |_: &str| Err(String::new());
     let pieces = pieces("@~/secret.txt", 0);
-    let troubles = resolve(&pieces, &folders, &mut evaluate, &Agreed::default()).unwrap_err();
+    let troubles = resolve(
+        &pieces,
+        &folders,
+        &mut evaluate,
+        &Agreed::default(),
+        &Contexts::new(),
+    )
+    .unwrap_err();
     let outside = Refusal::Outside(world.path("secret.txt"), Objection::Unasked);
     assert_eq!(troubles[0].what, What::File(outside));
 }

@@ -75,8 +75,11 @@ fn result(id: &str, content: &str, is_error: bool) -> Part {
 }
 
 fn file(name: &str, content: Content) -> Part {
-    let name = name.to_owned();
-    Part::File(Attachment { name, content })
+    Part::File(Attachment {
+        name: name.to_owned(),
+        language: String::new(),
+        content,
+    })
 }
 
 fn image(mime: &str) -> Part {

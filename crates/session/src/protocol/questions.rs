@@ -18,6 +18,8 @@ pub enum EditorQuestion {
     ReplaceText(ReplaceText),
     /// Find the problems of a changed file. The reply is [`EditorReply::Problems`].
     FindProblems(FindProblems),
+    /// Get what a reference names. The reply is [`EditorReply::Reference`].
+    Reference(ReferenceQuestion),
     /// Have the user edit what a call would change. The reply is [`EditorReply::Reviewed`].
     Review(ReviewQuestion),
     /// Ask the user. The reply is [`EditorReply::Prompted`].
@@ -33,6 +35,8 @@ pub enum EditorReply {
     Buffers(BuffersAnswered),
     /// The problems of a changed file.
     Problems(ProblemsFound),
+    /// About a reference.
+    Reference(ReferenceAnswer),
     /// From a review.
     Reviewed(ReviewAnswer),
     /// From the user.
@@ -122,6 +126,67 @@ pub struct FileIdentity {
     pub device: u64,
     /// Number of the file on the device.
     pub inode: u64,
+}
+
+/// `reference`: get what a reference in a chat names in the editor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReferenceQuestion {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// `diagnostics`, `quickfix`, `buffer`, or `buffers`: all that can be named.
+    pub kind: &'static str,
+    /// The name of a buffer, otherwise empty.
+    pub name: String,
+}
+
+/// What a reference names in the editor.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ReferenceAnswer {
+    /// Why there is nothing: the rest of a sentence that begins with the reference.
+    #[serde(default)]
+    pub problem: Option<String>,
+    /// Diagnostics, entries of the quickfix list, or buffers.
+    #[serde(default)]
+    pub items: Vec<ReferenceItem>,
+    /// How many items there are, which may be more.
+    #[serde(default)]
+    pub total: usize,
+    /// The title of the quickfix list.
+    #[serde(default)]
+    pub title: String,
+    /// The text of a buffer.
+    #[serde(default)]
+    pub text: String,
+    /// The file of a buffer.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The name of a buffer.
+    #[serde(default)]
+    pub name: String,
+    /// The file type of a buffer.
+    #[serde(default)]
+    pub language: String,
+    /// True if a buffer's text is not in its file.
+    #[serde(default)]
+    pub modified: bool,
+}
+
+/// A diagnostic, an entry of the quickfix list, or a buffer.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ReferenceItem {
+    /// Its file.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// How the user names its buffer; empty for an entry without a place.
+    pub name: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The byte column, counted from 1; 0 if it is not known.
+    pub column: usize,
+    /// The severity; may be empty.
+    pub kind: String,
+    /// The message.
+    pub text: String,
 }
 
 /// `prompt`: ask the user for a line of text or, with `items`, for one of a list.

@@ -4,6 +4,7 @@
 
 mod approving;
 mod choosing;
+mod contexts;
 mod copying;
 mod costs;
 mod deciding;

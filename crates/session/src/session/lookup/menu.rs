@@ -1,13 +1,14 @@
-//! What a word that is being written may become: roles, tools, files, statuses, options, and
-//! models.
+//! What a word that is being written may become: roles, tools, references, statuses, options,
+//! and models.
 
 use std::path::Path;
 
 use chat::complete::{Unfinished, WordKind, unfinished};
 use chat::document::{Role, Status};
+use chat::references::{BUFFER, CONTEXTS, encoded};
 use policy::options;
 
-use crate::protocol::{Lookup, LookupAnswer, Menu, MenuItem};
+use crate::protocol::{Lookup, LookupAnswer, Menu, MenuItem, ReferenceItem};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::{status, switch};
@@ -25,6 +26,9 @@ impl Session {
         let Some(word) = word else {
             return self.editor.looked_up(number, LookupAnswer::Nothing);
         };
+        if word.kind == WordKind::Buffer {
+            return self.send_buffers(number, word);
+        }
         let (editor, shared) = (self.editor.clone(), self.shared.clone());
         let folder = self.disk.folder();
         tokio::task::spawn_blocking(move || {
@@ -39,6 +43,30 @@ impl Session {
             editor.looked_up(number, LookupAnswer::Menu(menu));
         });
     }
+
+    /// Gets the open buffers from the editor.
+    fn send_buffers(&self, number: u64, word: Unfinished) {
+        let (editor, chat) = (self.editor.clone(), self.buffer.id());
+        tokio::spawn(async move {
+            let answer = editor.refer(chat, "buffers", String::new()).await;
+            let buffers = answer.unwrap_or_default().items;
+            let menu = Menu {
+                word,
+                items: buffers.into_iter().map(buffer_item).collect(),
+                is_partial: false,
+            };
+            editor.looked_up(number, LookupAnswer::Menu(menu));
+        });
+    }
+}
+
+/// Returns the reference to a buffer.
+fn buffer_item(buffer: ReferenceItem) -> MenuItem {
+    let detail = match buffer.kind.as_str() {
+        "" => "buffer".to_owned(),
+        state => format!("buffer, {state}"),
+    };
+    item(format!("{BUFFER}{}", encoded(&buffer.name)), detail)
 }
 
 /// Returns what a word may become. Blocking.
@@ -51,6 +79,8 @@ fn items(word: &Unfinished, shared: &Shared, folder: &Path) -> Vec<MenuItem> {
         WordKind::Status => statuses().collect(),
         WordKind::Option => option_names(&word.text),
         WordKind::Model => models(shared),
+        // The editor has the buffers, see `send_buffers`.
+        WordKind::Buffer => Vec::new(),
     }
 }
 
@@ -68,13 +98,18 @@ fn roles() -> impl Iterator<Item = MenuItem> {
         .into_iter()
 }
 
-/// Returns the tools, and the beginning of a file's path.
+/// Returns the tools and the references.
 fn tools_of(shared: &Shared) -> impl Iterator<Item = MenuItem> {
     let tools = status::known_tools(&shared.registry).map(|tool| MenuItem {
         help: Some(tool.about),
         ..item(format!("@{}", tool.name), tool.source)
     });
-    tools.chain([item("@./", "file")])
+    let contexts = CONTEXTS.map(|(sign, about)| item(sign, about));
+    let begun = [
+        item("@./", "file"),
+        item(BUFFER, "the text of an open buffer"),
+    ];
+    begun.into_iter().chain(contexts).chain(tools)
 }
 
 fn statuses() -> impl Iterator<Item = MenuItem> {
@@ -92,7 +127,7 @@ fn files(typed: &str, folder: &Path) -> Vec<MenuItem> {
     let names = tools::file_names::matching(folder, &chat::references::decoded(part), FILES);
     let names = names.into_iter();
     names
-        .map(|name| item(format!("@./{}", chat::references::encoded(&name)), "file"))
+        .map(|name| item(format!("@./{}", encoded(&name)), "file"))
         .collect()
 }
 
@@ -106,7 +141,7 @@ fn files_in(typed: &str, folder: &Path) -> Vec<MenuItem> {
         .flatten()
         .flatten()
         .filter_map(|entry| {
-            let name = chat::references::encoded(entry.file_name().to_str()?);
+            let name = encoded(entry.file_name().to_str()?);
             // Follows links, as a reference does.
             let is_folder = entry.path().is_dir();
             let (end, detail) = if is_folder {

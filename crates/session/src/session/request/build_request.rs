@@ -1,7 +1,7 @@
 //! Builds a request from the document: resolves the files and expressions that its text
 //! refers to. If one cannot be resolved, nothing is sent.
 //!
-//! Runs on a blocking thread: a long chat takes some milliseconds, and keys must not wait.
+//! Runs on blocking threads: a long chat takes some milliseconds, and keys must not wait.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use chat::prompt::{Own, Prompt, build_with};
 use chat::text::Text;
 use tokio::sync::mpsc;
 
+use super::contexts::{Collected, ContextPlaces, Referring};
 use super::references::Unresolved;
 use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
-use crate::references::{Agreed, Folders, Trouble, resolve};
+use crate::references::{Agreed, Contexts, Folders, Trouble, resolve};
 use crate::rules::Rules;
 use crate::session::{Input, Session};
 use crate::state_dir;
@@ -31,6 +32,7 @@ pub(super) struct RequestSource {
     path: Option<PathBuf>,
     /// Files that the user agreed to send in this session.
     agreed: Agreed,
+    places: ContextPlaces,
     inbox: mpsc::WeakUnboundedSender<Input>,
 }
 
@@ -56,6 +58,11 @@ impl Session {
             },
             path: self.disk.path().map(PathBuf::from),
             agreed: self.request.references.agreed.clone(),
+            places: ContextPlaces {
+                buffer: self.buffer.id(),
+                editor: self.editor.clone(),
+                folder: self.disk.cwd().to_owned(),
+            },
             inbox: self.inbox.clone(),
         }
     }
@@ -68,15 +75,37 @@ impl RequestSource {
     ///
     /// References cannot be sent, each with its line; or the thread panicked.
     pub(super) async fn build(self) -> Result<Built, Problem> {
-        let built = tokio::task::spawn_blocking(move || self.resolved()).await;
-        built.unwrap_or_else(|error| Err(problem(format!("The request cannot be built: {error}."))))
+        let source = Arc::new(self);
+        let referring = source.clone().blocking(Self::referring).await?;
+        let collected = source.places.collect(&referring).await;
+        source
+            .blocking(|it| it.resolved(referring, collected))
+            .await?
     }
 
-    fn resolved(&self) -> Result<Built, Problem> {
+    async fn blocking<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = tokio::task::spawn_blocking(move || work(&self)).await;
+        done.map_err(|error| problem(format!("The request cannot be built: {error}.")))
+    }
+
+    fn referring(&self) -> Referring {
         let document = Document::of(&self.text, self.parsed.clone());
+        chat::references::in_document(&document)
+    }
+
+    fn resolved(&self, referring: Referring, collected: Collected) -> Result<Built, Problem> {
+        let document = Document::of(&self.text, self.parsed.clone());
+        let project = &self.folders.project;
+        let (contexts, warnings) = collected.texts(project, &self.folders.secrets);
         let own = self
-            .own(&document)
+            .own(referring, &contexts)
             .map_err(|troubles| self.unresolved(troubles))?;
+        for warning in warnings {
+            self.tell(Input::Remark(warning));
+        }
         Ok(Built {
             prompt: build_with(&document, &self.rules.offered, &own),
             ids: Ids::of(&document),
@@ -84,8 +113,7 @@ impl RequestSource {
     }
 
     /// Resolves the references of the user's messages.
-    fn own(&self, document: &Document<'_>) -> Result<Own, Vec<Trouble>> {
-        let referring = chat::references::in_document(document);
+    fn own(&self, referring: Referring, contexts: &Contexts) -> Result<Own, Vec<Trouble>> {
         let mut own = Own::new();
         let mut troubles = Vec::new();
         // One engine serves all expressions of a chat that has no frontmatter.
@@ -96,7 +124,7 @@ impl RequestSource {
         let agreed = self.agreed.clone().or(stored.unwrap_or_default());
         for (index, pieces) in referring {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
-            match resolve(&pieces, &self.folders, &mut evaluate, &agreed) {
+            match resolve(&pieces, &self.folders, &mut evaluate, &agreed, contexts) {
                 Ok(parts) => drop(own.insert(index, parts)),
                 Err(found) => troubles.extend(found),
             }
@@ -114,12 +142,16 @@ impl RequestSource {
             .iter()
             .map(|it| format!("Line {}: {}", it.line + 1, it.message))
             .collect();
-        if let Some(inbox) = self.inbox.upgrade() {
-            let unresolved = troubles.into_iter();
-            let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
-            drop(inbox.send(Input::Unresolved(unresolved.collect())));
-        }
+        let unresolved = troubles.into_iter();
+        let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
+        self.tell(Input::Unresolved(unresolved.collect()));
         problem(format!("{} Nothing was sent.", lines.join(" ")))
+    }
+
+    fn tell(&self, input: Input) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            drop(inbox.send(input));
+        }
     }
 
     /// Returns an expression's value, with the variables of the frontmatter if there is one.

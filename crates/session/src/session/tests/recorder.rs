@@ -1,7 +1,7 @@
 //! A front end that records what the session requests, and simulates the editor for one
 //! buffer: it applies edits and answers questions from a script.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -49,6 +49,8 @@ pub struct Record {
     pub reviewed: VecDeque<ReviewEdit>,
     /// The problems of the next files that calls change.
     pub problems: VecDeque<ProblemsFound>,
+    /// What references name, by kind and name.
+    pub referred: BTreeMap<(&'static str, String), ReferenceAnswer>,
 }
 
 impl Record {
@@ -118,6 +120,7 @@ impl Recorder {
             prompted: VecDeque::new(),
             reviewed: VecDeque::new(),
             problems: VecDeque::new(),
+            referred: BTreeMap::new(),
         };
         let record = Arc::new(Mutex::new(record));
         let changed = Arc::new(Notify::new());
@@ -187,6 +190,10 @@ impl Frontend for Recorder {
         let answer = self.record(|record| {
             let answer = match &question {
                 EditorQuestion::Prompt(_) => record.prompted.pop_front().map(EditorReply::Prompted),
+                EditorQuestion::Reference(it) => {
+                    let answer = record.referred.get(&(it.kind, it.name.clone()));
+                    answer.cloned().map(EditorReply::Reference)
+                }
                 EditorQuestion::Review(review) => {
                     let text = record.reviewed.pop_front().map(|edit| edit.0(&review.text));
                     let text = text.map(|it| ByteBuf::from(it.into_bytes()));

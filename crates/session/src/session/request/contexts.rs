@@ -1,0 +1,159 @@
+//! Collects what the user's text refers to in the editor and the Git repository, before the
+//! request is built: `@diagnostics`, `@quickfix`, `@diff`, and `@buffer:NAME`.
+
+mod listing;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use chat::references::{ContextSource, DiffScope, Piece};
+use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
+
+use self::listing::{Listing, diagnostics, quickfix};
+use crate::editor::Editor;
+use crate::protocol::{BufferId, ReferenceAnswer};
+use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
+
+/// The references of all messages, by message.
+pub(super) type Referring = BTreeMap<usize, Vec<Piece>>;
+
+/// What a reference names, as the editor or Git returned it.
+enum Found {
+    /// From Git.
+    Diff(Result<GitDiff, GitProblem>),
+    /// From the editor.
+    Editor(ReferenceAnswer),
+    /// Why there is nothing.
+    Nothing(String),
+}
+
+/// What the references of a chat name. Secrets are still in it.
+#[derive(Default)]
+pub(super) struct Collected(BTreeMap<ContextSource, Found>);
+
+/// Where the references of a chat are looked up.
+pub(super) struct ContextPlaces {
+    /// The chat's buffer.
+    pub(super) buffer: BufferId,
+    /// Its editor.
+    pub(super) editor: Editor,
+    /// The working directory, whose changes `@diff` shows.
+    pub(super) folder: PathBuf,
+}
+
+impl ContextPlaces {
+    /// Asks the editor and Git, once for each thing that is named.
+    pub(super) async fn collect(&self, referring: &Referring) -> Collected {
+        let mut collected = BTreeMap::new();
+        for piece in referring.values().flatten() {
+            let Piece::Context { source, .. } = piece else {
+                continue;
+            };
+            if !collected.contains_key(source) {
+                let found = self.find(source).await;
+                collected.insert(source.clone(), found);
+            }
+        }
+        Collected(collected)
+    }
+
+    async fn find(&self, source: &ContextSource) -> Found {
+        match source {
+            ContextSource::Diff(DiffScope::Unknown(_)) => Found::Nothing(
+                "is no known diff. Write @diff, @diff:staged, or @diff:unstaged; a backslash before \
+                 it makes it text."
+                    .to_owned(),
+            ),
+            ContextSource::Diff(scope) => {
+                Found::Diff(git_diff(&self.folder, scope, MAX_BYTES).await)
+            }
+            ContextSource::Diagnostics => self.ask("diagnostics", String::new()).await,
+            ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
+            ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
+        }
+    }
+
+    async fn ask(&self, kind: &'static str, name: String) -> Found {
+        if self.editor.is_headless() {
+            let why = "exists only in Neovim. Remove it, or send this chat from there; a backslash \
+                       before it makes it text.";
+            return Found::Nothing(why.to_owned());
+        }
+        match self.editor.refer(self.buffer, kind, name).await {
+            Some(answer) => Found::Editor(answer),
+            None => Found::Nothing("is not available, because Neovim did not answer.".to_owned()),
+        }
+    }
+}
+
+impl Collected {
+    /// Returns the texts as they are sent, and warnings about what is left out. Blocking.
+    pub(super) fn texts(self, folder: &Path, secrets: &Secrets) -> (Contexts, Vec<String>) {
+        let mut warnings = Vec::new();
+        let texts = self.0.into_iter().map(|(source, found)| {
+            let text = match (&source, found) {
+                (_, Found::Nothing(why)) => Err(why),
+                (_, Found::Diff(Err(why))) => Err(why.to_string()),
+                (_, Found::Diff(Ok(diff))) => Ok(diff_text(&diff, secrets, &mut warnings)),
+                (
+                    _,
+                    Found::Editor(ReferenceAnswer {
+                        problem: Some(why), ..
+                    }),
+                ) => Err(why),
+                (ContextSource::Buffer(_), Found::Editor(answer)) => buffer(answer, secrets),
+                (ContextSource::Quickfix, Found::Editor(answer)) => {
+                    Ok(listed(quickfix(&answer, folder, secrets), &mut warnings))
+                }
+                (_, Found::Editor(answer)) => {
+                    Ok(listed(diagnostics(&answer, folder, secrets), &mut warnings))
+                }
+            };
+            (source, text)
+        });
+        let texts = texts.collect();
+        (texts, warnings)
+    }
+}
+
+fn diff_text(diff: &GitDiff, secrets: &Secrets, warnings: &mut Vec<String>) -> ContextText {
+    let shown = without_secrets(diff, secrets);
+    if !shown.left_out.is_empty() {
+        warnings.push(format!(
+            "The diff is sent without files that may be secret: {}.",
+            shown.left_out.join(", ").escape_debug()
+        ));
+    }
+    ContextText {
+        text: shown.text,
+        language: "diff".to_owned(),
+        file: None,
+    }
+}
+
+fn listed(listing: Listing, warnings: &mut Vec<String>) -> ContextText {
+    if let Some(warning) = listing.warning {
+        warnings.push(warning);
+    }
+    ContextText {
+        text: listing.text,
+        language: String::new(),
+        file: None,
+    }
+}
+
+fn buffer(answer: ReferenceAnswer, secrets: &Secrets) -> Result<ContextText, String> {
+    // Such as `fugitive:///home/ada/project/.git//0/.env`: it has no file that could be allowed.
+    let inner = answer.name.split_once("://").map(|(_, path)| path);
+    if let Some(secret) = inner.and_then(|path| secrets.find(&Path::new("/").join(path))) {
+        return Err(format!("is not sent, because {secret}."));
+    }
+    Ok(ContextText {
+        text: answer.text,
+        language: answer.language,
+        file: answer.path.map(|path| BufferFile {
+            path: PathBuf::from(path),
+            is_modified: answer.modified,
+        }),
+    })
+}

@@ -1,0 +1,176 @@
+//! Diagnostics and entries of the quickfix list as text, one per line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tools::Secrets;
+
+use crate::protocol::{ReferenceAnswer, ReferenceItem};
+
+/// Items as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listing {
+    /// The text.
+    pub(super) text: String,
+    /// What the user should know: that entries are left out.
+    pub(super) warning: Option<String>,
+}
+
+/// Returns the text of diagnostics. Those in secret files are left out, because they may quote
+/// the file.
+pub(super) fn diagnostics(answer: &ReferenceAnswer, folder: &Path, secrets: &Secrets) -> Listing {
+    listing(
+        answer,
+        "diagnostics",
+        "There are no diagnostics.\n",
+        folder,
+        secrets,
+    )
+}
+
+/// Returns the text of the quickfix list. Entries of secret files are left out.
+pub(super) fn quickfix(answer: &ReferenceAnswer, folder: &Path, secrets: &Secrets) -> Listing {
+    let empty = "The quickfix list is empty.\n";
+    let mut listing = listing(answer, "quickfix entries", empty, folder, secrets);
+    if !answer.title.is_empty() && !answer.items.is_empty() {
+        listing.text.insert_str(0, &format!("{}\n", answer.title));
+    }
+    listing
+}
+
+fn listing(
+    answer: &ReferenceAnswer,
+    what: &str,
+    empty: &str,
+    folder: &Path,
+    secrets: &Secrets,
+) -> Listing {
+    let mut text = String::new();
+    // Looking at a file's links takes time, and many items are in the same file.
+    let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut left_out = 0;
+    for item in &answer.items {
+        let path = item.path.as_deref();
+        let is_secret = path.is_some_and(|path| {
+            *known
+                .entry(path)
+                .or_insert_with(|| secrets.find(Path::new(path)).is_some())
+        });
+        match is_secret {
+            true => left_out += 1,
+            false => text.push_str(&line(item, folder)),
+        }
+    }
+    if answer.items.is_empty() {
+        text.push_str(empty);
+    }
+    let more = answer.total.saturating_sub(answer.items.len());
+    if more > 0 {
+        text.push_str(&format!("(Not shown, {what}: {more}.)\n"));
+    }
+    let mut warning = None;
+    if left_out > 0 {
+        text.push_str(&format!(
+            "(Left out, {what} of secret files: {left_out}.)\n"
+        ));
+        warning = Some(format!("Not sent, {what} of secret files: {left_out}."));
+    }
+    Listing { text, warning }
+}
+
+/// Returns an item as compilers print it: `path:line:column: error: message`.
+fn line(item: &ReferenceItem, folder: &Path) -> String {
+    let path = item.path.as_deref().map(Path::new);
+    let shown = path.and_then(|it| it.strip_prefix(folder).ok());
+    let shown = shown.map_or(item.name.clone(), |it| it.display().to_string());
+    let place = match (item.line, item.column) {
+        (0, _) => shown,
+        (line, 0) => format!("{shown}:{line}"),
+        (line, column) => format!("{shown}:{line}:{column}"),
+    };
+    let parts = [
+        place.as_str(),
+        &item.kind,
+        &item.text.replace('\n', "\n    "),
+    ]
+    .map(str::to_owned);
+    let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+    format!("{}\n", parts.join(": "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn item(path: &str, line: usize, column: usize, kind: &str, text: &str) -> ReferenceItem {
+        ReferenceItem {
+            path: (!path.is_empty()).then(|| path.to_owned()),
+            name: path.to_owned(),
+            line,
+            column,
+            kind: kind.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    fn answer(items: Vec<ReferenceItem>, total: usize) -> ReferenceAnswer {
+        ReferenceAnswer {
+            items,
+            total,
+            title: ":grep x".to_owned(),
+            ..ReferenceAnswer::default()
+        }
+    }
+
+    fn secrets() -> Secrets {
+        Secrets::of_this_user(Vec::new())
+    }
+
+    #[test]
+    fn a_diagnostic_is_a_line_as_of_a_compiler() {
+        let items = vec![
+            item(
+                "/p/src/a.rs",
+                3,
+                5,
+                "error",
+                "wrong type\nexpected u8 [rustc E0308]",
+            ),
+            item("/elsewhere/b.rs", 1, 0, "hint", "unused"),
+        ];
+        let listing = diagnostics(&answer(items, 7), Path::new("/p"), &secrets());
+        assert_eq!(
+            listing.text,
+            "src/a.rs:3:5: error: wrong type\n    expected u8 [rustc E0308]\n\
+             /elsewhere/b.rs:1: hint: unused\n(Not shown, diagnostics: 5.)\n"
+        );
+        assert_eq!(listing.warning, None);
+    }
+
+    #[test]
+    fn an_entry_of_a_secret_file_is_left_out() {
+        let items = vec![
+            item("/p/.env", 1, 1, "", "KEY=s3cret"),
+            item("/p/a.rs", 2, 1, "", "fn x()"),
+            item("", 0, 0, "", "make: done"),
+        ];
+        let listing = quickfix(&answer(items, 3), Path::new("/p"), &secrets());
+        assert_eq!(
+            listing.text,
+            ":grep x\na.rs:2:1: fn x()\nmake: done\n(Left out, quickfix entries of secret files: 1.)\n"
+        );
+        let warning = listing.warning.unwrap();
+        assert_eq!(warning, "Not sent, quickfix entries of secret files: 1.");
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_nothing() {
+        let none = answer(Vec::new(), 0);
+        let folder = Path::new("/p");
+        let found = diagnostics(&none, folder, &secrets()).text;
+        assert_eq!(found, "There are no diagnostics.\n");
+        let found = quickfix(&none, folder, &secrets()).text;
+        assert_eq!(found, "The quickfix list is empty.\n");
+    }
+}
