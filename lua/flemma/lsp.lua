@@ -74,6 +74,19 @@ local function answer_all(buffer)
   end
 end
 
+--- Ends a request that the client cancelled, soon: it may cancel while text cannot be changed,
+--- and takes an answer of completion as a menu to open.
+---@param number integer
+local function cancel(number)
+  local request = waiting[number]
+  waiting[number] = nil
+  if request then
+    vim.schedule(function()
+      request.answer(nil)
+    end)
+  end
+end
+
 --- Returns the chat with an address. Chats without a name share one.
 ---@param uri string
 ---@return integer? buffer
@@ -175,7 +188,7 @@ local function server(dispatchers)
     request = request,
     notify = function(method, params)
       if method == "$/cancelRequest" then
-        answer(params.id, nil)
+        cancel(params.id)
       elseif method == "exit" then
         close()
       end

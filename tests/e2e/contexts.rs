@@ -66,7 +66,7 @@ fn the_model_gets_what_the_editor_and_git_have_when_the_chat_is_sent() {
         "@diagnostics:\n```\ncalc.py:2:5: warning: No\n    type [lint E7]\n```",
         "@quickfix:\n```\n:grep a\ncalc.py:1:5: def\ndone\n```",
         // Git sees the file, not the buffer.
-        "@diff:\n```diff\nThere are no changes.\nNew files, not in this diff: new.txt\n```",
+        "@diff:\n```diff\nThere are no changes.\nNew files, not in this diff: new.txt, question.chat\n```",
     ] {
         assert!(sent.contains(part), "no {part}\nin {sent}");
     }
@@ -129,12 +129,47 @@ fn the_menu_of_neovim_completes_as_the_user_types() {
         ("@diff:", "@diff:staged"),
     ] {
         editor.keys("o");
-        editor.type_text(typed);
+        editor.keys(typed);
         if typed.ends_with(':') {
             editor.keys("<C-x><C-o>");
         }
         editor.wait_screen(offered, |rows| rows.iter().any(|it| it.contains(offered)));
         editor.keys("<C-e><Esc>");
+    }
+}
+
+#[test]
+fn the_menu_of_neovim_has_roles_statuses_options_with_help_and_models() {
+    let provider = Provider::anthropic([Answer::says("Well.")]);
+    let text = "```lua\n\n```\n\n@You:\nGo.\n\n**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```\n";
+    let editor = setup(&provider).file("question.chat", text).start();
+    watch(&editor);
+    wait_server(&editor);
+    editor.command("set completeopt=menuone,noselect,popup");
+    for (keys, offered, help) in [
+        (
+            "2GAflemma.opt.tools.autop",
+            "flemma.opt.tools.autopilot",
+            "",
+        ),
+        (
+            "2GSflemma.opt.thinki",
+            "flemma.opt.thinking",
+            "How much the model thinks",
+        ),
+        ("2GSflemma.opt.model = 'claude-opus", "anthropic", ""),
+        ("/status=<CR>cWstatus=a", "approved", ""),
+        ("Go@As", "@Assistant:", ""),
+    ] {
+        editor.keys(keys);
+        editor.keys("<C-x><C-o>");
+        let shows = |text: &'static str| {
+            editor.wait_screen(text, |rows| rows.iter().any(|it| it.contains(text)));
+        };
+        shows(offered);
+        editor.keys("<C-n>");
+        shows(help);
+        editor.keys("<C-e><Esc>u");
     }
 }
 

@@ -98,8 +98,9 @@ impl RequestSource {
 
     fn resolved(&self, referring: Referring, collected: Collected) -> Result<Built, Problem> {
         let document = Document::of(&self.text, self.parsed.clone());
-        let project = &self.folders.project;
-        let (contexts, warnings) = collected.texts(project, &self.folders.secrets);
+        // Relative paths of tools start there, too.
+        let folder = &self.folders.chat;
+        let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
         let own = self
             .own(referring, &contexts)
             .map_err(|troubles| self.unresolved(troubles))?;

@@ -94,7 +94,7 @@ impl Collected {
             let text = match (&source, found) {
                 (_, Found::Nothing(why)) => Err(why),
                 (_, Found::Diff(Err(why))) => Err(why.to_string()),
-                (_, Found::Diff(Ok(diff))) => Ok(diff_text(&diff, secrets, &mut warnings)),
+                (_, Found::Diff(Ok(diff))) => Ok(diff_text(&diff, folder, secrets, &mut warnings)),
                 (
                     _,
                     Found::Editor(ReferenceAnswer {
@@ -116,8 +116,18 @@ impl Collected {
     }
 }
 
-fn diff_text(diff: &GitDiff, secrets: &Secrets, warnings: &mut Vec<String>) -> ContextText {
-    let shown = without_secrets(diff, secrets);
+fn diff_text(
+    diff: &GitDiff,
+    folder: &Path,
+    secrets: &Secrets,
+    warnings: &mut Vec<String>,
+) -> ContextText {
+    let mut shown = without_secrets(diff, secrets);
+    // The model's tools start from the folder of the chat.
+    if folder.canonicalize().is_ok_and(|it| it != diff.folder) {
+        let line = format!("Paths are relative to {}.\n", diff.folder.display());
+        shown.text.insert_str(0, &line);
+    }
     if !shown.left_out.is_empty() {
         warnings.push(format!(
             "The diff is sent without files that may be secret: {}.",
