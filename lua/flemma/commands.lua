@@ -80,6 +80,14 @@ M.COMMANDS = {
       require("flemma.ask").ask(text, range, true)
     end,
   },
+  ["edit"] = {
+    help = "Let a model change the selected lines, and review what it proposes; alone, open the last edit.",
+    anywhere = true,
+    range = true,
+    run = function(_, text, range)
+      require("flemma.inline_edit").edit(text, range)
+    end,
+  },
   ["new"] = {
     help = "Open a new chat from a template.",
     anywhere = true,

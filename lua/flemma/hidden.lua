@@ -64,7 +64,9 @@ local function rested(data)
   local buffer = data.bufnr
   local visible = vim.fn.bufwinid(buffer) ~= -1
   local needed = api.nvim_buf_is_valid(buffer) and (unfocused or not visible)
-  local text = needed and news(buffer, data) or nil
+  local edits = package.loaded["flemma.inline_edit"]
+  -- An edit of a selection has its own messages.
+  local text = needed and not (edits and edits.is_edit(buffer)) and news(buffer, data) or nil
   local failed = ended[buffer] == "error" or ended[buffer] == "cancelled"
   ended[buffer] = nil
   local told = require("flemma.progress").finish(buffer, text, failed)

@@ -58,6 +58,28 @@ local function remark(report, unknown)
   end
 end
 
+--- Prepares a new chat: its text, and the folder for it.
+---@param template string? Its name.
+---@param place flemma.template.Place
+---@return string? path Without one, the reason was shown.
+---@return flemma.template.Text? text
+local function prepare(template, place)
+  local text, problem = require("flemma.template").text(template, place)
+  if not text then
+    say(problem --[[@as string]])
+    return nil
+  end
+  -- Also creates the folders above it; there is no error if it exists.
+  local made, why = pcall(vim.fn.mkdir, place.chat, "p")
+  if not made then
+    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(why))
+    return nil
+  end
+  local path = unused(place.chat)
+  require("flemma.template").prepare(path, text)
+  return path, text
+end
+
 --- Opens a new chat.
 ---@param template string? Its name.
 ---@param split boolean Whether it gets a window of its own.
@@ -65,22 +87,12 @@ end
 ---@return boolean opened Otherwise the reason was shown.
 function M.open(template, split, range)
   local project = vim.fs.normalize(vim.fn.getcwd())
-  local folder = M.folder()
   local report = require("flemma.project").report(project)
-  local place = { chat = folder, project = project, report = report, range = range }
-  local text, problem = require("flemma.template").text(template, place)
-  if not text then
-    say(problem --[[@as string]])
+  local place = { chat = M.folder(), project = project, report = report, range = range }
+  local path, text = prepare(template, place)
+  if not path or not text then
     return false
   end
-  -- Also creates the folders above it; there is no error if it exists.
-  local made, why = pcall(vim.fn.mkdir, folder, "p")
-  if not made then
-    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(why))
-    return false
-  end
-  local path = unused(folder)
-  require("flemma.template").prepare(path, text)
   -- A buffer with changes is hidden only if the user's 'hidden' allows that.
   local apart = split or (vim.bo.modified and not vim.o.hidden)
   local command = (apart and "belowright split " or "edit ") .. vim.fn.fnameescape(vim.fn.fnamemodify(path, ":."))
@@ -89,9 +101,37 @@ function M.open(template, split, range)
     say(("The new chat cannot be opened: %s."):format(reason))
     return false
   end
-  name_rules(text.lines, folder, project)
+  name_rules(text.lines, place.chat, project)
   remark(report, text.unknown)
   return true
+end
+
+--- Creates a new chat that neither a window nor the list of buffers shows.
+---@param folder string Absolute.
+---@param template string Its name.
+---@param whole string The text for `${whole}`.
+---@return integer? buffer Without one, the reason was shown.
+function M.hidden(folder, template, whole)
+  local project = vim.fs.normalize(vim.fn.getcwd())
+  local report = require("flemma.project").report(project)
+  local path = prepare(template, { chat = folder, project = project, report = report, whole = whole })
+  if not path then
+    return nil
+  end
+  local recent = require("flemma.recent")
+  local last = recent.get()
+  local buffer = vim.fn.bufadd(path)
+  local loaded, reason = pcall(vim.fn.bufload, buffer)
+  if not loaded then
+    say(("The new chat cannot be opened: %s."):format(reason))
+    return nil
+  end
+  -- A chat in a window is introduced when it is first shown, after the user's autocommands.
+  api.nvim_clear_autocmds({ group = "flemma", event = "BufWinEnter", buffer = buffer })
+  require("flemma.buffer").filled(buffer)
+  -- Loading it made it the current buffer for a moment.
+  recent.note(last)
+  return buffer
 end
 
 --- Returns where the first message begins, below the frontmatter.

@@ -5,7 +5,7 @@ local M = {}
 ---@type integer?
 local last
 
----@param buffer integer A chat.
+---@param buffer integer? A chat.
 function M.note(buffer)
   last = buffer
 end

@@ -37,6 +37,9 @@ local WINDOW = {
 ---@type table<integer, flemma.review.Review> By buffer.
 local reviews = {}
 
+---@type table<integer, integer> Windows that reviews are opened from, by chat, if not from the chat's.
+local origins = require("flemma.state").by_buffer()
+
 ---@param level "info"|"warn"|"error"
 ---@param message string
 local function notify(level, message)
@@ -216,10 +219,29 @@ local function set_text(buffer, text, is_new)
   vim.bo[buffer].modified = false
 end
 
---- Returns to the chat when the window of a review is closed.
+--- Opens the reviews of a chat below another window than the chat's, to which they return.
+--- Closing a review there drops the call.
+---@param chat integer
 ---@param window integer
----@param chat integer The window of the chat.
-local function return_from(window, chat)
+function M.open_from(chat, window)
+  origins[chat] = window
+end
+
+--- Drops a call whose review the user closed without a decision.
+---@param buffer integer
+local function on_closed(buffer)
+  local review = reviews[buffer]
+  if review and not review.answered and origins[review.chat] and vim.fn.bufwinid(buffer) == -1 then
+    vim.bo[buffer].modified = false
+    require("flemma.inline_edit").drop(review.chat)
+  end
+end
+
+--- Returns to the chat, or to where a review was opened from, when its window is closed.
+---@param window integer
+---@param chat integer The window to return to.
+---@param buffer integer The review.
+local function return_from(window, chat, buffer)
   api.nvim_create_autocmd("WinClosed", {
     pattern = tostring(window),
     once = true,
@@ -233,6 +255,7 @@ local function return_from(window, chat)
         if api.nvim_win_is_valid(chat) then
           api.nvim_set_current_win(chat)
         end
+        on_closed(buffer)
       end)
     end,
   })
@@ -259,20 +282,29 @@ local function give_height(window)
   end
 end
 
---- Opens a window for a review below the chat, and enters it if the user is in the chat.
+--- Returns the window below which a review is opened; -1 if there is none.
+---@param chat integer
+---@return integer
+local function origin(chat)
+  local window = origins[chat]
+  return window and api.nvim_win_is_valid(window) and window or vim.fn.bufwinid(chat)
+end
+
+--- Opens a window for a review below the chat, and enters it if the user is there.
 ---@param buffer integer
 ---@param review flemma.review.Review
 local function show(buffer, review)
-  local in_chat = api.nvim_get_current_buf() == review.chat and api.nvim_get_mode().mode == "n"
+  local from = origin(review.chat)
+  local is_there = api.nvim_get_current_buf() == review.chat or api.nvim_get_current_win() == from
+  local enters = is_there and api.nvim_get_mode().mode == "n"
   local shown = vim.fn.bufwinid(buffer)
   if shown ~= -1 then
-    if in_chat then
+    if enters then
       api.nvim_set_current_win(shown)
     end
     return
   end
-  local chat = vim.fn.bufwinid(review.chat)
-  local opened, window = pcall(api.nvim_open_win, buffer, in_chat, { split = "below", win = chat ~= -1 and chat or 0 })
+  local opened, window = pcall(api.nvim_open_win, buffer, enters, { split = "below", win = from ~= -1 and from or 0 })
   if not opened then
     return notify("warn", "No window could be opened for the review. Try :Flemma review again.")
   end
@@ -281,7 +313,7 @@ local function show(buffer, review)
   end
   give_height(window)
   go_to_first_hunk(window)
-  return_from(window, chat)
+  return_from(window, from, buffer)
 end
 
 --- Shows what cannot be applied, and moves the cursor to the first such line.

@@ -95,13 +95,14 @@ end
 
 --- Returns the range of the current buffer as it is put into a chat.
 ---@param range flemma.selection.Range
+---@param path? string Its path, by default that from the working directory.
 ---@return string? text nil if it is empty.
-function M.text(range)
+function M.text(range, path)
   local lines = M.clean(covered(range))
   if not table.concat(lines):find("%S") then
     return nil
   end
-  local path = M.path()
+  path = path or M.path()
   local place = range.first == range.last and ("line %d"):format(range.first)
     or ("lines %d-%d"):format(range.first, range.last)
   local heading = path ~= "" and ("%s, %s:"):format(path, place) or ("%s:"):format(place:gsub("^l", "L"))

@@ -7,8 +7,10 @@ local api = vim.api
 --- Extension of the user's templates.
 local EXTENSION = ".chat"
 
---- The template without a name.
-local DEFAULT = [[
+---@type table<string, string> Texts of templates that the user may replace, by name.
+local BUILT_IN = {}
+
+BUILT_IN.default = [[
 @System:
 You help with the files in ${folder} on ${os}.
 This conversation began on ${date}.
@@ -20,6 +22,28 @@ Keep answers short, and say what you could not check.
 ${rules}
 
 ${skills}
+
+@You:
+
+]]
+
+--- Of |:Flemma-edit|. Further tools and changes without a review would be a surprise.
+BUILT_IN.edit = [[
+```lua
+flemma.opt.tools = { "edit" }
+flemma.opt.tools.review = "always"
+```
+
+@System:
+You change lines of a file as the user asks.
+
+Answer with one call of `edit` and no other text. Change only the given lines, unless the
+request needs other changes. Follow the style around them. Each `oldText` must occur once in the
+file. When you have the result of the call, answer "Done."
+
+${whole}
+
+${rules}
 
 @You:
 
@@ -86,12 +110,12 @@ local function missing(name, report)
 end
 
 --- Reads a template.
----@param name string? The template; nil for `default`, or the built-in one.
+---@param name string A file, or else a built-in one.
 ---@param report flemma.project.Report
 ---@return string? text
 local function read(name, report)
   for _, root in ipairs(folders(report)) do
-    local file = io.open(vim.fs.joinpath(root, (name or "default") .. EXTENSION), "r")
+    local file = io.open(vim.fs.joinpath(root, name .. EXTENSION), "r")
     local text = file and file:read("*a")
     if file then
       file:close()
@@ -100,7 +124,7 @@ local function read(name, report)
       return text
     end
   end
-  return not name and DEFAULT or nil
+  return BUILT_IN[name]
 end
 
 --- Returns the text of a template, with its variables replaced.
@@ -112,7 +136,7 @@ function M.text(name, place)
   if name and name:find("[/\\]") then
     return nil, "The name of a template has no slashes."
   end
-  local text = read(name, place.report)
+  local text = read(name or "default", place.report)
   if not text then
     return nil, missing(name --[[@as string]], place.report)
   end

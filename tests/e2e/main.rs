@@ -38,6 +38,7 @@ mod gemini;
 mod health;
 mod host_dies;
 mod host_streams;
+mod inline_edit;
 mod leash;
 mod local;
 mod looks;

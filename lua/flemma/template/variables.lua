@@ -8,6 +8,7 @@ local M = {}
 ---@field project string The working directory, absolute.
 ---@field report flemma.project.Report
 ---@field range? flemma.selection.Range What `${selection}` contains.
+---@field whole? string What `${whole}` contains.
 
 --- Where the cursor goes.
 local CURSOR = "${cursor}"
@@ -78,6 +79,9 @@ function M.of(place)
     end,
     selection = function()
       return place.range and require("flemma.selection").text(place.range) or ""
+    end,
+    whole = function()
+      return place.whole or ""
     end,
     rules = function()
       return table.concat(require("flemma.project_rules").references(place.chat, place.project), "\n")
