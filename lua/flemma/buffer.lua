@@ -360,6 +360,7 @@ function M.start()
   follow_editor()
   follow_chats()
   hidden.start()
+  require("flemma.paste").start()
   keys.follow(chats)
   -- Before the host runs, so that no change of a file is missed.
   disk.watch()

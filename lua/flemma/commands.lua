@@ -128,6 +128,12 @@ M.COMMANDS = {
       require("flemma.pending").pick()
     end,
   },
+  ["paste"] = {
+    help = "Save the image of the clipboard beside this chat, and refer to it.",
+    run = function()
+      require("flemma.paste").paste()
+    end,
+  },
   ["fork"] = { help = "Open a copy of this chat, up to the message at the cursor." },
   ["rename"] = {
     help = "Rename this chat's file to a title, by default its first words.",

@@ -31,6 +31,16 @@ local function of(folder)
   )
 end
 
+--- Returns a path as it is written in a reference.
+---@param path string
+---@return string
+function M.encoded(path)
+  local encoded = path:gsub("[^%w/._~+@,=-]", function(byte)
+    return ("%%%02X"):format(byte:byte())
+  end)
+  return encoded
+end
+
 --- Returns a path that starts from a folder as a reference.
 ---@param path string
 ---@param folder string
@@ -42,10 +52,7 @@ function M.reference(path, folder)
     up, base = up .. "../", vim.fs.dirname(base)
   end
   local rest = path:sub(#base + (base:sub(-1) == "/" and 1 or 2))
-  local escaped = rest:gsub("[^%w/._~+@,=-]", function(byte)
-    return ("%%%02X"):format(byte:byte())
-  end)
-  return "@" .. (up ~= "" and up or "./") .. escaped
+  return "@" .. (up ~= "" and up or "./") .. M.encoded(rest)
 end
 
 --- Returns references to the rules that apply to a chat, the nearest first. Files above the

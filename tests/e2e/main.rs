@@ -63,6 +63,7 @@ mod opening;
 mod origin;
 mod outcomes;
 mod outside;
+mod paste;
 mod preview;
 mod probes;
 mod processes;

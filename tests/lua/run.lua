@@ -58,6 +58,7 @@ for _, name in ipairs({
   "pickers_spec",
   "rename_spec",
   "references_spec",
+  "paste_spec",
 }) do
   require(name)
 end
