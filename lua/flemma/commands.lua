@@ -106,6 +106,12 @@ M.COMMANDS = {
       require("flemma.new").add_rules()
     end,
   },
+  ["skills"] = {
+    help = "Add the list of skills to this chat.",
+    run = function()
+      require("flemma.new").add_skills()
+    end,
+  },
   ["chats"] = {
     help = "Pick a chat of this project; with `all`, of all projects.",
     anywhere = true,

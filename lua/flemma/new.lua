@@ -170,6 +170,27 @@ local function put(buffer, added)
   api.nvim_buf_set_lines(buffer, at - 1, at, false, text)
 end
 
+--- Adds the list of skills to this chat, in `@System:`.
+function M.add_skills()
+  local buffer = api.nvim_get_current_buf()
+  local report = require("flemma.project").report(vim.fs.normalize(vim.fn.getcwd()))
+  remark(report, {})
+  local lines = require("flemma.template.variables").skill_lines(report)
+  local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local added = vim.tbl_filter(function(line)
+    return not vim.list_contains(text, line)
+  end, lines)
+  if #lines == 0 then
+    return say("No skills were found. See |flemma-skills|.", "warn")
+  elseif #added == 0 then
+    return say("This chat lists the skills already.", "info")
+  elseif not vim.bo[buffer].modifiable then
+    return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
+  end
+  put(buffer, added)
+  say("Added the skills to @System:.", "info")
+end
+
 --- Adds references to the project's rules to this chat, in `@System:`.
 function M.add_rules()
   local buffer = api.nvim_get_current_buf()

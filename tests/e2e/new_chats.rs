@@ -88,7 +88,7 @@ fn a_projects_skills_and_templates_are_used_once_the_user_trusts_them() {
 
     editor.command("edit question.chat");
     editor.keys(":Flemma trust project<CR>");
-    let title = "has skills for the model: release.";
+    let title = "skills for the model: release.";
     editor.wait_screen(title, |rows| rows.join("").contains(title));
     editor.keys("1<CR>");
     wait_message(&editor, "Trusted as it is now: ");
@@ -112,4 +112,25 @@ fn a_template_contains_the_selection_as_a_block() {
     let editor = setup.file("a.txt", "one\n@You:\nthree\n").start();
     editor.keys("jVj:Flemma new explain<CR>");
     editor.wait_text("@You:\nExplain a.txt, lines 2-3:\n\n```text\n\\@You:\nthree\n```\n");
+}
+
+#[test]
+fn skills_are_added_to_a_chat_that_has_none() {
+    let path = "../config/flemma/skills/release/SKILL.md";
+    let setup = offline().with(path, SKILL);
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys(":Flemma skills<CR>");
+    wait_message(&editor, "Added the skills to @System:.");
+    assert!(
+        editor.text().starts_with("@System:\nBefore a task"),
+        "{}",
+        editor.text()
+    );
+    assert!(
+        editor.text().contains("\n- release: How we release. ("),
+        "{}",
+        editor.text()
+    );
+    editor.keys(":Flemma skills<CR>");
+    wait_message(&editor, "This chat lists the skills already.");
 }

@@ -28,7 +28,7 @@ fn a_projects_options_apply_once_trusted_and_ask_again_when_they_change() {
     assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
 
     editor.keys(":Flemma trust project<CR>");
-    let title = "sets more than it tightens. Line 2 would run bash";
+    let title = "config.toml, line 2 would run bash without asking.";
     editor.wait_screen(title, |rows| rows.join("").contains(title));
     editor.keys("1<CR>");
     wait_message(&editor, "Trusted as it is now: ");
@@ -72,12 +72,13 @@ fn the_command_line_applies_the_same_rule_and_its_flags_win() {
     let ran = shell.run(&["trust"]);
     assert_eq!(ran.code, Some(4), "no user was there: {ran:?}");
     assert!(
-        ran.err.contains("Line 2 would run bash without asking."),
+        ran.err
+            .contains("config.toml, line 2 would run bash without asking."),
         "{ran:?}"
     );
     assert!(
         ran.err
-            .contains("Line 4 would set parameters.temperature to 0.5."),
+            .contains("config.toml, line 4 would set parameters.temperature to 0.5."),
         "{ran:?}"
     );
     let ran = shell.run(&["trust", "--yes"]);

@@ -7,6 +7,7 @@ mod file;
 use std::path::PathBuf;
 
 use chat::approval::Policy;
+use policy::trust::Trust;
 use serde_json::{Value, json};
 use tools::Registry;
 
@@ -14,7 +15,9 @@ pub use self::file::path;
 use crate::exit_code::Code;
 use crate::options::{InvalidOption, Scope};
 use crate::problems;
+use crate::project::ProjectConfig;
 use crate::settings::Settings;
+use crate::state_dir;
 
 /// Approved without `tools.auto_approve` in the file: tools that change nothing. The
 /// default in Neovim also approves `write` and `edit`, which a user there can undo.
@@ -108,7 +111,21 @@ pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
         ConfigError::File(problems) => problems::fail(Code::Error, &problems),
     })?;
     problems::warn(&config.warnings);
-    Ok(config)
+    Ok(Config {
+        settings: in_project(config.settings, flags, &registry),
+        ..config
+    })
+}
+
+/// Returns the settings in the project that contains the current folder. A session reports
+/// what does not apply.
+fn in_project(settings: Settings, flags: &Flags, registry: &Registry) -> Settings {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let settings = settings.with_fixed(flags.fixed());
+    match ProjectConfig::around(&folder, &Trust::open(&state_dir::path())) {
+        Some(project) => project.apply(&settings, Some(registry)).settings,
+        None => settings,
+    }
 }
 
 /// Returns the tools of the options and of the current folder, and the problems of tools

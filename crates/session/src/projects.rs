@@ -21,7 +21,7 @@ use crate::trust::Trust;
 /// The folder of templates in `.flemma`.
 pub const TEMPLATES: &str = "templates";
 /// Most columns of the question.
-const COLUMNS: usize = 400;
+const COLUMNS: usize = 1_000;
 
 /// Messages about projects that a host has shown, shared by all clones.
 #[derive(Debug, Clone, Default)]
@@ -79,22 +79,38 @@ impl ProjectContent {
         self.config.iter().all(|it| it.trusted) && self.folders.iter().all(|(it, _)| it.trusted)
     }
 
-    /// Returns what the user agrees to by trusting it, in sentences.
+    /// Returns what the user agrees to by trusting it, a sentence each.
     pub fn would(&self, settings: &Settings, registry: &Registry) -> Vec<String> {
         let mut lines = Vec::new();
         for config in self.config.iter().filter(|it| !it.trusted) {
+            let shown = self.name(&config.path);
             let reading = config.apply(settings, Some(registry));
-            lines.extend(config.messages(&reading).iter().map(|it| shortened(it)));
+            let problems = reading.problems.iter();
+            lines.extend(problems.map(|it| format!("{shown}, line {}: {}", it.line, it.message)));
+            let withheld = reading.withheld.iter();
+            lines.extend(withheld.map(|it| format!("{shown}, line {} {}.", it.line, it.what)));
             if reading.withheld.is_empty() {
-                lines.push(format!(
-                    "{} only tightens your options.",
-                    config.path.display()
-                ));
+                lines.push(format!("{shown} only tightens your options."));
             }
         }
         let folders = self.folders.iter().filter(|(it, _)| !it.trusted);
-        lines.extend(folders.map(|(_, content)| content.clone()));
+        lines.extend(folders.map(|(it, content)| format!("{}{content}", self.name(&it.path))));
         lines
+    }
+
+    /// Returns the folder `.flemma` of the first part.
+    pub fn root(&self) -> &Path {
+        let paths = self.paths();
+        paths
+            .first()
+            .and_then(|it| it.parent())
+            .unwrap_or(Path::new("/"))
+    }
+
+    /// Returns the name of a part in the folder `.flemma`, or its path in another one.
+    fn name(&self, path: &Path) -> String {
+        let name = path.strip_prefix(self.root()).unwrap_or(path);
+        name.display().to_string()
     }
 
     /// Returns the text of the options, if they are not trusted.
@@ -153,19 +169,14 @@ impl ProjectContent {
     }
 }
 
-/// Returns the sentence about a folder in the question.
+/// Returns what follows the name of a folder in the question.
 fn content(name: &str, path: &Path) -> String {
-    let shown = path.display();
-    let list = match name {
-        TEMPLATES => template_names(path),
-        _ => skills::names(path),
-    };
     match name {
         TEMPLATES => format!(
-            "{shown} has templates of new chats, which may set options: {}.",
-            list.join(", ")
+            ", which may set options in new chats: {}.",
+            template_names(path).join(", ")
         ),
-        _ => format!("{shown} has skills for the model: {}.", list.join(", ")),
+        _ => format!(" for the model: {}.", skills::names(path).join(", ")),
     }
 }
 
@@ -178,14 +189,6 @@ pub fn template_names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// Returns a message about options without what a question says itself.
-fn shortened(message: &str) -> String {
-    message.replace(
-        "has settings that do not apply until you have read it and agree with :Flemma trust project.",
-        "sets more than it tightens.",
-    )
 }
 
 /// Asks whether what the project that contains `folder` offers applies as it is, and stores
@@ -209,17 +212,22 @@ pub async fn trust(
         )));
     }
     let lines = offered.would(settings, registry);
-    let title = format!("Trust this as it is now? {}", lines.join(" "));
-    let title = one_line(&title, COLUMNS);
+    let title = format!(
+        "Trust {} as it is now? {}",
+        offered.root().display(),
+        lines.join(" ")
+    );
     let items = ["Trust it", "Show it", "Do not trust it"].map(str::to_owned);
-    let prompts = editor.prompts(buffer);
-    loop {
-        match prompts.choose(&title, &items).await {
-            // What was read before the question is stored, and not what is there by now.
-            Some(0) => return offered.trust().map(Some),
-            Some(1) => editor.report("trust", shown_lines(&offered, lines.clone())),
-            _ => return Ok(None),
+    let (prompts, title) = (editor.prompts(buffer), one_line(&title, COLUMNS));
+    match prompts.choose(&title, &items).await {
+        // What was read before the question is stored, and not what is there by now.
+        Some(0) => offered.trust().map(Some),
+        // The report is behind a question, so the user asks again when it was read.
+        Some(1) => {
+            editor.report("trust", shown_lines(&offered, lines));
+            Ok(None)
         }
+        _ => Ok(None),
     }
 }
 

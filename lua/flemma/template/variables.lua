@@ -42,16 +42,16 @@ end
 
 --- Returns the lines about skills for a system prompt.
 ---@param report flemma.project.Report
----@return string
-local function skill_lines(report)
+---@return string[]
+function M.skill_lines(report)
   if #report.skills == 0 then
-    return ""
+    return {}
   end
   local lines = { "Before a task that one of these skills describes, read its file with `read`:" }
   for _, skill in ipairs(report.skills) do
     lines[#lines + 1] = ("- %s: %s (%s)"):format(skill.name, plain(skill.description), plain(skill.path))
   end
-  return table.concat(lines, "\n")
+  return lines
 end
 
 --- Returns the values of the variables, which are computed only if a template uses them.
@@ -87,7 +87,7 @@ function M.of(place)
       return table.concat(require("flemma.project_rules").references(place.chat, place.project), "\n")
     end,
     skills = function()
-      return skill_lines(place.report)
+      return table.concat(M.skill_lines(place.report), "\n")
     end,
   }
 end

@@ -9,15 +9,18 @@ use async_trait::async_trait;
 use chat::approval::CallKey;
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use mcp::serve::{ServedCall, ToolServer};
+use policy::trust::Trust;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::audit::Audit;
 use crate::call_environment::CallEnvironment;
 use crate::editor::Editor;
+use crate::project::ProjectConfig;
 use crate::protocol::BufferId;
 use crate::sandbox;
 use crate::settings::Here;
 use crate::shared::Shared;
+use crate::state_dir;
 
 /// No buffer has this number.
 const NO_BUFFER: BufferId = 0;
@@ -44,8 +47,15 @@ pub struct OfferedTools {
 }
 
 impl OfferedTools {
+    /// Returns the current options and tools, with the options of the folder's project.
     fn now(&self) -> Arc<Shared> {
-        self.shared.borrow().clone()
+        let shared = self.shared.borrow().clone();
+        let trust = Trust::open(&state_dir::path());
+        let Some(config) = ProjectConfig::around(&self.folder, &trust) else {
+            return shared;
+        };
+        let reading = config.apply(&shared.settings, Some(&shared.registry));
+        Arc::new(shared.with_settings(reading.settings))
     }
 
     /// Returns the key of a new call.

@@ -33,6 +33,11 @@ pub fn serve(http: Option<SocketAddr>, flags: &Flags) -> ExitCode {
         Ok(config) => with_approved(config.options, &flags.approve),
         Err(code) => return code,
     };
+    // A project's list takes the place of the user's, but not that of a flag.
+    let fixed = match flags.approve.is_empty() {
+        true => Vec::new(),
+        false => vec!["tools.auto_approve"],
+    };
     let guard = Guard {
         token: tools::variable(TOKEN).and_then(|it| Token::new(&it)),
     };
@@ -41,7 +46,7 @@ pub fn serve(http: Option<SocketAddr>, flags: &Flags) -> ExitCode {
     {
         return fail(Code::Usage, &[problem]);
     }
-    let served = runtime::block_on(run(http, options, guard)).and_then(|served| served);
+    let served = runtime::block_on(run(http, options, fixed, guard)).and_then(|served| served);
     tools::end_descendants();
     match served {
         Ok(()) => Code::Ok.into(),
@@ -61,9 +66,14 @@ fn with_approved(mut options: Value, approve: &[String]) -> Value {
     options
 }
 
-async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(), String> {
+async fn run(
+    http: Option<SocketAddr>,
+    options: Value,
+    fixed: Vec<&'static str>,
+    guard: Guard,
+) -> Result<(), String> {
     let editor = Editor::new(NoticesOnly);
-    let host = host(&editor, options);
+    let host = host(&editor, options, fixed);
     let folder = current_folder()?;
     host.shared().scripts.visit(&folder);
     let (published, shared) = watch::channel(host.shared().clone());
@@ -91,14 +101,14 @@ async fn run(http: Option<SocketAddr>, options: Value, guard: Guard) -> Result<(
 }
 
 /// Creates a host without chats.
-fn host(editor: &Editor, options: Value) -> Host {
+fn host(editor: &Editor, options: Value, fixed: Vec<&'static str>) -> Host {
     // No editor has files open here, so no tool has to ask.
     editor.open_files(&[]);
     let mut host = Host::new(editor.clone());
     host.receive(FromEditor::Configure(Configure {
         options,
         file: None,
-        fixed: Vec::new(),
+        fixed,
         // `config::load` has reported problems.
         reported: true,
         caller: None,

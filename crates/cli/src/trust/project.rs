@@ -79,6 +79,10 @@ fn trust_offered(
     }
     let (registry, _) = config::registry(&flags);
     let lines = offered.would(&user.settings, &registry);
+    let heading = format!("In {}:", offered.root().display());
+    let lines: Vec<String> = std::iter::once(heading)
+        .chain(lines.iter().map(|it| format!("  {it}")))
+        .collect();
     eprintln!("{}", terminal::visible(&lines.join("\n")));
     if !arguments.yes && !confirm("Is that what you want?") {
         return Err(refused());

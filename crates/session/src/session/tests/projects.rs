@@ -86,7 +86,7 @@ fn a_trusted_file_applies_until_it_changes() {
 #[test]
 fn the_user_can_read_the_file_first_and_trust_nothing() {
     let stage = in_project(LOOSE);
-    stage.chooses(1).chooses(2).trust_project("trust");
+    stage.chooses(1).trust_project("trust");
     stage.wait("the file", |it| {
         it.shown
             .iter()
