@@ -63,7 +63,8 @@ local function reveal(buffer, line)
     local info = vim.fn.getwininfo(window)[1]
     local sees = line >= info.topline - 1 and line <= info.botline
     if sees and api.nvim_win_get_cursor(window)[1] > line then
-      local top, room = info.topline - 1, api.nvim_win_get_height(window)
+      -- Without the winbar.
+      local top, room = info.topline - 1, info.height
       while top < line and rows(window, top, line) > room do
         top = top + 1
       end

@@ -12,8 +12,6 @@ local typing = require("flemma.review.typing")
 local NAMESPACE = api.nvim_create_namespace("flemma.review")
 --- The line above the diff.
 local KEYS = " :w approves what is left · dih drops a hunk · ]c next hunk · :q decides later"
---- Part of the screen that its window takes at most.
-local MOST_OF_SCREEN = 0.65
 --- Options of its window; the chat's are copied otherwise.
 local WINDOW = {
   diff = false,
@@ -261,27 +259,6 @@ local function return_from(window, chat, buffer)
   })
 end
 
---- Moves the cursor of a window to the first hunk.
----@param window integer
-local function go_to_first_hunk(window)
-  local lines = api.nvim_buf_get_lines(api.nvim_win_get_buf(window), 0, -1, false)
-  for at, line in ipairs(lines) do
-    if vim.startswith(line, "@@") then
-      return api.nvim_win_set_cursor(window, { at, 0 })
-    end
-  end
-end
-
---- Makes room for the diff, as long as enough of the chat stays in sight.
----@param window integer
-local function give_height(window)
-  local lines = api.nvim_buf_line_count(api.nvim_win_get_buf(window))
-  local height = math.min(lines + 1, math.floor(vim.o.lines * MOST_OF_SCREEN))
-  if height > api.nvim_win_get_height(window) then
-    api.nvim_win_set_height(window, height)
-  end
-end
-
 --- Returns the window below which a review is opened; -1 if there is none.
 ---@param chat integer
 ---@return integer
@@ -311,8 +288,7 @@ local function show(buffer, review)
   for name, value in pairs(WINDOW) do
     api.nvim_set_option_value(name, value, { scope = "local", win = window })
   end
-  give_height(window)
-  go_to_first_hunk(window)
+  require("flemma.review.window").arrange(window)
   return_from(window, from, buffer)
 end
 

@@ -97,7 +97,8 @@ fn complete_blocks_can_be_folded_and_thinking_is_closed() {
     });
     editor.keys("zM");
     editor.wait_screen("the chat in five lines", |rows| {
-        let start = |row: usize, text: &str| rows[row].starts_with(text);
+        // Below the winbar.
+        let start = |row: usize, text: &str| rows[row + 1].starts_with(text);
         start(0, "frontmatter (json) {} (3 lines)")
             && start(2, "@You: What is in f.txt? (3 lines)")
             && start(3, "@Assistant: read: f.txt  # reading (13 lines)")
@@ -208,7 +209,7 @@ fn pending_calls_and_errors_unfold() {
         editor.keys("<C-]>");
         editor.wait_screen("what became of the call", |rows| {
             let header = "**Tool Result:** `t_1`";
-            rows.iter().any(|row| row.starts_with(header)) && rows[0].starts_with("@You: Go.")
+            rows.iter().any(|row| row.starts_with(header)) && rows[1].starts_with("@You: Go.")
         });
         at_rest(&editor);
         editor.keys("GzMgg");

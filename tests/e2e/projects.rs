@@ -29,7 +29,14 @@ fn a_projects_options_apply_once_trusted_and_ask_again_when_they_change() {
 
     editor.keys(":Flemma trust project<CR>");
     let title = "config.toml, line 2 would run bash without asking.";
-    editor.wait_screen(title, |rows| rows.join("").contains(title));
+    // The question is wrapped.
+    let shown = |rows: &[String]| {
+        rows.iter()
+            .map(|it| it.trim_end())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    editor.wait_screen(title, |rows| shown(rows).contains(title));
     editor.keys("1<CR>");
     wait_message(&editor, "Trusted as it is now: ");
     wait_unlocked(&editor);

@@ -55,7 +55,7 @@ fn show(editor: &Editor, name: &str) {
 
 /// Whether the answer of the current chat is still streaming, according to the status line.
 fn is_streaming(editor: &Editor) -> bool {
-    let code = "return require('flemma.notices').text(vim.api.nvim_get_current_buf())";
+    let code = "return require('flemma.status').text(vim.api.nvim_get_current_buf())";
     let said = editor.lua(code, json!([]));
     said.as_str().unwrap_or_default().contains(": ")
 }

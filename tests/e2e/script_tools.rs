@@ -182,7 +182,11 @@ fn a_projects_tools_run_only_as_the_user_trusted_them() {
 fn without_tools_there_is_nothing_to_trust() {
     let ran = Shell::offline().run(&["trust"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.contains("so there is nothing to trust"), "{}", ran.err);
+    assert!(
+        ran.err.contains("so there is nothing to trust"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]

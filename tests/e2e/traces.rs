@@ -120,7 +120,7 @@ pub fn open_gate(editor: &Editor, name: &str) {
 pub fn wait_request_over(editor: &Editor) {
     editor.wait_for("the end of the request", |editor| {
         let said = editor.lua(
-            "return require('flemma.notices').text(vim.api.nvim_get_current_buf())",
+            "return require('flemma.status').text(vim.api.nvim_get_current_buf())",
             json!([]),
         );
         // During a request this is its state, with a colon; afterwards, its usage.

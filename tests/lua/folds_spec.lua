@@ -228,3 +228,22 @@ test("a closed fold of the user around messages stays closed", function()
   send(buffer, false, { item(4, 10), item(5, 7, true, true), item(8, 10, true, true) })
   same(levels(), ("#"):rep(12))
 end)
+
+test("a window whose top line is put into a closed fold begins with the fold", function()
+  local window = require("flemma.folds.window")
+  vim.cmd.enew()
+  local buffer, id = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
+  local text = vim.fn["repeat"]({ "text" }, 60)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, text)
+  vim.wo[id][0].foldmethod = "manual"
+  local namespace = vim.api.nvim_create_namespace("folds_spec")
+  local below = { { { "one" } }, { { "two" } }, { { "three" } } }
+  vim.api.nvim_buf_set_extmark(buffer, namespace, 24, 0, { virt_lines = below })
+  vim.fn.winrestview({ topline = 26, topfill = 1, lnum = 32 })
+  same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 26, 1 })
+  local part = shift.read({ { first = 22, last = 30, items = { { 22, 30, false, true } } } }, {})[1]
+  window.update(id, { { part = part, old = {}, broken = true } }, false)
+  same(vim.fn.foldclosed(26), 23)
+  same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 23, 0 })
+  vim.cmd.bwipeout({ bang = true })
+end)

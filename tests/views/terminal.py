@@ -5,6 +5,7 @@ and the screen with its colors.
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -112,12 +113,11 @@ class Editor(Terminal):
         wrapped = f"vim.json.encode((function() {code} end)())"
         expression = f"luaeval({vim_string(wrapped)})"
         nvim = str(REPOSITORY / ".tools" / "bin" / "nvim")
-        done = subprocess.run(
-            [nvim, "--clean", "--server", self.server, "--remote-expr", expression],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-        )
+        ask = [nvim, "--clean", "--server", self.server, "--remote-expr", expression]
+        try:
+            done = subprocess.run(ask, capture_output=True, text=True, timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise Broken("Neovim does not answer:\n" + "\n".join(self.screen())) from None
         output = done.stdout or done.stderr
         try:
             return json.loads(output)
@@ -132,6 +132,13 @@ class Editor(Terminal):
 
     def close(self):
         super().close()
+        # A Neovim that waits at a prompt survives its terminal, and then uses all of a processor.
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.server.encode() in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                pass  # It has ended meanwhile.
         remove(self.folder)
 
 

@@ -1,13 +1,14 @@
 //! A chat as a web page in one file: without scripts, and without anything that a browser
 //! would load. All text is escaped, because most of it is a model's.
 
+mod markdown;
+
 use serde_json::Value;
 
 use crate::approval::inside;
 use crate::diff::{FileDiff, LineKind, StatedFile};
 use crate::document::{Block, Document, Message, ResultKind, Role, ToolUseBlock};
 use crate::folds::{Fold, FoldKind, FoldText, fold_text};
-use crate::markdown::html::html as markdown;
 use crate::preview::Describe;
 use crate::text::Lines;
 use crate::title::title;
@@ -118,12 +119,12 @@ impl Page<'_> {
         match block {
             Block::Prose(lines) => {
                 let text = self.prose(message, lines);
-                self.out.push_str(&markdown(&text));
+                self.out.push_str(&markdown::html(&text));
             }
             Block::Thinking(it) => {
                 self.details("thinking", FoldKind::Thinking, block, false);
                 let text = self.document.prose(it.body.clone(), 0);
-                self.out.push_str(&markdown(&text));
+                self.out.push_str(&markdown::html(&text));
                 self.out.push_str("</details>\n");
             }
             Block::ToolUse(call) => {

@@ -3,8 +3,6 @@
 //! With `html`, the only file that refers to pulldown-cmark. Structure is recognized by the scanner, not
 //! here.
 
-pub(crate) mod html;
-
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};

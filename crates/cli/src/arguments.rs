@@ -104,7 +104,11 @@ pub enum CliCommand {
     /// Report on options and providers for `:checkhealth`, with the options as JSON on
     /// standard input.
     #[command(hide = true)]
-    Health,
+    Health {
+        /// Report only on the options and the keys; start and contact nothing.
+        #[arg(long)]
+        offline: bool,
+    },
     /// Explain how to get a server and a model for the provider `local`.
     Local,
     /// Show recent decisions and calls, and how the calls ended.

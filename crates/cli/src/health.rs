@@ -58,26 +58,38 @@ impl Finding {
     }
 }
 
-/// Prints the report for the options on standard input.
-pub fn print() -> ExitCode {
+/// Prints the report for the options on standard input. If `offline`, starts and contacts
+/// nothing, and reports only on the options and keys.
+pub fn print(offline: bool) -> ExitCode {
     let mut given = String::new();
     // Without options the report is about the defaults.
     drop(std::io::stdin().read_to_string(&mut given));
     let given: Value = serde_json::from_str(&given).unwrap_or_default();
     let (settings, problems) = Settings::examine(&given, Scope::Setup, &Registry::builtin());
-    let findings = findings(&given, &settings, &problems.invalid);
+    let mut findings = configured(&settings, &problems.invalid);
+    if !offline {
+        try_parts(&given, &settings, &mut findings);
+    }
     let lines = findings
         .iter()
         .filter_map(|it| serde_json::to_string(it).ok());
     stdout::print(&lines.collect::<Vec<_>>().join("\n")).into()
 }
 
-fn findings(given: &Value, settings: &Settings, invalid: &[InvalidOption]) -> Vec<Finding> {
-    let variables = |name: &str| tools::variable(name);
+/// Returns what the options, files, and variables say.
+fn configured(settings: &Settings, invalid: &[InvalidOption]) -> Vec<Finding> {
     let mut findings = options(invalid);
     findings.extend(project_options(settings));
     findings.push(Finding::start("Providers"));
-    findings.extend(providers::report(settings, &variables));
+    findings.extend(providers::report(settings, &|name: &str| {
+        tools::variable(name)
+    }));
+    findings
+}
+
+/// Adds what became of trying each part.
+fn try_parts(given: &Value, settings: &Settings, findings: &mut Vec<Finding>) {
+    let variables = |name: &str| tools::variable(name);
     // Both wait for others, so they wait together.
     let waited = runtime::block_on(async {
         tokio::join!(
@@ -101,7 +113,6 @@ fn findings(given: &Value, settings: &Settings, invalid: &[InvalidOption]) -> Ve
     findings.extend(servers);
     findings.push(Finding::start("State folder"));
     findings.push(state::report(&state_dir::path()));
-    findings
 }
 
 /// Returns a heading and the invalid options.

@@ -119,7 +119,7 @@ fn run_tools(command: CliCommand) -> ExitCode {
         CliCommand::Run(run) => commands::run(run),
         CliCommand::Tool(tool) => commands::tool(tool),
         CliCommand::Mcp(mcp) => mcp_commands::command(mcp),
-        CliCommand::Health => health::print(),
+        CliCommand::Health { offline } => health::print(offline),
         // `run` handles all others.
         _ => ExitCode::FAILURE,
     }

@@ -13,6 +13,16 @@ local TEXT = "v:lua.require'flemma.folds'.text()"
 --- Depth of our folds, and the 'foldlevel' at which all are open.
 local DEPTH = 2
 
+--- Scrolls the current window to the start of a closed fold in which its top line is. Neovim
+--- 0.11 keeps the virtual lines above such a top line, which the fold hides, and draws for ever.
+local function leave_closed_fold()
+  local top = vim.fn.winsaveview().topline
+  local first = vim.fn.foldclosed(top)
+  if first ~= -1 and first < top then
+    vim.fn.winrestview({ topline = first, topfill = 0 })
+  end
+end
+
 --- Runs `action` in a window with 'foldenable', without which Neovim reports no closed folds.
 ---@param id integer
 ---@param action fun()
@@ -23,6 +33,7 @@ local function within(id, action)
       vim.wo[id][0].foldenable = true
     end
     local ok, why = pcall(action)
+    leave_closed_fold()
     if not enabled then
       vim.wo[id][0].foldenable = false
     end

@@ -3,13 +3,13 @@
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag};
 
-use crate::html::{diff_lines, escape};
+use super::{diff_lines, escape};
 
 /// Beginnings of links that do nothing but open a page or write a message.
 const SAFE: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// Returns the HTML of a text.
-pub(crate) fn html(text: &str) -> String {
+pub(super) fn html(text: &str) -> String {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Writer::default();
