@@ -375,21 +375,7 @@ function M.open(buffer)
   M.start()
   local known = chats[buffer] ~= nil
   chats[buffer] = chats[buffer] or { interrupted = {}, streaming = false, empty = false, seq = 0 }
-  vim.bo[buffer].modeline = false
-  -- A sandbox protects the chat with a mount, which a rename over the file would lift: a
-  -- command that runs while the chat is saved could then write it.
-  vim.bo[buffer].backupcopy = "yes"
-  if vim.bo[buffer].omnifunc == "" then
-    vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
-  end
-  if vim.bo[buffer].includeexpr == "" then
-    vim.bo[buffer].includeexpr = "v:lua.require'flemma.navigate'.file(v:fname)"
-  end
-  -- `:bdelete` removes keys and variables of a buffer that may be open again at once.
-  if not vim.b[buffer].flemma_keys then
-    vim.b[buffer].flemma_keys = true
-    keys.set(buffer)
-  end
+  require("flemma.buffer.settings").set(buffer)
   if buffer == api.nvim_get_current_buf() then
     recent.note(buffer)
   end

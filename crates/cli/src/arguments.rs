@@ -128,7 +128,7 @@ pub enum CliCommand {
     /// Counts requests of Neovim and of the command line. Days are those of UTC.
     Usage {
         /// Number of days, today included.
-        #[arg(default_value_t = session::usage_log::USUAL_DAYS)]
+        #[arg(default_value_t = session::usage::log::USUAL_DAYS)]
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         days: u32,
         /// Print one JSON object.

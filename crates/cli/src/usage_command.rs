@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use session::usage_log::{UsageLog, UsageReport, lines};
+use session::usage::log::{UsageLog, UsageReport, lines};
 
 use crate::exit_code::Code;
 use crate::state_dir;

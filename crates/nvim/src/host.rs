@@ -29,7 +29,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::Ledger;
-use crate::usage_log::UsageLog;
+use crate::usage::log::UsageLog;
 use crate::{logging, mcp_servers, state_dir, switch};
 
 /// The options, tools, and sessions of a front end.

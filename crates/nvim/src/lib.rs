@@ -16,6 +16,6 @@ mod rpc;
 use policy::{options, settings};
 use session::{
     editor, frontend, lua_calls, mcp_servers, projects, protocol, scripts, shared, spec, status,
-    switch, tutor, usage, usage_log,
+    switch, tutor, usage,
 };
 use tools::{sources, state_dir};

@@ -41,7 +41,6 @@ pub mod status;
 pub mod switch;
 pub mod tutor;
 pub mod usage;
-pub mod usage_log;
 
 // Modules of other crates, under the names that this crate uses.
 use policy::{

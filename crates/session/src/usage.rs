@@ -1,7 +1,9 @@
 //! Usage and cost of requests since this process started: sums, and how they are shown.
 //!
 //! Knows no buffer's text and no provider: the figures come from the provider, the prices from
-//! the catalogue. [`crate::usage_log`] keeps them on disk.
+//! the catalogue. [`crate::usage::log`] keeps them on disk.
+
+pub mod log;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +12,8 @@ use provider::catalogue::{Cost, Price};
 use provider::{CacheRetention, Endpoint, Parameters, Usage};
 use serde::{Deserialize, Serialize};
 
+use self::log::UsageLog;
 use crate::ids::BufferId;
-use crate::usage_log::UsageLog;
 
 /// The prices of a request, known when it is sent.
 #[derive(Debug, Clone, Default)]

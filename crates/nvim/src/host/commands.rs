@@ -5,7 +5,8 @@ use session::Input;
 
 use super::{Host, choices};
 use crate::protocol::*;
-use crate::{switch, usage_log};
+use crate::switch;
+use crate::usage::log as usage_log;
 
 impl Host {
     /// Carries out a command that concerns all chats, or passes it to the buffer's session.

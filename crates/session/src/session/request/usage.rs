@@ -8,8 +8,8 @@ use provider::Usage;
 use super::Request;
 use crate::protocol::{Display, UsageEntry, UsageNote};
 use crate::session::Session;
+use crate::usage::log as usage_log;
 use crate::usage::{RequestUsage, Sums, Tariff, dollars};
-use crate::usage_log;
 
 /// The usage of an open request so far.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tools::checkpoints::project_of;
 
+use super::{RequestUsage, Sums};
 use crate::state_dir;
-use crate::usage::{RequestUsage, Sums};
 
 pub use report::{USUAL_DAYS, UsageReport, UsageRow, lines, report};
 
