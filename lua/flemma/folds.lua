@@ -4,6 +4,7 @@
 local M = {}
 
 local api = vim.api
+local follow = require("flemma.follow")
 local mirror = require("flemma.mirror")
 local shift = require("flemma.folds.shift")
 local window = require("flemma.folds.window")
@@ -147,6 +148,7 @@ function M.folds(message)
   for _, id in ipairs(windows(buffer)) do
     window.update(id, updates, message.opening)
   end
+  follow.fill(buffer)
   if message.opening then
     collectgarbage("step", TIDY_KB)
   end

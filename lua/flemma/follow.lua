@@ -155,16 +155,16 @@ local function press(window, keys)
   end)
 end
 
---- Scrolls windows back whose text was cut so far that most of their screen is empty.
+--- Scrolls windows back that are at the end of a buffer whose text was cut or folded, if a third
+--- of their screen or more is empty.
 ---@param buffer integer
 function M.fill(buffer)
+  local last = api.nvim_buf_line_count(buffer)
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    local info = vim.fn.getwininfo(window)[1]
-    local last = api.nvim_buf_line_count(buffer)
-    local is_empty = info.topline > 1 and (last - info.topline + 1) * 2 < info.height
-    if is_empty and is_idle(window) and row_of(window) == last - 1 then
+    if is_idle(window) and row_of(window) == last - 1 then
+      local info = vim.fn.getwininfo(window)[1]
       local height = api.nvim_win_text_height(window, { start_row = info.topline - 1 }).all
-      if height * 2 < info.height then
+      if info.topline > 1 and height * 3 <= info.height * 2 then
         press(window, "zb")
       end
     end

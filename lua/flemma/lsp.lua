@@ -164,9 +164,14 @@ local function request(method, params, callback, replied)
     look_up(number, kind, params, reply)
     return true, number
   end
-  -- `initialize`, `shutdown`, and what we did not announce.
+  if method == "initialize" then
+    -- At once, so that a key can use the client that it has started.
+    reply({ capabilities = CAPABILITIES, serverInfo = { name = "flemma" } })
+    return true, number
+  end
+  -- `shutdown`, and what we did not announce.
   vim.schedule(function()
-    reply(method == "initialize" and { capabilities = CAPABILITIES, serverInfo = { name = "flemma" } } or nil)
+    reply(nil)
   end)
   return true, number
 end
@@ -212,7 +217,8 @@ local function run(command)
   end
 end
 
---- Attaches the client to a chat.
+--- Attaches the client to a chat, unless it is. It can take requests afterwards, so keys that
+--- need it call this first.
 ---@param buffer integer
 function M.start(buffer)
   starting[buffer] = nil

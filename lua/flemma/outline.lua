@@ -53,6 +53,7 @@ end
 
 --- Opens the outline of the current chat.
 function M.open()
+  require("flemma.lsp").start(vim.api.nvim_get_current_buf())
   vim.lsp.buf.document_symbol({ on_list = show })
 end
 

@@ -229,21 +229,51 @@ test("a closed fold of the user around messages stays closed", function()
   same(levels(), ("#"):rep(12))
 end)
 
-test("a window whose top line is put into a closed fold begins with the fold", function()
-  local window = require("flemma.folds.window")
+--- Shows 60 lines, with three virtual lines below line 25, from line 26 on.
+---@return integer window
+local function below_virtual_lines()
   vim.cmd.enew()
   local buffer, id = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
-  local text = vim.fn["repeat"]({ "text" }, 60)
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, text)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.fn["repeat"]({ "text" }, 60))
   vim.wo[id][0].foldmethod = "manual"
   local namespace = vim.api.nvim_create_namespace("folds_spec")
   local below = { { { "one" } }, { { "two" } }, { { "three" } } }
   vim.api.nvim_buf_set_extmark(buffer, namespace, 24, 0, { virt_lines = below })
-  vim.fn.winrestview({ topline = 26, topfill = 1, lnum = 32 })
+  vim.fn.winrestview({ topline = 26, topfill = 1, lnum = 60 })
   same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 26, 1 })
-  local part = shift.read({ { first = 22, last = 30, items = { { 22, 30, false, true } } } }, {})[1]
-  window.update(id, { { part = part, old = {}, broken = true } }, false)
+  return id
+end
+
+--- A part with one closed fold.
+---@param first integer
+---@param last integer
+---@return flemma.folds.Part
+local function closed_part(first, last)
+  return shift.read({ { first = first, last = last, items = { { first, last, false, true } } } }, {})[1]
+end
+
+-- Neovim 0.11 draws without end if the virtual lines above the top line are hidden by a fold.
+test("a window whose top line is put into a closed fold begins with the fold", function()
+  local window = require("flemma.folds.window")
+  local id = below_virtual_lines()
+  window.update(id, { { part = closed_part(22, 30), old = {}, broken = true } }, false)
   same(vim.fn.foldclosed(26), 23)
+  same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 23, 0 })
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+test("a window that Neovim scrolls to the start of a closed fold shows no virtual lines above it", function()
+  local window = require("flemma.folds.window")
+  local id = below_virtual_lines()
+  local before = closed_part(34, 38)
+  window.update(id, { { part = before, old = {}, broken = true } }, false)
+  vim.fn.winrestview({ topline = 26, topfill = 1, lnum = 60 })
+  window.update(id, {
+    { part = closed_part(22, 30), old = {}, broken = true },
+    -- Deleting folds is a command of Normal mode, which scrolls.
+    { part = closed_part(34, 40), old = shift.folds(before), broken = true },
+  }, false)
+  same({ vim.fn.foldclosed(26), vim.fn.foldclosed(36) }, { 23, 35 })
   same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 23, 0 })
   vim.cmd.bwipeout({ bang = true })
 end)

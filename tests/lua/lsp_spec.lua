@@ -10,11 +10,9 @@ local lsp = require("flemma.lsp")
 local function served()
   local buffer = chat.new({ "@You:", "Go." })
   lsp.start(buffer)
-  local client
-  assert(vim.wait(2000, function()
-    client = vim.lsp.get_clients({ bufnr = buffer, name = "flemma" })[1]
-    return client ~= nil and client.initialized == true
-  end, 1))
+  -- Ready at once, so that a key can start it and use it.
+  local client = assert(vim.lsp.get_clients({ bufnr = buffer, name = "flemma" })[1])
+  same(client.initialized, true)
   chat.sent = {}
   return buffer, client
 end

@@ -79,7 +79,7 @@ def pending(stage):
     """An edit that waits, with its diff."""
     editor = stage.edit(ASK, project.PENDING)
     send(editor)
-    editor.wait_for("Alt-Enter runs")
+    editor.wait_for("Enter reviews")
     return ["src/lexer.py", "+2 −2", "needs approval", "Alt-Enter runs · Enter reviews · Alt-a runs all · Alt-r rejects"]
 
 

@@ -13,14 +13,18 @@ local TEXT = "v:lua.require'flemma.folds'.text()"
 --- Depth of our folds, and the 'foldlevel' at which all are open.
 local DEPTH = 2
 
---- Scrolls the current window to the start of a closed fold in which its top line is. Neovim
---- 0.11 keeps the virtual lines above such a top line, which the fold hides, and draws for ever.
+--- Scrolls the current window to the start of the closed fold in which its top line is. Neovim
+--- 0.11 may keep the virtual lines above the top line, which the fold hides, and then draws for
+--- ever.
 local function leave_closed_fold()
-  local top = vim.fn.winsaveview().topline
-  local first = vim.fn.foldclosed(top)
-  if first ~= -1 and first < top then
-    vim.fn.winrestview({ topline = first, topfill = 0 })
+  local view = vim.fn.winsaveview()
+  local top = vim.fn.foldclosed(view.topline)
+  if top == -1 then
+    return
   end
+  local row = { start_row = top - 1, end_row = top - 1 }
+  local fill = top == view.topline and api.nvim_win_text_height(0, row).fill or 0
+  vim.fn.winrestview({ topline = top, topfill = math.min(view.topfill, fill) })
 end
 
 --- Runs `action` in a window with 'foldenable', without which Neovim reports no closed folds.
