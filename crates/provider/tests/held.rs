@@ -98,3 +98,21 @@ fn calls_with_arguments_in_one_event_count_too() {
     let fails = |event: &StreamEvent| matches!(event, StreamEvent::Error(_));
     assert!(events.iter().any(fails));
 }
+
+#[test]
+fn a_signature_of_more_than_sixteen_megabytes_ends_the_answer() {
+    let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+    let mut events = Vec::new();
+    let mut push = |value: serde_json::Value| {
+        let kind = value["type"].as_str().unwrap();
+        let event = format!("event: {kind}\ndata: {value}\n\n");
+        events.extend(decoder.push(event.as_bytes()));
+    };
+    let block = json!({"type": "thinking", "thinking": "", "signature": ""});
+    push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+    let delta = json!({"type": "signature_delta", "signature": "x".repeat(PIECE)});
+    for _ in 0..257 {
+        push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    }
+    assert!(matches!(events.last(), Some(StreamEvent::Error(_))));
+}

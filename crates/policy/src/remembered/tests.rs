@@ -12,7 +12,7 @@ use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 use tools::leads_to;
 
-use super::{AllowRule, AllowScope, AllowedCalls, CallFacts, approving, offers};
+use super::{AllowRule, AllowScope, AllowedCalls, CallFacts, RuleOffer, approving, offers};
 
 /// A call in the chat `/p/a.chat` of the project `/p`.
 fn call(name: &str, input: Value) -> CallFacts {
@@ -277,6 +277,27 @@ fn a_rule_counts_only_where_all_of_the_offer_applies() {
         let offer = &offers(&bash("make")).unwrap()[0];
         let added = offer.addition(of_offer, &[rule], &bash("make"));
         assert_eq!(added.rules.len(), missing, "{of_rule:?} {of_offer:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_a_folder_covers_what_is_below_it() {
+    let facts = edits(&["/p/src/deep/a"]);
+    let below = |path: &str| AllowedCalls::Below(path.into());
+    let file = |path: &str| AllowedCalls::File(path.into());
+    for (rule, offer, missing) in [
+        (below("/p/src"), file("/p/src/deep/a"), 0),
+        (below("/p/src"), below("/p/src/deep"), 0),
+        (below("/p/src"), below("/p/src"), 0),
+        (below("/p/src"), file("/p/src"), 1),
+        (below("/p/src"), file("/p/src2/a"), 1),
+        (below("/p/src/deep"), below("/p/src"), 1),
+        (file("/p/src/deep/a"), below("/p/src/deep"), 1),
+    ] {
+        let (name, calls) = (offer.name(), vec![offer]);
+        let offer = RuleOffer { name, calls };
+        let added = offer.addition(&AllowScope::Always, &[always(rule.clone())], &facts);
+        assert_eq!(added.rules.len(), missing, "{rule:?} {}", offer.name);
     }
 }
 
