@@ -112,8 +112,9 @@ mod tests {
 
     #[test]
     fn each_option_has_its_line_and_an_absent_one_that_of_its_table() {
-        let text = "model = \"m\"\n\n[tools]\n# none\nauto_approve = []\nbash.unlisted = \"deny\"\n\n[sandbox.policy]\nnetwork = false\n";
+        let text = "model = \"m\"\n\n[tools]\n# none\nauto_approve = []\nbash.unlisted = \"deny\"\n\n[sandbox.policy]\nnetwork = false\n[parameters]\ntemperature = 0.5\n";
         let options = TomlOptions::read(text).unwrap();
+        assert_eq!(options.values["parameters"]["temperature"], json!(0.5));
         assert_eq!(options.values["tools"]["auto_approve"], json!([]));
         for (path, line) in [
             ("model", 1),

@@ -325,6 +325,10 @@ fn rules_for_edits_are_offered_up_to_the_projects_top_folders() {
                 "edits below /p/src/",
             ],
         ),
+        (
+            &["/p/src/a.rs", "/p/tests/b.rs"],
+            &["edits of /p/src/a.rs and edits of /p/tests/b.rs"],
+        ),
     ];
     for (paths, expected) in rows {
         assert_eq!(offered(&edits(paths)), *expected, "{paths:?}");

@@ -91,3 +91,42 @@ impl ArgumentRule for PlanBound {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn call(name: &str, input: &Value) -> CallKey {
+        CallKey {
+            id: chat::tool::ToolUseId::new("x"),
+            name: name.to_owned(),
+            input: chat::json::canonical(input),
+        }
+    }
+
+    #[test]
+    fn what_is_denied_in_plan_mode_names_the_mode_and_the_program() {
+        let rule = PlanBound {
+            tools: ["bash", "read"].map(str::to_owned).into(),
+            shell: ShellBound {
+                lists: tools::ShellLists::default(),
+                only_listed: true,
+                is_known: true,
+            },
+        };
+        for (call, denied, part) in [
+            (call("read", &json!({"path": "a"})), false, "plan mode"),
+            (call("write", &json!({"path": "a"})), true, "plan mode"),
+            (call("bash", &json!({"command": "ls"})), false, "plan mode"),
+            (call("bash", &json!({"command": "make x"})), true, "make"),
+        ] {
+            let expected = denied.then_some(Decision::Deny);
+            let decided = rule.decide(&call).filter(|it| *it == Decision::Deny);
+            assert_eq!(decided, expected, "{call:?}");
+            let reason = rule.reason(&call).unwrap_or_default();
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+}

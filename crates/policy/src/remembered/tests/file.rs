@@ -105,6 +105,10 @@ fn a_malformed_file_says_where_and_none_of_its_rules_applies() {
             "[[allow]]\ntool = 'a'\narguments = 'any'",
             "rule 1 needs one of",
         ),
+        (
+            "[[allow]]\ncommand = ['a']\ninput = '{}'",
+            "rule 1 needs one of",
+        ),
         ("[[allow]]\ntool = 'bash'", "rule 1 allows all of \"bash\""),
         (
             "[[allow]]\ntool = 'write'",
