@@ -45,6 +45,7 @@ impl StdinLines {
             std::thread::spawn(move || read_lines(&queue));
             requests
         });
+        // Fails only if the thread has panicked. The receiver then reports the end of input.
         drop(thread.send(sender));
         receiver
     }
