@@ -29,8 +29,10 @@ const QUIET: [&str; 8] = [
     "git",
     "--no-pager",
     "--no-optional-locks",
+    // The option may name a program.
     "--literal-pathspecs",
     "-c",
+    // Otherwise names outside of ASCII are quoted as octal numbers.
     "core.fsmonitor=false",
     "-c",
     "core.quotePath=false",
@@ -144,6 +146,7 @@ pub async fn git_diff(folder: &Path, scope: &DiffScope, limit: u64) -> Result<Gi
     let options = PLAIN.map(str::to_owned).into_iter().chain(base);
     let here = ["--", "."].map(str::to_owned);
     let arguments: Vec<String> = options.chain(here).collect();
+    // One byte more shows that the diff is longer than the limit.
     let ran = git.run(&arguments, limit + 1).await?;
     if ran.stdout.len() as u64 > limit {
         return Err(GitProblem::TooLarge(limit));
@@ -194,6 +197,7 @@ impl<'a> Git<'a> {
         let names = [&names[..], &["--get-regexp", r"^filter\."]].concat();
         let listed = self.short(&names).await?;
         // 1: there are none.
+        // An incomplete list could lack a filter.
         if !matches!(listed.status.code(), Some(0 | 1)) || listed.stdout.len() as u64 >= SHORT {
             return Err(GitProblem::Failed(listed.words()));
         }
@@ -213,6 +217,7 @@ impl<'a> Git<'a> {
             if driver.contains(['=', '\n', char::REPLACEMENT_CHARACTER]) {
                 return Err(GitProblem::Filter(name.clone()));
             }
+            // With `required`, Git would fail without the filter.
             for setting in ["clean=", "smudge=", "process=", "required=false"] {
                 options.extend(["-c".to_owned(), format!("{driver}.{setting}")]);
             }
@@ -227,6 +232,7 @@ impl<'a> Git<'a> {
             .await?;
         let found = match head.status.success() {
             true => head,
+            // The name of the empty tree depends on the hash function of the repository.
             false => {
                 self.short(&["hash-object", "-t", "tree", "--stdin"])
                     .await?

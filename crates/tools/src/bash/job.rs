@@ -130,6 +130,7 @@ impl Job {
     }
 
     async fn take(&mut self, read: io::Result<usize>) {
+        // After an error, the rest cannot be read either.
         self.is_open = matches!(read, Ok(bytes) if bytes > 0);
         if self.keeps {
             let text = self.capture.push(&self.chunk).await;

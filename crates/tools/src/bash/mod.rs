@@ -217,6 +217,7 @@ fn start(
     let BashOptions { cwd, env, .. } = &ctx.bash;
     let program = ctx.bash.shell.as_deref().unwrap_or("bash");
     let cwd: &Path = cwd.as_ref().unwrap_or(&ctx.cwd);
+    // Checked here, because a failed start would look as if the shell were missing.
     if !cwd.is_dir() {
         return Err(ToolError::Failed(format!(
             "The working directory {} does not exist, so nothing was run.",

@@ -128,6 +128,7 @@ fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
         .stat()?
         .map(|it| rustix::fs::FileType::from_raw_mode(it.st_mode))
     {
+        // Removed first, because a write follows no link.
         Some(rustix::fs::FileType::Symlink) => remove(path, 0)?,
         Some(_) => make_writable(path)?,
         None => {}
@@ -158,6 +159,7 @@ fn set_mode(path: &RealPath, mode: u32) -> io::Result<()> {
     if now == mode {
         return Ok(());
     }
+    // By descriptor, because a change by name would follow a link.
     let file = path.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
     #[allow(
         clippy::useless_conversion,

@@ -118,6 +118,7 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
         project::say_once(&recording, "this folder is no project");
         return None;
     }
+    // `open` has added a remark.
     let store = recording.open().ok()?;
     let project = Project::of(&store.root);
     project.add_folder(&recording.folder);

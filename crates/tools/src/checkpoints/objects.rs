@@ -123,6 +123,7 @@ impl Objects {
         state_dir::make_folder(folder)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let new = folder.join(format!(".new-{}-{number}", std::process::id()));
+        // Not synced, which would take long. `get` finds what a crash has damaged.
         let written = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -169,6 +170,7 @@ impl Objects {
     /// Removes a content.
     pub(super) fn remove(&self, hash: Hash) {
         let path = self.path(hash);
+        // At most one of the two exists.
         let _ = fs::remove_file(path.with_extension(SHARED));
         let _ = fs::remove_file(path);
     }

@@ -56,6 +56,7 @@ impl Store {
     ///
     /// The store cannot be used; a sentence.
     pub(super) fn of(root: PathBuf) -> Result<Self, String> {
+        // A hash, because a path may be longer than a name and contains slashes.
         let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
         let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
         let objects = Objects::new(folder.join("objects"));

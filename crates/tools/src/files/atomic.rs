@@ -175,6 +175,7 @@ fn in_place(
     }
     if let Err(error) = overwrite(&mut file, content) {
         if is_readable {
+            // If this fails too, nothing more can be done.
             let _ = overwrite(&mut file, &before);
         }
         return Err(error);
@@ -191,6 +192,8 @@ fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
 
 fn fill(new: &mut File, content: &[u8]) -> io::Result<Metadata> {
     new.write_all(content)?;
+    // Synced before the rename: after a power cut, the name then leads to the old content or to
+    // all of the new one, never to a part.
     new.sync_all()?;
     new.metadata()
 }
@@ -294,6 +297,7 @@ pub fn sweep(folder: &Path) {
         let name = entry.file_name();
         let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        // Only ESRCH means that the process has ended. EPERM is a process of another user.
         let is_over = |pid| test_kill_process(pid) == Err(Errno::SRCH);
         if pid.and_then(Pid::from_raw).is_some_and(is_over) {
             let _ = fs::remove_file(entry.path());

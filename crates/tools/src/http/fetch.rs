@@ -94,6 +94,7 @@ pub(super) fn check(url: &Url) -> Result<(), ToolError> {
 
 async fn get(url: &Url, allow: &HttpAllow) -> Result<Response, ToolError> {
     let (host, addresses) = reachable(url, allow).await?;
+    // A client for each request, because it is bound to the addresses that were checked.
     let client = client(&host, &addresses).map_err(|error| failed(url, &error))?;
     let sent = client.get(url.clone()).send().await;
     sent.map_err(|error| failed(url, &error))

@@ -126,6 +126,7 @@ impl Project {
                         save(&index, &store);
                         Phase::Ready(Box::new(index))
                     }
+                    // Final, so that not every command walks a large project.
                     Err(_) => Phase::Refused("the project has more than 200,000 files".to_owned()),
                 }
             }

@@ -273,6 +273,7 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     };
     let stored = image.hash().map_or(0, |it| objects.size(it));
     let less = |room: u64| Some(room.saturating_sub(stored));
+    // Cannot fail, because `less` always returns a value.
     let _ = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     (image != Image::Absent).then_some(Known {
         stamp: match image {
@@ -298,6 +299,7 @@ pub(super) fn threads() -> usize {
 /// Works on parts of a list in threads. This thread works on the first part, so that a short
 /// list needs no other.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    // `chunks` panics for a size of 0.
     let size = items.len().div_ceil(threads()).max(1);
     thread::scope(|scope| {
         let work = &work;

@@ -33,6 +33,7 @@ impl Stamp {
         Self {
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            // Unlike the modification time, no program can set this one.
             changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             inode: u64::from(stat.st_ino),
             mode: u32::from(stat.st_mode),
@@ -51,6 +52,7 @@ impl Stamp {
     /// Returns true if its last change certainly came before `time`. The default is none of
     /// which that is certain.
     pub(super) fn is_before(self, time: i64) -> bool {
+        // Whole seconds are a sign of a file system without nanoseconds.
         let tick = match self.changed % SECOND {
             0 => COARSE_TICK,
             _ => TICK,
