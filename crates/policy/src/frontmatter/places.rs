@@ -121,7 +121,7 @@ impl Reader<'_> {
         self.value(&path);
     }
 
-    /// Steps over a string and gives what it says.
+    /// Steps over a string and returns its value.
     fn string(&mut self) -> String {
         let start = self.at;
         self.at += 1;

@@ -1,5 +1,5 @@
-//! What a chat's frontmatter chooses otherwise than by its layer of options, for
-//! `:Flemma status verbose`.
+//! What a chat's frontmatter chooses by other means than its layer of options, for `:Flemma
+//! status verbose`.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +35,7 @@ impl Rules {
 
 fn approval_value(approval: &AutoApprove) -> Value {
     match approval {
+        // Shown as "function"; only Neovim's functions have a meaningful number.
         AutoApprove::Function(_) => json!({"function": 0}),
         AutoApprove::List { names, exclusions } if exclusions.is_empty() => json!(names),
         AutoApprove::List { names, exclusions } => json!({"names": names, "without": exclusions}),

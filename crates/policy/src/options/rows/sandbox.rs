@@ -37,6 +37,7 @@ command runs without a sandbox.",
         r#""required""#,
         "would let commands run where no sandbox can be had",
     )),
+    // Only the user can set these three: each gives commands access beyond the sandbox.
     option(
         "sockets",
         OptionKind::List(&OptionKind::Text),
