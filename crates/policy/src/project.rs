@@ -98,6 +98,7 @@ impl ProjectConfig {
             ),
         };
         Self {
+            // Compares the text that was read, so the file cannot change in between.
             trusted: trust.is_trusted(&path, &text),
             path,
             text,
@@ -118,6 +119,7 @@ impl ProjectConfig {
         };
         ProjectReading {
             settings: settings.with_unreadable_project(),
+            // Nothing of the file applies, so nothing is withheld.
             withheld: Vec::new(),
             problems: vec![ProjectProblem { line, message: why }],
             consequence: "Until that is corrected, every call needs your approval.",

@@ -144,6 +144,7 @@ impl Resolver<'_> {
         let read = self.reader.context(context);
         if let Some(content) = self.content(read, line, written) {
             let name = match &context.file {
+                // The model must know that the file on disk is different.
                 Some(file) if file.is_modified => format!("{written} (not saved)"),
                 _ => written.to_owned(),
             };

@@ -153,6 +153,7 @@ pub fn approving(rules: &[AllowRule], facts: &CallFacts) -> Option<String> {
         Kind::Unclear(_) => None,
     };
     let mut names: Vec<String> = used?.into_iter().map(AllowRule::name).collect();
+    // One rule often approves several parts in a row.
     names.dedup();
     // A command without parts needs no rule, but no rule approved it either.
     (!names.is_empty()).then(|| names.join(", "))

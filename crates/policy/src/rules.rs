@@ -223,6 +223,7 @@ impl Rules {
             return decision;
         };
         match (ours.decide(&call.name), decision) {
+            // No function can approve what the user's list denies.
             (Some(Decision::Deny), _) => Some(Decision::Deny),
             // By name only: this link cannot hold a call to what a rule approves it for.
             (ours, Some(Decision::Approve)) => ours.or(Some(Decision::RequireApproval)),

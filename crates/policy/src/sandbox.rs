@@ -48,6 +48,7 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     let grants = grants::of(&settings.sockets, here);
     let mut limits = SandboxLimits {
         kept: places.never_written(&roots),
+        // A command could create a missing file that Git's configuration names.
         never_made: [places.never_made(), places.named_by_git(&roots)].concat(),
         work: roots.iter().map(|root| (*root).to_owned()).collect(),
         names: Names {

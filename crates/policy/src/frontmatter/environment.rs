@@ -50,6 +50,7 @@ pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
     for name in FUNCTIONS.into_iter().chain(LIBRARIES) {
         environment.raw_set(name, globals.raw_get::<LuaValue>(name)?)?;
     }
+    // A copy, so that `sort` can be replaced and other functions left out.
     environment.raw_set("table", table_library(lua, &globals)?)?;
     // A document must not write to the host's standard output, which carries the protocol.
     environment.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;

@@ -97,6 +97,7 @@ impl Reader<'_> {
         self.at += 1;
         while let Some(byte) = self.peek() {
             match byte {
+                // Which bracket it is does not matter, because the text is valid JSON.
                 b'}' | b']' => {
                     self.at += 1;
                     return;

@@ -123,6 +123,7 @@ impl Vm {
         limit: Duration,
         run: impl FnOnce() -> mlua::Result<T>,
     ) -> mlua::Result<T> {
+        // Held during the run, because interrupts check the one budget.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.budget.start(limit);
         let outcome = run();
@@ -153,6 +154,7 @@ impl Vm {
             let ctx = convert::to_lua(&self.lua, ctx)?;
             function.call::<LuaValue>((tool, input, ctx))
         });
+        // The copy of the result is outside of the time limit; `ANSWER` limits its size.
         let answer = answer.map_err(explain)?;
         convert::to_json(&answer, convert::ANSWER).map_err(|what| {
             format!(

@@ -61,6 +61,7 @@ impl TomlOptions {
             }
             match path.rsplit_once('.') {
                 Some((above, _)) => path = above,
+                // A file-wide problem is shown at the first line.
                 None => return 1,
             }
         }

@@ -173,6 +173,7 @@ impl Settings {
                 Err(why) => {
                     let invalid = InvalidOption::new("model", format!("model: {why}"));
                     problems.invalid.push(invalid);
+                    // Otherwise the preset's name would be sent as a model.
                     remove(values, "model");
                 }
             }
@@ -188,6 +189,7 @@ impl Settings {
         let (mut own, mut all) = (Problems::default(), Problems::default());
         base.check_names(registry, &mut own);
         self.check_names(registry, &mut all);
+        // The user's own problems are reported elsewhere.
         let new = |all: Vec<InvalidOption>, own: &[InvalidOption]| {
             all.into_iter()
                 .filter(|it| !own.contains(it))

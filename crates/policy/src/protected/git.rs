@@ -40,6 +40,7 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
     for file in [common.join("config"), git.join("config.worktree")] {
         reader.file(&file, 0);
     }
+    // The user's configuration applies in this repository too, and may name its files.
     if let Some(home) = home {
         reader.file(&home.join(".gitconfig"), 0);
         reader.file(&home.join(".config/git/config"), 0);

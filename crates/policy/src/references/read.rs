@@ -149,6 +149,7 @@ impl<'a> Reader<'a> {
     fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<Content, Refusal> {
         // Links are resolved once, and the checked path is the one that is opened.
         let real = real_path(path)?;
+        // Checked first: a missing file needs no question about secrets.
         if real.stat()?.is_none() {
             return Err(Refusal::Missing);
         }

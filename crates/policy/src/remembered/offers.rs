@@ -184,6 +184,7 @@ fn of_files(facts: &CallFacts) -> Vec<RuleOffer> {
     // A rule for the whole project would be an option, and is one: `auto_approve`.
     let is_inside = |it: &&Path| it.starts_with(&facts.project) && **it != facts.project;
     if let Some(common) = common_folder(&facts.files).as_deref().filter(is_inside) {
+        // The widest folder: the one directly below the top of the project.
         let top = common.ancestors().take_while(is_inside).last();
         let below = |it: &Path| RuleOffer::new(vec![AllowedCalls::Below(it.to_owned())]);
         offers.push(below(common));

@@ -85,6 +85,7 @@ impl Remembered {
             Err(problem) => (Vec::new(), Some(problem)),
         };
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        // Reported once, until the problem changes.
         let is_new = *reported != problem;
         reported.clone_from(&problem);
         (rules, problem.filter(|_| is_new))
@@ -105,6 +106,7 @@ impl Remembered {
         if text.is_empty() {
             text.push_str(HEADER);
         } else if !text.ends_with('\n') {
+            // The user may have saved the file without a final line end.
             text.push('\n');
         }
         let new: Vec<AllowRule> = rules

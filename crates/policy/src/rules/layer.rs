@@ -20,6 +20,7 @@ impl Rules {
         let mut set = |path: &str, value: Option<Value>| {
             chosen.extend(value.map(|value| (path.to_owned(), value)));
         };
+        // The list of tools only selects what is offered, so it needs no trust.
         set("tools", overrides.tools.clone().map(Value::from));
         let approval = overrides.auto_approve.as_ref();
         let approval = approval.filter(|_| !self.is_withheld("tools.auto_approve"));

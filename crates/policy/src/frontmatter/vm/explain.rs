@@ -75,6 +75,7 @@ fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
     let said = text.split("\nstack traceback:").next().unwrap_or_default();
     let (line, what) = split_position(said);
     Cause {
+        // A message without a position may have one in its traceback.
         line: line.or_else(|| line_in(&error.to_string())),
         word: None,
         what: as_sentence(what),

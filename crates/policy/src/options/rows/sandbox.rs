@@ -82,6 +82,7 @@ Git's hooks and configuration, `.envrc`, and similar files stay unchanged;
 see |flemma-sandbox-limits|.",
     )
     .scopes(CHAT)
+    // Folders are not compared, so every list but the empty one counts as looser.
     .loosens(unless("[]", "would change which folders can be written")),
     option(
         "network",
