@@ -184,6 +184,7 @@ impl Secrets {
     /// Checks names only.
     pub(crate) fn below(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         let name = path.file_name();
+        // Cheap tests, which exclude most names. `unrevealed` decides about the others.
         let is_ours = || self.ours.iter().any(|it| it.file_name() == name);
         let is_moved = || self.moved.iter().any(|(place, _)| path.starts_with(place));
         if !is_suspect(path) && !is_ours() && !is_moved() {

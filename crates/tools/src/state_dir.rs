@@ -109,6 +109,7 @@ pub fn replace_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn replace_by(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    // The name is fixed, because the caller excludes other writers by its lock.
     let new = path.with_extension("new");
     let written = write(&new).and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -201,6 +201,7 @@ impl ProcessMark {
             .filter(char::is_ascii_alphanumeric)
             .take(40)
             .collect();
+        // The standard library seeds it randomly, so no crate for random numbers is needed.
         let random = RandomState::new().hash_one(id);
         Self(format!("{}{safe}-{random:016x}", Self::ours()))
     }

@@ -157,6 +157,7 @@ impl Scan {
     fn grow_line(&mut self, bytes: &[u8]) {
         self.line_bytes += bytes.len() as u64;
         let is_wanted = !self.is_full && self.window.total_lines + 1 >= self.asked.offset;
+        // The first bytes beyond the limit are enough to show that the line is too long.
         if is_wanted && self.line.len() <= MAX_BYTES {
             self.line.extend_from_slice(bytes);
         }

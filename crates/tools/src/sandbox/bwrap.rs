@@ -60,6 +60,7 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     words.writable(limits);
     words.hide(held);
     words.close(limits);
+    // Commands can neither signal the user's processes nor share memory with them.
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
     words.all([if limits.network {
         "--share-net"
@@ -68,12 +69,16 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     }]);
     words.all(["--cap-drop", "ALL"]);
     if !limits.privileged {
+        // In a user namespace of its own, a command would have all capabilities again, and
+        // could use much more of the kernel.
         words.all(["--unshare-user", "--disable-userns"]);
     } else if held.machine.is_root {
         for capability in ROOTS {
             words.all(["--cap-add", capability]);
         }
     }
+    // Without a new session, a command could type into the user's terminal by TIOCSTI
+    // (CVE-2017-5226).
     words.all(["--die-with-parent", "--new-session", "--chdir"]);
     let cwd = limits.view().map(|view| view.inside(held.cwd));
     words.0.push(cwd.unwrap_or_else(|| held.cwd.into()).into());

@@ -18,6 +18,7 @@ pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
 
 /// The paths that are not below another one, sorted.
 pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    // Compared by component, so the paths below another one directly follow it.
     paths.sort();
     paths.dedup_by(|path, above| path.starts_with(above));
     paths

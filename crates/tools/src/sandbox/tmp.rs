@@ -74,6 +74,7 @@ fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let is_old = entry.metadata().is_ok_and(|found| is_old(&found));
         if is_old || is_of_dead_process(&entry.file_name()) {
+            // The next process tries again what could not be removed.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -149,6 +149,7 @@ impl Tree {
         let holds = |(path, folder): &(PathBuf, Arc<Folder>)| {
             folder.stamp.is_some() && folder.stamp == Stamp::of(path)
         };
+        // A scan without folders found no root, which may exist by now.
         !self.order.is_empty() && self.order.iter().all(holds)
     }
 
@@ -252,6 +253,7 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
     let mut entries: Vec<_> = entries
         .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
         .collect();
+    // Sorted, so that the limit on mounts always selects the same files.
     entries.sort_by(|one, other| one.0.cmp(&other.0));
     let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
     // A bare repository has no `.git` and is recognized by its entries.

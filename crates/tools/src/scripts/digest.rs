@@ -51,6 +51,7 @@ impl Walk {
                 names.push(name);
             }
         }
+        // The order on disk may differ between two copies of a folder.
         names.sort();
         for name in names {
             let shown = format!("{shown}/{}", name.to_string_lossy());

@@ -151,6 +151,7 @@ fn outermost(hidden: BTreeMap<PathBuf, Concealed>) -> Vec<Concealed> {
         }
     }
     outer.sort_by_key(|it| (it.path.components().count(), it.path.clone()));
+    // The deepest ones stay visible, because each mount delays the start of a command.
     outer.truncate(MOST);
     outer
 }

@@ -41,6 +41,7 @@ fn matches(piece: &[Piece], folder: &Path, found: &mut Vec<PathBuf>) -> usize {
         let name: Vec<char> = name.chars().collect();
         is_shown(piece, &name) && fits(piece, &name)
     };
+    // The shell cannot list a folder that is unreadable here either.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         visited += 1;
         if fits(&entry.file_name().to_string_lossy()) {

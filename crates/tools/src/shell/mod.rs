@@ -273,6 +273,7 @@ fn check<'a>(
         return Err(Unsafe::Syntax("a redirection without a command"));
     };
     let name = program.value.as_str();
+    // A path may lead to any program, but names are only searched in the safe `PATH`.
     if !program.is_plain || program.is_pattern() || name.contains('/') {
         return Err(Unsafe::Unlisted(name.to_owned()));
     }

@@ -67,6 +67,7 @@ fn command(text: &str) -> Option<&str> {
     if let Some(behind) = address(rest) {
         rest = behind;
         if let Some(second) = rest.strip_prefix(',') {
+            // GNU sed also takes `+N`, a number of lines.
             rest = address(second.strip_prefix('+').unwrap_or(second))?;
         } else if let Some(step) = rest.strip_prefix('~') {
             rest = digits(step)?;

@@ -32,6 +32,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Setting>> {
             (section, part) = self::header(header)?;
             continue;
         }
+        // In Git, a key without a value is true.
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
         let key = key.trim_matches(blank).to_ascii_lowercase();
         let is_key = key

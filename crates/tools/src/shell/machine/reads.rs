@@ -91,6 +91,7 @@ impl Inspection<'_> {
         let is_private = match first {
             "proc" => !second.is_some_and(|it| is_in(MACHINE, it)),
             "sys" => true,
+            // A device may have the content of a whole disk, or wait for input.
             "dev" => second != Some("null"),
             _ => false,
         };
@@ -149,6 +150,7 @@ impl Inspection<'_> {
 /// For `x/..` the shell drops both parts, while a program follows a link `x` first. The part
 /// after a colon may be a path in a Git revision.
 pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
+    // Both are the command's input, which another command of the line may provide.
     if word == "-" || word == "/dev/stdin" {
         return Vec::new();
     }
