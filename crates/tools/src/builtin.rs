@@ -151,6 +151,7 @@ impl<T: TypedTool> Tool for T {
         schema::strict::<T::Arguments>()
     }
 
+    // `schema::strict` makes the schemas of all these tools.
     fn strict(&self) -> bool {
         true
     }

@@ -177,6 +177,7 @@ impl<'a> Git<'a> {
             folder,
             filters: Vec::new(),
         };
+        // Neither this command nor the `config` that lists the filters runs one.
         let root = git.short(&["rev-parse", "--show-toplevel"]).await?;
         if !root.status.success() {
             return Err(GitProblem::NoRepository(folder.to_owned(), root.words()));
@@ -264,6 +265,7 @@ impl<'a> Git<'a> {
         let argv = [&quiet[..], &self.filters, arguments].concat();
         let environment = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut program = Program::converse(&argv, &environment, Some(self.folder))?;
+        // Git must not wait for input. For `hash-object`, empty input is the empty tree.
         drop(program.stdin.take());
         let (stdout, stderr) = (program.stdout.take(), program.stderr.take());
         let ran = timeout(PATIENCE, async {

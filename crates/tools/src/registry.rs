@@ -106,6 +106,8 @@ impl Registry {
     fn merge(&mut self) -> Vec<Clash> {
         self.tools.clear();
         let mut clashes = Vec::new();
+        // Sorted by precedence and name, so that it does not matter which source was ready
+        // first.
         for ((precedence, source), tools) in &self.sources {
             for tool in tools.iter() {
                 let name = tool.name();

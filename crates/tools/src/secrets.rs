@@ -171,6 +171,7 @@ impl Secrets {
         if let Some(kind) = kind.or_else(|| self.linked(metadata.as_ref()?)) {
             return Some(found(kind, &real));
         }
+        // Without a link, there is no second name to check.
         if spelled == real {
             return None;
         }

@@ -58,6 +58,7 @@ pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
     make_folder(folder)?;
     let file = OpenOptions::new()
         .create(true)
+        // Creating a file requires write access. Nothing is written to it.
         .append(true)
         .mode(FILE_MODE)
         .open(folder.join(name))?;

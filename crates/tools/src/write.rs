@@ -107,6 +107,7 @@ async fn plan_write(
         name: arguments.path,
         after: Some(arguments.content),
         moved_to: None,
+        // Any content is replaced, in UTF-8, unless changes are merged below.
         keeps: false,
         remarks: Vec::new(),
     };

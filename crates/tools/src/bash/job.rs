@@ -126,6 +126,7 @@ impl Job {
                 self.take(read).await;
             }
         };
+        // Output that comes later is that of a background job, and is lost.
         let _ = timeout(DRAIN, rest).await;
     }
 

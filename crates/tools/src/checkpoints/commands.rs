@@ -64,6 +64,7 @@ impl CommandRun {
             return Self(None);
         };
         let begun = blocking(move || Ok(begin(recording)));
+        // If the thread panicked, the call goes on without a checkpoint.
         Self(begun.await.ok().flatten())
     }
 

@@ -152,6 +152,7 @@ fn read(path: &RealPath) -> io::Result<Captured> {
             Ok(Captured::of(Image::Link(target)))
         }
         FileType::Directory => Ok(Captured::not_covered("it is a folder")),
+        // A pipe, socket, or device has no content that could be restored.
         _ => Ok(Captured::not_covered("it is no regular file")),
     }
 }

@@ -88,6 +88,7 @@ impl Index {
     /// Takes over a change that is recorded elsewhere, so that no command counts as its
     /// author.
     pub(super) fn set(&mut self, path: &Path, image: Image) {
+        // Calls may also change files outside of the project, which the index does not have.
         if !path.starts_with(&self.root) {
             return;
         }

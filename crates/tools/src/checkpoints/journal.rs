@@ -201,6 +201,7 @@ impl Journal {
     /// Removes the checkpoints of the oldest turn. Returns false if there is none.
     pub(super) fn remove_oldest_turn(&mut self) -> bool {
         let turn = |it: &Checkpoint| {
+            // A checkpoint of commands that overlapped counts for the turn of the first one.
             let call = it.calls.first();
             call.map(|it| (it.chat.clone(), it.session.clone(), it.turn))
         };

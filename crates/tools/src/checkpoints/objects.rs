@@ -150,6 +150,7 @@ impl Objects {
             Ok(file) => DeflateDecoder::new(file)
                 .take(MAX_FILE + 1)
                 .read_to_end(&mut content),
+            // A content that shares its blocks has no compressed file.
             Err(_) => File::open(path.with_extension(SHARED))
                 .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut content)),
         };

@@ -86,6 +86,7 @@ impl Recorder {
             let image = captured.store(&store.objects);
             Ok(Before { image, missing })
         });
+        // The call goes on without a checkpoint. `open` has added a remark.
         before.await.ok()
     }
 

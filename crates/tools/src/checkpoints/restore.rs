@@ -134,6 +134,7 @@ impl Restore {
     /// The change of a file as a unified diff.
     pub fn diff(&self, item: &Item) -> String {
         let content = |image: Option<&Image>| {
+            // A content that is missing is shown as empty.
             let bytes = image.and_then(Image::hash);
             let bytes = bytes.and_then(|it| self.store.objects.get(it).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()

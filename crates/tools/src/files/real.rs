@@ -90,6 +90,7 @@ impl RealPath {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
         }
+        // Since the check, it may have become a pipe, which must not block.
         let file = File::from(self.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
         Ok(file.metadata()?.is_file().then_some(file))
     }

@@ -72,6 +72,7 @@ async fn look(
     work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
 ) -> Result<ToolResult, ToolError> {
     let text = blocking(work).await?;
+    // A cancelled search returns what it has, which would look complete.
     if ctx.cancel.is_cancelled() {
         return Err(ToolError::Cancelled);
     }

@@ -94,6 +94,7 @@ fn name(header: &[u8]) -> Option<PathBuf> {
     } else {
         plain(rest)?
     };
+    // A name that is not UTF-8 cannot be checked, so the section is left out.
     Some(PathBuf::from(String::from_utf8(name).ok()?))
 }
 

@@ -152,6 +152,7 @@ fn redirect(response: &Response, url: &Url) -> Option<Url> {
     // Some servers send non-ASCII characters unescaped; `join` escapes them.
     let location = String::from_utf8_lossy(response.headers().get(LOCATION)?.as_bytes());
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    // An invalid target is not followed, and the response itself is the result.
     is_redirect.then(|| url.join(location.trim()).ok())?
 }
 

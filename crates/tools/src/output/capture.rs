@@ -90,6 +90,7 @@ impl Capture {
             0
         };
         let text = self.tail.trim_end();
+        // The output may have been long only because of white space at its end.
         let is_short = text.len() <= MAX_BYTES && total_lines <= MAX_LINES;
         Captured {
             full: self.overflow.finish(is_short).await,

@@ -133,8 +133,10 @@ fn prefix(name: &str, id: &str) -> String {
 fn create(directory: &Path, prefix: &str) -> io::Result<(std::fs::File, PathBuf)> {
     DirBuilder::new()
         .recursive(true)
+        // Output may contain what only the user may read.
         .mode(0o700)
         .create(directory)?;
+    // A random name that is created exclusively, with mode 0600.
     let file = tempfile::Builder::new()
         .prefix(prefix)
         .suffix(".log")

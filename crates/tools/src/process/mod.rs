@@ -170,6 +170,7 @@ impl ProgramStart {
         Ok(Self {
             program,
             before: words.into_iter().chain([name.to_owned()]).collect(),
+            // The name in the list of processes.
             name: Some("flemma".into()),
             file: Some(file),
             leash: Some(leash),

@@ -115,6 +115,7 @@ impl Words {
     fn system(&mut self, held: &MountPlan<'_>) {
         let root = held.limits.writable.iter().any(|it| it == Path::new("/"));
         self.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
+        // A /dev without disks, and the /proc of the new process namespace.
         self.all(["--dev", "/dev", "--proc", "/proc"]);
         // bubblewrap omits what the folder's mode forbids, but the mode doesn't restrict root.
         let machine = held.machine;
@@ -214,6 +215,7 @@ impl Words {
             self.0
                 .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
         }
+        // Granted sockets come after the masks, which would cover them.
         for path in &limits.sockets {
             self.path("--bind-try", path);
         }

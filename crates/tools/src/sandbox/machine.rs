@@ -49,6 +49,7 @@ fn kernel() -> [Vec<PathBuf>; 2] {
             Ok(found) if is_process || found.is_symlink() => {}
             Ok(found) if found.is_dir() || found.mode() & 0o222 != 0 => switches.push(entry.path()),
             Ok(_) => readings.push(entry.path()),
+            // The process has ended since it was listed.
             Err(_) => {}
         }
     }

@@ -13,6 +13,7 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 /// The real paths of existing files and folders.
 pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let absolute = paths.iter().filter(|path| path.is_absolute());
+    // What does not exist cannot be mounted.
     absolute.filter_map(|path| path.canonicalize().ok())
 }
 

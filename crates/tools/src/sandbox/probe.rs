@@ -78,6 +78,7 @@ fn installed() -> Option<PathBuf> {
 fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
     let world = World::new().map_err(|error| format!("it could not be tried: {error}"))?;
     let words = sandboxed(&world, program, extra);
+    // In a process namespace of its own, the script reads another name.
     let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let mut command = Command::new(&words[0]);
     command
@@ -89,6 +90,7 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
     let output = output.map_err(|error| error.to_string())?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     match String::from_utf8_lossy(&output.stdout).trim() {
+        // The script may be wrong about what it did, so the files are checked too.
         "held" if world.is_untouched() => Ok(()),
         "held" => Err("a file outside was changed".to_owned()),
         "" => Err(stderr

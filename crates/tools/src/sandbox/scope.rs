@@ -103,6 +103,7 @@ fn start() -> Option<Thread> {
         }
     };
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
+    // Without a thread, commands run without the two restrictions.
     thread.spawn(serve).ok()?;
     let restrictions = is_ready.recv().ok()?;
     let restricts = restrictions.abstract_sockets || restrictions.modes;

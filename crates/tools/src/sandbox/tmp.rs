@@ -84,6 +84,7 @@ fn is_old(found: &Metadata) -> bool {
     // Reading counts as well, because a chat may only read its old files.
     let last = [found.modified(), found.accessed()];
     let last = last.into_iter().flatten().max();
+    // A time in the future, as after the clock was set back, is not old.
     let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());
     age.is_some_and(|age| age > KEPT_FOR)
 }

@@ -91,6 +91,7 @@ impl Stamp {
     /// Whether the folder changed so recently that another change could leave the same stamp.
     fn is_fresh(&self) -> bool {
         let (seconds, rest) = self.changed;
+        // The rest is less than a second in nanoseconds, so the cast loses nothing.
         let changed = Duration::new(seconds.unsigned_abs(), rest.unsigned_abs() as u32);
         let age = SystemTime::now().duration_since(UNIX_EPOCH + changed);
         age.is_ok_and(|age| age < TICK)

@@ -30,6 +30,7 @@ pub fn digest(root: &Path) -> io::Result<String> {
         files: 0,
         bytes: 0,
     };
+    // Links may lead to the root, but none is followed below it.
     let real = RealPath::of(root).map_err(io::Error::other)?;
     all.folder(&real.open(FOLDER)?, "")?;
     let digest = all.hash.finalize();

@@ -97,6 +97,7 @@ pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
                 "The parameters \"{}\" and \"{}\" would both be ${variable}. Rename one",
                 other.name, new.name
             );
+            // No field has an empty name, so the error is at the line of the table.
             return Err(table.wrong("", why));
         }
         parameters.push(new);

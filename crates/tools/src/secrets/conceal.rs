@@ -42,6 +42,7 @@ impl Secrets {
             let Some(one) = self.existing(&path) else {
                 continue;
             };
+            // Several names may lead to one secret.
             let is_known = hidden.contains_key(&one.path);
             if is_known || one.kind == SecretKind::Environment && indexes.hold(&one.path) {
                 continue;

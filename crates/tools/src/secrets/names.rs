@@ -223,6 +223,7 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/etc/sudoers.d",
     "/etc/ssl/private",
     "/etc/krb5.keytab",
+    // It has the passwords of wireless networks.
     "/etc/netplan",
     "/etc/NetworkManager/system-connections",
     "/etc/wireguard",
@@ -230,6 +231,7 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/etc/kubernetes",
     "/etc/rancher",
     "/var/lib/flatpak/secrets",
+    // Kubernetes and Docker mount secrets in these two.
     "/var/run/secrets",
     "/run/secrets",
 ];
@@ -349,6 +351,7 @@ fn file(name: &str) -> Option<SecretKind> {
         .unwrap_or(name);
     // `id_rsa.rs` is source code.
     let extension = plain.rsplit_once('.').map(|(_, it)| it);
+    // Keys are stored under these four endings.
     let is_text = extension.is_some_and(|it| !["pem", "key", "txt", "der"].contains(&it));
     if !is_text && KEYS.iter().any(|it| plain.starts_with(it)) {
         return Some(Key);

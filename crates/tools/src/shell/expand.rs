@@ -14,6 +14,7 @@ pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
     let mut visited = 0;
     let pieces = pieces(pattern);
     let start = match pieces.first() {
+        // An absolute pattern begins with an empty part.
         Some(first) if first.is_empty() => PathBuf::from("/"),
         _ => folder.to_owned(),
     };

@@ -17,6 +17,7 @@ pub(super) const UNREAD: &str =
 /// `sed`: options, a script, files. Options must come first, because some implementations take a
 /// later `-e` for a file and the first operand for the script.
 pub(super) fn sed(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    // Not `-i`, which writes the files, nor `-f`, which reads another script.
     let options = Options::new(
         "-nErsuz -e= --quiet --silent --regexp-extended --separate --unbuffered --null-data --expression= --version",
     );

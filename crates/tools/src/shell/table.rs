@@ -62,7 +62,9 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
         --left-column --color? --label= --speed-large-files"), Deep::WhenAsked)),
     ("dig", Rule::By(network::dig)),
     ("dirname", plain("-z --zero", ANY)),
+    // Other commands reach the daemon, which runs as root.
     ("docker", Rule::Version(&["--version", "-v"])),
+    // Not `--files0-from` and `-X`, which read lists of files.
     ("du", plain("-0abcDhHklLmsSx -d= -B= -t= --all --apparent-size --bytes --total --dereference \
         --human-readable --summarize --max-depth= --one-file-system --separate-dirs --block-size= \
         --exclude= --threshold= --time? --time-style= --si --inodes --null", ANY)),

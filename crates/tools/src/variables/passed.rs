@@ -103,6 +103,7 @@ fn has_password(name: &str, value: &str) -> bool {
     if is_proxy && value.contains('@') {
         return true;
     }
+    // A user name alone counts, too, because tokens are sent in its place.
     value.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '?', '#', ' ']).next();
         host.is_some_and(|host| host.contains('@'))

@@ -199,6 +199,7 @@ impl Project {
 
     fn count(&self, index: &Index) {
         let count = index.not_covered();
+        // The number is only shown, so it needs no order with other memory.
         self.not_covered.store(count, Ordering::Relaxed);
     }
 

@@ -111,6 +111,8 @@ impl Index {
 
     /// Returns true for a known file with ignore rules whose content is another.
     fn is_changed_rule(&self, path: &Path) -> bool {
+        // Compared by content, because `touch` changes the status and a listing of everything
+        // is slow.
         let image = || Captured::on_disk(&RealPath::exact(path.to_owned())).image;
         is_rule_file(path.file_name()) && self.get(path).is_some_and(|it| it.image != image())
     }
@@ -191,6 +193,7 @@ impl Index {
         let before = self.get(path);
         let mut before = before.map_or(Image::Absent, |it| it.image.clone());
         let after = known.map_or(Image::Absent, |it| it.image.clone());
+        // It was written with the same content, or only its status changed.
         if before == after && !is_rewritten(self.get(path), known) {
             return None;
         }
@@ -253,6 +256,7 @@ fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
         differences.folders.push(path.to_owned());
     }
     for (name, known) in &folder.files {
+        // A link belongs to the project as a link, and its target does not.
         let stat = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW);
         if stat.map(|it| Stamp::of(&it)) != Ok(known.stamp) {
             differences.files.push(path.join(name));
@@ -267,6 +271,7 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     let stamp = Stamp::of(&real.stat().ok()??);
     let captured = Captured::on_disk(&real);
     let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
+    // Other threads store files at the same time, so a few may exceed the limit.
     let image = match is_new && room.load(Ordering::Relaxed) == 0 {
         true => Image::NotCovered("the project's checkpoints take too much space".to_owned()),
         false => captured.store(objects),

@@ -29,6 +29,7 @@ impl Stamp {
         reason = "other sizes on macOS"
     )]
     pub(super) fn of(stat: &Stat) -> Self {
+        // A program can set the modification time to any number.
         let time = |seconds: i64, nanos: i64| seconds.saturating_mul(SECOND).saturating_add(nanos);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or_default(),

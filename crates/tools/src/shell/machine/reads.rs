@@ -124,6 +124,7 @@ impl Inspection<'_> {
         let mut open = vec![root.clone()];
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                // What cannot be checked is refused like a secret.
                 left = left.checked_sub(1).ok_or_else(|| secret(name, &root))?;
                 let entry_name = entry.file_name();
                 let entry_name = entry_name.to_string_lossy();
