@@ -28,7 +28,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
         || a >= 224
         // Addresses that providers share among customers (RFC 6598).
         || (a == 100 && (64..128).contains(&b))
-        // Link-local. At 169.254.169.254, most clouds hand out credentials of the machine.
+        // Link-local. At 169.254.169.254, most clouds serve the machine's credentials.
         || (a == 169 && b == 254)
         || (a == 172 && (16..32).contains(&b))
         || (a == 192 && b == 168)

@@ -99,6 +99,7 @@ impl Registry {
     /// Removes a source and its tools.
     pub fn remove_source(&mut self, source: &str) {
         self.sources.retain(|(_, name), _| name != source);
+        // The clashes that remain were reported before.
         self.merge();
     }
 

@@ -1,5 +1,5 @@
-//! `[y/N]` or `[y/N/e]`: the question about a pending call, and the answer from standard input, typed or
-//! piped. The end of standard input means that there is no user.
+//! `[y/N]` and `[y/N/e]`: the question about a pending call, and its answer from standard
+//! input, typed or piped. The end of standard input means that there is no user.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;

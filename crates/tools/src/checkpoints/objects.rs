@@ -61,7 +61,7 @@ impl Objects {
         Self { folder }
     }
 
-    /// Where a compressed content is.
+    /// Returns the path of a compressed content.
     pub(super) fn path(&self, hash: Hash) -> PathBuf {
         let hex = hash.hex();
         self.folder.join(&hex[..2]).join(&hex[2..])

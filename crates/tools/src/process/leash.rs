@@ -109,6 +109,7 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     };
     adopt();
     let mut command = Command::new(file);
+    // In a group of its own, because a `kill 0` in the command must not end the leash.
     command.arg0(name).args(arguments).process_group(0);
     let child = match command.spawn() {
         Ok(child) => child,

@@ -121,6 +121,7 @@ impl Tree {
 
     /// Sends a signal. Ignores errors, which mean that the process has ended.
     fn signal(&self, members: &[u32], signal: Signal) {
+        // A signal to the group also reaches processes that were started during the search.
         let leader = pid(self.leader).filter(|_| !self.is_leash);
         if let Some(leader) = leader {
             let _ = kill_process_group(leader, signal);

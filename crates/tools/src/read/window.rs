@@ -93,6 +93,7 @@ pub(super) fn read(
             end_lines_with_newlines(piece);
         }
         scan.take(piece);
+        // Counting the lines of gigabytes would delay the result.
         if scan.is_counted_enough() || cancel.is_cancelled() {
             scan.window.is_total_open = true;
             break;

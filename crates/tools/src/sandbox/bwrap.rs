@@ -82,6 +82,7 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     words.all(["--die-with-parent", "--new-session", "--chdir"]);
     let cwd = limits.view().map(|view| view.inside(held.cwd));
     words.0.push(cwd.unwrap_or_else(|| held.cwd.into()).into());
+    // The user's own arguments come last, so that they take precedence.
     words.0.extend(extra.iter().map(OsString::from));
     words.all(["--"]);
     words.0
@@ -126,6 +127,7 @@ impl Words {
         self.path("--ro-bind-try", Path::new("/sys"));
         // It contains the session's sockets: the editor's, D-Bus, containers.
         self.all(["--tmpfs", "/run"]);
+        // Most machines have only some of them.
         for path in NEEDED {
             self.path("--ro-bind-try", Path::new(path));
         }

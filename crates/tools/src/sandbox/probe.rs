@@ -29,6 +29,7 @@ type Key = (Option<PathBuf>, Vec<String>);
 ///
 /// It is missing, does not start, or a command got out. The text is a clause without a full stop.
 pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
+    // Held during a test, so that calls at the same time wait for one result.
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let found = found.get_or_insert_default();
     found
@@ -145,7 +146,7 @@ out() { echo "$1"; exit; }
 echo held
 "#;
 
-/// What the probe is tried in; gone afterwards.
+/// The folders and sockets of the test, removed on drop.
 struct World {
     folder: PathBuf,
     inside: PathBuf,

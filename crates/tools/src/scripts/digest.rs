@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::files::{RealPath, open_below, open_regular_in};
 
-/// How a folder is opened whose names are read.
+/// Flags for opening a folder to list it.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Most files and most bytes (50 MB) of a folder that can be agreed to.
+/// Maximum number of files and bytes (50 MB) of a folder that the user can agree to.
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: u64 = 50 * 1024 * 1024;
 

@@ -178,6 +178,7 @@ fn history<'a>(name: &str, rest: &'a [Word]) -> Result<Reads<'a>, Refusal> {
 /// Whether a format or a sort key runs a program: `%G?` and `signature` run gpg.
 pub(super) fn runs_something(format: &str) -> bool {
     let checks = |it: &str| it.trim_start_matches(['-', '+', ' ']).starts_with('G');
+    // `%(describe)` starts another Git.
     let names = ["signature", "describe"];
     format.split('%').skip(1).any(checks) || names.iter().any(|it| format.contains(it))
 }
@@ -234,6 +235,7 @@ fn config(rest: &[Word]) -> Result<Reads<'_>, Refusal> {
     let parsed = parsed(rest, &[CONFIG], CHANGE)?;
     // A subcommand comes first; after a name, the same word is a value to set.
     let first = rest.first().map(|it| it.value.as_str());
+    // Both are subcommands since Git 2.46.
     let by_word = matches!(first, Some("get" | "list"));
     let is_read = by_word || parsed.has(READS) || parsed.operands.len() <= 1;
     match parsed.operands.last() {

@@ -116,6 +116,7 @@ fn address(given: &str) -> Result<(), Refusal> {
 
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_lowercase();
+    // Names that local resolvers and routers answer, by a standard or by custom.
     let ends = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
     // A name without a dot is completed by the search domains of the machine.
     !name.contains('.') || ends.iter().any(|it| name.ends_with(it))

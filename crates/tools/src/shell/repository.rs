@@ -139,6 +139,7 @@ impl Repositories {
                 name if is_format(name) && runs_something(&setting.value) => {
                     return named(file, name);
                 }
+                // The user's other settings are trusted.
                 _ => {}
             }
         }

@@ -16,23 +16,23 @@ use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Objects;
 use crate::files::RealPath;
 
-/// Most threads of a pass.
+/// Maximum number of threads of a pass.
 const MAX_THREADS: usize = 8;
-/// Most changed folders that are listed one by one.
+/// Maximum number of changed folders that are listed one by one.
 const FEW: usize = 64;
 
 /// A project has more files than an index can have.
 #[derive(Debug)]
 pub(in crate::checkpoints) struct TooManyFiles;
 
-/// What differs from the index.
+/// Differences from the index.
 #[derive(Debug, Default)]
 struct Differences {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
 }
 
-/// What is listed anew.
+/// Result of listing folders again.
 #[derive(Default)]
 struct Found {
     listing: Listing,
@@ -219,7 +219,7 @@ impl Index {
         })
     }
 
-    /// Takes over the folders that were listed, and forgets those that are gone.
+    /// Updates the folders that were listed, and removes those that are gone.
     fn take(&mut self, listing: Listing, now: i64) {
         for (path, listed) in listing {
             self.folders.entry(path).or_default().stamp = listed.stamp.settled(now);
