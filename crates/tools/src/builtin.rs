@@ -177,6 +177,7 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn describe(&self, input: &Value) -> Option<String> {
+        // Other arguments are shown in the default form, and the call reports what is wrong.
         self.summary(&T::Arguments::deserialize(input).ok()?)
     }
 

@@ -111,6 +111,7 @@ async fn plan_write(
         keeps: false,
         remarks: Vec::new(),
     };
+    // A file that the model has not read is replaced as a whole.
     if let Some(seen) = seen {
         merge_changes(&mut planned, &seen)?;
     }

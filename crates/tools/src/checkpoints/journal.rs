@@ -119,6 +119,7 @@ impl Journal {
             }
         }
         let checkpoints = &mut journal.checkpoints;
+        // After all lines, because the line that drops a restore follows those of the restore.
         checkpoints.retain(|it| !dropped.contains(&it.id));
         journal
     }

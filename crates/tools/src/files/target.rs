@@ -126,6 +126,7 @@ impl FileTarget {
         text: String,
     ) -> Result<Stored, ToolError> {
         if self.buffers.text(self.path()).await.is_some() {
+            // Otherwise the buffer and the file would differ.
             return self.store_open(expected, &text).await;
         }
         let path = self.path.clone();

@@ -55,6 +55,7 @@ const MOST_NAMED: usize = 10;
 
 /// The path that a call names, or the working directory.
 fn named(input: &Value, cwd: &Path) -> PathBuf {
+    // Some models fill arguments that they don't use with empty strings.
     let path = input["path"].as_str().filter(|it| !it.is_empty());
     let path = path.and_then(|it| resolve(cwd, it).ok());
     path.unwrap_or_else(|| cwd.to_owned())

@@ -117,6 +117,7 @@ impl Capture {
             self.overflow.write(&self.tail).await;
             self.overflow.write(&self.blank.kept).await;
         }
+        // Only after the file was opened, which gets everything so far.
         cut(&mut self.tail);
         self.blank.is_cut |= cut(&mut self.blank.kept);
     }

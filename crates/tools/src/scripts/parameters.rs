@@ -223,6 +223,7 @@ pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String,
     let input = chat::schema::fit(&schema(parameters), input.clone())?;
     let given = |it: &Parameter| match input.get(&it.name) {
         Some(value) => Some(it.typed(value)),
+        // TOML may have written the default of a `number` as an integer.
         None => it.default.as_ref().map(|default| it.typed(default)),
     };
     let fitted = parameters

@@ -69,6 +69,7 @@ impl Call<'_> {
                 ctx.cwd.display()
             )));
         }
+        // One clock, so that starting again does not extend the limit.
         let clock = Clock::new(self.limit);
         let mut over = self.once(id, ctx, &clock).await?;
         // Repeated only if bubblewrap failed before the script started.

@@ -34,6 +34,7 @@ impl Item {
             revert(now?, change, objects, &mut is_merged)
         };
         let mut target = chain.iter().fold(Ok(now.clone()), back);
+        // The newest change is the first, so the last one is the oldest.
         let mut forced = chain.last().map(|it| it.before.clone());
         forced = forced.filter(|it| !matches!(it, Image::NotCovered(_)));
         if let Image::NotCovered(why) = &now {
@@ -44,6 +45,7 @@ impl Item {
         }
         Self {
             forced: forced.filter(|it| target.is_err() && *it != now && !is_unsaved),
+            // Folders were missing only before the change that created the file.
             made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
             path,
             now,
