@@ -17,11 +17,11 @@ use crate::trust::Trust;
 pub const FOLDER: &str = "skills";
 /// The file of a skill.
 const FILE: &str = "SKILL.md";
-/// Most characters of a name.
+/// Maximum characters of a name.
 const MAX_NAME: usize = 64;
-/// Most characters of a description.
+/// Maximum characters of a description.
 const MAX_DESCRIPTION: usize = 1024;
-/// Most skills that are listed of one folder.
+/// Maximum skills that are listed of one folder.
 const MAX_SKILLS: usize = 100;
 
 /// A skill.

@@ -18,7 +18,7 @@ use crate::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
 use crate::state_dir;
 use crate::tutor;
 
-/// Most columns of a tool's description in a list.
+/// Maximum columns of a tool's description in a list.
 const ABOUT: usize = 60;
 
 /// Creates the tutor's folder and its file. Returns the chat's path.

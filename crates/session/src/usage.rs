@@ -26,7 +26,7 @@ pub struct Tariff {
     pub price: Option<Price>,
     /// Whether the cache keeps the prompt for an hour, which costs more.
     pub long_cache: bool,
-    /// Most tokens of a prompt and its answer, if known.
+    /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
 }
 

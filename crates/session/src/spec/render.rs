@@ -10,7 +10,7 @@ use std::ops::Range;
 use chat::references::{Piece, pieces};
 use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 
-/// Most steps of a template; the examples take a few hundred.
+/// Maximum steps of a template; the examples take a few hundred.
 const FUEL: u64 = 1_000_000;
 
 /// Delimiters around the output of a template's expressions: noncharacters, which text that

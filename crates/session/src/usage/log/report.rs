@@ -15,7 +15,7 @@ use crate::usage::{Sums, count};
 /// Number of days that are shown by default.
 pub const USUAL_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(86_400);
-/// Most columns of a name in a table, which fits into 80. Of a long path the end says most.
+/// Maximum columns of a name, so that a table fits into 80. A long path is cut at its beginning.
 const MAX_NAME: usize = 32;
 /// What the headings mean.
 const LEGEND: &str =
