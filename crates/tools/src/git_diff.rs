@@ -29,12 +29,12 @@ const QUIET: [&str; 8] = [
     "git",
     "--no-pager",
     "--no-optional-locks",
-    // The option may name a program.
     "--literal-pathspecs",
     "-c",
-    // Otherwise names outside of ASCII are quoted as octal numbers.
+    // The repository's configuration may name a program here, which Git would run.
     "core.fsmonitor=false",
     "-c",
+    // Otherwise names outside of ASCII are quoted as octal numbers.
     "core.quotePath=false",
 ];
 /// Arguments that make the output independent of the configuration.

@@ -178,7 +178,7 @@ impl Sandbox {
                      set sandbox.backend to \"auto\"."
                 ));
             }
-            // The user allows commands without a sandbox. `lacking` is why there is a warning.
+            // The user allows commands without a sandbox. Front ends mark such calls; see `lacking`.
             Err(_) => return Ok(Vec::new()),
         };
         if let Some(tmp) = &limits.tmp {
