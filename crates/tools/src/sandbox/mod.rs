@@ -178,7 +178,7 @@ impl Sandbox {
                      set sandbox.backend to \"auto\"."
                 ));
             }
-            // The user allows commands without a sandbox. Front ends mark such calls; see `lacking`.
+            // The user allows commands without a sandbox. Front ends mark such calls (`lacking`).
             Err(_) => return Ok(Vec::new()),
         };
         if let Some(tmp) = &limits.tmp {
