@@ -127,10 +127,9 @@ impl Session {
         match stored {
             Some(Ok(())) => self.inform(&format!(
                 "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \
-                 // Trust is stored under the chat's path, so a chat without a file has no place
-                 // for it.
                  that back."
             )),
+            // Trust is stored under the chat's path, so a chat without a file has no place for it.
             None => self.inform(&format!(
                 "This chat may send {shown} until it is closed; with a file of its own it would be remembered."
             )),
