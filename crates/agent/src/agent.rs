@@ -54,6 +54,7 @@ impl Agent {
     /// Creates an agent without tools.
     pub fn new(provider: Provider) -> Self {
         let (inbox, inputs) = mpsc::unbounded_channel();
+        // The current folder may have been deleted.
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         Self {
             provider,
@@ -107,6 +108,8 @@ impl Agent {
         match role {
             PromptRole::User => self.conversation.say(words),
             PromptRole::Assistant => {
+                // Written as an answer would be, so that the text is escaped and can't become a
+                // call.
                 let mut writer = AnswerWriter::new();
                 writer.text(words);
                 writer.finish(None);

@@ -115,6 +115,7 @@ impl AnswerBuilder {
     fn make_distinct(&mut self, call: &mut ToolUse) {
         let given = call.id.clone();
         let mut count = 1;
+        // The document may spell an ID differently, and two spellings must not collide there.
         while !self.ids.0.insert(digest(&write::writable(&call.id))) {
             count += 1;
             call.id = format!("{given}_{count}");
@@ -179,6 +180,7 @@ fn ended_early(word: &str, has_calls: bool) -> Problem {
 
 /// Returns a 64-bit digest of an ID.
 fn digest(id: &str) -> u64 {
+    // Unlike `RandomState`, `new` has fixed keys, so digests can be compared.
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()

@@ -90,6 +90,7 @@ impl Approval {
             deny: expanded(&self.denied)?,
             ..Policy::default()
         };
+        // The highest priority decides first: names, then `approve_all`, then the function.
         let mut links = vec![Resolver::new(CONFIG, 100, OpinionSource::List(policy))];
         if self.all {
             let all = OpinionSource::Unless(Decision::Approve, asking);

@@ -55,6 +55,7 @@ impl Conversation {
 
     /// Appends an answer; `text` comes from [`crate::answer::AnswerBuilder`].
     pub(crate) fn answer(&mut self, text: &str) {
+        // The text starts with a line end, because it is made to follow a role marker.
         let lines: Vec<&str> = text.split('\n').skip(1).collect();
         let edit = write::append_message(&self.document(), Role::Assistant, &lines);
         self.apply(vec![edit]);

@@ -50,6 +50,7 @@ impl Provider {
     ///
     /// There is no provider with this name; the message lists them.
     pub fn named(name: &str) -> Result<Self, Problem> {
+        // This library starts no server, so it can't offer the provider that needs one.
         let offered = || PROVIDERS.iter().filter(|it| it.name != providers::LOCAL);
         let Some(known) = offered().find(|known| known.name == name) else {
             let names: Vec<&str> = offered().map(|known| known.name).collect();

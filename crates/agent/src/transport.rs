@@ -127,6 +127,7 @@ async fn answer(
         let Err(failed) = tried.await else {
             return Ok(());
         };
+        // Another key is not a retry, so it does not use up one.
         let is_refused = is_refused_key(failed.failure);
         if is_refused && outgoing.renew(endpoint, &parameters, asker).await? {
             continue;
@@ -194,6 +195,7 @@ impl Outgoing {
         events: &Events,
     ) -> Result<(), attempt::Failed> {
         let Some(request) = self.request.as_ref() else {
+            // The request is freed only once the answer has begun, and then nothing is retried.
             return Ok(());
         };
         let response = attempt::make(client, request, endpoint, idle).await?;
@@ -280,6 +282,7 @@ async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> Str
             text: text(whole as u64),
             retry_in: Some(whole as u64),
         });
+        // Until the number of seconds changes.
         sleep_until(end - Duration::from_secs_f64(whole - 1.0).min(left)).await;
     }
 }
@@ -287,6 +290,7 @@ async fn count_down(wait: Duration, asker: &dyn Asker, text: impl Fn(u64) -> Str
 /// Returns a random number from 0 to 1, good enough for jitter.
 fn dice() -> f64 {
     use std::hash::{BuildHasher, RandomState};
+    // Each `RandomState` has random keys, so even a constant gets a random hash.
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }
 

@@ -45,6 +45,7 @@ pub fn mentions(
         for (first, text) in document.own_paragraphs(message) {
             let named = in_text(&text).filter(|(name, _)| is_tool(name));
             let placed = named.filter_map(|(name, at)| place(document, &text, first, name, at));
+            // A message may reach beyond the lines.
             found.extend(placed.filter(|it| lines.contains(&it.line)));
         }
     }
@@ -55,6 +56,7 @@ pub fn mentions(
 fn in_text(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let code = markdown::code(text);
     text.match_indices('@').filter_map(move |(at, _)| {
+        // An `@` inside a word belongs to an email address.
         let before = text[..at].chars().next_back();
         let begins = before.is_none_or(|it| it.is_whitespace() || "([{\"'".contains(it));
         if !begins || code.iter().any(|range| range.contains(&at)) {

@@ -152,6 +152,7 @@ impl AnswerWriter {
 
     fn thinking_block(&mut self, attribute: &str, body: &str) {
         let opening = format!("<thinking{attribute}>");
+        // A line of the thinking must not end the block.
         let body = body.split('\n').map(|line| escape_line(line).into_owned());
         let closing = "</thinking>".to_owned();
         self.lines(std::iter::once(opening).chain(body).chain([closing]));
@@ -178,6 +179,7 @@ impl AnswerWriter {
     /// Ends the open text: writes held text and closes an open fence.
     fn close_text(&mut self) {
         let held = std::mem::take(&mut self.held);
+        // Held blanks that no text follows are dropped.
         if self.block != Block::Text {
             return;
         }

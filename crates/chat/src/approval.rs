@@ -189,6 +189,7 @@ pub struct ResolverChain(Vec<Resolver>);
 impl ResolverChain {
     /// Sorts by priority, the highest first, then by name.
     pub fn new(mut resolvers: Vec<Resolver>) -> Self {
+        // Names break ties, so that the order does not depend on who registered first.
         resolvers.sort_by(|a, b| {
             b.priority
                 .cmp(&a.priority)
@@ -297,6 +298,7 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
             Ok(Some((_, Some(SHELL_SAFE)))) if !reads => {}
             // The rule was chosen for some arguments, and a later denial may know better.
             Ok(Some((Decision::Approve, _))) if resolver.name == REMEMBERED => is_remembered = true,
+            // After a remembered approval, only a denial counts.
             Ok(Some((decision, _))) if is_remembered && decision != Decision::Deny => {}
             Ok(Some((decision, name))) => {
                 let name = name.unwrap_or(&resolver.name);

@@ -47,6 +47,7 @@ pub fn unfinished(document: &Document<'_>, line: usize, column: usize) -> Option
         return None;
     }
     let whole = document.lossy(line..line + 1);
+    // `None` if the column is inside a character.
     let before = whole.get(..column.min(whole.len()))?;
     let (start, kind) = if is_in_frontmatter(document, line) {
         in_frontmatter(before)?
@@ -113,6 +114,7 @@ fn in_message(document: &Document<'_>, line: usize, before: &str) -> Option<(usi
     let message = message.and_then(|at| document.messages.get(at));
     // An answer refers to nothing, but a marker below may end it.
     let is_own = message.is_some_and(|it| it.role != Role::Assistant);
+    // Without a message there are no blocks, so a marker may be written there.
     let is_prose = message.is_none_or(|message| {
         let mut blocks = document.blocks_of(message).iter();
         let block = blocks.find(|block| block.lines().contains(&line));

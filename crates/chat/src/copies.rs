@@ -32,6 +32,7 @@ pub fn markdown(document: &Document<'_>) -> Vec<String> {
         }
         lines.push(String::new());
     }
+    // Only messages that another follows need the blank line.
     lines.pop();
     lines
 }

@@ -223,6 +223,7 @@ impl Cycle {
         options: &Options,
     ) -> Vec<Effect> {
         match event {
+            // `follow` handles the first, and `observe` has handled the second.
             CycleEvent::Loaded { .. } | CycleEvent::Changed => Vec::new(),
             CycleEvent::Interrupted(calls) => {
                 self.interrupted(document, &calls);
@@ -272,12 +273,14 @@ impl Cycle {
         self.answers.clear();
         let (running, queue) = (&self.running, &self.queue);
         self.ledger
+            // Keeps what was logged about calls in progress, so that it is not logged twice.
             .begin(|call| running.contains(call) || queue.contains(call));
         self.limited = false;
         self.stuck = false;
         self.batch = Some(Batch {
             goal,
             worked: false,
+            // After Ctrl-C, calls may still run, but nothing is sent.
             may_send: !self.disarmed,
             words,
             repaired: false,

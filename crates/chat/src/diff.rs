@@ -107,6 +107,7 @@ impl<'t> FileDiff<'t> {
             coarse(&before, &after)
         } else {
             let mut config = TextDiff::configure();
+            // Without a time limit, unlike texts would take quadratic time.
             config.algorithm(Algorithm::Myers).timeout(TIME);
             config.diff_slices(&before, &after).ops().to_vec()
         };
@@ -210,6 +211,7 @@ fn coarse(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
     };
     let last = equal(before.len() - end, after.len() - end, end);
     let ops = [equal(0, 0, start), change, last];
+    // Empty operations would count as changes.
     let is_any = |op: &DiffOp| !op.old_range().is_empty() || !op.new_range().is_empty();
     ops.into_iter().filter(is_any).collect()
 }
@@ -219,12 +221,13 @@ fn coarse(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
 fn differing<'t>(before: &'t str, after: &'t str) -> (usize, Vec<&'t str>, Vec<&'t str>) {
     let (old, new) = (before.as_bytes(), after.as_bytes());
     let same = old.iter().zip(new).take_while(|(old, new)| old == new);
+    // Cut at line ends, so never inside a character.
     let start = old[..same.count()].iter().rposition(|it| *it == b'\n');
     let start = start.map_or(0, |newline| newline + 1);
     let most = old.len().min(new.len()) - start;
     let same = old.iter().rev().zip(new.iter().rev()).take(most);
     let same = same.take_while(|(old, new)| old == new).count();
-    // Equal ends of lines that differ are no equal lines.
+    // Equal ends of differing lines are not equal lines.
     let end = old[old.len() - same..].iter().position(|it| *it == b'\n');
     let end = end.map_or(0, |newline| same - newline - 1);
     let start = lines_above(&before[..start]);

@@ -131,6 +131,7 @@ impl<'t> Document<'t> {
         let Some(first) = parse::first_to_read(&parsed, changed) else {
             return Self::parse(text);
         };
+        // Copies nothing if there is no other owner.
         let mut parsed = Arc::unwrap_or_clone(parsed);
         parse::parse_from(text, &mut parsed, first);
         Self::paired(text, parsed, first)
@@ -147,6 +148,7 @@ impl<'t> Document<'t> {
         parsed.unanswered.extend(unanswered);
         if !unpaired.is_empty() {
             parsed.diagnostics.extend(unpaired);
+            // Pairing finds its diagnostics last, but users read them in the order of the text.
             parsed.diagnostics.sort_by_key(|it| it.lines.start);
         }
         document
@@ -238,9 +240,11 @@ impl<'t> Document<'t> {
     /// Returns the text inside a fence, as the model reads it.
     pub fn content(&self, lines: Lines) -> Cow<'t, str> {
         let text = self.lossy(lines);
+        // Most texts contain no CR and need no copy.
         if self.carriage_return().is_empty() || !text.contains('\r') {
             return text;
         }
+        // The last line has a CR without an LF, because `lossy` joins lines by LF.
         let text = text.strip_suffix('\r').unwrap_or(&text);
         Cow::Owned(text.replace("\r\n", "\n"))
     }

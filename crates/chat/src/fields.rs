@@ -55,7 +55,9 @@ pub fn fields(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> 
         Value::Object(arguments) => all.extend(
             arguments
                 .iter()
+                // These are shown as a diff instead.
                 .filter(|(name, _)| !change.arguments.contains(&name.as_str()))
+                // Null means the same as an absent argument.
                 .filter(|(_, value)| !value.is_null())
                 .map(|(name, value)| (visible::fit(name, NAME), written(value))),
         ),
@@ -91,6 +93,7 @@ fn rows(all: &[(String, String)], width: usize) -> Vec<FieldRow> {
 
 fn of_value(name: &str, value: &str, column: usize, width: usize) -> Vec<FieldRow> {
     let (mut texts, more) = wrapped(value, width.saturating_sub(column + GAPS), MOST_LINES);
+    // An empty value still needs a row for its name.
     if texts.is_empty() {
         texts.push(String::new());
     }

@@ -104,6 +104,7 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
         };
     };
     let blocks = document.blocks_of(message);
+    // The list is sorted, because messages are parsed in order.
     let waits = document.unanswered.binary_search(&at).is_ok();
     // The last message may still grow.
     let is_last = at + 1 == messages.len();
@@ -125,6 +126,7 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
 
 fn frontmatter(document: &Document<'_>) -> Option<Fold> {
     let frontmatter = document.frontmatter.as_ref()?;
+    // A frontmatter that reaches the end of the text may be incomplete.
     let below = frontmatter.lines.end < document.text().line_count();
     (below && frontmatter.lines.len() > 1).then(|| Fold {
         kind: FoldKind::Frontmatter,
@@ -137,6 +139,7 @@ fn must_show(document: &Document<'_>, block: &Block) -> bool {
     match block {
         Block::ToolResult(result) => {
             let is_fine = result.kind == ResultKind::Final { is_error: false };
+            // The result of a command that failed is not marked as an error.
             !is_fine || outcome::exit(document, result).is_some()
         }
         Block::Aborted(_) => true,
@@ -161,6 +164,7 @@ fn inner_fold(
         _ => return None,
     };
     let lines = block.lines();
+    // A block at the end of the text may still grow.
     let is_whole = lines.start > message.lines.start && lines.end < document.text().line_count();
     (is_whole && lines.len() > 1).then(|| Fold {
         kind,

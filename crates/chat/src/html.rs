@@ -25,6 +25,7 @@ pub fn page(document: &Document<'_>, tools: &dyn Describe) -> Vec<String> {
     }
     let mut name = String::new();
     escape(title(document).as_deref().unwrap_or("Chat"), &mut name);
+    // The policy in the head is a second defense, in case some text is not escaped.
     let mut page = Page {
         document,
         tools,
@@ -53,6 +54,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(character),
+            // The CR of a CRLF line end.
             '\r' => {}
             // Blanks, and what joins emoji: a browser shows them as what they are.
             '\u{200d}' | '\u{a0}' | '\u{202f}' | '\u{2009}' => out.push(character),
@@ -135,7 +137,9 @@ impl Page<'_> {
             Block::ToolResult(result) => {
                 let is_error = result.kind == ResultKind::Final { is_error: true };
                 let class = if is_error { "result error" } else { "result" };
+                // Errors are open, so that a reader does not miss them.
                 self.details(class, FoldKind::ToolResult, block, is_error);
+                // Unlike prose, results contain no escapes.
                 let text = self.document.lossy(result.body.clone());
                 self.text("<pre>", &text, "</pre>\n</details>\n");
             }

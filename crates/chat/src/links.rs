@@ -45,6 +45,7 @@ pub fn file_at(
     column: usize,
 ) -> Option<(String, Range<usize>)> {
     let message = document.messages.get(document.message_at(line)?)?;
+    // A model's text never refers to a file.
     if message.role == Role::Assistant || !message.may_refer {
         return None;
     }

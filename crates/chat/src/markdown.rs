@@ -35,6 +35,7 @@ pub fn landmarks(text: &str) -> Vec<(Range<usize>, Landmark)> {
         let landmark = match event {
             Event::Start(Tag::Heading { .. }) => {
                 let title = text[range.clone()].lines().next().unwrap_or_default();
+                // The range includes the marks of the heading.
                 Landmark::Heading(title.trim_matches([' ', '#']).to_owned())
             }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {

@@ -44,6 +44,7 @@ pub fn marks(
                 continue;
             };
             let repeats = seen.entry(mark.call.id.clone()).or_insert(0);
+            // Two calls of one document may have the same ID.
             *repeats += 1;
             if *repeats > 1 {
                 mark.key = format!("{}#{repeats}", mark.key);

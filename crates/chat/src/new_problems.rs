@@ -71,6 +71,7 @@ impl ComparedFile {
         let mut lines = vec![format!("New problems in {name} after this change:")];
         lines.extend(new.iter().take(MOST).map(|it| it.to_string()));
         if new.len() > MOST {
+            // The model can look for the rest; a long list would fill its context.
             lines.push(format!("… and {} more", new.len() - MOST));
         }
         Some(lines.join("\n"))

@@ -88,6 +88,7 @@ impl Origins {
     pub fn are_typed(&self, text: &Text, lines: Lines) -> bool {
         let is_foreign = |line: usize| self.is_foreign(&(line..line + 1));
         let hash = |line: usize| hash(text.line(line));
+        // A foreign line counts as typed if the same text was typed elsewhere, as after a move.
         let own: HashSet<u64> = lines
             .clone()
             .filter(|it| !is_foreign(*it))
@@ -116,12 +117,14 @@ impl Origins {
         source: ChangeSource,
     ) -> Difference {
         let count = text.line_count();
+        // Clamped as in `Text::splice`, because a range may exceed the text.
         let first = lines.start.min(count);
         let old = first..lines.end.clamp(first, count);
         let old: Vec<&[u8]> = old.map(|it| text.line(it)).collect();
         let new: Vec<&[u8]> = new.iter().map(AsRef::as_ref).collect();
         let hunks = hunks(&old, &new);
         let typed = is_typed(&hunks, &old, &new, source);
+        // Before the marks are shifted, because it looks up old line numbers.
         self.remember(text, first, &hunks);
         let absolute = |it: &Lines| it.start + first..it.end + first;
         let hunks: Vec<_> = hunks
@@ -130,6 +133,7 @@ impl Origins {
             .collect();
         let mut marks: Vec<usize> = Vec::new();
         for (from, to) in &hunks {
+            // A foreign line that was typed into stays foreign.
             let is_foreign = !typed || self.is_foreign(from);
             marks.extend(
                 to.clone()

@@ -89,6 +89,7 @@ pub fn outcome(
 
 /// Returns the exit code or signal at the end of a failed command's result.
 pub fn exit(document: &Document<'_>, result: &ToolResultBlock) -> Option<String> {
+    // The tool writes the exit status into the last line of the result.
     let last = result.body.clone().next_back()?;
     let line = std::str::from_utf8(document.text().line(last))
         .ok()?

@@ -89,6 +89,7 @@ fn generic(input: &Value) -> String {
     let Value::Object(input) = input else {
         return argument(input);
     };
+    // In a fixed order, so that equal calls look alike.
     let mut pairs: Vec<(&String, &Value)> = input.iter().collect();
     pairs.sort_by_key(|(key, value)| (value.is_array() || value.is_object(), *key));
     let shown: Vec<String> = pairs

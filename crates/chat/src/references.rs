@@ -96,6 +96,7 @@ pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
             }
             all.extend(pieces(&text, line));
         }
+        // A message without references is sent as it is.
         if all.iter().any(|piece| !matches!(piece, Piece::Text(_))) {
             found.insert(index, all);
         }
@@ -170,6 +171,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
     let mut escaped = text.to_owned();
     // A backslash can turn Markdown code into text, which may contain more references.
     for round in 0..MOST_ROUNDS {
+        // Parsed together, because a code block above may reach into the text.
         let whole = format!("{above}{escaped}");
         let mut found = Vec::new();
         let mut at = 0;
@@ -178,6 +180,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
             at += piece.written().len();
             // In the first round, escape references that `text` itself escapes once more.
             let counts = piece.refers() || (round == 0 && matches!(piece, Piece::Escaped { .. }));
+            // The text above is in the document already and stays as it is.
             if !counts || at <= above.len() {
                 continue;
             }
@@ -186,6 +189,7 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
         if found.is_empty() {
             return Some(escaped);
         }
+        // From the last one on, so that the other offsets stay valid.
         found.iter().rev().for_each(|at| escaped.insert(*at, '\\'));
     }
     None
@@ -233,6 +237,7 @@ impl Reader<'_> {
         {
             at += found;
             let rest = &self.text[at..range.end];
+            // Backslashes that belong to an earlier piece don't count.
             let unescaped = self.text[range.start.max(self.plain)..at].trim_end_matches('\\');
             let backslashes = at - range.start.max(self.plain) - unescaped.len();
             let before = self.text[..at - backslashes].chars().next_back();
@@ -244,6 +249,7 @@ impl Reader<'_> {
                 at += 1;
                 continue;
             };
+            // Only the last backslash escapes; the others before it are text.
             let start = at - backslashes.min(1);
             self.flush(start);
             self.pieces.push(match backslashes {

@@ -40,6 +40,7 @@ pub fn regions(
 ) -> Vec<Region> {
     let mut found = Vec::new();
     if let Some(frontmatter) = &document.frontmatter {
+        // Empty for an unclosed frontmatter, which `meets` then leaves out.
         let body = frontmatter.lines.start + 1..frontmatter.lines.end.saturating_sub(1);
         found.push((body, Language::Named(frontmatter.language.clone())));
     }
@@ -92,6 +93,7 @@ fn of_prose(document: &Document<'_>, prose: &Lines) -> Vec<(Lines, Language)> {
         let line = document.text().line(at);
         let Some(fence) = scan::fence(line) else {
             if open.is_none() && scan::thinking_tag(line).is_some() {
+                // The model is still writing it, so it is not a block yet.
                 end_open(start, at, None);
                 found.push((at..prose.end, Language::Thinking));
                 return found;

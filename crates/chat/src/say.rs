@@ -42,6 +42,7 @@ fn put_below(document: &Document<'_>, last: &Message, mut lines: Vec<String>) ->
         lines.insert(0, String::new());
     }
     TextEdit {
+        // Replaces the blank lines at the end of the message.
         lines: end..last.lines.end,
         replacement: lines,
     }
@@ -110,6 +111,7 @@ fn open_prompt<'d>(document: &'d Document<'_>) -> Option<&'d Message> {
     let end = end_of_content(document, last);
     let is_header = end > last.lines.start + 1
         && escape::line_start(document.text().line(end - 1)) == LineStart::Structure
+        // An escaped header is text.
         && !document.text().line(end - 1).starts_with(b"\\");
     (!is_header).then_some(last)
 }

@@ -236,6 +236,7 @@ impl Scan {
                 _ => {}
             }
         }
+        // Computed once, for `closing_line`.
         scan.longest = longest(&scan.closers);
         scan
     }

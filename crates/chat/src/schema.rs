@@ -42,6 +42,8 @@ impl Checks {
     }
 
     fn ready(&self, tool: &str, schema: &Value) -> Result<Arc<Validator>, String> {
+        // Held while compiling, so that no schema is compiled twice. Entries are complete when
+        // they are inserted, so a panic leaves a valid cache.
         let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(validator) = ready.get(tool) {
             return Ok(validator.clone());

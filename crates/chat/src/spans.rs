@@ -44,6 +44,7 @@ pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
         );
         for block in document.blocks_of(message) {
             match block {
+                // `regions` finds the Markdown in prose, which the front end colors.
                 Block::Prose(_) => {}
                 Block::ToolUse(call) => painter.tool_use(call),
                 Block::ToolResult(result) => painter.tool_result(result),
@@ -81,6 +82,7 @@ impl Painter {
     }
 
     fn block(&mut self, lines: &Lines, group: &'static str) {
+        // Only the visible lines, because a block may be long.
         for line in lines.start.max(self.lines.start)..lines.end.min(self.lines.end) {
             self.push(line, 0, None, group);
         }

@@ -67,6 +67,7 @@ pub struct StatusReading {
 /// Returns the text after `flemma:tool` in a fence's info string, if it is the first word.
 pub fn placeholder_words(info: &str) -> Option<&str> {
     info.strip_prefix("flemma:tool")
+        // `flemma:tools` is another word.
         .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
@@ -77,13 +78,16 @@ pub fn read_status(info: &str) -> StatusReading {
         .iter()
         .filter(|(key, _)| key == "status")
         .map(|(_, value)| value.as_str());
+    // A missing status is read as an empty word, which is reported.
     let first = read_word(found.next().unwrap_or_default());
+    // All statuses count, because a repeated one may contradict the first.
     found.fold(first, |reading, word| stricter(reading, read_word(word)))
 }
 
 /// Returns the stricter of two statuses of one call.
 pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
     if one.status == other.status {
+        // Both say the same, so there is nothing to report but the first one's own problem.
         return one;
     }
     let status = one.status.max(other.status);
@@ -128,6 +132,7 @@ fn unreadable(problem: String, suggestion: Option<Status>) -> StatusReading {
 pub fn with_status(info: &str, status: Status) -> String {
     let others = key_values(info)
         .into_iter()
+        // Drops repeated statuses too.
         .filter(|(key, _)| key != "status");
     let mut text = format!("flemma:tool status={}", status.as_str());
     for (key, value) in others {

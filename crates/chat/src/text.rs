@@ -123,6 +123,7 @@ impl Text {
         if at_end && first == 0 && new.is_empty() {
             starts.push(0);
         }
+        // The casts are exact, because no `Vec` is longer than `isize::MAX`.
         let shift = bytes.len() as isize - (to - from) as isize;
         let added = starts.len();
         self.bytes.splice(from..to, bytes);

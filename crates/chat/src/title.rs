@@ -40,6 +40,7 @@ pub fn file_stem(title: &str) -> Option<String> {
     let mut words = lower
         .split(|it: char| !it.is_alphanumeric())
         .filter(|it| !it.is_empty());
+    // Only a single long word is cut.
     let mut stem: String = words.next()?.chars().take(LONGEST).collect();
     let mut length = stem.chars().count();
     for word in words {
@@ -57,6 +58,7 @@ pub fn file_stem(title: &str) -> Option<String> {
             .or_else(|| name.strip_prefix("lpt"));
         number.is_some_and(|it| it.len() == 1 && it.bytes().all(|it| it.is_ascii_digit()))
     };
+    // Windows could not open a file with such a name.
     Some(match DEVICES.contains(&&*stem) || is_port(&stem) {
         true => format!("chat-{stem}"),
         false => stem,

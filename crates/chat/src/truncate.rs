@@ -107,6 +107,7 @@ pub fn truncate_head_within(text: &str, limits: Limits) -> Truncated<'_> {
     };
     let content = &text[..ends.last().copied().unwrap_or(0)];
     let mut truncated = Truncated::new(text, content, total_lines, Some(by));
+    // `count_lines` would count no line if the only kept line is empty.
     truncated.output_lines = ends.len();
     truncated.first_line_exceeds_limit = ends.is_empty() && by == Limit::Bytes;
     truncated
@@ -148,6 +149,7 @@ pub fn truncate_tail_within(text: &str, limits: Limits) -> Truncated<'_> {
 }
 
 fn partial_last_line(text: &str, total: usize, by: Limit, limits: Limits) -> Truncated<'_> {
+    // With a limit of zero lines, nothing is kept.
     let keep = if by == Limit::Bytes { limits.bytes } else { 0 };
     let content = &text[ceil_char_boundary(text, text.len().saturating_sub(keep))..];
     let mut truncated = Truncated::new(text, content, total, Some(by));

@@ -31,6 +31,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
             return short.shown + &counted;
         }
     }
+    // One column for the `…`.
     pieces(text, width - 1).shown + "…"
 }
 
@@ -138,6 +139,7 @@ fn run(first: char, chars: &mut Peekable<Chars<'_>>) -> Piece {
 fn is_blank(character: char) -> bool {
     character == '\t'
         || (character.is_whitespace() && !character.is_control())
+            // Line separators are spelled out instead of shown as blanks.
             && !matches!(character, '\u{2028}' | '\u{2029}')
 }
 

@@ -67,8 +67,10 @@ pub fn writable(name: &str) -> String {
 }
 
 fn fenced(header: String, language: &str, content: &str) -> BlockLines {
+    // Fewer than three backticks would not be a fence.
     let ticks = "`".repeat(longest_run(content, '`').max(2) + 1);
     let mut lines = vec![header, String::new(), format!("{ticks}{language}")];
+    // Splitting empty content would give one empty line.
     if !content.is_empty() {
         lines.extend(content.split('\n').map(str::to_owned));
     }

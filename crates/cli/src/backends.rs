@@ -23,6 +23,7 @@ pub fn print(config: &Config) -> ExitCode {
     // The tutor is built in and has no server, so it is no row of the providers.
     names.push("tutor".to_owned());
     let settings = &config.settings;
+    // At the same time, because each server may need the whole time limit.
     let rows = match runtime::block_on(join_all(names.iter().map(|name| row(name, settings)))) {
         Ok(rows) => rows,
         Err(problem) => return Code::Error.report(&problem),

@@ -283,6 +283,7 @@ fn approval_policy(
     set(&mut tools, &["auto_approve"], json!(names));
     let (settings, found) =
         Settings::examine(&json!({ "tools": tools }), Scope::ConfigFile, registry);
+    // Other problems come from the tables of the file, which `read` has examined.
     let mut problems: Vec<String> = found
         .all()
         .iter()
@@ -319,6 +320,7 @@ fn unknown_tool(name: &str, servers: &[String]) -> Option<String> {
 
 fn set(options: &mut Value, path: &[&str], value: Value) {
     let mut at = options;
+    // Indexing creates missing tables.
     for name in path {
         at = &mut at[*name];
     }

@@ -120,6 +120,8 @@ mod linux {
         ///
         /// The system refused.
         pub fn hand_to(&self, command: &mut Command) -> io::Result<()> {
+            // Messages keep their bounds, so the program receives the byte and both files at
+            // once.
             let (ours, theirs) = socketpair(
                 AddressFamily::UNIX,
                 SocketType::SEQPACKET,
@@ -137,6 +139,7 @@ mod linux {
                 &mut message,
                 SendFlags::NOSIGNAL,
             )?;
+            // `ours` is closed here. The message waits in `theirs` until the program reads it.
             command.arg(FLAG).stdin(theirs);
             Ok(())
         }

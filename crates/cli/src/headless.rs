@@ -232,6 +232,7 @@ impl HeadlessRun {
         if self.output.report_lost() && code == Code::Ok {
             code = Code::Error;
         }
+        // Last, because another program may work on the chat from here on.
         self.stored.unlock();
         code
     }

@@ -99,7 +99,7 @@ fn try_parts(given: &Value, settings: &Settings, findings: &mut Vec<Finding>) {
     });
     // Without a runtime there is no thread left, and the checks below say enough.
     let (reached, servers) = waited.unwrap_or_default();
-    // Behind the provider in use, before the others.
+    // Behind the provider in use, which follows the last heading so far, and before the others.
     let first = findings
         .iter()
         .rposition(|it| it.level == "start")

@@ -8,8 +8,11 @@ use crate::audit::{self, Audit, Log};
 use crate::state_dir;
 use crate::terminal;
 
-/// Prints the last `count` records, as text or as JSON lines, and reports damaged lines
-/// on standard error. With `diffs`, prints what calls changed as well. The exit code is 1 if there are any, or if the log cannot be read.
+/// Prints the last `count` records, as text or as JSON lines, and reports damaged lines on
+/// standard error.
+///
+/// With `diffs`, also prints what calls changed in files. The exit code is 1 if there are
+/// damaged lines, or if the log cannot be read.
 pub fn print(count: usize, as_json: bool, diffs: bool) -> ExitCode {
     let audit = Audit::open(&state_dir::path());
     let written = audit.read_last(count).and_then(|log| {

@@ -11,6 +11,7 @@ use crate::stdout;
 /// Prints the manual page of flemma, or of one command.
 pub fn print(command: Option<&str>) -> ExitCode {
     let mut whole = CommandLine::command();
+    // Gives the subcommands their full names, as in `flemma undo`, which the page shows.
     whole.build();
     let found = match command {
         None => Some(whole),

@@ -37,6 +37,7 @@ pub struct WorkerStart {
 ///
 /// The starting process announced variables but did not send them.
 pub fn start(words: &mut Vec<OsString>) -> Result<WorkerStart, ExitCode> {
+    // First, because the variables that arrive below may be keys.
     close_to_others();
     let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
     let mut variables = None;
@@ -101,11 +102,13 @@ fn start_worker(start: WorkerStart) -> io::Result<Child> {
 fn watch_and_pass_on(start: WorkerStart) -> io::Result<ExitStatus> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (pids, pid) = std::sync::mpsc::channel();
+    // Before the worker starts, so that no signal ends this process without it.
     let pass_on = pass_on_signals(&runtime, pid)?;
     let worker = start_worker(start)?;
     let id = i32::try_from(worker.id()).ok();
     // `pass_on` waits for the ID before it handles a signal.
     let _ = pids.send(id.and_then(Pid::from_raw));
+    // On another thread, because this one blocks in `wait`.
     std::thread::spawn(move || runtime.block_on(pass_on));
     wait(worker)
 }
@@ -177,6 +180,8 @@ pub fn follow_watcher(collected: bool) {
     if collected {
         tools::watched_by(std::os::unix::process::parent_id());
     }
+    // The system sends it when the thread that started this process ends, and that is the
+    // watcher's main thread.
     #[cfg(target_os = "linux")]
     if let Err(error) =
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
@@ -188,6 +193,7 @@ pub fn follow_watcher(collected: bool) {
 /// Keeps other processes of the user from reading the memory and environment of this one,
 /// which contain keys. Root can still read them.
 fn close_to_others() {
+    // The files of such a process in /proc belong to root, and only root can trace it.
     #[cfg(target_os = "linux")]
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         tracing::warn!(%error, "other processes can read the memory of this one");

@@ -19,6 +19,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             '\u{7f}' => shown.push_str("^?"),
             char if is_special(char) && char.is_ascii() => {
                 shown.push('^');
+                // In caret notation, a control character is shown as the character 64 above it.
                 shown.push(char::from(char as u8 + 64));
             }
             char if is_special(char) => {
@@ -50,6 +51,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
             escaped.push(char);
             continue;
         }
+        // JSON writes characters outside the basic plane as two escaped UTF-16 units.
         for unit in char.encode_utf16(&mut [0; 2]) {
             let _ = write!(escaped, "\\u{unit:04x}");
         }

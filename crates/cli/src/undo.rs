@@ -41,7 +41,9 @@ async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
     let calls: Vec<String> = calls.collect();
     let lines = restore.lines();
     let list = format!("{}:\n  {}", calls.join(", "), lines.join("\n  "));
+    // The names come from calls, and an escape sequence in one could hide other lines.
     eprintln!("{}", terminal::visible(&list));
+    // `changes` leaves out conflicts, which only `--overwrite` restores.
     let overwrites = arguments.overwrite && restore.conflicts().next().is_some();
     if restore.changes().next().is_none() && !overwrites {
         return Ok((Code::Ok, "No file needs to be changed.".to_owned()));

@@ -117,6 +117,7 @@ impl Connection {
         let peer = Peer::new(&spec.name, Arc::new(events));
         let trouble = Trouble::new();
         let opened = reach::open(spec, http, peer.clone(), trouble.clone());
+        // On a timeout the future is dropped, which also ends the program that it started.
         let Ok(opened) = timeout(READY, opened).await else {
             return Err(format!(
                 "it did not answer within {} seconds",
@@ -143,6 +144,7 @@ impl Connection {
     ///
     /// The list can't be read; a phrase.
     pub async fn definitions(&self) -> Result<Offered, String> {
+        // One limit for all pages, because a server could stretch each of them.
         let listed = timeout(READY, self.list()).await;
         let tools =
             listed.unwrap_or_else(|_| Err("it did not list its tools in time".to_owned()))?;
@@ -159,6 +161,7 @@ impl Connection {
                 }
             }
         }
+        // Servers may list their tools in any order, and `Server::learn` compares lists.
         offered.definitions.sort_by(|a, b| a.name.cmp(&b.name));
         // The list is sorted, so duplicates are adjacent. The protocol requires unique
         // names.
@@ -183,6 +186,7 @@ impl Connection {
                 return Err("its list of tools cannot be read".to_owned());
             };
             tools.extend(listed);
+            // Checked on each page, so that a server can't fill the memory with all of them.
             if tools.len() > MOST_TOOLS {
                 return Err(format!("it has more than {MOST_TOOLS} tools"));
             }
@@ -202,6 +206,7 @@ impl Connection {
         let questions = Arc::new(Questions::new(caller.elicitation.clone()));
         let called = self.call_and_answer(tool, arguments, caller, &questions);
         let called = called.await;
+        // Closes forms that are still open, because nothing waits for their answers any more.
         questions.end();
         called
     }
@@ -224,6 +229,7 @@ impl Connection {
                 Err(called) => return called,
             };
             let next = self.next_round(reply, params, questions);
+            // Without a time limit, because `Questions` limits how long the user may take.
             params = tokio::select! {
                 () = caller.cancel.cancelled() => return Called::Cancelled,
                 next = next => match next {
@@ -307,6 +313,7 @@ impl Connection {
         match reply {
             CallReply::Visit(addresses) => {
                 visits::ask(&self.peer, &addresses, questions).await?;
+                // The same arguments again: the visit changed the server's state, not the call.
                 Ok(params)
             }
             CallReply::Result(result) => self.answer(&result, params, questions).await,
@@ -336,6 +343,7 @@ impl Connection {
             responses.insert(id.clone(), crate::elicit::result(reply, params));
         }
         let again = params.with_input_responses(responses);
+        // The state is opaque to clients, which must send it back unchanged.
         Ok(match result["requestState"].as_str() {
             Some(state) => again.with_request_state(state),
             None => again,
@@ -345,7 +353,7 @@ impl Connection {
     async fn lives(&self) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = timeout(ALIVE, self.running.peer().send_request(ping)).await;
-        // An error response shows that the server is alive.
+        // Version 2026-07-28 has no `ping`. An error response shows that the server is alive.
         !matches!(
             answer,
             Err(_)

@@ -87,6 +87,7 @@ fn word(text: &str) -> String {
 
 /// Returns the decoded size of base64 text.
 fn bytes(base64: &str) -> String {
+    // Four characters of base64 encode three bytes.
     shown(base64.trim_end_matches('=').len() as u64 * 3 / 4)
 }
 

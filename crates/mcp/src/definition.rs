@@ -48,6 +48,7 @@ impl Definition {
 
     /// Returns a digest of everything the model gets about the tool.
     pub fn digest(&self) -> String {
+        // As JSON, because the joined parts of two different tools could be equal.
         let said = json!([self.name, self.description, self.input_schema]);
         let digest = Sha256::digest(said.to_string());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -61,6 +62,7 @@ impl Definition {
         if plain.len() <= NAME && plain.chars().all(fits) {
             return plain;
         }
+        // Of the original name: two names can be equal once their characters are replaced.
         let digest = Sha256::digest(&self.name);
         let tail = format!(
             "_{:02x}{:02x}{:02x}{:02x}",
@@ -104,6 +106,8 @@ pub fn clean(text: &str, most: usize) -> String {
 }
 
 fn is_hidden(c: char) -> bool {
+    // Controls except tab and line feed, zero-width and bidirectional characters, line
+    // separators, annotations, and tags.
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -27,6 +27,7 @@ const CHOICES: usize = 200;
 pub fn form(server: &str, params: &Value) -> Result<Form, String> {
     let wanted = match params["mode"].as_str() {
         Some("url") => FormContent::Visit(address(&params["url"])?),
+        // Versions before 2025-11-25 have only forms, without a mode.
         None | Some("form") => FormContent::Fields(fields(&params["requestedSchema"])?),
         Some(other) => {
             return Err(format!(
@@ -53,6 +54,7 @@ pub fn result(reply: FormReply, params: &Value) -> Value {
         // The user answers on the page, so nothing is sent back here.
         FormReply::Accepted(_) if params["mode"] == "url" => json!({"action": "accept"}),
         FormReply::Accepted(content) => json!({"action": "accept", "content": content}),
+        // The protocol has no action for a client without a user.
         FormReply::Declined | FormReply::Unavailable => json!({"action": "decline"}),
         FormReply::Cancelled => json!({"action": "cancel"}),
     }
@@ -78,6 +80,7 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
+    // The specification allows only flat schemas, so that every client can show a form.
     let fields = properties.into_iter().flatten().map(|(name, property)| {
         let kind = kind(property)
             .ok_or_else(|| format!("the field {:?} is not a flat value", line(name, ABOUT)))?;
@@ -104,6 +107,7 @@ fn kind(property: &Value) -> Option<FieldKind> {
     match text(property, "type") {
         "boolean" => Some(FieldKind::YesNo),
         "string" => match choices(property) {
+            // A choice of nothing could not be answered.
             Some(choices) => (!choices.is_empty()).then_some(FieldKind::One(choices)),
             None => Some(FieldKind::Text {
                 least: property["minLength"].as_u64().unwrap_or_default(),
@@ -127,6 +131,7 @@ fn kind(property: &Value) -> Option<FieldKind> {
 
 /// Returns the choices of a field: with titles, with a parallel list of names, or bare.
 fn choices(property: &Value) -> Option<Vec<Choice>> {
+    // A choice of one value has `oneOf`, and a choice of several has `anyOf`.
     let titled = property["oneOf"]
         .as_array()
         .or(property["anyOf"].as_array());
@@ -135,6 +140,7 @@ fn choices(property: &Value) -> Option<Vec<Choice>> {
         let choice = |it: &Value| choice(it["const"].as_str()?, it["title"].as_str());
         titled.iter().take(CHOICES).filter_map(choice).collect()
     } else {
+        // Version 2025-06-18 had the titles in `enumNames`.
         let name = |at: usize| property["enumNames"][at].as_str();
         let values = bare?.iter().take(CHOICES).enumerate();
         values

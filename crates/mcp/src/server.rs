@@ -163,6 +163,7 @@ impl Server {
     /// Stops the server. The next call restarts it.
     pub async fn stop(&self) {
         let mut live = self.live.lock().await;
+        // Running calls hold the connection too. The program ends with the last of them.
         live.connection = None;
         // A stop by the user allows all restarts again.
         live.starts.clear();
@@ -252,6 +253,7 @@ impl Server {
 
     async fn open(&self) -> Result<Arc<Connection>, String> {
         let this = self.this.clone();
+        // Weak, because the server holds the connection, which holds this closure.
         let heard = move |event| {
             if let Some(server) = this.upgrade() {
                 server.hear(event);
@@ -266,6 +268,7 @@ impl Server {
         match event {
             PeerEvent::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
             PeerEvent::ToolsChanged => drop(tokio::spawn(async move {
+                // Waits for a start in progress, whose list may be older than this event.
                 let connection = self.live.lock().await.connection.clone();
                 if let Some(connection) = connection
                     && let Err(why) = self.learn(&connection).await
@@ -283,6 +286,7 @@ impl Server {
         // `news` may ask for the status, so the lock is released before it is called.
         let news = {
             let mut status = self.lock();
+            // A server that was restarted and still differs was reported before.
             let is_new = status.said.as_ref() != Some(&offered.definitions);
             status.left_out = offered.left_out;
             status.said = Some(offered.definitions);

@@ -149,6 +149,7 @@ fn reach(written: Written) -> Result<Reach, String> {
         (Some(_), None) => {
             let (env, cwd) = (written.env.clone(), written.cwd.clone());
             let argv = written.argv();
+            // `reach::open_as` starts the first word.
             if argv.first().is_none_or(|it| it.trim().is_empty()) {
                 return Err("its command is empty".to_owned());
             }

@@ -9,6 +9,7 @@ pub(crate) fn without(json: &str) -> String {
         mended.push_str(&rest[..at]);
         rest = &rest[at..];
         let length = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
+            // A complete pair is one valid character.
             (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
             (Some(_), _) => {
                 mended.push_str("\\ufffd");

@@ -97,6 +97,8 @@ impl Host {
         if changed {
             self.read_options();
         }
+        // Only now, because a callback means that the chats have the tools: `read_options` has
+        // sent them.
         for callback in callbacks {
             callback();
         }
@@ -220,6 +222,7 @@ impl Host {
     /// Creates the session of a buffer, or passes it the buffer's new state.
     fn attach(&mut self, attach: Attach) {
         let buffer = attach.buffer;
+        // An unnamed buffer has no folder. Its project is that of Neovim's working folder.
         let folder = Path::new(&attach.path)
             .parent()
             .filter(|it| it.is_absolute());

@@ -30,6 +30,7 @@ pub fn start(path: &Path) -> std::io::Result<()> {
         .mode(0o600)
         .open(path)?;
     let directives = tools::variable("FLEMMA_LOG");
+    // An invalid filter is ignored, because a typo must not cost the log of warnings.
     let filter = directives.and_then(|it| EnvFilter::try_new(with_all_crates(&it)).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
     // Fails if a log was started before, which continues.

@@ -32,6 +32,7 @@ pub fn result(answer: LookupAnswer) -> Value {
 
 fn symbol(symbol: &Symbol) -> Value {
     let children: Value = symbol.children.iter().map(self::symbol).collect();
+    // The protocol requires that `selectionRange` is inside `range`.
     json!({
         "name": symbol.name,
         "kind": kind(symbol.kind),
@@ -55,6 +56,7 @@ fn kind(kind: SymbolKind) -> u8 {
 }
 
 fn folding_range(fold: &Fold) -> Value {
+    // The protocol's `endLine` is the last line of the fold; ours is the line after it.
     json!({"startLine": fold.lines.start, "endLine": fold.lines.end - 1, "kind": "region"})
 }
 
@@ -97,6 +99,7 @@ fn menu(menu: &Menu) -> Value {
 
 fn menu_item(menu: &Menu, at: usize, item: &MenuItem) -> Value {
     let word = &menu.word;
+    // Columns are bytes, because the plugin's server announces `positionEncoding = "utf-8"`.
     let column = |column: usize| json!({"line": word.line, "character": column});
     let mut value = json!({
         "label": item.text,

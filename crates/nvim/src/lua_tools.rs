@@ -95,6 +95,7 @@ impl LuaTool {
                 self.item.name
             )));
         };
+        // Called when the call is dropped before its end, as after a cancel or at its deadline.
         let editor = self.editor.clone();
         let stop = move |call| editor.call_lua(LuaMessage::Stop(ToolStop { call }));
         let call = self.editor.calls().start(stop);
@@ -132,6 +133,7 @@ impl LuaTool {
     ) -> Result<(), ToolError> {
         let (ended, problem) = match tools::run_argv(&command.argv, id, ctx).await {
             Ok(ended) => (Some(ended), None),
+            // Nothing is sent to Lua, because dropping the call stops its function there.
             Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
             Err(error) => (None, Some(error.to_string())),
         };
@@ -280,6 +282,8 @@ async fn sandbox(ctx: &ToolContext) -> Option<CommandSandbox> {
         (writable, sandbox.prefix(&cwd, &[]))
     };
     // Blocking, because the first call probes whether the sandbox works.
+    // A failure becomes a problem, for which Lua refuses to start commands. With an empty
+    // prefix they would run without the sandbox.
     let (writable, prefix) = match tokio::task::spawn_blocking(describe).await {
         Ok(described) => described,
         Err(error) => (Vec::new(), Err(error.to_string())),

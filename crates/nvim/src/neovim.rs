@@ -132,6 +132,7 @@ impl Frontend for Neovim {
     }
 
     fn emit(&self, event: SessionEvent) {
+        // No autocommand for users: Lua checks whether the files of open buffers have changed.
         if event == SessionEvent::FilesChanged {
             return self.sender.send("check_files", &CheckFiles {});
         }

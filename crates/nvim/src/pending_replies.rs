@@ -41,6 +41,7 @@ impl PendingReplies {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the map is one statement, so a panic elsewhere leaves it valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

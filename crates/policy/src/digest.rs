@@ -1,8 +1,8 @@
-//! SHA-256 in hexadecimal: how texts are named that are not to be kept.
+//! SHA-256 digests in hexadecimal, which identify texts that must not be stored themselves.
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of some bytes, as 64 hexadecimal digits.
+/// Returns the SHA-256 of some bytes as 64 hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(64);

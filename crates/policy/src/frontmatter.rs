@@ -1,10 +1,10 @@
-//! The frontmatter of a chat: evaluated once per key, within limits, to options,
-//! variables, and a policy function.
+//! The frontmatter of a chat: evaluated once per key, within limits, to options, variables, and
+//! a policy function.
 //!
-//! The text may come from a stranger, so it gets an engine of its own with pure
-//! functions only, 100 ms, and 64 MB. Blocking: call it on a thread that may wait.
-//! Does not know which options exist (see `options`) or which are trusted. Reads no file,
-//! and is never called to open, draw, or fold a chat.
+//! The text may be hostile, so it runs in an engine of its own with pure functions only, 100 ms,
+//! and 64 MB. Blocking: call it on a thread that may wait. Does not know which options exist
+//! (see `options`) or which are trusted. Reads no file, and is never called to open, draw, or
+//! fold a chat.
 
 mod budget;
 mod convert;
@@ -30,8 +30,8 @@ use serde_json::Value;
 
 use vm::Vm;
 
-/// Longest frontmatter and expression, in bytes: compiling cannot be interrupted,
-/// so its input is bounded.
+/// Maximum bytes of a frontmatter or an expression. Compiling can't be interrupted, so its input
+/// is limited.
 const MAX_SOURCE: usize = 128 * 1024;
 
 /// The text of a frontmatter and its place in the file.
@@ -48,8 +48,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// The frontmatter of a chat in this file; `None` when it has none that can be
-    /// read as a block.
+    /// Returns the frontmatter of a chat in this file; `None` if it has none or its block is
+    /// malformed.
     pub fn of(document: &Document<'_>, file: Option<&Path>) -> Option<Self> {
         let frontmatter = document.frontmatter.as_ref()?;
         frontmatter.problem.is_none().then(|| Self {
@@ -62,12 +62,12 @@ impl Source {
     }
 }
 
-/// What a frontmatter may refer to, and what it starts from.
+/// Names that a frontmatter may refer to, and the initial values of its lists.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// Every registered tool, sorted, those that are not enabled as well.
+    /// All registered tools, sorted, including those that are not enabled.
     pub tools: Vec<String>,
-    /// The enabled ones: the first value of `flemma.opt.tools`.
+    /// The enabled tools: the initial value of `flemma.opt.tools`.
     pub default_tools: Vec<String>,
     /// Presets of tools, built-in and the user's, with their `$`.
     pub presets: Vec<String>,
@@ -77,14 +77,14 @@ pub struct Known {
     pub model_presets: Vec<String>,
 }
 
-/// Why a frontmatter has no value. Nothing of it counts then.
+/// An error that makes the whole frontmatter invalid; none of its options apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterError {
     /// Line of the file, counted from 1.
     pub line: usize,
-    /// Byte of the line, counted from 1, when a single word is to blame.
+    /// Byte of the line, counted from 1, if a single word caused the error.
     pub column: Option<usize>,
-    /// Sentences for the user, with the line in them.
+    /// Message for the user, which includes the line.
     pub message: String,
 }
 
@@ -106,12 +106,12 @@ impl fmt::Display for FrontmatterError {
 
 impl std::error::Error for FrontmatterError {}
 
-/// What a frontmatter asks for. Absent is untouched; nothing here is trusted yet.
+/// The options that a frontmatter sets; absent ones stay unchanged. Not checked for trust.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// The tools of this chat, in order.
     pub tools: Option<Vec<String>>,
-    /// Who decides about calls in this chat.
+    /// The approval rules of this chat.
     pub auto_approve: Option<AutoApprove>,
     /// The other options, in tables as `setup()` takes them.
     pub values: Value,
@@ -129,7 +129,7 @@ pub enum AutoApprove {
         /// Tools that no preset of the list approves.
         exclusions: Vec<String>,
     },
-    /// A function: [`Evaluated::call_policy`] asks it.
+    /// A function, called by [`Evaluated::call_policy`].
     Function(FunctionHandle),
 }
 
@@ -149,7 +149,7 @@ pub enum Expansion {
     Include(Include),
 }
 
-/// A file that a chat asks for. Nothing was read yet.
+/// A file that a chat includes. It has not been read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Include {
     /// The path as it was written.
@@ -160,10 +160,10 @@ pub struct Include {
     pub mime: Option<String>,
 }
 
-/// A frontmatter that was evaluated, and the engine its functions live in.
+/// An evaluated frontmatter, and the engine in which its functions live.
 #[derive(Debug)]
 pub struct Evaluated {
-    /// What it asks for.
+    /// The options that it sets.
     pub overrides: Overrides,
     vm: Vm,
 }
@@ -199,20 +199,21 @@ impl Evaluated {
         Self { overrides, vm }
     }
 
-    /// Asks the policy function about a call, with 50 ms of its own. `input` and
-    /// `ctx` are copied, so what it does to them changes nothing. The answer is for
-    /// [`chat::approval::read_policy_answer`]; null when it returned nothing.
+    /// Calls the policy function for a call, with a limit of 50 ms. `input` and `ctx` are
+    /// copied, so the function cannot change them. [`chat::approval::read_policy_answer`] reads
+    /// the result; null means that the function returned nothing.
     ///
     /// # Errors
     ///
-    /// A sentence: there is no function, it failed, took too long, or returned what
-    /// is no plain value. The call waits for the user then.
+    /// A sentence: there is no function, it failed or took too long, or its result is not a
+    /// plain value. The call then waits for the user.
     pub fn call_policy(&self, tool: &str, input: &Value, ctx: &Value) -> Result<Value, String> {
         self.vm.call_policy(tool, input, ctx)
     }
 
-    /// The value of `{{ code }}` with the frontmatter's variables, in 50 ms: nil is
-    /// empty unless the expression is a mere name, a table is JSON. What it assigns is forgotten.
+    /// Evaluates the template expression `{{ code }}` with the frontmatter's variables, in at
+    /// most 50 ms. nil becomes the empty text unless the expression is only a name; a table
+    /// becomes JSON. Assignments are discarded.
     ///
     /// # Errors
     ///
@@ -221,7 +222,7 @@ impl Evaluated {
         self.vm.expression(code)
     }
 
-    /// The variables that the frontmatter made, sorted.
+    /// Returns the variables of the frontmatter, sorted.
     #[cfg(test)]
     pub fn variable_names(&self) -> Vec<String> {
         self.vm.variable_names()

@@ -1,9 +1,9 @@
-//! The option table: one row per option, with the values it takes, its default, the
-//! layers that may set it, whether a change of it loosens, and its help.
+//! The option table: one row per option, with the values it takes, its default, the layers that
+//! may set it, whether a change of it loosens, and its help.
 //!
 //! Every layer is validated against this table (`check`), and the manual's section, the
-//! annotations for LuaLS, and the defaults that Neovim needs are generated from it
-//! (`docgen`). What an option does is not known here, nor where its value comes from.
+//! annotations for LuaLS, and the defaults that Neovim needs are generated from it (`docgen`).
+//! Does not know what an option does, nor where its value comes from.
 
 mod check;
 #[cfg(test)]
@@ -38,11 +38,11 @@ pub struct OptionDef {
     pub name: &'static str,
     /// The values it takes.
     pub kind: OptionKind,
-    /// Its default as JSON; of a table, its options have theirs.
+    /// Its default as JSON. A table's default consists of those of its options.
     default: &'static str,
-    /// The layers that may set it; of a table, its options say so.
+    /// The layers that may set it. A table has those of its options.
     scopes: &'static [Scope],
-    /// Which of its values allow more than the user does.
+    /// The values that allow more than the user's own options do.
     pub loosens: Loosens,
     /// True if its value is never shown.
     pub secret: bool,
@@ -71,7 +71,7 @@ const ANYWHERE: &[Scope] = &[
     Scope::Runtime,
     Scope::Frontmatter,
 ];
-/// The layers of rules that a project can set as well, and to which the user's answers add.
+/// The layers of rules that a project can set as well, and to which remembered rules add.
 const RULES: &[Scope] = &[
     Scope::Setup,
     Scope::ConfigFile,
@@ -126,8 +126,8 @@ impl OptionDef {
     /// Returns true if a layer may set the option, or one in the table.
     pub fn is_in(&self, scope: Scope) -> bool {
         match self.kind.fields() {
+            // A table has no layers of its own: it may be set if anything in it may be.
             Some(mut fields) => fields.any(|field| field.is_in(scope)),
-            // A table has no layers of its own: it may be given if anything in it may be.
             None => self.scopes.contains(&scope),
         }
     }
@@ -170,7 +170,7 @@ pub fn find(path: &str) -> Option<&'static OptionDef> {
 pub(crate) fn find_in_chat(path: &str) -> Option<(String, &'static OptionDef)> {
     let parameter = format!("parameters.{path}");
     let known = |path: String| find(&path).map(|option| (path, option));
-    // The whole path first: most options are no parameters.
+    // The whole path first, because most options are not parameters.
     known(path.to_owned()).or_else(|| known(parameter))
 }
 
@@ -199,7 +199,7 @@ pub fn names_in_chat(path: &str) -> Vec<&'static str> {
     let parameters = parameters.and_then(|it| it.kind.fields());
     let fields = table.into_iter().flatten();
     let fields = fields
-        // Its options are listed in its place, as a chat names them.
+        // They are listed without their table, as a chat names them.
         .filter(|field| field.name != "parameters")
         .chain(parameters.into_iter().flatten());
     let fields = fields.filter(|field| field.is_in(Scope::Frontmatter));
@@ -212,7 +212,7 @@ pub(crate) fn path_in_chat(path: &str) -> &str {
     path.strip_prefix("parameters.").unwrap_or(path)
 }
 
-/// Every option that is no table, with its whole path.
+/// Every option that is not a table, with its whole path.
 static LEAVES: LazyLock<Vec<(String, &'static OptionDef)>> = LazyLock::new(|| {
     fn collect(kind: &OptionKind, prefix: &str, found: &mut Vec<(String, &'static OptionDef)>) {
         for field in kind.fields().into_iter().flatten() {
@@ -229,7 +229,7 @@ static LEAVES: LazyLock<Vec<(String, &'static OptionDef)>> = LazyLock::new(|| {
     found
 });
 
-/// Returns every option that is no table, with its whole path.
+/// Returns every option that is not a table, with its whole path.
 pub fn leaves() -> impl Iterator<Item = (&'static str, &'static OptionDef)> {
     LEAVES.iter().map(|(path, option)| (path.as_str(), *option))
 }
@@ -245,7 +245,7 @@ pub fn at<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     let value = path
         .split('.')
         .try_fold(values, |table, name| table.get(name));
-    // Null is how a layer leaves an option to the layers below it.
+    // With null, a layer leaves an option to the layers below it.
     value.filter(|value| !value.is_null())
 }
 

@@ -21,9 +21,9 @@ pub use reading::{ProjectProblem, ProjectReading};
 
 /// The folder in a project.
 pub const FOLDER: &str = ".flemma";
-/// The project's options.
+/// Name of the file with a project's options.
 const CONFIG: &str = "config.toml";
-/// Largest file of options that is read (256 KB).
+/// Maximum bytes of a file that a project brings along (256 KB).
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// A project's `config.toml`.
@@ -64,7 +64,7 @@ fn nearest_below(folder: &Path, home: Option<&Path>, name: &str) -> Option<PathB
             return None;
         }
         let path = ancestor.join(FOLDER).join(name);
-        // Not `exists`: a link that leads nowhere is reported and not passed over.
+        // Not `exists`: a broken link is reported and not skipped.
         if path.symlink_metadata().is_ok() {
             return Some(path);
         }
@@ -98,6 +98,7 @@ impl ProjectConfig {
             ),
         };
         Self {
+            // Compares the text that was read, so the file cannot change in between.
             trusted: trust.is_trusted(&path, &text),
             path,
             text,
@@ -105,7 +106,7 @@ impl ProjectConfig {
         }
     }
 
-    /// Returns the settings in this project. Names of tools are checked only if the tools are
+    /// Applies the file's options to the settings. Checks names of tools only if the tools are
     /// known.
     pub fn apply(&self, settings: &Settings, registry: Option<&Registry>) -> ProjectReading {
         let fault = match &self.options {
@@ -118,6 +119,7 @@ impl ProjectConfig {
         };
         ProjectReading {
             settings: settings.with_unreadable_project(),
+            // Nothing of the file applies, so nothing is withheld.
             withheld: Vec::new(),
             problems: vec![ProjectProblem { line, message: why }],
             consequence: "Until that is corrected, every call needs your approval.",
@@ -181,14 +183,17 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
+        // NOFOLLOW makes the system report a loop, which would not explain this.
         .map_err(|error| match path.is_symlink() {
             true => io::Error::other("it is a symbolic link"),
             false => error,
         })?;
+    // Checked on the open file, which cannot be replaced any more.
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
+    // One byte more than allowed shows that the file is larger.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("it is larger than 256 KB"));

@@ -1,9 +1,9 @@
-//! Files that no tool writes without the user: whatever runs by itself, or says
-//! what may run.
+//! Files that no tool writes without the user's approval: files that run by themselves, and
+//! files that say what may run.
 //!
-//! A path is judged by how it is spelled and by where it really leads, also when
-//! nothing is there yet. Knows no policy; asking costs a key, so a name that only
-//! looks like one of these is asked about as well.
+//! A path is judged by its spelling and by where it leads, even if nothing exists there. Knows
+//! no policy. A needless question costs one key, so names that only resemble protected ones
+//! count too.
 
 mod git;
 mod names;
@@ -16,22 +16,22 @@ use names::ProtectedKind;
 
 pub use names::everywhere;
 
-/// The folders and files of this user and this host that matter here.
+/// The folders and files of this user and this host that are protected.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     home: Option<PathBuf>,
-    /// Where Neovim and Flemma keep configuration, data and state.
+    /// Folders in which Neovim and Flemma keep configuration, data, and state.
     editor: Vec<PathBuf>,
     /// Our own state: policy decisions, trust, journal.
     state: PathBuf,
-    /// The program that runs now, and the one that it holds commands with.
+    /// The running program, and the one that contains its commands.
     host: Vec<PathBuf>,
-    /// Folders of tools, and of modules for them.
+    /// Folders of script tools and their modules.
     tools: Vec<PathBuf>,
 }
 
 impl Places {
-    /// The places of this process.
+    /// Returns the places of this process.
     pub(crate) fn of_this_user() -> Self {
         let home = std::env::home_dir();
         let variable = |name: &str| tools::variable_os(name).map(PathBuf::from);
@@ -61,7 +61,7 @@ impl Places {
         }
     }
 
-    /// What no command may write, below `roots` and elsewhere. Nothing need be there.
+    /// Returns what no command may write, below `roots` and elsewhere. The paths need not exist.
     pub(crate) fn never_written(&self, roots: &[&Path]) -> Vec<PathBuf> {
         let home = self.never_made().into_iter();
         let here = roots.iter().flat_map(|root| names::in_project(root));
@@ -73,8 +73,8 @@ impl Places {
             .collect()
     }
 
-    /// What no command may make outside of a project. Not the folders of state and data:
-    /// Neovim and we make these while commands run.
+    /// Returns what no command may create outside of a project. Excludes the folders of state
+    /// and data, which Neovim and Flemma create while commands run.
     pub(crate) fn never_made(&self) -> Vec<PathBuf> {
         let home = self.home.iter().flat_map(|home| {
             let files = names::START_FILES.iter().map(|name| home.join(name));
@@ -83,8 +83,8 @@ impl Places {
         home.collect()
     }
 
-    /// What Git's configuration names for work in these folders: it runs at the user's next
-    /// Git command, so no command may write or make it.
+    /// Returns the files that Git's configuration names for work in these folders. They run at
+    /// the user's next Git command, so no command may write or create them.
     pub(crate) fn named_by_git(&self, roots: &[&Path]) -> Vec<PathBuf> {
         let home = self.home.as_deref();
         let named = roots.iter().flat_map(|root| git::named(root, home));
@@ -100,7 +100,7 @@ impl Places {
             .any(|it| starts_with(path, it) || starts_with(path, &leads_to(it)))
     }
 
-    /// Why this path is protected, or nothing. It is absolute and leads to `real`.
+    /// Returns why this absolute path, which leads to `real`, is protected.
     fn kind(&self, path: &Path, real: &Path) -> Option<ProtectedKind> {
         // A link may lead from a harmless name to a protected file, or have a protected name
         // itself.
@@ -130,7 +130,7 @@ impl Places {
         host.any(|it| below(it)).then_some(ProtectedKind::Host)
     }
 
-    /// Whether a start file in the home folder is a link that leads here.
+    /// Returns the kind if a start file in the home folder is a link that leads here.
     fn start_file(&self, path: &Path) -> Option<ProtectedKind> {
         let home = self.home.as_ref()?;
         // Many users keep their start files in a repository and link to them.
@@ -142,14 +142,14 @@ impl Places {
     }
 }
 
-/// This program and its leash, which need not be there.
+/// Returns this program and its leash, which need not exist.
 fn own_programs() -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
     let leash = own.as_deref().map(tools::leash_beside);
     own.into_iter().chain(leash).collect()
 }
 
-/// Whether `path` is `folder` or below it, whatever the case of their letters.
+/// Returns true if `path` is `folder` or below it, ignoring case.
 fn starts_with(path: &Path, folder: &Path) -> bool {
     let mut inner = path.components();
     folder
@@ -158,8 +158,8 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
         .all(|outer| inner.next().is_some_and(|it| folded(it) == folded(outer)))
 }
 
-/// Whether a tool may write here only after the user said so. `path` may be
-/// relative to `cwd`; nothing need be there.
+/// Returns true if a tool may write here only with the user's approval. `path` may be relative
+/// to `cwd` and need not exist.
 #[cfg(test)]
 pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
     let path = cwd.join(path);
@@ -168,9 +168,9 @@ pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
         .is_some()
 }
 
-/// Why a call that changes files waits for the user whatever the policy says, or nothing: a
-/// sentence for the user who reviews it. `files` are absolute paths as the call names them, each
-/// with where it leads. `tools` are the folders whose scripts run as tools.
+/// Returns why a call that changes files waits for the user whatever the policy says: a sentence
+/// for the user who reviews it. `files` are absolute paths as the call names them, each with
+/// where it leads. `tools` are the folders whose scripts run as tools.
 pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option<String> {
     if files.is_empty() {
         return None;

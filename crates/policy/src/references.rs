@@ -18,7 +18,7 @@ use chat::references::Piece;
 use crate::frontmatter::{Expansion, Include};
 use read::Reader;
 
-/// Why a reference cannot be sent.
+/// A reference that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// Line of the buffer, counted from 0.
@@ -36,20 +36,20 @@ pub enum What {
     Expression,
     /// There is no text for a reference to the editor or the repository.
     Context,
-    /// A file cannot be sent; a [`Refusal::Outside`] or [`Refusal::Secret`] can be agreed to.
+    /// A file cannot be sent; the user can agree to a [`Refusal::Outside`] or
+    /// [`Refusal::Secret`].
     File(Refusal),
 }
 
-/// What the references of a message become: a part of the request each, or what is
-/// wrong with all that cannot be sent.
+/// Resolves the pieces of a message to parts of the request.
 ///
-/// `evaluate` gives the value of an expression or a sentence that says why it has
-/// none; `agreed` are the files outside the project that the user lets it send. `contexts`
-/// has the texts of references to the editor and the repository.
+/// `evaluate` returns the value of an expression, or a sentence that says why it has none.
+/// `agreed` are the files outside the project that the user agreed to send. `contexts` are the
+/// texts of references to the editor and the repository.
 ///
 /// # Errors
 ///
-/// Every [`Trouble`], in the order of the text. Nothing is to be sent then.
+/// All problems, in the order of the text. Then nothing may be sent.
 pub fn resolve(
     pieces: &[Piece],
     folders: &Folders,
@@ -100,8 +100,8 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn text(&mut self, text: &str) {
         match self.parts.last_mut() {
-            // The value of an expression belongs to the sentence around it, so it makes no part
-            // of its own.
+            // The value of an expression belongs to the sentence around it, so it becomes no
+            // part of its own.
             Some(Part::Text(last)) => last.push_str(text),
             _ => self.parts.push(Part::Text(text.to_owned())),
         }
@@ -144,6 +144,7 @@ impl Resolver<'_> {
         let read = self.reader.context(context);
         if let Some(content) = self.content(read, line, written) {
             let name = match &context.file {
+                // The model must know that the file on disk is different.
                 Some(file) if file.is_modified => format!("{written} (not saved)"),
                 _ => written.to_owned(),
             };
@@ -156,7 +157,7 @@ impl Resolver<'_> {
     fn include(&mut self, include: &Include, line: usize, written: &str) {
         let read = self.reader.file(&include.path, include.mime.as_deref());
         match self.content(read, line, written) {
-            // `binary = true` asks for an attachment even where the file is text.
+            // `binary = true` requests an attachment even if the file is text.
             Some(Content::Text(text)) if !include.binary => self.text(&text),
             Some(content) => self.file(&include.path, "", content),
             None => {}
@@ -188,7 +189,7 @@ impl Resolver<'_> {
             return Err(self.troubles);
         }
         self.parts
-            // Some providers reject a text part that is empty.
+            // Some providers reject an empty text part.
             .retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
         Ok(self.parts)
     }

@@ -1,4 +1,4 @@
-//! Rules that the user chose at earlier calls: which later calls run without being asked about.
+//! Rules that the user chose at earlier calls: which later calls run without asking.
 //!
 //! A rule only ever adds an approval. It answers below the frontmatter, and the checks of
 //! protected files, secrets, and denied commands come after it. [`Remembered`] is the file;
@@ -110,12 +110,14 @@ impl CallFacts {
         }
     }
 
-    /// The parts of a shell command, if nothing else decides what runs.
+    /// Returns the parts of a shell command, unless other arguments affect what runs.
     fn parts(&self) -> Result<Vec<Vec<String>>, &'static str> {
+        // Another shell may give the same words another meaning.
         if !self.has_known_shell {
             return Err("the syntax of another shell than bash");
         }
         let fields = self.input.as_object().ok_or("arguments of another form")?;
+        // None of these changes what runs.
         let others = ["command", "label", "timeout"];
         // In another folder the same words may run another program.
         if fields
@@ -151,12 +153,14 @@ pub fn approving(rules: &[AllowRule], facts: &CallFacts) -> Option<String> {
         Kind::Unclear(_) => None,
     };
     let mut names: Vec<String> = used?.into_iter().map(AllowRule::name).collect();
+    // One rule often approves several parts in a row.
     names.dedup();
+    // A command without parts needs no rule, but no rule approved it either.
     (!names.is_empty()).then(|| names.join(", "))
 }
 
 impl AllowRule {
-    /// The rule in words, for the log.
+    /// Describes the rule, for the log.
     pub fn name(&self) -> String {
         format!("{}{}", self.calls.name(), self.scope.suffix())
     }
@@ -193,7 +197,7 @@ impl AllowedCalls {
         }
     }
 
-    /// Whether all of these calls are among those.
+    /// Returns true if all calls of `other` are among these.
     fn include(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Command { words, with_any }, Self::Command { words: others, .. })
@@ -208,7 +212,7 @@ impl AllowedCalls {
         }
     }
 
-    /// The calls in words.
+    /// Describes the calls.
     pub fn name(&self) -> String {
         match self {
             Self::Command { words, with_any } => {
@@ -224,7 +228,7 @@ impl AllowedCalls {
     }
 }
 
-/// A word as a shell would need it, for display.
+/// Quotes a word as a shell would need it, for display.
 fn quoted(word: &str) -> String {
     let is_plain = |it: char| it.is_alphanumeric() || "-_./=:,+@%".contains(it);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -242,8 +246,8 @@ impl AllowScope {
         }
     }
 
-    /// Whether a rule with this scope applies wherever one with that does, for rules about the
-    /// chat of this call.
+    /// Returns true if a rule with this scope applies wherever one with `other` does, for rules
+    /// about the chat of this call.
     fn includes(&self, other: &Self, facts: &CallFacts) -> bool {
         match (self, other) {
             (Self::Always, _) => true,

@@ -35,13 +35,13 @@ pub struct Rules {
     pub offered: Vec<ToolDefinition>,
     /// The engine of the frontmatter, for its policy function and expressions.
     pub evaluated: Option<Arc<Evaluated>>,
-    /// What the frontmatter asks for and does not get, because it is not trusted.
+    /// Settings of the frontmatter that do not apply, because it is not trusted.
     pub withheld: Vec<Escalation>,
     /// Tools that the frontmatter approves and the options deny: they stay denied.
     pub overruled: Vec<String>,
     /// The line of a frontmatter that could not be read, and why.
     pub failure: Option<FrontmatterError>,
-    /// Tools that the user's messages address, beside those that are offered anyway.
+    /// Tools that the user's messages address and that are not offered otherwise.
     pub addressed: BTreeSet<String>,
     /// The most that an untrusted policy function may approve.
     at_most: Option<Policy>,
@@ -53,7 +53,7 @@ pub struct Reading {
     pub text: String,
     /// Its value.
     pub result: Result<Evaluated, FrontmatterError>,
-    /// Whether it may loosen: it was typed here, or the user agreed to it.
+    /// Whether it may loosen: the user typed it here, or agreed to it.
     pub trusted: bool,
 }
 
@@ -129,7 +129,7 @@ impl Rules {
         rules
     }
 
-    /// Offers tools that the chat addresses by their names as well.
+    /// Also offers tools that the chat addresses by name.
     pub fn addressing(self: Arc<Self>, names: BTreeSet<String>, registry: &Registry) -> Arc<Self> {
         let is_new = |name: &String| !self.offered.iter().any(|it| it.name == *name);
         let tools: Vec<_> = names
@@ -148,11 +148,13 @@ impl Rules {
             rules.offered.push(definition);
             rules.addressed.insert(name);
         }
+        // Sorted, so that requests begin alike and hit the provider's cache.
         rules.offered.sort_by(|a, b| a.name.cmp(&b.name));
         Arc::new(rules)
     }
 
-    /// The line of the frontmatter that chooses the provider or the model, if it applies.
+    /// Returns the line of the frontmatter that chooses the provider or the model, if it
+    /// applies.
     pub fn line_of_model(&self) -> Option<usize> {
         let lines = &self.evaluated.as_ref()?.overrides.lines;
         let options = ["model", "provider"];
@@ -168,7 +170,7 @@ impl Rules {
         self.withheld.iter().any(|it| it.option == option)
     }
 
-    /// Offers the tools that the chat names and no others.
+    /// Offers only the tools that the chat names.
     fn offer(&mut self, overrides: &Overrides, registry: &Registry) {
         let Some(names) = &overrides.tools else {
             return;
@@ -183,8 +185,8 @@ impl Rules {
         self.options.tools.retain(|name, _| offered(name));
     }
 
-    /// The frontmatter's opinion takes the place of the options', and where it is
-    /// not trusted it approves nothing that they do not.
+    /// Replaces the options' list by the frontmatter's rules. If these are not trusted, they
+    /// approve nothing that the options do not approve.
     fn chain(&mut self, approval: &AutoApprove) -> ResolverChain {
         let trusted = !self.is_withheld("tools.auto_approve");
         let ours = self.settings.policy();
@@ -198,10 +200,14 @@ impl Rules {
                 let theirs = self.settings.expand(names, exclusions);
                 let mut theirs = searching(theirs, exclusions);
                 if !trusted {
+                    // Denials of an untrusted list apply, because they only tighten.
                     theirs.approve.retain(|name| ours.approve.contains(name));
+                    // `$shell-safe` counts if the options have it too, or approve all commands
+                    // anyway.
                     if ours.argument_rules.is_empty() && !ours.approve.contains("bash") {
                         theirs.argument_rules = ArgumentRules::default();
                     }
+                    // The user's denials hold in every chat.
                     theirs.deny.extend(ours.deny);
                 }
                 OpinionSource::List(theirs)
@@ -210,13 +216,14 @@ impl Rules {
         self.options.chain.with_frontmatter(source)
     }
 
-    /// What an answer of the frontmatter's function comes to: one that is not
-    /// trusted approves only what the options approve as well.
+    /// Limits the result of the frontmatter's function: an untrusted one approves only what the
+    /// options approve too.
     pub fn limited(&self, call: &CallKey, decision: Option<Decision>) -> Option<Decision> {
         let Some(ours) = &self.at_most else {
             return decision;
         };
         match (ours.decide(&call.name), decision) {
+            // No function can approve what the user's list denies.
             (Some(Decision::Deny), _) => Some(Decision::Deny),
             // By name only: this link cannot hold a call to what a rule approves it for.
             (ours, Some(Decision::Approve)) => ours.or(Some(Decision::RequireApproval)),
@@ -267,7 +274,7 @@ fn values(overrides: &Overrides, is_withheld: impl Fn(&str) -> bool) -> Value {
     values
 }
 
-/// Returns what a frontmatter may refer to under these options.
+/// Returns the names that a frontmatter may refer to under these options.
 pub fn known(settings: &Settings, registry: &Registry) -> Known {
     let is_list = settings.tools.auto_approve.is_array();
     Known {

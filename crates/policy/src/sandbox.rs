@@ -25,28 +25,30 @@ const SHALLOW: [&str; 7] = [
     ".cache",
 ];
 
-/// The folder that chats have one of their own of.
+/// The folder of which each chat has its own.
 const TMP: &str = "/tmp";
-/// Digits of the digest that names the folder of a chat.
+/// Digits of the digest that names a chat's folder.
 const DIGITS: usize = 16;
 
-/// What holds the calls of a chat.
+/// Returns the sandbox of a chat.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     let sandbox = settings.sandbox(here, limits(settings, here));
     match settings.enabled {
         true => sandbox,
+        // Turned off, not absent: commands that only read are still sandboxed.
         false => sandbox.turned_off(),
     }
 }
 
 fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     let mut roots = vec![here.cwd];
-    // The chat may lie outside of the current folder.
+    // The chat may be outside of the current folder.
     roots.extend(here.chat.and_then(Path::parent));
     let places = Places::of_this_user();
     let grants = grants::of(&settings.sockets, here);
     let mut limits = SandboxLimits {
         kept: places.never_written(&roots),
+        // A command could create a missing file that Git's configuration names.
         never_made: [places.never_made(), places.named_by_git(&roots)].concat(),
         work: roots.iter().map(|root| (*root).to_owned()).collect(),
         names: Names {
@@ -68,8 +70,8 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     limits
 }
 
-/// What the chat has as its `/tmp`. A project that is `/tmp` itself leaves none: the
-/// user works with the files that are there.
+/// Returns the `/tmp` of a chat; `None` if the project is `/tmp` itself, because the user works
+/// with the files there.
 fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     let is_tmp = |root: &&Path| tools::leads_to(root) == Path::new(TMP);
     // If `/tmp` is a link, a folder mounted there would appear in another place.
@@ -81,7 +83,7 @@ fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     }
     let key = here
         .chat
-        // The digest names the folder, so that it needs no escapes and has a bounded length.
+        // A digest needs no escapes and has a fixed length.
         .map(|chat| sha256(chat.as_os_str().as_encoded_bytes()));
     let key = key.as_ref().and_then(|digest| digest.get(..DIGITS));
     Some(Tmp {
@@ -90,14 +92,14 @@ fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     })
 }
 
-/// What the user works with below `/tmp`.
+/// Returns the folders below `/tmp` in which the user works.
 fn shown(roots: &[&Path]) -> Vec<PathBuf> {
     let home = std::env::home_dir();
     let roots = roots.iter().map(|root| (*root).to_owned()).chain(home);
     roots.filter(|path| path.starts_with(TMP)).collect()
 }
 
-/// What tells that a command needed the network.
+/// Returns the messages which show that a command needed the network.
 fn no_network(settings: &SandboxSettings) -> Option<Missing> {
     let signs = [
         "Could not resolve host",
@@ -114,9 +116,9 @@ fn no_network(settings: &SandboxSettings) -> Option<Missing> {
     })
 }
 
-/// The editor's own socket and those beside it, and the session's where they are not
-/// below `/run`, which is empty in any case. A folder that the work is in is not
-/// hidden. `set` returns the value of a variable.
+/// Hides the editor's socket and those beside it, and the session's sockets unless they are
+/// below `/run`, which is empty anyway. A folder that contains the work is not hidden. `set`
+/// returns the value of a variable.
 fn hide_sockets(
     roots: &[&Path],
     set: impl Fn(&str) -> Option<PathBuf>,
@@ -131,14 +133,14 @@ fn hide_sockets(
         }
     }
     let session = set("XDG_RUNTIME_DIR").filter(|folder| !folder.starts_with("/run"));
-    // Agents listen there that were started after the command.
+    // Agents that are started after the command listen there.
     let agents = std::env::home_dir().map(|home| home.join(".ssh/agent"));
     let multiplexers = set("TMUX_TMPDIR").filter(|folder| !folder.starts_with(TMP));
     let folders = [session, agents, multiplexers].into_iter().flatten();
     limits
         .hidden
         .extend(folders.filter(|folder| !holds_work(folder)));
-    // All chats have theirs in it.
+    // It contains the folders of all chats.
     let tmp = limits.tmp.as_ref().and_then(|tmp| tmp.folder.parent());
     limits.hidden.extend(tmp.map(Path::to_owned));
 }

@@ -1,7 +1,7 @@
-//! The values of the options, read from their layers, and what the cycle and the
-//! providers get of them.
+//! The values of the options, read from their layers, and what the cycle and the providers get
+//! of them.
 //!
-//! Which options exist, and what fits them, is the business of `options`.
+//! The module `options` defines which options exist and which values fit.
 
 pub(crate) mod grants;
 pub mod judges;
@@ -44,13 +44,13 @@ use layers::Layers;
 pub struct Settings {
     /// A provider's name, or `auto`.
     pub provider: String,
-    /// The model, in the provider's words.
+    /// The model, by the provider's name for it.
     pub model: Option<String>,
     /// General parameters, and tables of them by provider.
     pub parameters: Map<String, Value>,
     /// Presets for `:Flemma switch $name`: a line, or a table.
     pub presets: BTreeMap<String, Value>,
-    /// What the user says of models, by their names.
+    /// The user's facts about models, by model.
     pub models: BTreeMap<String, Value>,
     /// See [`ToolSettings`].
     pub tools: ToolSettings,
@@ -66,25 +66,25 @@ pub struct Settings {
     pub ui: UiSettings,
     /// See [`FoldSettings`].
     pub folds: FoldSettings,
-    /// Who else has a say about calls.
+    /// Functions that decide about calls beside the options.
     #[serde(skip)]
     pub resolvers: Resolvers,
     /// Whether `:Flemma plan` or a frontmatter put the chat into plan mode.
     #[serde(skip)]
     pub plan: bool,
-    /// Where the values came from.
+    /// The layers of the values.
     #[serde(skip)]
     layers: Layers,
 }
 
-/// What is wrong with given options.
+/// Problems of the given options.
 #[derive(Debug, Default)]
 pub struct Problems {
     /// Options that do not apply: unknown names, and values that do not fit.
     pub invalid: Vec<InvalidOption>,
-    /// Names that no tool has, and that look like one's: right once there is one.
+    /// Names that no tool has but that resemble one's; valid once there is such a tool.
     pub unknown: Vec<InvalidOption>,
-    /// What is not wrong and may not be meant so.
+    /// Remarks about valid options that may be mistakes.
     pub remarks: Vec<String>,
     /// The names in `tools.auto_approve` that the remarks are about: no tool has them yet.
     pub missing: Vec<String>,
@@ -103,7 +103,7 @@ impl Problems {
         !self.unknown.is_empty() || self.invalid.iter().any(is_rule)
     }
 
-    /// Returns a sentence that says what follows from the problems.
+    /// Returns a sentence about the consequence of the problems.
     pub fn consequence(&self) -> &'static str {
         if self.breaks_rules() {
             "Until the tools options are valid, every call needs your approval."
@@ -120,16 +120,16 @@ impl Settings {
         (settings, problems.all())
     }
 
-    /// Reads the options of `setup()` or of the configuration file, and what is wrong
-    /// with them. An option that is wrong keeps its default; of a broken `tools` table
-    /// nothing is approved, because a rule that failed to load must never mean a laxer
-    /// one, and with a broken `sandbox` table no command runs outside a sandbox.
+    /// Reads the options of `setup()` or of the configuration file, and reports their problems.
+    /// An invalid option keeps its default. With a broken `tools` table nothing is approved,
+    /// because a rule that failed to load must never lead to a laxer one; with a broken
+    /// `sandbox` table no command runs outside a sandbox.
     pub fn examine(given: &Value, scope: Scope, registry: &Registry) -> (Self, Problems) {
         let mut problems = Problems::default();
         let (mut fitting, invalid) = options::check(given, scope);
         problems.invalid = invalid;
         if let Some(name) = given.get("provider").filter(|it| it.is_string()) {
-            // A misspelled provider sends nothing; the default would be another one.
+            // With a misspelled provider nothing is sent; the default would be another provider.
             fitting["provider"] = name.clone();
         }
         let mut settings = Self::of(Layers::of_user(fitting));
@@ -138,6 +138,7 @@ impl Settings {
         settings.take_preset(given, &mut problems);
         // An invalid value might have been a restriction.
         let broken_sandbox = problems.invalid.iter().any(|it| it.is_about("sandbox"));
+        // After `take_preset`, which replaces the layers.
         settings.layers.broken = Broken {
             rules: problems.breaks_rules(),
             sandbox: broken_sandbox,
@@ -151,7 +152,7 @@ impl Settings {
         layers.merge();
         let values = layers.values().clone();
         let mut settings: Self = serde_json::from_value(values).unwrap_or_else(|error| {
-            // Only an error in the option table leads here, since all values were checked. It
+            // All values were checked, so only an error in the option table can cause this. It
             // must not approve anything.
             tracing::error!(%error, "the options do not have the form of their definitions");
             layers.broken.rules = true;
@@ -162,7 +163,7 @@ impl Settings {
         settings
     }
 
-    /// Takes away what options that failed to load might have restricted.
+    /// Restricts what options that failed to load might have restricted.
     fn restrict(&mut self) {
         let broken = [self.layers.broken, self.layers.broken_project];
         if broken.iter().any(|it| it.rules) {
@@ -174,11 +175,11 @@ impl Settings {
         }
     }
 
-    /// What `bash` goes by in a chat that is `here`.
+    /// Returns the options of `bash` for a chat at `here`.
     pub fn bash(&self, here: Here<'_>) -> BashOptions {
         let bash = &self.tools.bash;
         let named = bash.cwd.as_deref();
-        // The chat's own folder is what the caller falls back to.
+        // Without a folder, the caller uses the chat's own.
         let named = named.filter(|named| *named != sandbox::BUFFER);
         BashOptions {
             shell: bash.shell.clone(),
@@ -189,13 +190,13 @@ impl Settings {
         }
     }
 
-    /// A parameter: the provider's own, else the general one.
+    /// Returns a parameter: the provider's own, otherwise the general one.
     pub fn parameter(&self, provider: &str, name: &str) -> Option<&Value> {
         let own = self
             .parameters
             .get(provider)
             .and_then(|table| table.get(name));
-        // Null is set by `merge` where a chat's general parameter beats this one.
+        // `merge` sets null if a chat's general parameter overrides this one.
         own.filter(|value| !value.is_null())
             .or_else(|| self.parameters.get(name))
             .filter(|value| !value.is_null())

@@ -30,7 +30,7 @@ const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
 /// Largest store that is read (4 MB); a larger one is not ours.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// Most chats and most files that are remembered; the oldest are forgotten first.
+/// Maximum number of chats and of files; the oldest are removed first.
 const MAX_ENTRIES: usize = 5_000;
 
 /// A chat whose frontmatter is trusted, or a folder whose content is.
@@ -45,7 +45,7 @@ pub struct TrustedFile {
 }
 
 impl TrustedFile {
-    /// Records that the user agrees to the present content.
+    /// Creates the agreement to the current content.
     fn now(path: &Path, sha256: String) -> io::Result<Self> {
         Ok(Self {
             path: real_path(path)?,
@@ -56,7 +56,7 @@ impl TrustedFile {
 
     /// Replaces the earlier agreement for the same path.
     fn replace_in(self, list: &mut Vec<Self>) {
-        // Added at the end, because the list is kept in the order of agreement.
+        // Added at the end, because the list is in the order of agreement.
         list.retain(|it| it.path != self.path);
         list.push(self);
     }
@@ -77,7 +77,7 @@ pub struct Sendable {
     pub since: u64,
 }
 
-/// What the store holds.
+/// Content of the store.
 #[derive(Debug, Default)]
 struct Store {
     trusted: Vec<TrustedFile>,
@@ -93,7 +93,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The store in this folder, which need not exist.
+    /// Returns the store in this folder, which need not exist.
     pub fn open(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -107,6 +107,7 @@ impl Trust {
         let Ok(path) = real_path(path) else {
             return false;
         };
+        // A store with a problem is empty here, and `problem` reports it.
         let digest = sha256(frontmatter.as_bytes());
         let (store, _) = self.read();
         let mut trusted = store.trusted.iter();
@@ -124,8 +125,8 @@ impl Trust {
         agreed
     }
 
-    /// Remembers that the user lets this chat send a file, named by its real path, as
-    /// long as it `holds` this.
+    /// Stores that the user lets this chat send a file, named by its real path, as long as its
+    /// content is `holds`.
     ///
     /// # Errors
     ///
@@ -145,19 +146,19 @@ impl Trust {
         })
     }
 
-    /// Remembers that the user agreed to this frontmatter in this file. What was
-    /// agreed to before in this file is forgotten.
+    /// Stores that the user agreed to this frontmatter in this file, and replaces an earlier
+    /// agreement.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when the path is not that of a file, such as the empty name
-    /// of a new buffer, or is not UTF-8; any error of the file system.
+    /// `InvalidInput` if the path does not name a file, such as the empty name of a new buffer,
+    /// or is not UTF-8; any error of the file system.
     pub fn trust(&self, path: &Path, frontmatter: &str) -> io::Result<()> {
         let entry = TrustedFile::now(path, sha256(frontmatter.as_bytes()))?;
         self.change(|store| entry.replace_in(&mut store.trusted))
     }
 
-    /// Forgets what was agreed to in this file; whether there was anything.
+    /// Removes the agreements for this file. Returns true if there were any.
     ///
     /// # Errors
     ///
@@ -238,7 +239,7 @@ fn remove<T>(list: &mut Vec<T>, is_gone: impl Fn(&T) -> bool) -> bool {
     list.len() < before
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH);
     time.map_or(0, |time| time.as_secs())
@@ -273,18 +274,19 @@ fn read_store(path: &Path) -> io::Result<Store> {
     })
 }
 
-/// An entry of another shape trusts nothing and takes none of the others along.
+/// Reads all valid entries. An invalid one trusts nothing and must not discard the others.
 fn readable<'a, T: Deserialize<'a>>(entries: &'a [Value]) -> Vec<T> {
     let read = |entry| T::deserialize(entry).ok();
     entries.iter().filter_map(read).collect()
 }
 
-/// The path without symbolic links. The file itself need not exist yet.
+/// Returns the path without symbolic links. The file itself need not exist.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     let refuse = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
     let (Some(name), true) = (path.file_name(), path.is_absolute()) else {
         return Err(refuse("a chat without a file cannot be remembered"));
     };
+    // The store is JSON, and a lossy path could name another file.
     if path.to_str().is_none() {
         return Err(refuse("its path is not UTF-8"));
     }

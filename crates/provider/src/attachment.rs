@@ -26,6 +26,7 @@ pub(crate) fn is_taken(file: &Attachment, protocol: Protocol) -> bool {
             GEMINI_IMAGES.contains(&mime.as_str())
         }
         Content::Image { mime, .. } => IMAGES.contains(&mime.as_str()),
+        // Most servers of Chat Completions reject document parts.
         Content::Pdf { .. } => protocol != Protocol::ChatCompletions,
     }
 }

@@ -110,6 +110,7 @@ struct Group {
     models: BTreeMap<String, Map<String, Value>>,
 }
 
+// A test parses the file, so the empty default is never used.
 static GROUPS: LazyLock<Vec<Group>> =
     LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
 
@@ -191,6 +192,7 @@ fn is_dated(name: &str, listed: &str) -> bool {
     };
     let digits = version.bytes().filter(u8::is_ascii_digit).count();
     let only = version.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    // `-20250514` and `-2025-04-14` have eight digits, Gemini's `-001` has three.
     version == "latest" || only && matches!(digits, 3 | 8)
 }
 
@@ -200,6 +202,9 @@ impl Model {
     pub fn level(&self, wanted: ThinkingLevel) -> Option<&str> {
         let known = self.levels.iter().filter_map(|it| {
             let level = ThinkingLevel::named(it)?;
+            // `max` and `xhigh` are the same level, so the exact name breaks that tie. Between a
+            // lower and a higher level at equal distance, the lower one wins because it is
+            // listed first.
             Some(((level.abs_diff(wanted), it != wanted.name()), it.as_str()))
         });
         known

@@ -241,6 +241,7 @@ impl Decoder {
     /// Repairs the events from `start` on: makes call IDs unique and drops everything after
     /// a terminal event.
     fn settle(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
+        // Joined first, so that IDs are compared in their final form.
         self.joiner.join(start, events);
         for event in &mut events[start..] {
             if let StreamEvent::ToolUse(call) = event {
@@ -259,12 +260,14 @@ impl Decoder {
             call.id = format!("call_{}", self.ids.len() + 1);
         }
         if self.ids.contains(&call.id) {
+            // The range is infinite, so a free ID is always found.
             let free = (2..)
                 .map(|n| format!("{}_{n}", call.id))
                 .find(|id| !self.ids.contains(id));
             call.id = free.unwrap_or_default();
         }
         self.ids.insert(call.id.clone());
+        // Some servers send no arguments for a tool without parameters.
         if call.input.trim().is_empty() {
             call.input = arguments::NONE.to_owned();
         }

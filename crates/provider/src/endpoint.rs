@@ -151,6 +151,7 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Wherever a request or endpoint is logged, the key must not appear.
         f.write_str(REDACTED)
     }
 }

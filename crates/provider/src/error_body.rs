@@ -34,6 +34,7 @@ impl ErrorBody {
         if text.is_empty() {
             return Self::Nothing;
         }
+        // A lone surrogate would make the JSON invalid and hide the message.
         if let Some(message) = serde_json::from_str(&surrogates::without(text))
             .ok()
             .as_ref()
@@ -53,6 +54,7 @@ fn is_html(text: &str) -> bool {
     let start: String = text
         .chars()
         .take(15)
+        // Only the start of the page decides, which may be large.
         .collect::<String>()
         .to_ascii_lowercase();
     start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<head")
@@ -64,9 +66,11 @@ pub(crate) fn error_message(json: &Value) -> Option<String> {
     let json = json.get(0).unwrap_or(json);
     let places = [
         &json["error"]["message"],
+        // Ollama sends the message as a plain string.
         &json["error"],
         &json["message"],
         &json["errors"][0]["message"],
+        // FastAPI's form, used by many Python servers.
         &json["detail"],
         // Some servers send only the kind of error.
         &json["error"]["type"],

@@ -48,6 +48,7 @@ pub fn explain(
             "Delete earlier turns or large results, or choose a model with a larger context window.",
         ),
         404 => not_found(endpoint, &who, &reason),
+        // Redirects are not followed, because the key must not reach another address.
         300..=399 => Problem::new(
             format!("{who} redirects to another address {reason}, which does not get your key."),
             "Correct the base URL and press Ctrl-] again; the conversation is unchanged.",
@@ -164,6 +165,7 @@ fn is_too_long(status: u16, body: &ErrorBody) -> bool {
     match body {
         ErrorBody::Message(text) | ErrorBody::Text(text) => {
             let text = text.to_ascii_lowercase();
+            // Google puts the number between these words.
             let counts_tokens = text.contains("input token count") && text.contains("exceeds");
             counts_tokens || TOO_LONG.iter().any(|phrase| text.contains(phrase))
         }

@@ -55,6 +55,7 @@ impl<'a> WireIds<'a> {
             format!("{}{suffix}", &plain[..kept])
         });
         let free = std::iter::once(plain.clone())
+            // The range is infinite, so a free ID is always found.
             .chain(numbered)
             .find(|id| !self.taken.contains(id));
         let wire = free.unwrap_or(plain);

@@ -68,6 +68,7 @@ fn plain(words: &str) -> String {
         ("&gt;", ">"),
         ("&quot;", "\""),
         ("&#39;", "'"),
+        // Last, so that `&amp;lt;` is decoded only once.
         ("&amp;", "&"),
     ];
     named.iter().fold(words.to_owned(), |words, (name, sign)| {

@@ -123,7 +123,8 @@ impl Failure {
         body: &[u8],
         now: u64,
     ) -> Self {
-        // Only the user can restore the quota, so a retry is pointless.
+        // OpenAI reports an exhausted quota with the retryable status 429, but only the user can
+        // restore it.
         if String::from_utf8_lossy(body).contains("insufficient_quota") {
             return Self::Final;
         }
@@ -175,6 +176,7 @@ pub(crate) fn is_transient(error: &str) -> bool {
         "server_error",
         "internal_server_error",
     ];
+    // Text that is not JSON has no type or code, so it is not temporary.
     let json: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
     let error = match &json["error"] {
         serde_json::Value::Null => match &json["response"]["error"] {

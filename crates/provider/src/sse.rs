@@ -84,6 +84,7 @@ impl SseDecoder {
 
     /// Returns the last event if the stream ends without a blank line.
     pub(crate) fn finish(&mut self) -> Option<SseEvent> {
+        // A stream may end without a line end.
         if !self.line.is_empty() {
             self.end_held_line();
         }
@@ -137,11 +138,13 @@ impl SseDecoder {
         let colon = line.iter().position(|&byte| byte == b':');
         let field = &line[..colon.unwrap_or(line.len())];
         let value = colon.map_or(&[][..], |at| &line[at + 1..]);
+        // The standard removes one space after the colon, and no more.
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => self.append_text(value),
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
             b"error" => {
+                // llama.cpp writes the JSON of an error after `error:` instead of `data:`.
                 self.name = "error".to_owned();
                 self.append_text(value);
             }

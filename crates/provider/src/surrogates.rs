@@ -66,6 +66,7 @@ pub(crate) fn mend(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(MARK) {
         mended.push_str(&rest[..at]);
         rest = &rest[at..];
+        // Without a valid code after it, the mark was part of the original text.
         let Some((half, behind)) = placeholder(rest) else {
             mended.push(MARK);
             rest = &rest[MARK.len_utf8()..];
@@ -126,6 +127,8 @@ impl Joiner {
         events: &mut Vec<StreamEvent>,
     ) {
         let is_same = |held: &mut Held| {
+            // Comparing function pointers is unreliable, so compare the variants that they
+            // build.
             std::mem::discriminant(&(held.event)(String::new()))
                 == std::mem::discriminant(&event(String::new()))
         };

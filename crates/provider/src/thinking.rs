@@ -98,6 +98,7 @@ impl ThinkingLevel {
 /// Limits a thinking budget to three quarters of `max_tokens`, because both count against
 /// it and the answer needs the rest.
 pub(crate) fn leaving_room(budget: u32, max_tokens: u32) -> u32 {
+    // Not `max_tokens * 3 / 4`, which could overflow.
     budget.min(max_tokens - max_tokens / 4)
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn events(protocol: Protocol, body: &str) -> Option<Vec<String>> {
     let body = body.trim_start_matches('\u{feff}').trim();
     let json: Value = serde_json::from_str(body).ok()?;
     if !json["error"].is_null() {
+        // The caller explains an error body itself.
         return None;
     }
     let events = match protocol {

@@ -1,9 +1,9 @@
 //! The audit log: each decision about a call and the rule or user that made it, and the
 //! start and end of the call. One JSON object per line; lines are only appended.
 //!
-//! Stores digests of arguments and results, so the log contains no secrets. What calls changed
-//! in other files is kept beside it. It does
-//! not detect forgery: a program that can write the file can write any record.
+//! Stores digests of arguments and results, so the log contains no secrets. The diffs of changed
+//! files are kept beside it. It does not detect forgery: a program that can write the file can
+//! write any record.
 
 mod diffs;
 mod read;
@@ -215,12 +215,12 @@ impl Audit {
     }
 
     fn append(&self, document: Option<&Path>, acts: Vec<(&CallKey, Act)>) -> io::Result<()> {
-        // First: a thread that finds the lock file taken polls for it.
+        // Taken first, because waiting for the lock file means polling.
         let _turn = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let (mut file, length) = self.newest()?;
         let mut lines = String::new();
-        // The cut-off line stays, to be reported; the next record begins on a new line.
+        // The cut-off line stays, so that it is reported; the next record begins on a new line.
         if ends_within_a_line(&file, length)? {
             lines.push('\n');
         }
@@ -230,6 +230,7 @@ impl Audit {
         }
         file.write_all(lines.as_bytes()).inspect_err(|_| {
             // Otherwise half a line would swallow the next record.
+            // Ignored: if this fails too, the next append finds the half line.
             let _ = file.set_len(length);
         })
     }
@@ -238,6 +239,7 @@ impl Audit {
     /// drops the oldest one.
     fn newest(&self) -> io::Result<(File, u64)> {
         let mut options = OpenOptions::new();
+        // With `append`, every write goes to the end, even if another host has written.
         let options = options.create(true).read(true).append(true);
         let options = options.mode(state_dir::FILE_MODE);
         let file = options.open(self.file(0))?;
@@ -264,7 +266,7 @@ fn ends_within_a_line(file: &File, length: u64) -> io::Result<bool> {
     Ok(byte != *b"\n")
 }
 
-/// Turns the error for a missing file into a default value.
+/// Replaces the error for a missing file by a default value.
 fn missing<T: Default>(error: io::Error) -> io::Result<T> {
     match error.kind() {
         io::ErrorKind::NotFound => Ok(T::default()),

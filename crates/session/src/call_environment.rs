@@ -1,8 +1,8 @@
-//! Runs the calls of a chat, and calls that they make themselves: by the same rules, into
-//! the same audit log, and at most three deep.
+//! Runs the calls of a chat, and calls that they make themselves: by the same rules, into the
+//! same audit log, and at most three deep.
 //!
-//! A call inside a call is in no document, so it cannot wait for the user. If the rules do
-//! not approve it, its caller gets an error that says how to allow it.
+//! A call inside a call is in no document, so it cannot wait for the user. If the rules do not
+//! approve it, its caller gets an error that says how to allow it.
 
 mod decide;
 mod inside;
@@ -32,7 +32,7 @@ use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 use crate::state_dir;
 
-/// What a call needs of its chat.
+/// What a call needs from its chat.
 #[derive(Clone)]
 pub struct CallEnvironment {
     /// The front end, which has open files and approval functions.
@@ -155,7 +155,7 @@ impl CallEnvironment {
         context.confinement = approved.confinement;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
-        // The result does not wait for the log: the start is in it already.
+        // The result need not wait for the log, which contains the start already.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &[(call, ended)]) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");

@@ -24,11 +24,12 @@ use crate::rules::Rules;
 use crate::state_dir;
 use crate::usage::{Ledger, RequestUsage, Tariff};
 
-/// Most requests for one question; the specification's library stops after ten.
+/// Maximum number of requests for one question; the specification's library also stops after
+/// ten.
 const ROUNDS: u32 = 10;
 
-/// The tools by which a model finds and runs others, so that it gets no definition that it
-/// did not ask for. [`Nested`] decides whether one may run.
+/// The tools by which a model finds and runs others, so that it gets no definition that it did
+/// not ask for. [`Nested`] decides whether one may run.
 const FINDERS: [&str; 2] = ["execute_tool", "tool_search"];
 
 /// Asks models for the tools of one call.
@@ -76,7 +77,7 @@ impl Completions {
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
         let asker = move |it: WaitNote| note(it.text);
         let found = route::find(settings, &note).await.map_err(sentences)?;
-        // The tutor answers users and no tools.
+        // The tutor answers users, not tools.
         let Destination::Server(endpoint, parameters) = found else {
             return Err(
                 "No provider is set up, so no model was asked. The user can set a key or the option \"provider\"."
@@ -91,6 +92,7 @@ impl Completions {
         let rounds = self.take_requests()?;
         agent = agent.with_max_turns(rounds);
         let (made, answer) = self.read(&mut agent, &words, rounds, &tariff).await;
+        // A run never makes more requests than `rounds`; `min` only prevents an underflow.
         self.requests
             .fetch_sub(rounds - made.min(rounds), Ordering::Relaxed);
         answer
@@ -125,7 +127,7 @@ impl Completions {
             match event {
                 Event::RequestStarted { number } => {
                     (made, started) = (number, now());
-                    // Only the last answer counts: words before a call are about the call.
+                    // Only the last answer counts: text before a call is about the call.
                     text.clear();
                 }
                 Event::Text(more) => text.push_str(&more),
@@ -173,7 +175,7 @@ fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agen
     let mut agent = Agent::new(provider)
         .with_context(context)
         .with_max_concurrent(1)
-        // Its only tools lead to calls inside a call, about which the chat's rules decide.
+        // Its only tools lead to calls inside a call, which the chat's rules decide about.
         .approve_all();
     if asked.tools {
         let built_in = Registry::builtin();
@@ -191,7 +193,7 @@ fn agent(provider: Provider, asked: ModelRequest, context: ToolContext) -> (Agen
     if !system.is_empty() {
         agent = agent.with_system(&system.join("\n\n"));
     }
-    // The agent sends the last message as the prompt, and the others as what was said before.
+    // The last message becomes the prompt; the agent gets the others as the conversation so far.
     let words = said.pop().map(|it| it.content).unwrap_or_default();
     for earlier in said {
         let role = match earlier.role.as_str() {

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-/// The folder: `$XDG_CONFIG_HOME/flemma`, or nothing without a home folder.
+/// Returns `$XDG_CONFIG_HOME/flemma`; `None` without a home folder.
 pub fn path() -> Option<PathBuf> {
     let set = tools::variable_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let folder = set
+        // The base directory specification says that relative paths are ignored.
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
     Some(folder.join("flemma"))

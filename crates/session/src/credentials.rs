@@ -24,7 +24,7 @@ pub use self::places::{Wanted, how_to_store};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time for which a Google token is used; it is valid for an hour.
 const TOKEN_LIFE: Duration = Duration::from_secs(55 * 60);
-/// Most characters that are shown of a program's error message.
+/// Maximum characters shown of a program's error message.
 const COMPLAINT: usize = 160;
 
 /// A key and its source.
@@ -99,7 +99,7 @@ pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Fou
     Err(nowhere(wanted, &reasons))
 }
 
-/// Forgets the key of a provider, which refused it, and looks for it once more. `None` if
+/// Drops the stored key of a provider, which rejected it, and looks for it once more. `None` if
 /// the key did not come from here, or can no longer be found.
 async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<FoundKey> {
     // Removed first, so that `find` asks the program instead of the memory.
@@ -155,7 +155,7 @@ fn never_ran(error: &io::Error) -> String {
     }
 }
 
-/// A program that fails without an error message just has no such key.
+/// Explains why a program failed. One that fails without an error message has no such key.
 fn complained(said: &ProgramOutput) -> String {
     let text = String::from_utf8_lossy(&said.stderr);
     let line: String = text
@@ -164,12 +164,12 @@ fn complained(said: &ProgramOutput) -> String {
         .next()
         .unwrap_or_default()
         .chars()
-        // The complaint is shown, and may contain colors for a terminal.
+        // The message may contain colors for a terminal.
         .filter(|c| !c.is_control())
         .take(COMPLAINT)
         .collect();
     match (said.status.code(), line.is_empty()) {
-        // How `secret-tool` says that it found nothing.
+        // `secret-tool` exits this way if it found nothing.
         (Some(1), true) => "has none".to_owned(),
         (Some(code), true) => format!("failed with code {code}"),
         (_, false) => format!("failed ({line})"),

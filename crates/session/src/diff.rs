@@ -11,7 +11,7 @@ use crate::protocol::{DiffItem, DiffRow};
 const COLUMNS: usize = 200;
 
 /// Returns what a call would change, by file, for `width` columns; or why it would fail. Of a
-/// file with more than `whole` lines to show, only the first ones are shown.
+/// file with more than `whole` lines, only the first ones are shown.
 pub async fn of_call(
     tool: &dyn Tool,
     input: &Value,
@@ -20,7 +20,7 @@ pub async fn of_call(
     whole: usize,
 ) -> Vec<DiffItem> {
     let proposed = tool.propose(input, context).await;
-    // Comparing takes time.
+    // Comparing large texts would block the thread that handles keys.
     let made = tokio::task::spawn_blocking(move || match proposed {
         Ok(proposal) => {
             let files = proposal.unwrap_or_default().files;
@@ -68,7 +68,7 @@ pub fn stated(file: &StatedFile, width: usize, whole: usize) -> DiffItem {
             item.rows.push(wire(Row::gap()));
         }
         left = left.saturating_sub(shown.rows.len());
-        // Most pieces of a text end without a line end.
+        // A piece of a file usually ends without a line end, which means nothing here.
         let rows = shown.rows.into_iter();
         let rows = rows.filter(|row| row.kind != RowKind::Remark);
         item.rows.extend(rows.map(|row| {
@@ -101,7 +101,7 @@ fn kind(kind: RowKind) -> &'static str {
     }
 }
 
-/// What lines don't show of a change.
+/// Returns the changes that lines don't show.
 fn labels(file: &ProposedFile, diff: &FileDiff<'_>) -> String {
     let is_kept = !file.is_new() && file.moved_to.is_none();
     let fate = match (&file.after, file.unshown) {

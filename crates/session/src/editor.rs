@@ -1,7 +1,6 @@
-//! The host's handle on its front end, together with the open files and Lua calls that it
-//! knows of.
+//! The host's handle on its front end, with the open files and Lua calls that it knows of.
 //!
-//! It knows the shape of each message, but not when to send it.
+//! Knows the form of each message, but not when to send it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::lua_calls::LuaCalls;
 use crate::open_files::OpenFiles;
 use crate::protocol::*;
 
-/// Longest time that a request waits for what its references name.
+/// Maximum time that a request waits for the content of its references.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A front end, as the host or one of its chats uses it. Cheap to clone.
@@ -103,8 +102,8 @@ impl Editor {
         });
     }
 
-    /// Calls the user's functions. Returns for each call the answers of those that were
-    /// asked, in order, or `None` if the channel closed meanwhile.
+    /// Calls the user's functions. Returns, for each call, the answers of the functions that
+    /// ran, in order; `None` if the channel closed meanwhile.
     pub async fn call_functions(
         &self,
         calls: Vec<FunctionCall>,
@@ -250,6 +249,7 @@ impl AtBuffer {
 impl Prompts for AtBuffer {
     async fn choose(&self, title: &str, items: &[String]) -> Option<usize> {
         let chosen = self.ask(title, Some(items), None).await?.item;
+        // A plugin that replaces `vim.ui.select` may return any number.
         chosen.filter(|at| *at < items.len())
     }
 

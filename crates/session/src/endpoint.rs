@@ -32,7 +32,7 @@ pub struct RequestTarget {
     pub provider: String,
     /// The model's name at the provider; empty if a server chooses it.
     pub model: String,
-    /// Most tokens of a prompt and its answer, if known.
+    /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ pub fn destination(
     }
     let endpoint = endpoint(spec, settings, variables)?;
     let parameters = Box::new(parameters::given(spec, settings));
-    // Servers on this machine choose a model themselves.
+    // A server on this machine has a model of its own.
     if spec.needs_key && parameters.model.trim().is_empty() {
         return Err(Problem::new(
             format!("No model is set for {}, so nothing was sent.", spec.name),
@@ -137,7 +137,7 @@ pub fn from_environment(variables: GetVariable<'_>) -> Option<&'static str> {
 /// a command for it, and it is neither in the options nor in the environment.
 pub fn wanted_key(settings: &Settings, variables: GetVariable<'_>) -> Option<Wanted> {
     let spec = providers::find(&settings.provider)?;
-    // Nothing is sent in this case, so no key is needed.
+    // `destination` reports this preset and sends nothing, so no key is needed.
     if preset_not_taken(settings).is_some() {
         return None;
     }

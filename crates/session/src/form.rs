@@ -13,7 +13,7 @@ use tools::{Choice, Field, FieldKind, Form, FormContent, FormReply, enough};
 pub use self::shown::lines;
 use self::shown::{described, plain, shown};
 
-/// Most columns of a line of a question.
+/// Maximum columns of a line of a question.
 const COLUMNS: usize = 400;
 /// The list item for no value.
 const NOTHING: &str = "(leave it out)";
@@ -39,7 +39,7 @@ pub async fn fill(prompts: &impl Prompts, form: &Form) -> Option<FormReply> {
     match prompts.choose(&title, &items).await? {
         0 => {}
         1 => return Some(FormReply::Declined),
-        // MCP tells a refusal from a question that was closed.
+        // MCP distinguishes a refusal from a question that was closed.
         _ => return Some(FormReply::Cancelled),
     }
     match &form.wanted {
@@ -69,7 +69,7 @@ async fn fill_all(prompts: &impl Prompts, form: &Form, fields: &[Field]) -> Opti
                 let given = fields.iter().filter_map(|it| values.remove_entry(&it.name));
                 return Some(FormReply::Accepted(given.collect()));
             }
-            // From the first field on again, with the values so far.
+            // Starts from the first field again, with the values so far.
             1 => {}
             _ => return Some(FormReply::Declined),
         }
@@ -148,14 +148,14 @@ async fn among(
     };
     let mut items: Vec<String> = titles.iter().enumerate().map(mark).collect();
     if !field.required {
-        // Has no value in `values`, so choosing it leaves the field out.
+        // It has no entry in `values`, so choosing it leaves the field out.
         items.push(NOTHING.to_owned());
     }
     let chosen = prompts.choose(title, &items).await?;
     Some(values.get(chosen).cloned())
 }
 
-/// A list in which each choice turns one item on or off.
+/// Shows a list in which each choice turns one item on or off.
 async fn several(
     prompts: &impl Prompts,
     title: &str,

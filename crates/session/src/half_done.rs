@@ -17,7 +17,7 @@ use crate::{lease, state_dir};
 
 /// Folder of the files, in the state folder.
 const FOLDER: &str = "half-done";
-/// Most bytes of results that are stored for one chat.
+/// Maximum bytes of results that are stored for one chat.
 const MOST_RESULTS: usize = 64 * 1024;
 /// Size in bytes at which a file is rewritten, without the results that were dropped.
 const MOST_BYTES: usize = 8 * MOST_RESULTS;
@@ -65,7 +65,7 @@ impl HalfDone {
         self.results.retain(|it| !it.is_of_the_call_of(&result));
         self.results.push(result);
         let mut bytes: usize = self.results.iter().map(|it| it.content.len()).sum();
-        // The newest results are those that the chat's file lacks most likely.
+        // The file is most likely to lack the newest results.
         while bytes > MOST_RESULTS {
             bytes -= self.results.remove(0).content.len();
         }
@@ -143,6 +143,7 @@ impl Journal {
     /// Returns the journal of the chat at `path` in the state folder `state`. Its file need
     /// not exist.
     pub fn of(state: &Path, path: &Path) -> Self {
+        // A digest, because a path is too long for a file's name and contains slashes.
         let name = sha256(lease::real(path).as_os_str().as_encoded_bytes());
         Self {
             file: state.join(FOLDER).join(format!("{name}.jsonl")),
@@ -183,6 +184,7 @@ impl Journal {
     }
 
     fn append(&self, text: &[u8]) -> io::Result<usize> {
+        // Fails if the file was removed, and the next write then replaces it.
         let file = OpenOptions::new().append(true).open(&self.file);
         file?.write_all(text).map(|()| text.len())
     }

@@ -20,7 +20,7 @@ use crate::state_dir;
 
 /// Folder of the leases, in the state folder.
 const FOLDER: &str = "leases";
-/// Most bytes of a record that are read.
+/// Maximum bytes of a record that are read.
 const MAX_RECORD: u64 = 4096;
 
 /// A program that works on chats.
@@ -39,7 +39,7 @@ pub struct Lease {
     chat: PathBuf,
     /// The lease's own file.
     path: PathBuf,
-    /// Locked.
+    /// Locked as long as it is open.
     _file: File,
 }
 
@@ -132,7 +132,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Before the lock is released, so that no other program has locked the file.
+        // Removed before the lock is released, while no other program can have locked the file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -185,6 +185,7 @@ pub fn real(path: &Path) -> PathBuf {
 fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
     let chat = fs::metadata(&lease.chat).ok().map(id)?;
     let others = fs::read_dir(folder).ok()?.flatten();
+    // Our own record names the same chat.
     let others = others.map(|it| it.path()).filter(|it| *it != lease.path);
     others
         .filter_map(|path| {
@@ -193,7 +194,8 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
             if fs::metadata(there).ok().map(id)? != chat {
                 return None;
             }
-            // A lease without a lock was left by a program that was killed.
+            // A lease without a lock was left by a killed program. A shared lock that succeeds
+            // is released with `file`.
             let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             is_held.then(|| holder(file))
         })

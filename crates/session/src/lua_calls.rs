@@ -81,7 +81,7 @@ impl LuaCalls {
 
     fn pass(&self, call: u64, message: Message) {
         if let Some(call) = self.state().running.get(&call) {
-            // Fails if the call has ended meanwhile.
+            // Fails if the call has ended meanwhile, and then the message is not needed.
             drop(call.send(message));
         }
     }
@@ -130,7 +130,7 @@ impl LuaCall {
 impl Drop for LuaCall {
     fn drop(&mut self) {
         self.calls.state().running.remove(&self.number);
-        // The call was cancelled or its time is over, and Neovim still runs it.
+        // The call was cancelled or has timed out, but still runs in Neovim.
         if let Some(stop) = self.stop.take().filter(|_| !self.is_over) {
             stop(self.number);
         }

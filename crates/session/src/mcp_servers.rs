@@ -16,7 +16,7 @@ use crate::sources::Sources;
 use crate::state_dir;
 use crate::trust::Trust;
 
-/// How long connecting to a server at an address may take.
+/// Maximum time to connect to a server at an address.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The trust store, as far as it concerns projects that name servers.
@@ -51,6 +51,7 @@ pub fn pins() -> Pins {
 /// Returns what makes the HTTP client of a server.
 pub fn http(spec: &ServerSpec) -> Http {
     let address = spec.shown();
+    // Created when the server is first reached, because certificates cost memory.
     Arc::new(move || {
         let client = agent::transport::client(&address, None, CONNECT);
         client.map_err(|problem| problem.what)

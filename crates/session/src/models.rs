@@ -1,4 +1,4 @@
-//! What answers requests: the providers and the tutor; in tests, a script.
+//! The backends that answer requests: the providers and the tutor; in tests, a script.
 
 use agent::transport::{self, WaitNote};
 use async_trait::async_trait;

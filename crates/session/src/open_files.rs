@@ -14,6 +14,7 @@ impl OpenFiles {
         let real = |path: &String| {
             Path::new(path)
                 .canonicalize()
+                // A file that was never written cannot be resolved.
                 .unwrap_or_else(|_| path.into())
         };
         let open = paths.iter().map(real).collect();

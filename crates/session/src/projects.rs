@@ -20,7 +20,7 @@ use crate::trust::Trust;
 
 /// The folder of templates in `.flemma`.
 pub const TEMPLATES: &str = "templates";
-/// Most columns of the question.
+/// Maximum columns of the question.
 const COLUMNS: usize = 1_000;
 
 /// Messages about projects that a host has shown, shared by all clones.
@@ -36,7 +36,7 @@ impl ReportedProjects {
     }
 }
 
-/// What a project brings along that applies only as the user trusted it, beside its tools.
+/// The parts of a project that apply only as the user trusted them, besides its tools.
 #[derive(Debug)]
 pub struct ProjectContent {
     /// Its options.
@@ -220,9 +220,9 @@ pub async fn trust(
     let items = ["Trust it", "Show it", "Do not trust it"].map(str::to_owned);
     let (prompts, title) = (editor.prompts(buffer), one_line(&title, COLUMNS));
     match prompts.choose(&title, &items).await {
-        // What was read before the question is stored, and not what is there by now.
+        // Stores what was read before the question, not what is there by now.
         Some(0) => offered.trust().map(Some),
-        // The report is behind a question, so the user asks again when it was read.
+        // The question covers the report, so the user asks again after reading it.
         Some(1) => {
             editor.report("trust", shown_lines(&offered, lines));
             Ok(None)
@@ -231,8 +231,8 @@ pub async fn trust(
     }
 }
 
-/// Returns what the user looks at before trusting: what changes, and the options' text with
-/// nothing hidden.
+/// Returns the report shown before trusting: what changes, and the options' text with nothing
+/// hidden.
 fn shown_lines(offered: &ProjectContent, mut lines: Vec<String>) -> Vec<String> {
     if let Some(text) = offered.text() {
         lines.push(String::new());

@@ -1,5 +1,5 @@
-//! `:Flemma allow` as the user sees it: the rules that a call suggests, which of the latest
-//! calls each would have approved, and a message about the one that was chosen.
+//! `:Flemma allow` as the user sees it: the rules that a call suggests, the latest calls that
+//! each would have approved, and a message about the chosen one.
 
 use std::path::{Path, PathBuf};
 
@@ -20,9 +20,9 @@ use crate::resolver_calls::facts;
 /// Why a rule for a command has no effect here.
 const STILL_ASKS: &str =
     "Commands still ask, because no sandbox confines them here; :Flemma sandbox:status says why.";
-/// How many of the latest calls are compared with each rule.
+/// Number of the latest calls that are compared with each rule.
 const LATEST: usize = 50;
-/// Most columns of a rule's name in the list.
+/// Maximum columns of a rule's name in the list.
 const COLUMNS: usize = 46;
 
 /// A pending call for which the user chooses a rule.
@@ -49,7 +49,7 @@ pub(crate) struct Remembering {
 struct Choice {
     name: String,
     scope: &'static str,
-    /// Those that are missing.
+    /// The rules that do not exist yet.
     rules: Vec<AllowRule>,
     matched: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl Remembering {
     }
 
     async fn choose(self) -> Result<Option<String>, String> {
-        // Up to 50 chats are read.
+        // Up to 50 chats are read, which must not block the thread that handles keys.
         let listed = tokio::task::spawn_blocking(move || {
             let logged = self.logged();
             let choices = self.choices(&logged);
@@ -95,7 +95,7 @@ impl Remembering {
         )))
     }
 
-    /// Returns what the user learns if no rule is missing.
+    /// Returns the message if no rule is missing.
     fn nothing_missing(&self) -> String {
         let why = match self.still_asks {
             true => STILL_ASKS,
@@ -111,11 +111,11 @@ impl Remembering {
         let (path, text) = &self.chat;
         let open = path.as_deref().map(|it| (it, text));
         let logged = self.audit.recent_calls(LATEST, open);
-        // The counts only help to choose.
+        // The counts only help to choose, so an unreadable log must not prevent it.
         logged.unwrap_or_default()
     }
 
-    /// Returns the rules that can be chosen, without those that there are.
+    /// Returns the rules that can be chosen, without those that exist.
     fn choices(&self, logged: &LoggedCalls) -> Result<Vec<Choice>, String> {
         let known = self.store.rules()?;
         let facts: Vec<CallFacts> = logged.calls.iter().map(|it| self.facts_of(it)).collect();
@@ -125,6 +125,7 @@ impl Remembering {
             .iter()
             .flat_map(|offer| scopes.iter().map(move |it| (offer, it)));
         let choice = |(offer, (scope, words)): (&RuleOffer, &(AllowScope, &'static str))| {
+            // With the existing rules too, because only all of them together approve the call.
             let whole = offer.addition(scope, &[], &self.facts).rules;
             let matched = facts.iter().filter(|it| approving(&whole, it).is_some());
             let added = offer.addition(scope, &known, &self.facts);
@@ -182,25 +183,25 @@ impl Choice {
     }
 }
 
-/// The chats in which a rule can apply, the fewest first, with their names.
+/// Returns the scopes of a rule, the narrowest first, with their names.
 fn scopes(facts: &CallFacts, folder: &Path) -> Vec<(AllowScope, &'static str)> {
     let chat = facts
         .chat
         .clone()
         .map(|it| (AllowScope::Chat(it), "this chat"));
-    // In the home folder, a project would be everything.
+    // A project in the home folder would contain everything.
     let project =
         is_project(folder).then(|| (AllowScope::Project(facts.project.clone()), "this project"));
     let always = (AllowScope::Always, "always");
     chat.into_iter().chain(project).chain([always]).collect()
 }
 
-/// Which of the latest calls each rule would have approved.
+/// Lists the latest calls that each rule would have approved.
 fn report(logged: &LoggedCalls, choices: &[Choice]) -> Vec<String> {
     let mut lines = Vec::new();
     for choice in choices {
         lines.push(one_line(&choice.item(logged.calls.len()), 78));
-        // The list of rules for a command of many parts is cut.
+        // A command of many parts has more rules than fit on its line.
         if choice.rules.len() > 1 {
             let rules = choice.rules.iter();
             lines.extend(rules.map(|it| format!("  rule: {}", one_line(&it.calls.name(), 70))));

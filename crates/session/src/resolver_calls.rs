@@ -34,11 +34,11 @@ pub fn together(rules: &Rules, questions: Vec<Question>) -> Vec<(Question, Vec<F
     questions.into_iter().map(functions).collect()
 }
 
-/// Why a command waits that would run outside the sandbox.
+/// Why a command waits that would run without a sandbox.
 pub const RUNS_FREE: &str = "no sandbox confines commands here (:Flemma sandbox:status says why), so this one could read \
                              the keys of Neovim and of your shell.";
 
-/// Returns why a call that names a secret waits, in one or two sentences.
+/// Explains why a call that names a secret waits, in one or two sentences.
 fn asks_about(secret: &SecretFile) -> String {
     format!(
         "{secret}, so this needs your approval, whatever the policy says. To let it be read without being asked, set {}.",
@@ -125,6 +125,7 @@ impl CallGuard {
         let protected = needs_review(&files, self.shared.scripts.folders());
         let secret = tool.and_then(|tool| self.inspection.secret(tool.as_ref(), input));
         let reason = protected.or_else(|| secret.as_ref().map(asks_about));
+        // Keeps an earlier secret if this call names none.
         found.secret = secret.or(found.secret.take());
         if !paths.is_empty() {
             found.paths.push((call.clone(), paths));
@@ -206,7 +207,7 @@ pub async fn ask_functions(
     let mut answers = Answers::new();
     let mut problems = BTreeSet::new();
     for (question, functions) in asked {
-        // Neovim may have ended, and then every function counts as gone.
+        // If Neovim has ended, every function counts as gone.
         let replies = replies.next().unwrap_or_default();
         problems.extend(read(&question, &functions, &replies, &mut answers));
     }
@@ -254,7 +255,7 @@ fn read(
 
 fn returned(reply: &FunctionAnswer) -> Returned<'_> {
     match reply {
-        // A value without a form in messages arrives as null, and null would mean no opinion.
+        // A value that messages cannot represent arrives as null, which would mean no opinion.
         FunctionAnswer { ok: true, .. } if reply.kind != "nil" && reply.value.is_null() => {
             Returned::Error("it returned a value that is not an answer")
         }

@@ -11,7 +11,7 @@ use crate::editor::Editor;
 use crate::form::Prompts;
 use crate::protocol::BufferId;
 
-/// Most files that a message names.
+/// Maximum number of files that a message names.
 const MOST_NAMED: usize = 5;
 
 /// The chat whose files are restored.
@@ -50,6 +50,7 @@ impl Restoring {
         let Some(restore) = self.plan(&request).await? else {
             return Ok(Some(nothing(&request).to_owned()));
         };
+        // Nothing would change, so there is nothing to ask.
         if restore.changes().next().is_none() && restore.conflicts().next().is_none() {
             let lines = restore.lines().join("\n");
             return Ok(Some(format!("No file needs to be changed:\n{lines}")));
@@ -96,6 +97,7 @@ impl Restoring {
             match choices.get(at)? {
                 Some(Choice::Restore { overwrite }) => return Some(*overwrite),
                 Some(Choice::Diff(at)) => self.show_diff(restore, *at),
+                // The user chose to leave.
                 None => return None,
             }
         }

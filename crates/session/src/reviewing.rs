@@ -95,9 +95,10 @@ impl Reviewing {
             Ok(files) => files,
             Err(malformed) => return Some(ControlFlow::Continue(shown.again(text, malformed))),
         };
-        // Nothing is left to run, so this is a rejection.
+        // Nothing is left to run, so the user rejects the call.
         if files.iter().all(|it| it.is_dropped) {
             return Some(match self.reason().await {
+                // Without a reason the user has not decided, so the review goes on.
                 Some(reason) => ControlFlow::Break(ReviewEnd::Rejected(reason)),
                 None => ControlFlow::Continue(shown.again(text, Vec::new())),
             });
@@ -117,7 +118,7 @@ impl Reviewing {
 
     /// Asks the tool what it would do now.
     async fn propose(&self) -> Result<Shown, String> {
-        // Before the tool reads the files, so that a later change is seen by comparing.
+        // Before the tool reads the files, so that comparing reveals a later change.
         let mut states = Vec::new();
         for path in &self.files {
             states.push(FileState::of(path, self.buffers.clone()).await);
@@ -173,6 +174,7 @@ impl Shown {
                 (text, read)
             }
             Err(error) => {
+                // Everything before the first invalid byte is valid, so its line can be counted.
                 let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
                 let line = valid.iter().filter(|it| **it == b'\n').count();
                 let message = "This line is not UTF-8, so it cannot be applied.";
@@ -214,7 +216,7 @@ impl Shown {
             .iter_mut()
             .all(|file| rewrite(file, earlier, reviewed));
         if kept {
-            // A file that the user dropped is not shown.
+            // A file whose change the user dropped is not shown.
             merged
                 .files
                 .retain(|it| it.after != it.before || it.moved_to.is_some());
@@ -243,7 +245,7 @@ fn rewrite(file: &mut ProposedFile, earlier: &Proposal, reviewed: &Proposal) -> 
         files.find(|it| it.path == file.path).cloned()
     };
     let (Some(base), Some(mine)) = (of(earlier), of(reviewed)) else {
-        // The user has not seen this file, so nothing has to be kept.
+        // The user has not seen this file, so there is no rewriting to keep.
         return true;
     };
     // The user dropped the move.
@@ -259,7 +261,7 @@ fn rewrite(file: &mut ProposedFile, earlier: &Proposal, reviewed: &Proposal) -> 
         return true;
     }
     let (Some(base), Some(mine), Some(now)) = (base.after, mine.after, &file.after) else {
-        // One of them deletes the file, which can't be merged with a text.
+        // One of them deletes the file, which cannot be merged with a text.
         return false;
     };
     match tools::merge(&base, &mine, now) {
@@ -271,7 +273,7 @@ fn rewrite(file: &mut ProposedFile, earlier: &Proposal, reviewed: &Proposal) -> 
     }
 }
 
-/// What is left of a proposal after a review.
+/// Returns what is left of a proposal after a review.
 fn reviewed(proposed: &Proposal, files: &[ReviewedFile]) -> Proposal {
     let pairs = proposed.files.iter().zip(files);
     let files = pairs.map(|(file, reviewed)| ProposedFile {
@@ -284,7 +286,7 @@ fn reviewed(proposed: &Proposal, files: &[ReviewedFile]) -> Proposal {
     }
 }
 
-/// Calls a function with the files of a proposal.
+/// Calls a function with the files of a proposal in the form of the diff.
 fn with_files<T>(proposal: &Proposal, then: impl FnOnce(&[ChangedFile<'_>]) -> T) -> T {
     let places = proposal.files.iter().map(|it| {
         let to = it.moved_to.as_ref();

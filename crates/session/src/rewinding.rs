@@ -35,7 +35,7 @@ enum Choice {
     Rewind {
         /// Whether files are restored.
         files: bool,
-        /// Whether files that have changed since are restored, too.
+        /// Whether files that have changed since are restored too.
         overwrite: bool,
         /// Whether the chat is cut.
         cut: bool,
@@ -77,7 +77,7 @@ impl Rewinding {
             Some(restore) => Some(self.restoring.apply(&request, restore, overwrite).await?),
             None => None,
         };
-        // Only after the files: if they cannot be restored, the chat still shows their calls.
+        // Only after the files: if these cannot be restored, the chat still shows their calls.
         if cut {
             (self.cut)(turn.clone());
         }
@@ -87,7 +87,7 @@ impl Rewinding {
     /// Lets the user pick a turn, the latest first.
     async fn pick(&self) -> Option<&ChatTurn> {
         let prompts = self.restoring.editor.prompts(self.restoring.buffer);
-        // Nothing follows the prompt.
+        // Nothing follows the last message, so there is nothing to rewind to it.
         let turns: Vec<&ChatTurn> = self.turns.iter().filter(|it| it.end < it.lines).collect();
         if turns.is_empty() {
             let (level, text) = (Level::Info, "There is no earlier message.".to_owned());
@@ -107,6 +107,7 @@ impl Rewinding {
         let title = format!("Rewind to: {}", turn.title);
         loop {
             let chosen = prompts.choose(&title, &items).await;
+            // A user who leaves the list chooses nothing.
             let choice = chosen.and_then(|at| choices.get(at).copied());
             match (choice.unwrap_or(Choice::Leave), restore) {
                 (Choice::Diff(at), Some(restore)) => self.restoring.show_diff(restore, at),

@@ -36,6 +36,7 @@ pub async fn find(
         return with_key(&settings, note).await;
     }
     let connect = endpoint::patience("openai_compatible", &settings).connect;
+    // All local servers share one client, because none of them needs a proxy.
     let any = endpoint::local_addresses().next().unwrap_or_default();
     let client = transport::client(any, None, connect)?;
     match local::find_server(&client).await {
@@ -48,6 +49,7 @@ pub async fn find(
                     variables(name)
                 }
             };
+            // Decided as if the variable were set, so that all checks are in one place.
             endpoint::destination(&settings, &at)
         }
         // A new user has no provider yet, and the tutor explains how to get one.

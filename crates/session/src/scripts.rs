@@ -92,7 +92,7 @@ impl Scripts {
     pub fn look(&self) {
         let mut state = self.state();
         let mut there = BTreeSet::new();
-        // Most users have no folder of their own, so a missing one is not scanned.
+        // Most users have no folder of tools, so a missing one is not scanned.
         for root in state.own.clone().into_iter().filter(|it| it.exists()) {
             let place = state.place(&root, None);
             state.look_at(place, Precedence::Own, &self.sources);
@@ -107,6 +107,7 @@ impl Scripts {
                 there.insert(root);
             }
         }
+        // Tools of a folder that is gone, or no longer trusted, must not be called.
         state.found.retain(|root, _| {
             let stays = there.contains(root);
             if !stays {
@@ -169,7 +170,7 @@ impl State {
         let Some(found) = self.found.get_mut(&root) else {
             return;
         };
-        // A new folder is reported even if it is empty.
+        // A new folder is reported even if it is empty, because it may have had tools before.
         if !found.folder.scan() && same {
             return;
         }
@@ -186,6 +187,7 @@ impl State {
             format!("The tool \"{name}\" in {root} is called in a shell by `flemma tool -- {name}`, as `flemma tool {name}` means something else.")
         });
         let problems: BTreeSet<String> = left_out.chain(hidden).collect();
+        // Reported once, until the problem changes.
         for problem in problems.difference(&found.problems) {
             sources.remark(problem.clone());
         }
@@ -219,6 +221,7 @@ fn folder(text: &str) -> PathBuf {
         Some(rest) => home(rest).unwrap_or_else(|| text.into()),
         None => text.into(),
     };
+    // Not `canonicalize`, because the folder may not exist yet.
     std::path::absolute(&written).unwrap_or(written)
 }
 

@@ -54,9 +54,9 @@ use crate::state_dir;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);
-/// Most inputs that are taken between two decisions.
+/// Maximum inputs that are taken between two decisions.
 const MOST_INPUTS: usize = 64;
-/// Most changes of the text that are taken between two decisions. A command such as `:g`
+/// Maximum changes of the text that are taken between two decisions. A command such as `:g`
 /// makes thousands, and parsing the document takes longer than many of them.
 const MOST_CHANGES: usize = 4096;
 
@@ -88,7 +88,7 @@ pub fn start(
     tokio::spawn(session.run(inputs));
 }
 
-/// One open chat; see the module.
+/// One open chat; see the module documentation.
 pub(crate) struct Session {
     editor: Editor,
     shared: Arc<Shared>,
@@ -108,6 +108,8 @@ pub(crate) struct Session {
 impl Session {
     async fn run(mut self, mut inputs: Inputs) {
         while self.take_inputs(&mut inputs).await {
+            // Twice per round: inputs may be lost in a crash during the step, and so may its
+            // results.
             self.store();
             // Only after storing: the unsent messages of a closed buffer must be on disk.
             if self.buffer.is_gone() {
@@ -226,6 +228,7 @@ impl Session {
 
     /// Stops everything that runs for the buffer, which was closed.
     fn close(&mut self) {
+        // The provider would otherwise stream, and charge for, an answer without a reader.
         self.request.stop();
         self.calls.stop_all();
         self.buffer.close();

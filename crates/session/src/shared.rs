@@ -57,6 +57,8 @@ impl Shared {
             scripts,
             // Without a home folder there is no file, and none can be written.
             remembered: Remembered::open(&config_dir::path().unwrap_or_default()),
+            // Kept over changes of the options, or a project would be reported again after each
+            // one.
             reported,
             models: Arc::new(Providers),
         }
@@ -64,6 +66,7 @@ impl Shared {
 
     /// Returns the same with other settings, for a chat that was switched separately.
     pub fn with_settings(&self, settings: Settings) -> Self {
+        // The loaded tools, ledger, and stores stay the same: only the options differ.
         Self {
             plain: Arc::new(Rules::plain(&settings, &self.registry)),
             settings,

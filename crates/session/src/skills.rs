@@ -17,11 +17,11 @@ use crate::trust::Trust;
 pub const FOLDER: &str = "skills";
 /// The file of a skill.
 const FILE: &str = "SKILL.md";
-/// Most characters of a name.
+/// Maximum characters of a name.
 const MAX_NAME: usize = 64;
-/// Most characters of a description.
+/// Maximum characters of a description.
 const MAX_DESCRIPTION: usize = 1024;
-/// Most skills that are listed of one folder.
+/// Maximum skills that are listed of one folder.
 const MAX_SKILLS: usize = 100;
 
 /// A skill.
@@ -54,10 +54,13 @@ struct Header {
 /// Returns the user's skills and those of the project that contains a folder. Blocking.
 pub fn around(folder: &Path, trust: &Trust) -> Skills {
     let mut skills = Skills::default();
+    // The user's folder is added first, because the first skill of a name is kept.
     if let Some(own) = config_dir::path() {
         skills.add(&own.join(FOLDER));
     }
     match ProjectFolder::around(folder, FOLDER, trust) {
+        // An unread skill could tell the model anything, so only those of a trusted project are
+        // listed.
         Some(Ok(project)) if project.trusted => skills.add(&project.path),
         Some(Ok(project)) => skills.problems.push(format!(
             "{} has skills that came with this project. They are not listed until you have read them and agree with \
@@ -83,7 +86,10 @@ impl Skills {
     fn add(&mut self, root: &Path) {
         let entries = fs::read_dir(root).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> = entries.map(|it| it.path().join(FILE)).collect();
+        // Sorted, so that the same skills are listed each time if there are too many.
         files.sort();
+        // Without following links, so that a link is not left out silently: `read_text` refuses
+        // it and says so.
         files.retain(|it| it.symlink_metadata().is_ok());
         if files.len() > MAX_SKILLS {
             let shown = root.display();
@@ -95,6 +101,7 @@ impl Skills {
             let text = project::read_text(&path)
                 .map_err(|error| (1, format!("it cannot be read: {error}")));
             match text.and_then(|text| read(&text, &path)) {
+                // A project must not replace a skill that the user wrote.
                 Ok(skill) if self.found.iter().any(|it| it.name == skill.name) => {}
                 Ok(skill) => self.found.push(skill),
                 Err((line, why)) => {
@@ -109,6 +116,7 @@ impl Skills {
 
 /// Reads a `SKILL.md`. Returns the line and the reason if it is none.
 fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
+    // Editors on Windows may write a byte order mark and CRLF, which would hide the line `---`.
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let Some(yaml) = header_lines(&text) else {
         let why = "it must begin with YAML between two lines `---`";
@@ -121,6 +129,7 @@ fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
     })?;
     let line_of = |field: &str| {
         let found = yaml.iter().position(|it| it.starts_with(field));
+        // The position counts from 0, and the line `---` stands above.
         found.map_or(1, |at| at + 2)
     };
     check_name(&header.name, path).map_err(|why| (line_of("name"), why))?;
@@ -130,6 +139,7 @@ fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
         .collect::<Vec<_>>()
         .join(" ");
     if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
+        // The chat lists descriptions in its system prompt, which every request contains.
         let why = format!("description must have 1 to {MAX_DESCRIPTION} characters");
         return Err((line_of("description"), why));
     }
@@ -151,6 +161,7 @@ fn header_lines(text: &str) -> Option<Vec<&str>> {
 
 /// Checks the name of a skill in the file at `path`.
 fn check_name(name: &str, path: &Path) -> Result<(), String> {
+    // ASCII only: the name is listed for the model, and letters that look alike could deceive.
     let is_allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_allowed) {
         return Err(format!(

@@ -17,6 +17,7 @@ use serde_json::Value;
 pub use find::{all, find, folders};
 
 /// A command.
+// Unknown fields are errors, because a misspelled one would change what is asked without notice.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandSpec {
@@ -57,7 +58,7 @@ struct Prompt {
     template: String,
 }
 
-/// The tool that a command is offered in addition to those of a chat.
+/// The tool that a command offers in addition to those of a chat.
 const OFFERED: &str = "http_get";
 
 #[derive(Debug, Default, Deserialize)]
@@ -84,6 +85,7 @@ impl CommandArguments {
     pub fn read(words: &[String], spec: &CommandSpec) -> Self {
         let mut given = Self::default();
         for word in words {
+            // Any other word with `=`, such as a URL, is a value.
             let named = word
                 .split_once('=')
                 .filter(|(name, _)| spec.args.iter().any(|it| it.name == *name));
@@ -108,6 +110,7 @@ pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
     let words = arguments["words"].as_array().into_iter().flatten();
     let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
     let project = Path::new(arguments["cwd"].as_str().unwrap_or("/"));
+    // The names help more than a usage text.
     let Some((name, rest)) = words.split_first() else {
         let found = all(project).into_iter().filter_map(|found| found.spec.ok());
         let names: Vec<String> = found.map(|spec| spec.name).collect();
@@ -128,6 +131,7 @@ pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
 fn free_name(name: &str, project: &Path) -> String {
     let name: String = name
         .chars()
+        // The name comes from the file and becomes part of a path.
         .map(|char| if char.is_alphanumeric() { char } else { '-' })
         .collect();
     let numbered = |count: u32| match count {
@@ -181,6 +185,7 @@ impl CommandSpec {
         Ok(lines)
     }
 
+    // Arguments by name may stand anywhere, so the others fill the remaining places in order.
     fn values(&self, given: &CommandArguments) -> Result<BTreeMap<String, String>, String> {
         let mut positions = given.values.iter();
         let mut values = BTreeMap::new();
@@ -196,6 +201,7 @@ impl CommandSpec {
                 None if argument.required => {
                     return Err(format!("missing required argument: {name}"));
                 }
+                // The template may name any argument, and an undefined name would be an error.
                 None => drop(values.insert(name.clone(), String::new())),
             }
         }

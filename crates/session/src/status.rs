@@ -18,7 +18,7 @@ use crate::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
 use crate::state_dir;
 use crate::tutor;
 
-/// Most columns of a tool's description in a list.
+/// Maximum columns of a tool's description in a list.
 const ABOUT: usize = 60;
 
 /// Creates the tutor's folder and its file. Returns the chat's path.
@@ -29,6 +29,7 @@ const ABOUT: usize = 60;
 pub fn tutor_folder() -> io::Result<String> {
     let folder = state_dir::path().join("tutor");
     std::fs::create_dir_all(&folder)?;
+    // Each time, because the user may have changed or deleted the file that the tutor reads.
     std::fs::write(
         folder.join(tutor::NOTES),
         include_str!("../../../examples/notes.txt"),
@@ -38,6 +39,7 @@ pub fn tutor_folder() -> io::Result<String> {
 
 /// Returns true for the chat that `:Flemma tutor` opens.
 pub fn is_tutor_chat(path: Option<&Path>) -> bool {
+    // The path counts, not the content: a copy of the chat elsewhere goes to a model.
     path.is_some_and(|path| path == state_dir::path().join("tutor").join("tutor.chat"))
 }
 
@@ -90,6 +92,7 @@ pub fn held(settings: &SandboxSettings) -> String {
     } else {
         "without"
     };
+    // The first test takes some 30 ms; later reports use its result.
     match tools::find_out(&settings.backend()) {
         Ok(program) => format!(
             "{} confines commands, {network} network; files are written below {}",
@@ -203,6 +206,7 @@ fn key_line(endpoint: &Endpoint, is_wanted: bool) -> String {
         return "server     llama-server, started when you send".to_owned();
     }
     let key = match &endpoint.api_key {
+        // First, because such a key has a placeholder here and would count as set.
         _ if is_wanted => "not set; it is looked for when you send",
         Some(_) => "set",
         None => "not set",
@@ -266,6 +270,7 @@ fn policy_of(rules: &Rules, name: &str) -> String {
                 Decision::RequireApproval => "needs approval",
                 Decision::Deny => "is denied",
             };
+            // Rules may treat some commands differently, so one word for all would mislead.
             let exceptions = (name == "bash").then(|| exceptions(&rules.options.chain));
             let exceptions = exceptions.flatten();
             let but = exceptions.map(|it| format!("; {it}")).unwrap_or_default();

@@ -21,6 +21,7 @@ use crate::settings::{Settings, Target, value_of};
 pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Problem> {
     let word = |name: &str| arguments[name].as_str();
     let (first, model) = (word("1"), word("2").map(str::to_owned));
+    // Probably a parameter without its name; a guess could send the chat elsewhere.
     if let Some(more) = word("3") {
         return Err(nothing(format!(
             "It is not clear what \"{more}\" refers to."
@@ -32,11 +33,13 @@ pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Proble
             provider: name.to_owned(),
             ..Target::default()
         },
+        // Without a provider, the words change only parameters of the current one.
         None => Target {
             provider: settings.provider.clone(),
             ..Target::default()
         },
     };
+    // A model that the user names takes precedence over that of a preset.
     target.model = model.or(target.model);
     let named = arguments.as_object().into_iter().flatten();
     // Numbers are positions; all other names are parameters.
@@ -110,6 +113,7 @@ pub fn message(settings: &Settings, scope: SwitchScope) -> String {
 /// Returns a remark about a model that is not in the catalogue, with a blank before it. The
 /// provider may have it nevertheless.
 fn remark(settings: &Settings) -> String {
+    // A remark and no error, because catalogues lag behind the providers.
     let (provider, names) = (&settings.provider, catalogue::names(&settings.provider));
     let unknown = settings.model.as_deref().filter(|model| {
         let is_own = settings.models.contains_key(*model);

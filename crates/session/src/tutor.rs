@@ -42,6 +42,7 @@ pub async fn send(
             .send(vec![StreamEvent::Text(word.to_owned())])
             .is_err()
         {
+            // The session is gone, so nothing can read the rest.
             return;
         }
         tokio::select! {
@@ -64,6 +65,7 @@ pub async fn send(
 
 /// Chooses the reply by the last event of the conversation.
 fn reply(prompt: &Prompt) -> Reply {
+    // The tutor keeps no state, so that it follows an undo.
     let last_results: Vec<&Part> = match prompt.messages.last() {
         Some(last) => last
             .parts
@@ -92,6 +94,7 @@ fn reply(prompt: &Prompt) -> Reply {
 
 /// Returns how many calls the tutor has made; the next call's id contains the number.
 fn calls(prompt: &Prompt) -> usize {
+    // Counted in the text, so that ids stay unique after an undo and in a reopened chat.
     let of = |message: &PromptMessage| {
         message
             .parts
@@ -123,6 +126,7 @@ fn greeting() -> Reply {
          `read`, on the file `{NOTES}` beside this chat. The default preset (`$default`) approves reading, so the \
          call runs without asking, and its result appears below."
     );
+    // All fields are given, as a strict schema of a provider would have it.
     let input =
         json!({"label": "looking at the notes", "path": NOTES, "offset": null, "limit": null});
     let call = Some(ToolUse {

@@ -26,7 +26,7 @@ pub struct Tariff {
     pub price: Option<Price>,
     /// Whether the cache keeps the prompt for an hour, which costs more.
     pub long_cache: bool,
-    /// Most tokens of a prompt and its answer, if known.
+    /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
 }
 
@@ -112,6 +112,7 @@ impl Ledger {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<RequestUsage>> {
+        // A panic elsewhere leaves whole entries, so the list can still be used.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -137,6 +138,7 @@ impl Ledger {
 impl RequestUsage {
     /// Returns its cost, if its prices are known.
     pub fn cost(&self) -> Option<Cost> {
+        // Prices are those of the time of the request; a later catalogue changes no old sum.
         let tariff = &self.tariff;
         tariff
             .price
@@ -155,6 +157,7 @@ impl RequestUsage {
             cache_creation: usage.cache_creation.unwrap_or_default(),
             input_cost: cost.map_or(0.0, |cost| cost.input),
             output_cost: cost.map_or(0.0, |cost| cost.output),
+            // Counted, so that a sum without these requests is not taken for the whole cost.
             unpriced: u64::from(cost.is_none()),
         }
     }
@@ -213,6 +216,7 @@ impl Sums {
     /// Returns the rows of `:Flemma usage` about some requests.
     pub fn table(&self) -> Vec<String> {
         let all = self.input + self.cache_read + self.cache_creation;
+        // Without any tokens there is no share; a division by 0 would panic.
         let share = (self.cache_read * 100).checked_div(all).unwrap_or_default();
         let cached = format!("{} ({share} % of the prompts)", count(self.cache_read));
         let thoughts = count(self.thoughts);
@@ -254,6 +258,7 @@ pub fn dollars(cost: f64) -> String {
         _ => {
             // Rounded to a millionth first: in binary 1.10 × 100 is a little above 110.
             let cents = (cost * 1e6).round() / 1e4;
+            // Up, so that no cost is shown as less than it is.
             format!("${:.2}", cents.ceil() / 100.0)
         }
     }

@@ -24,14 +24,21 @@ pub(crate) fn is_public(ip: IpAddr) -> bool {
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     !(matches!(a, 0 | 10 | 127)
+        // Multicast, reserved, and broadcast.
         || a >= 224
+        // Addresses that providers share among customers (RFC 6598).
         || (a == 100 && (64..128).contains(&b))
+        // Link-local. At 169.254.169.254, most clouds serve the machine's credentials.
         || (a == 169 && b == 254)
         || (a == 172 && (16..32).contains(&b))
         || (a == 192 && b == 168)
+        // Protocol assignments (RFC 6890), and documentation.
         || (a == 192 && b == 0 && matches!(c, 0 | 2))
+        // Relays of 6to4, which are deprecated (RFC 7526).
         || (a == 192 && b == 88 && c == 99)
+        // Benchmarks (RFC 2544).
         || (a == 198 && matches!(b, 18 | 19))
+        // Documentation (RFC 5737).
         || (a == 198 && b == 51 && c == 100)
         || (a == 203 && b == 0 && c == 113))
 }
@@ -39,7 +46,9 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 /// Only 2000::/3 is given out, and not all of it.
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     let [first, second, ..] = ip.segments();
+    // 2001::/23 has protocols such as Teredo, and 2001:db8::/32 documentation.
     let special = first == 0x2001 && (second < 0x0200 || second == 0x0db8);
+    // 3fff::/20 has documentation too (RFC 9637).
     (0x2000..0x4000).contains(&first) && !special && first != 0x3fff
 }
 
@@ -50,6 +59,7 @@ fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
+    // A gateway or tunnel connects to the inner address, so that is the one to check.
     match (a, b, c, d, e, f) {
         // Mapped, translated and compatible.
         (0, 0, 0, 0, 0, 0xffff | 0) | (0, 0, 0, 0, 0xffff, 0) => Some(of(g, h)),

@@ -67,6 +67,7 @@ impl Tool for Alias {
     }
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
+        // Not translated, because both have the paths in arguments of the same names.
         (self.tool)(input).reads(input, cwd)
     }
 

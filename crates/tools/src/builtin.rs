@@ -151,6 +151,7 @@ impl<T: TypedTool> Tool for T {
         schema::strict::<T::Arguments>()
     }
 
+    // `schema::strict` makes the schemas of all these tools.
     fn strict(&self) -> bool {
         true
     }
@@ -176,6 +177,7 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn describe(&self, input: &Value) -> Option<String> {
+        // Other arguments are shown in the default form, and the call reports what is wrong.
         self.summary(&T::Arguments::deserialize(input).ok()?)
     }
 

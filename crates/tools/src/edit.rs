@@ -141,6 +141,7 @@ impl TypedTool for Edit {
 
     async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
         let target = ctx.target(&arguments.path).await?;
+        // Resolved before the lock, because there is one lock per real path.
         let path = target.path().to_owned();
         // Another call must not change the file between planning and storing.
         let _lock = self.locks.lock(&path).await;

@@ -39,6 +39,7 @@ impl ToolContext {
         // Recorded before the write because another call may check the file during it.
         let after = Fingerprint::of(text.as_bytes());
         let shown = self.changes_to(target, after.clone()).await?;
+        // Before the write, because the watch of a command may see the file at any time.
         self.sandbox.writes(target.path(), &text);
         let before = self.recorder.before(target).await;
         let stored = target.store(expected, text).await?;

@@ -48,6 +48,7 @@ fn listing(folder: &Path) -> Arc<Listing> {
     let is_first = || with_known(|known| known.walking.insert(folder.to_owned()));
     if listing.made.elapsed() > OLD && is_first() {
         let folder = folder.to_owned();
+        // `walking` keeps a second thread from starting for the same folder.
         std::thread::spawn(move || walk_and_keep(&folder));
     }
     listing

@@ -31,8 +31,10 @@ const QUIET: [&str; 8] = [
     "--no-optional-locks",
     "--literal-pathspecs",
     "-c",
+    // The repository's configuration may name a program here, which Git would run.
     "core.fsmonitor=false",
     "-c",
+    // Otherwise names outside of ASCII are quoted as octal numbers.
     "core.quotePath=false",
 ];
 /// Arguments that make the output independent of the configuration.
@@ -144,6 +146,7 @@ pub async fn git_diff(folder: &Path, scope: &DiffScope, limit: u64) -> Result<Gi
     let options = PLAIN.map(str::to_owned).into_iter().chain(base);
     let here = ["--", "."].map(str::to_owned);
     let arguments: Vec<String> = options.chain(here).collect();
+    // One byte more shows that the diff is longer than the limit.
     let ran = git.run(&arguments, limit + 1).await?;
     if ran.stdout.len() as u64 > limit {
         return Err(GitProblem::TooLarge(limit));
@@ -174,6 +177,7 @@ impl<'a> Git<'a> {
             folder,
             filters: Vec::new(),
         };
+        // Neither this command nor the `config` that lists the filters runs one.
         let root = git.short(&["rev-parse", "--show-toplevel"]).await?;
         if !root.status.success() {
             return Err(GitProblem::NoRepository(folder.to_owned(), root.words()));
@@ -194,6 +198,7 @@ impl<'a> Git<'a> {
         let names = [&names[..], &["--get-regexp", r"^filter\."]].concat();
         let listed = self.short(&names).await?;
         // 1: there are none.
+        // An incomplete list could lack a filter.
         if !matches!(listed.status.code(), Some(0 | 1)) || listed.stdout.len() as u64 >= SHORT {
             return Err(GitProblem::Failed(listed.words()));
         }
@@ -213,6 +218,7 @@ impl<'a> Git<'a> {
             if driver.contains(['=', '\n', char::REPLACEMENT_CHARACTER]) {
                 return Err(GitProblem::Filter(name.clone()));
             }
+            // With `required`, Git would fail without the filter.
             for setting in ["clean=", "smudge=", "process=", "required=false"] {
                 options.extend(["-c".to_owned(), format!("{driver}.{setting}")]);
             }
@@ -227,6 +233,7 @@ impl<'a> Git<'a> {
             .await?;
         let found = match head.status.success() {
             true => head,
+            // The name of the empty tree depends on the hash function of the repository.
             false => {
                 self.short(&["hash-object", "-t", "tree", "--stdin"])
                     .await?
@@ -258,6 +265,7 @@ impl<'a> Git<'a> {
         let argv = [&quiet[..], &self.filters, arguments].concat();
         let environment = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut program = Program::converse(&argv, &environment, Some(self.folder))?;
+        // Git must not wait for input. For `hash-object`, empty input is the empty tree.
         drop(program.stdin.take());
         let (stdout, stderr) = (program.stdout.take(), program.stderr.take());
         let ran = timeout(PATIENCE, async {

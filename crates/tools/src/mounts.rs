@@ -29,6 +29,7 @@ impl Mounts {
 impl Drop for Mounts {
     fn drop(&mut self) {
         let mut mounted = MOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+        // By identity, because two commands may have mounted the same files.
         mounted.retain(|paths| !Arc::ptr_eq(paths, &self.0));
     }
 }

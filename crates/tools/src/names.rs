@@ -37,6 +37,7 @@ fn lower(name: &str) -> String {
 /// Maps a full-width character to ASCII.
 fn narrow(c: char) -> char {
     match c {
+        // These are the printable characters of ASCII, in the same order.
         '\u{ff01}'..='\u{ff5e}' => {
             char::from_u32(u32::from(c) - 0xff01 + u32::from('!')).unwrap_or(c)
         }

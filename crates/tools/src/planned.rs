@@ -55,7 +55,8 @@ impl PlannedFile {
         if ctx.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        // A user who drops the whole change rejects the call, but nothing depends on it.
+        // The session rejects a call whose whole change the user drops. This code does not rely
+        // on that.
         let (Some(text), _) = self.approved(ctx)? else {
             return Ok(Stored::default());
         };

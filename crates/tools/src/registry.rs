@@ -99,6 +99,7 @@ impl Registry {
     /// Removes a source and its tools.
     pub fn remove_source(&mut self, source: &str) {
         self.sources.retain(|(_, name), _| name != source);
+        // The clashes that remain were reported before.
         self.merge();
     }
 
@@ -106,6 +107,8 @@ impl Registry {
     fn merge(&mut self) -> Vec<Clash> {
         self.tools.clear();
         let mut clashes = Vec::new();
+        // Sorted by precedence and name, so that it does not matter which source was ready
+        // first.
         for ((precedence, source), tools) in &self.sources {
             for tool in tools.iter() {
                 let name = tool.name();

@@ -91,6 +91,7 @@ async fn run_to_end(tool: Arc<dyn Tool>, id: ToolUseId, input: Value, mut ctx: T
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
         () = sleep(limit) => Stop::TimedOut(limit),
     };
+    // Cancels the tool's own token.
     drop(stop_tool);
     after.add_notes(give_up(&name, task, &stop).await).await
 }
@@ -203,6 +204,7 @@ impl After {
 async fn watch(ctx: &mut ToolContext) -> Option<Watch> {
     let sandbox = ctx.sandbox.clone();
     let found = spawn_blocking(move || sandbox.watch()).await;
+    // Without a watch, the chat's limits still apply.
     let (held, watch) = found.ok().flatten()?;
     ctx.sandbox = Arc::new(held);
     Some(watch)
@@ -235,6 +237,7 @@ fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
             details: result.details,
         },
         Ok(Err(ToolError::Cancelled)) => stopped(stop).into(),
+        // The tool cannot know whether the user or the time limit stopped it.
         Ok(Err(ToolError::CancelledAfter(output))) => match stopped(stop) {
             ToolOutcome::Failed(why) => ToolOutcome::Failed(format!("{output}\n\n{why}")),
             ToolOutcome::Cancelled(why) => ToolOutcome::Cancelled(format!("{output}\n\n{why}")),

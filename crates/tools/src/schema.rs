@@ -17,6 +17,7 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
         return schema;
     };
     drop_keywords(object);
+    // It comes from the Rust type. The tool's description is sent beside the schema.
     object.remove("description");
     let mut names = Vec::new();
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
@@ -76,5 +77,6 @@ pub(crate) fn arguments<T: DeserializeOwned>(tool: &str, input: Value) -> Result
     reason = "the cast saturates"
 )]
 pub(crate) fn count(value: Option<f64>, default: usize, most: usize) -> usize {
+    // A NaN becomes 0 in the cast, and then 1.
     value.map_or(default, |it| it as usize).clamp(1, most)
 }

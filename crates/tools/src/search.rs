@@ -69,6 +69,7 @@ pub fn search<'a>(query: &str, entries: impl IntoIterator<Item = SearchEntry<'a>
     let everything = query.words.is_empty();
     let mut hits: Vec<Hit> = scored.filter(|hit| everything || hit.score > 0.0).collect();
     hits.sort_by(|a, b| {
+        // Always comparable, because no score is NaN.
         let by_score = b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal);
         by_score.then_with(|| a.name.cmp(&b.name))
     });

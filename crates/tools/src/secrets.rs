@@ -171,6 +171,7 @@ impl Secrets {
         if let Some(kind) = kind.or_else(|| self.linked(metadata.as_ref()?)) {
             return Some(found(kind, &real));
         }
+        // Without a link, there is no second name to check.
         if spelled == real {
             return None;
         }
@@ -184,6 +185,7 @@ impl Secrets {
     /// Checks names only.
     pub(crate) fn below(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
         let name = path.file_name();
+        // Cheap tests, which exclude most names. `unrevealed` decides about the others.
         let is_ours = || self.ours.iter().any(|it| it.file_name() == name);
         let is_moved = || self.moved.iter().any(|(place, _)| path.starts_with(place));
         if !is_suspect(path) && !is_ours() && !is_moved() {

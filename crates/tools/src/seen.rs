@@ -22,6 +22,7 @@ struct Seen {
 impl SeenFiles {
     /// Remembers the text of the file at this real path.
     pub(crate) fn add(&self, path: &Path, text: &str) {
+        // Also makes the file the one that was seen last.
         self.forget(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.bytes += text.len();

@@ -58,6 +58,7 @@ pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
     make_folder(folder)?;
     let file = OpenOptions::new()
         .create(true)
+        // Creating a file requires write access. Nothing is written to it.
         .append(true)
         .mode(FILE_MODE)
         .open(folder.join(name))?;
@@ -109,6 +110,7 @@ pub fn replace_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn replace_by(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    // The name is fixed, because the caller excludes other writers by its lock.
     let new = path.with_extension("new");
     let written = write(&new).and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -107,9 +107,11 @@ async fn plan_write(
         name: arguments.path,
         after: Some(arguments.content),
         moved_to: None,
+        // Any content is replaced, in UTF-8, unless changes are merged below.
         keeps: false,
         remarks: Vec::new(),
     };
+    // A file that the model has not read is replaced as a whole.
     if let Some(seen) = seen {
         merge_changes(&mut planned, &seen)?;
     }

@@ -78,6 +78,7 @@ impl<'a> Run<'a> {
         }
         run.agent.conversation.say(words);
         run.waiting.push_back(cycle::CycleEvent::Advance);
+        // Messages that were queued before this prompt are sent after its answer.
         run.waiting
             .extend(early.into_iter().map(cycle::CycleEvent::FollowUp));
         run
@@ -112,6 +113,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             let input = self.agent.inputs.recv().await;
+            // Never `None`, because the agent holds a sender too.
             input.into_iter().for_each(|input| self.handle(input));
         }
     }
@@ -222,6 +224,7 @@ impl<'a> Run<'a> {
                     why,
                 }),
                 None if self.running.contains_key(&call) => {}
+                // The result is written by a later step; report it then.
                 None => self.refused.push(call),
             }
         }
@@ -246,6 +249,7 @@ impl<'a> Run<'a> {
 
     fn finish(&mut self) {
         self.finished = true;
+        // The tools offered do not change the messages.
         let prompt = self.agent.conversation.prompt(&[]);
         let messages = self.agent.conversation.new_messages(&prompt);
         self.events.extend(messages.into_iter().map(Event::Message));

@@ -70,6 +70,7 @@ pub fn client(
         direct: is_this_machine(base_url),
     };
     let clients = CLIENTS.get_or_init(Mutex::default);
+    // Held while a client is created, so that concurrent requests do not create two.
     let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(client) = clients.get(&way) {
         return Ok(client.clone());
@@ -102,6 +103,7 @@ fn make(way: &Way) -> Result<Client, Problem> {
     let mut builder = Client::builder()
         .connect_timeout(way.connect)
         .user_agent(concat!("flemma/", env!("CARGO_PKG_VERSION")))
+        // A redirect would send the key to another address.
         .redirect(reqwest::redirect::Policy::none());
     // A proxy could not reach servers of this machine.
     if way.direct {

@@ -79,6 +79,7 @@ pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
         return (call.clone(), input.clone());
     };
     let key = CallKey {
+        // Results and approvals refer to the outer call by this ID.
         id: call.id.clone(),
         name: name.to_owned(),
         input: crate::json::canonical(&inner),

@@ -94,6 +94,7 @@ impl Function {
     pub fn guard() -> Self {
         Self {
             id: FunctionId::Guard,
+            // It answers in the form of `auto_approve`, and if it fails, the user decides.
             ..Self::auto_approve(0)
         }
     }

@@ -25,6 +25,7 @@ impl Cycle {
 
     /// Returns a notice if the document must not be acted on at all.
     pub(super) fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
+        // Closing this fence automatically would complete a call that may be unfinished.
         if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
             return Some(Effect::Notify(Notice {
                 level: Level::Error,

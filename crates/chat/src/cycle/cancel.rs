@@ -16,6 +16,7 @@ impl Cycle {
             for call in turn
                 .calls
                 .iter()
+                // Only a call with a placeholder still needs a result.
                 .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
             {
                 self.finished.push((
@@ -51,6 +52,7 @@ impl Cycle {
         if let Some(batch) = &mut self.batch {
             batch.may_send = false;
         }
+        // Queued messages must not start new work after a cancel.
         let queued = self.messages.put_back(Vec::new());
         // While a request is open, Ctrl-C stops only the request.
         if self.request {
@@ -95,6 +97,7 @@ impl Cycle {
         self.finished
             .extend(never.into_iter().map(|call| (call, outcome())));
         let mut effects = Vec::new();
+        // These calls end later, each with a `ToolsFinished` event.
         if !self.running.is_empty() {
             effects.push(Effect::CancelTools(self.running.clone()));
         }

@@ -16,6 +16,7 @@ impl Cycle {
         options: &Options,
         plan: &mut Plan,
     ) -> Option<BlockLines> {
+        // For `execute_tool`, the rules apply to the call inside it.
         let (meant, input) = approval::meant(&candidate.key, &candidate.input);
         let verdict = match candidate.by_user {
             // The user looked at the call, so skip the guards that only automatic approvals
@@ -39,6 +40,7 @@ impl Cycle {
                 let why = options.chain.reason(&by, &meant);
                 Some(deny(candidate.key, &by, why, plan))
             }
+            // The user chose to run it, so any decision but a denial lets it run.
             _ if candidate.by_user => self.run_chosen(candidate, options, plan),
             Decision::RequireApproval => Some(wait(candidate.key, &by, None, plan)),
             Decision::Approve => Some(self.approve(candidate, by, options, plan)),
@@ -55,6 +57,7 @@ impl Cycle {
         let Candidate {
             key, input, words, ..
         } = candidate;
+        // `None` asks the host to compare first; the call is planned again with its answer.
         if !self.is_as_shown(&key, input, options, plan)? {
             sight::looked_at_again(key.clone(), plan);
             return Some(write::placeholder(key.id.as_str(), Status::Pending, &words));

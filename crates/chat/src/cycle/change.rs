@@ -61,6 +61,7 @@ impl Cycle {
             let lines = hunk.start - lines.start..hunk.end - lines.start;
             new[lines].iter().any(|it| is_status(it.as_ref()))
         };
+        // Most changes touch no placeholder and need no comparison of approvals.
         let touches = difference
             .hunks
             .iter()

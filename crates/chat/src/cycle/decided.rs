@@ -94,6 +94,7 @@ impl Ledger {
 
     /// Starts a batch: forgets all calls except those still in progress.
     pub(super) fn begin(&mut self, goes_on: impl Fn(&CallKey) -> bool) {
+        // A call in progress may be noted again when it starts.
         self.last.retain(|call, _| goes_on(call));
     }
 

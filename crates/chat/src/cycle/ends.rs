@@ -58,10 +58,13 @@ impl Cycle {
             return self.done(document, options);
         }
         if !options.autopilot {
+            // Without autopilot, only messages that the user queued are written.
             return self.say(document);
         }
+        // No words: text that the user typed during the answer is not sent automatically.
         self.begin(Goal::All, None);
         if let Some(batch) = &mut self.batch {
+            // A batch that did no work would send, as the user's key does.
             batch.worked = true;
             batch.may_send &= !idle::is_malformed_again(document);
         }

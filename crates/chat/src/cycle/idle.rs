@@ -54,6 +54,7 @@ impl Cycle {
         if !batch.reviewed
             && let Some(line) = first_pending(document)
         {
+            // Once per batch, so that the cursor does not jump back while the user works.
             batch.reviewed = true;
             return Some(Effect::Cursor {
                 line,
@@ -97,6 +98,7 @@ impl Cycle {
         if !batch.steered
             && let Some(tool) = stuck::repeated_failure(document, self.run.turns)
         {
+            // Reported in the status, and cleared by the next batch.
             self.stuck = true;
             return self.stop(stuck::message(&tool), document);
         }
@@ -168,6 +170,7 @@ impl Cycle {
             ));
             return effects;
         }
+        // The batch sends the message as soon as the edit is applied.
         self.begin(Goal::All, None);
         vec![Effect::Edit(vec![write_continue(document)])]
     }
@@ -259,6 +262,7 @@ fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Op
     let line = match options.cursor_after_result {
         Stay => return None,
         Result => result,
+        // The message may reach to the end of the text.
         Next => document.messages[turn_answers]
             .lines
             .end

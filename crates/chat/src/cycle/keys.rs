@@ -47,6 +47,8 @@ impl Cycle {
         }
         let mut effects = self.send(document, options);
         if effects.contains(&Effect::Send) {
+            // Sent anyway, because the user asked for it; the model gets errors instead of
+            // results.
             effects.extend(idle::unanswered(document));
         }
         effects

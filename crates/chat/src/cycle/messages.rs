@@ -154,6 +154,7 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Option<Vec<Effect>> {
+        // The conversation must end with the model, or two messages would become one.
         let next = is_done(document).then(|| self.messages.later.pop_front())?;
         self.messages.now.push(next?);
         Some(self.speak(document, options))
@@ -167,6 +168,7 @@ impl Cycle {
             self.run = AutopilotRun::default();
         }
         self.messages.steer = false;
+        // The user sends something, which ends an earlier cancel.
         self.disarmed = false;
         self.limited = false;
         self.stuck = false;

@@ -57,6 +57,7 @@ impl Plan {
         by: &str,
         reason: Option<&'static str>,
     ) {
+        // The name is empty if no resolver had an opinion.
         let by = if by.is_empty() { DEFAULT } else { by }.to_owned();
         self.rulings.push(Decided {
             call,

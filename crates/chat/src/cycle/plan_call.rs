@@ -45,6 +45,7 @@ impl Cycle {
         let candidate = Candidate {
             key,
             call: *call,
+            // Set once the arguments have been checked.
             input: Value::Null,
             words: String::new(),
             by_user,

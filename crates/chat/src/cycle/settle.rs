@@ -23,6 +23,7 @@ impl Cycle {
         let mut effects = self.drop_written(document);
         effects.extend(self.end_if_blocked(document, options));
         if let Some(closing) = self.close_fences(document) {
+            // The rest is planned once the fences are closed.
             effects.push(closing);
             return effects;
         }
@@ -69,6 +70,7 @@ impl Cycle {
         self.batch.as_ref()?;
         let no = Self::blocked(document, options)?;
         self.batch = None;
+        // Approved calls must not start either; the next key decides again.
         self.queue.clear();
         Some(no)
     }
@@ -124,6 +126,7 @@ impl Cycle {
         let mut waiting = BTreeSet::new();
         for turn in document.unanswered_turns() {
             let calls = turn.calls.iter().filter(|call| !call.is_answered());
+            // Compares IDs first, because a key needs the parsed arguments.
             let ended = calls.filter(|call| self.has_ended(call));
             waiting.extend(ended.map(|call| classify::key(document, call.tool_use)));
         }
@@ -164,6 +167,7 @@ impl Cycle {
 
     fn plan(&self, document: &Document<'_>, options: &Options) -> Plan {
         let mut plan = Plan::default();
+        // Without a key or an ended call, nothing is decided.
         if self.batch.is_none() && self.finished.is_empty() {
             return plan;
         }
@@ -209,7 +213,7 @@ impl Cycle {
 
     fn enqueue(&mut self, ready: Vec<CallKey>) {
         let Some(batch) = &mut self.batch else { return };
-        // The goal is met: decisions after this belong to the next key.
+        // The goal is met; later decisions belong to the next key.
         batch.goal = Goal::Settled;
         batch.worked |= !ready.is_empty();
         self.queue.extend(ready);

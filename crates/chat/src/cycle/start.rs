@@ -23,6 +23,7 @@ impl Cycle {
         {
             // The text may have changed since the decision, so check it again.
             let Some(input) = self.still_approved(document, &turns, &call, options) else {
+                // It leaves the queue without running and needs another decision.
                 continue;
             };
             let by = self.provenance.approved_by(&call);

@@ -69,6 +69,7 @@ pub(super) fn notes(before: &str, after: &str) -> Vec<Note> {
     let endings = match (Ending::of(before), Ending::of(after)) {
         // For a new text, `\n` is expected and needs no note.
         (None, Some(Ending::ReturnNewline)) if before.is_empty() => Some(Note::Returns),
+        // A text of one line has no line endings to compare.
         (Some(from), Some(to)) if from != to => Some(Note::Endings(from, to)),
         _ => None,
     };

@@ -95,6 +95,7 @@ impl ChangedFile<'_> {
     fn text(&self) -> String {
         let mut text = format!("{}\n", self.header());
         match (self.before, self.after, self.moved_to) {
+            // For the user only: `sections` skips these lines.
             (_, None, _) => text.push_str("deleted file\n"),
             (None, ..) => text.push_str("new file\n"),
             (.., Some(_)) => text.push_str("rename\n"),
@@ -142,6 +143,7 @@ impl ChangedFile<'_> {
         };
         let after = match is_dropped {
             true => self.before.map(str::to_owned),
+            // The user kept the removal of every line, so the file is deleted.
             false if self.after.is_none() && text.is_empty() => None,
             false if self.has_returns() => Some(text.replace('\n', "\r\n")),
             false => Some(text),

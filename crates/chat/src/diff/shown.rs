@@ -81,6 +81,7 @@ pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     };
     let last = hunks.last();
     let last = last.map_or(0, |hunk| hunk.before.end.max(hunk.after.end));
+    // Wide enough for the line numbers of both texts.
     let digits = last.to_string().len();
     let mut rows = Rows {
         rows: Vec::new(),
@@ -90,6 +91,7 @@ pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     };
     let mut left = most;
     for hunk in &hunks {
+        // Later hunks get only the lines that are left.
         left = rows.hunk(hunk, left);
     }
     ShownDiff {

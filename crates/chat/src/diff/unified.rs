@@ -21,6 +21,7 @@ impl FileDiff<'_> {
         let mut text = String::new();
         for (sign, side, exists) in [("---", 'a', exists.0), ("+++", 'b', exists.1)] {
             let name = match exists {
+                // An absolute name would otherwise get two slashes after the side.
                 true => quoted(&format!("{side}/{}", name.trim_start_matches('/'))).into_owned(),
                 false => NONE.to_owned(),
             };

@@ -46,6 +46,7 @@ type Ranges = Vec<Vec<Range<usize>>>;
 /// Returns the changed bytes of removed and added lines.
 fn compare(removed: &[Line<'_>], added: &[Line<'_>]) -> (Ranges, Ranges) {
     let bytes: usize = removed.iter().chain(added).map(|it| it.text.len()).sum();
+    // Without ranges, the lines count as new as a whole.
     if removed.is_empty() || bytes > MOST_BYTES {
         return (
             vec![Vec::new(); removed.len()],

@@ -16,6 +16,7 @@ impl Document<'_> {
             let Block::Prose(lines) = block else {
                 return None;
             };
+            // Only the first block can start on the marker's line.
             let column = message
                 .inline
                 .filter(|_| lines.start == message.lines.start)

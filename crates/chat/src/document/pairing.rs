@@ -138,6 +138,7 @@ fn pair<'d>(
 ) -> Vec<&'d ToolResultBlock> {
     // Unanswered calls by ID, the last one first.
     let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
+    // Reversed, so that `pop` returns the first call of an ID.
     for (at, call) in calls.iter().enumerate().rev() {
         waiting.entry(&call.tool_use.id).or_default().push(at);
     }

@@ -48,6 +48,7 @@ pub(super) fn first_to_read(parsed: &Parsed, changed: usize) -> Option<usize> {
 pub(super) fn parse_from(text: &Text, parsed: &mut Parsed, first: usize) {
     let line = parsed.messages[first].lines.start;
     parsed.messages.truncate(first);
+    // All open fences are at or below `first`, as `first_to_read` has checked.
     parsed.open_fences.clear();
     let known = parsed
         .diagnostics
@@ -129,6 +130,7 @@ impl<'t> Parser<'t> {
             .extend(problem.clone().map(|it| Diagnostic::error(0..1, it)));
         Some(Frontmatter {
             language,
+            // Empty if the fence never closes, so that the text below is parsed as usual.
             lines: 0..close.map_or(0, |close| close + 1),
             problem,
         })
@@ -143,6 +145,7 @@ impl<'t> Parser<'t> {
         let candidates = self.scan.take_candidates();
         let behind_bom = self.first_marker_behind_bom(start);
         for (line, kind) in behind_bom.into_iter().chain(candidates) {
+            // Lines inside a block or a closed fence are not structure.
             if line < skip_to {
                 continue;
             }
@@ -183,6 +186,7 @@ impl<'t> Parser<'t> {
         });
         let opened = open.insert(Open {
             role,
+            // Content on the marker's line is part of the first block.
             next: if inline.is_some() { line } else { line + 1 },
             first_block: self.blocks.len(),
         });

@@ -110,6 +110,7 @@ fn of_thinking(document: &Document<'_>, thinking: &ThinkingBlock) -> Line {
 fn of_call(document: &Document<'_>, call: &ToolUseBlock, tools: &dyn Describe) -> String {
     match document.input(call) {
         Ok(input) => preview(tools, &call.name, &input, WIDTH),
+        // Arguments that cannot be read have no preview.
         Err(_) => call.name.to_string(),
     }
 }
@@ -133,6 +134,7 @@ fn changes_and_words(
 ) -> String {
     let words = described(document, call, tools);
     let changed = run(document, call).and_then(|run| run.changed);
+    // The run knows what it changed; the arguments tell only what it should change.
     match changed.or_else(|| known_counts(document, call, tools)) {
         Some(counts) if is_done(document, call) => format!("{counts} {words}"),
         _ => words,
@@ -249,6 +251,7 @@ fn first_words(document: &Document<'_>, lines: Lines, column: usize) -> String {
     for line in lines.clone().take(LINES) {
         let skip = if line == lines.start { column } else { 0 };
         let bytes = document.text().line(line).get(skip..).unwrap_or_default();
+        // A line may be megabytes long. The cut may be inside a character, which becomes U+FFFD.
         let bytes = bytes.get(..BYTES).unwrap_or(bytes);
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim();

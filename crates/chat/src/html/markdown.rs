@@ -74,6 +74,7 @@ impl Writer {
                 ("", "</ol>\n")
             }
             Tag::Link { dest_url, .. } => self.link(&dest_url),
+            // Loading an image would tell its server who reads the chat, so only link to it.
             Tag::Image { dest_url, .. } => {
                 let link = self.link(&dest_url);
                 self.out.push_str("Image: ");
@@ -95,6 +96,7 @@ impl Writer {
     }
 
     fn end(&mut self) {
+        // Code blocks contain only text, so this is the end of the code block.
         if let Some((code, is_diff)) = self.code.take() {
             match is_diff {
                 true => diff_lines(code.lines(), &mut self.out),
@@ -107,6 +109,7 @@ impl Writer {
     /// Begins a link if its address is safe; otherwise only its text is shown.
     fn link(&mut self, address: &CowStr<'_>) -> (&'static str, &'static str) {
         let lower = address.to_ascii_lowercase();
+        // Addresses such as `javascript:` would run code.
         if !SAFE.iter().any(|start| lower.starts_with(start)) {
             return ("", "");
         }
@@ -137,6 +140,7 @@ fn plain(tag: &Tag<'_>) -> (&'static str, &'static str) {
         Tag::Emphasis => ("<em>", "</em>"),
         Tag::Strong => ("<strong>", "</strong>"),
         Tag::Strikethrough => ("<del>", "</del>"),
+        // Elements of Markdown extensions that are not enabled.
         _ => ("", ""),
     }
 }

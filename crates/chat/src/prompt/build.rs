@@ -32,6 +32,7 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
     let mut builder = Builder::new(document, own);
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
+        // An answer is consumed together with its results.
         index += builder.message(index, message);
     }
     let mut tools = tools.to_vec();
@@ -123,9 +124,11 @@ impl<'b, 't> Builder<'b, 't> {
         let parts = self.assistant_parts(message, &ids);
         self.push(PromptRole::Assistant, parts);
         let mut answers = self.results(&turn, &ids);
+        // The same message may contain the user's text, which follows the results.
         if let Some(at) = turn.answers {
             answers.extend(self.own(at, &self.document.messages[at]));
         }
+        // Results and the user's text are one message, as providers require.
         self.push(PromptRole::User, answers);
         1 + usize::from(turn.answers.is_some())
     }
@@ -141,6 +144,7 @@ impl<'b, 't> Builder<'b, 't> {
                     .model_text(message, lines, at > 0, at < last)
                     .map(Part::Text),
                 Block::ToolUse(call) => Some(Part::ToolUse {
+                    // The IDs are in the order of the calls.
                     id: ids.next()?.clone(),
                     name: call.name.to_string(),
                     input: match self.document.input(call) {
@@ -178,6 +182,7 @@ impl<'b, 't> Builder<'b, 't> {
         if after && self.document.is_blank(lines.start..lines.start + 1) {
             lines.start += 1;
         }
+        // At the end of the text, the host has written no separator yet.
         let followed = before || lines.end < self.document.text().line_count();
         if followed && lines.end > lines.start && self.document.is_blank(lines.end - 1..lines.end) {
             lines.end -= 1;
@@ -237,6 +242,7 @@ impl<'b, 't> Builder<'b, 't> {
     fn unique(&mut self, id: &ToolUseId) -> ToolUseId {
         let mut unique = id.as_str().to_owned();
         let mut count = 1;
+        // Only earlier IDs are considered, so appending a turn changes no earlier ID.
         while !self.ids.insert(unique.clone()) {
             count += 1;
             unique = format!("{id}_{count}");

@@ -8,6 +8,7 @@ pub fn at_start(text: &str) -> Option<(&str, usize)> {
     let inner = text.strip_prefix("{{")?;
     let end = end(inner)?;
     let code = inner[..end].trim();
+    // Two braces on each side.
     (!code.is_empty()).then_some((code, end + 4))
 }
 
@@ -29,6 +30,7 @@ fn end(code: &str) -> Option<usize> {
             // Inside a table, the braces close two tables.
             [b'}', b'}', ..] if depth == 0 => return Some(at),
             [b'}', ..] => {
+                // A closing brace without an opening one is not Lua.
                 depth = depth.checked_sub(1)?;
                 1
             }

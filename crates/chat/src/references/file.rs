@@ -45,6 +45,7 @@ pub fn at_start(text: &str, before: Option<char>) -> Option<Found> {
     }
     let path = decoded(&written[1..]);
     Some(Found {
+        // `@//` begins an absolute path.
         path: path
             .strip_prefix("//")
             .map_or(path.clone(), |it| format!("/{it}")),

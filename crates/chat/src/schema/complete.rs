@@ -26,6 +26,7 @@ struct Gap {
 ///
 /// `has_label` allows a missing top-level `label`, which becomes empty text.
 pub(super) fn complete(validator: &Validator, mut input: Value, has_label: bool) -> Value {
+    // One more than the maximum shows that there are too many, without counting all.
     let mut count = validator.iter_errors(&input).take(MOST + 1).count();
     if count == 0 || count > MOST {
         return input;
@@ -36,6 +37,7 @@ pub(super) fn complete(validator: &Validator, mut input: Value, has_label: bool)
                 continue;
             };
             let left = validator.iter_errors(&completed).count();
+            // Another finding may have taken the place of the repaired one.
             if left < count {
                 (input, count) = (completed, left);
                 break;
@@ -80,6 +82,7 @@ impl Gap {
 
     fn with(&self, input: &Value, value: Option<Value>) -> Option<Value> {
         let mut completed = input.clone();
+        // An earlier completion may have removed the object.
         let object: &mut Map<String, Value> =
             completed.pointer_mut(&self.object)?.as_object_mut()?;
         match value {

@@ -45,6 +45,7 @@ pub fn place(
             replacement,
         }
     }));
+    // An insertion before a line sorts before a replacement of that line.
     edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
     edits
 }
@@ -112,6 +113,7 @@ pub fn keep_words(
                 replacement: vec![harmless.into_owned()],
             })
         }));
+        // Removes the closing fence of the placeholder; the text above it stays.
         kept.push(TextEdit {
             lines: typed.body.end..typed.lines.end,
             replacement: Vec::new(),
@@ -135,6 +137,7 @@ fn beside_marker(
     let replaced = edits.iter_mut().find(|edit| edit.lines.start == line);
     // Nothing is inserted, but a result beside the marker may be replaced.
     let Some(mut above) = first else {
+        // A block is never empty: it begins with its header.
         if let Some(edit) = replaced {
             edit.replacement[0].insert_str(0, marker);
         }

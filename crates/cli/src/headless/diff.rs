@@ -23,6 +23,7 @@ pub enum Style {
 impl Style {
     /// The style for standard error. `NO_COLOR` turns colors off.
     pub fn of_stderr() -> Self {
+        // An empty value does not count, by <https://no-color.org>.
         let is_off = tools::variable("NO_COLOR").is_some_and(|it| !it.is_empty());
         match io::stderr().is_terminal() && !is_off {
             true => Self::Colored,

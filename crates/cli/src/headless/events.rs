@@ -16,6 +16,8 @@ impl HeadlessRun {
             FrontendCall::Apply(edit) => {
                 let applied = self.buffer.apply(&edit);
                 self.applied(applied);
+                // An edit is a step of the cycle, so it is saved at once. An answer is saved at
+                // intervals.
                 self.save();
             }
             FrontendCall::Append(chunk) => {

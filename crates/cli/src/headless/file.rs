@@ -160,6 +160,7 @@ impl ChatFile {
         let free = (1..).map(|count| path.with_file_name(format!("{name}.flemma-{count}")));
         let path = free
             .into_iter()
+            // A dangling link takes the name too, so links are not followed.
             .find(|path| fs::symlink_metadata(path).is_err())
             .unwrap_or_else(|| self.path().with_extension("flemma"));
         tools::write_whole(&path, &self.encode(text))?;

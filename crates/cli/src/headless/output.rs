@@ -228,6 +228,7 @@ impl Output {
         let (above, last) = question.split_at(question.rfind('\n').map_or(0, |at| at + 1));
         let (above, last) = (terminal::visible(above), terminal::visible(last));
         let shown = diff::lines(diff, diff::Style::of_stderr());
+        // A closed standard error must not end the run, because the chat is in its file.
         drop(write!(err, "{above}{shown}{last}").and_then(|()| err.flush()));
     }
 

@@ -55,6 +55,7 @@ impl ReportedBlocks {
         let mut blocks = Vec::new();
         for turn in document.turns() {
             for call in &turn.calls {
+                // Providers may repeat an ID in a chat, so the message is a part of the key.
                 let key = (turn.assistant, call.tool_use.id.clone());
                 if self.calls.insert(key.clone()) {
                     blocks.push(NewBlock::Call {

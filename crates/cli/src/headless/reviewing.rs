@@ -115,7 +115,8 @@ impl HeadlessRun {
         question: ReviewQuestion,
         reply: oneshot::Sender<EditorReply>,
     ) {
-        // The user dropped everything, and then the question for a reason: nothing is decided.
+        // The user removed all changes and then dismissed the question for a reason, so nothing
+        // is decided.
         if question.text.trim().is_empty() {
             return self.end_editing(None, reply);
         }

@@ -74,6 +74,7 @@ impl HeadlessRun {
         if let Err(problem) = self.stored.write(self.buffer.text()) {
             self.outcome.failed = true;
             self.output.report(&problem);
+            // Requests and calls whose outcome cannot be saved must not go on.
             self.press(Action::Cancel, 0);
         }
     }

@@ -24,6 +24,7 @@ pub struct Signals {
 impl Signals {
     /// Handles signals from now on.
     pub fn listen() -> Self {
+        // A signal without a handler keeps its default action and ends the process.
         Self {
             interrupt: signal(SignalKind::user_defined1()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),

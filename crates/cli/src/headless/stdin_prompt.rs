@@ -1,5 +1,5 @@
-//! `[y/N]` or `[y/N/e]`: the question about a pending call, and the answer from standard input, typed or
-//! piped. The end of standard input means that there is no user.
+//! `[y/N]` and `[y/N/e]`: the question about a pending call, and its answer from standard
+//! input, typed or piped. The end of standard input means that there is no user.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
@@ -45,6 +45,7 @@ impl StdinLines {
             std::thread::spawn(move || read_lines(&queue));
             requests
         });
+        // Fails only if the thread has panicked. The receiver then reports the end of input.
         drop(thread.send(sender));
         receiver
     }

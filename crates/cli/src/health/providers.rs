@@ -48,6 +48,7 @@ fn in_use(spec: &ProviderSpec, settings: &Settings, variables: GetVariable<'_>) 
             .is_some_and(|it| !it.is_null())
     };
     let is_set = |variable: &str| variables(variable).is_some_and(|it| !it.trim().is_empty());
+    // Vertex builds its address from the project, and `local` starts its own server.
     let has_address = !spec.base_url.is_empty()
         || matches!(name, providers::VERTEX | providers::LOCAL)
         || is_given("base_url")

@@ -47,6 +47,7 @@ async fn started(server: &Server) -> Finding {
             &format!("it did not start within {} s", PATIENCE.as_secs()),
         ),
     };
+    // Also after a time limit: a report must not leave a program running.
     server.stop().await;
     finding
 }

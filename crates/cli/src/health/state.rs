@@ -43,6 +43,7 @@ fn try_to_write(folder: &Path) -> io::Result<()> {
 fn size(folder: &Path) -> (u64, bool) {
     let (mut folders, mut bytes, mut files) = (vec![folder.to_owned()], 0, 0);
     while let Some(folder) = folders.pop() {
+        // Folders that cannot be read are left out, because the size is only informative.
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             // Links are not followed: they may lead anywhere.
             let Ok(metadata) = entry.metadata() else {

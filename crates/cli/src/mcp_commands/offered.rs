@@ -50,6 +50,7 @@ impl OfferedTools {
     /// Returns the current options and tools, with the options of the folder's project.
     fn now(&self) -> Arc<Shared> {
         let shared = self.shared.borrow().clone();
+        // Read for each call, so that revoking the trust has an effect at once.
         let trust = Trust::open(&state_dir::path());
         let Some(config) = ProjectConfig::around(&self.folder, &trust) else {
             return shared;
@@ -120,6 +121,7 @@ impl ToolServer for OfferedTools {
         let rescans = self.rescans.clone();
         // The loop answers, because it publishes the tools that the scan found.
         shared.scripts.look_and(move || drop(rescans.send(done)));
+        // Fails only if the server is ending.
         let _ = scanned.await;
     }
 

@@ -153,6 +153,7 @@ fn stop_signals() -> Result<mpsc::Receiver<()>, String> {
         SignalKind::terminate(),
         // The watcher passes an interrupt on as this signal.
         SignalKind::user_defined1(),
+        // A Ctrl-C on the terminal reaches this process directly.
         SignalKind::interrupt(),
     ] {
         let mut signals =

@@ -142,6 +142,7 @@ async fn start(server: &Server) -> Option<String> {
 /// cannot be stored.
 fn pin_if_new(pins: &Pins, server: &Server) -> Option<String> {
     let status = server.status();
+    // If the pins were lost, the tools need a review and must not count as new.
     let tools = status.agreed.filter(|_| !status.is_lost)?;
     match pins.meet(&server.spec, tools) {
         Ok(pinned) => {

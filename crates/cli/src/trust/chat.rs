@@ -33,6 +33,7 @@ pub fn trust(file: &Path, arguments: &TrustArgs) -> ExitCode {
         Ok(found) => found,
         Err(problem) => return Code::Error.report(&problem),
     };
+    // The text that is shown is trusted, even if the file changes before the answer.
     let text = source.text.clone();
     match escalations(source, &config, &config::registry(&flags).0) {
         Ok(found) => print(&found),
@@ -95,6 +96,7 @@ fn escalations(
 ) -> Result<Vec<Escalation>, String> {
     let known = rules::known(&config.settings, tools);
     let result = frontmatter::evaluate(&source, &known);
+    // As if it were untrusted, so that everything that loosens the options is listed.
     let reading = Reading {
         text: source.text,
         result,

@@ -79,6 +79,7 @@ fn trust_offered(
     }
     let (registry, _) = config::registry(&flags);
     let lines = offered.would(&user.settings, &registry);
+    // The project wrote what is listed, and an escape sequence in it could hide other lines.
     let heading = format!("In {}:", offered.root().display());
     let lines: Vec<String> = std::iter::once(heading)
         .chain(lines.iter().map(|it| format!("  {it}")))

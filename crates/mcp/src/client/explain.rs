@@ -56,7 +56,8 @@ fn said(error: &(dyn Error + 'static)) -> String {
             let kind = kind.as_deref().unwrap_or("no content type");
             format!("it answered with {kind} instead of JSON")
         }
-        // The SDK's own text about invalid JSON.
+        // The SDK's own text about invalid JSON. Texts of `http::refused` begin with `HTTP `
+        // and name the status.
         Some(Http::UnexpectedServerResponse(said)) if !said.starts_with("HTTP ") => {
             "its answer is not a message of the protocol".to_owned()
         }

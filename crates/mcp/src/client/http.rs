@@ -113,6 +113,7 @@ impl StreamableHttpClient for MendingClient {
         let sent = Sent::new(&message, session_id.is_some());
         let request = self.http.post(uri.as_ref()).json(&message);
         let request = with_headers(request, session_id.as_deref(), auth_header, custom_headers)?;
+        // Before the request is sent, so that no answer can arrive first.
         if let Some(id) = &sent.id {
             self.unanswered.add(id.clone());
         }
@@ -144,6 +145,7 @@ impl StreamableHttpClient for MendingClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
+        // The SDK's own, because no message comes back that needs a repair.
         let deleted = self
             .http
             .delete_session(uri, session_id, auth_header, custom_headers);
@@ -169,6 +171,7 @@ impl StreamableHttpClient for MendingClient {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         wants_login(&response)?;
+        // Keeps `Retry-After`, which `error_for_status` would drop.
         if let Some(error) = busy(&response) {
             return Err(error.into());
         }
@@ -249,6 +252,7 @@ impl MendingClient {
             }
             Some(kind) if kind.starts_with(JSON) => {
                 let body = body(response, LONGEST).await?;
+                // JSON-RPC has no answer to a notification, whatever a server sends.
                 let Some(id) = sent.id.clone() else {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 };
@@ -265,6 +269,7 @@ fn json_answer(id: RequestId, body: &[u8]) -> Result<ServerJsonRpcMessage, Failu
     let message = match mend::line(body.trim_ascii()) {
         Line::Mended(text) => serde_json::from_str(&text),
         Line::Unreadable(wrong) => Ok(unreadable(id.clone(), &wrong)),
+        // Parsed even if it is not JSON, for the parser's error.
         Line::Whole | Line::Foreign => serde_json::from_slice(body),
     };
     let message = message.map_err(|error| {
@@ -292,6 +297,8 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
     let status = response.status();
     let is_json = kind(&response).is_some_and(|it| it.starts_with(JSON));
     let busy = busy(&response);
+    // A JSON body may explain a server error better than its status. After 429, the time to
+    // wait matters more than the body.
     if let Some(error) = busy
         .as_ref()
         .filter(|_| !is_json || status == StatusCode::TOO_MANY_REQUESTS)
@@ -299,6 +306,7 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
         return Err(HttpStatusError::new(error.status, error.retry_after.clone()).into());
     }
     let session = session(&response);
+    // Without a readable body, the message has only the status.
     let body = body(response, REFUSAL).await.unwrap_or_default();
     let (text, said) = error_of(&body);
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -312,6 +320,7 @@ async fn refused(response: Response, sent: &Sent) -> Result<StreamableHttpPostRe
         let message = ServerJsonRpcMessage::error(error, sent.id.clone());
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
+    // A refused login stays an HTTP error, by which `explain` recognizes it.
     if let Some(said) = said.filter(|_| is_json && !is_login) {
         let message = ServerJsonRpcMessage::error(said.error, sent.id.clone().or(said.id));
         return Ok(StreamableHttpPostResponse::Json(message, session));
@@ -335,6 +344,7 @@ fn with_headers(
             name.to_string(),
         ));
     }
+    // The protocol requires clients to accept both types, even if they expect one.
     request = request
         .headers(HeaderMap::from_iter(headers))
         .header(ACCEPT, format!("{EVENTS}, {JSON}"));

@@ -31,6 +31,7 @@ impl Trouble {
 
     /// Sets the reason; the first one wins.
     pub(super) fn set(&self, why: String) {
+        // Later reasons are consequences of the first one.
         self.0.send_if_modified(|trouble| {
             let is_first = trouble.is_none();
             trouble.get_or_insert(why);
@@ -40,6 +41,8 @@ impl Trouble {
 
     /// Returns the reason, waiting a moment for it, or `otherwise`.
     pub(super) async fn known(&self, otherwise: &str) -> String {
+        // Standard error has the reason, and it may be read later than the end of standard
+        // output.
         let mut reason = self.0.subscribe();
         let known = timeout(PATIENCE, reason.wait_for(Option::is_some)).await;
         match known {
@@ -91,6 +94,7 @@ impl<R> Limited<R> {
             }
         }
         self.line.extend_from_slice(new);
+        // An incomplete line counts too, because it may never end.
         self.check_length();
     }
 
@@ -126,6 +130,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         while self.taken == self.lines.len() {
+            // Only after all lines before it were read, as calls may wait for those.
             if self.failed {
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }

@@ -68,7 +68,9 @@ fn response(value: Value) -> Option<String> {
         return None;
     }
     let before = message.clone();
+    // The SDK requires this member, which some servers leave out.
     message.insert("jsonrpc".to_owned(), json!("2.0"));
+    // JSON-RPC forbids `"error": null` beside a result, but some servers send it.
     let error = message.remove("error").filter(|it| !it.is_null());
     let error = match (error, message.get("result")) {
         (Some(error), _) => Some(well_formed(&error)),
@@ -89,6 +91,7 @@ fn response(value: Value) -> Option<String> {
 
 /// Returns an error with an integer code and a text message.
 fn well_formed(error: &Value) -> Value {
+    // The SDK's codes have 32 bits.
     let code = error["code"]
         .as_i64()
         .filter(|it| i32::try_from(*it).is_ok());

@@ -176,6 +176,7 @@ impl ClientHandler for Peer {
     ) {
         let token = key(&params.progress_token);
         let calls = self.calls.lock().await;
+        // A token that is not found belongs to a call that has ended.
         if let Some(call) = calls.values().find(|it| it.token == token) {
             call.progress.output(&progress_line(&params));
         }

@@ -77,5 +77,6 @@ impl<'a> Configured<'a> {
 pub fn known(pins: &Pins, spec: ServerSpec, http: HttpOf) -> Arc<Server> {
     let agreed = pins.agreed(&spec);
     let http = http(&spec);
+    // A server that is never started has no events.
     Server::new(spec, agreed, http, |_| {})
 }

@@ -102,6 +102,7 @@ impl Pins {
     ///
     /// The store can't be read or written.
     pub fn meet(&self, spec: &ServerSpec, tools: Vec<Definition>) -> io::Result<PinnedTools> {
+        // Held while reading and writing, so that two processes agree on one pin.
         let _lock = state_dir::lock(&self.folder, LOCK)?;
         let mut store = self.read()?;
         match store.agreed(spec) {
@@ -167,6 +168,8 @@ impl Pins {
                 let old = std::mem::take(&mut store.servers).into_iter();
                 store.servers = old.map(|(key, it)| (format!("{OLD}{key}"), it)).collect();
             }
+            // A later version may have pinned servers that would count as new here, so the
+            // store counts as unreadable.
             other => {
                 return Err(io::Error::other(format!("its version {other} is unknown")));
             }

@@ -33,6 +33,7 @@ impl Project {
             if path.is_file() {
                 return Some(Self::read(path));
             }
+            // In a worktree, `.git` is a file.
             if folder.join(".git").exists() {
                 return None;
             }
@@ -43,6 +44,7 @@ impl Project {
     fn read(path: PathBuf) -> Self {
         let mut text = String::new();
         let read = File::open(&path)
+            // One byte more shows whether the file is larger than the limit.
             .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
             .map_err(|error| error.to_string());
         let table = match read {
@@ -75,6 +77,7 @@ impl Project {
 
     /// Returns true if the user agreed to the current text.
     pub fn is_trusted(&self, consent: &dyn Consent) -> bool {
+        // The text from which `specs` was read, because the file may have changed since.
         consent.is_trusted(&self.path, &self.text)
     }
 
@@ -97,6 +100,7 @@ impl Project {
 
 /// Returns a variable that a project may use: keys of models are only for their providers.
 fn variable(name: &str) -> Option<String> {
+    // Otherwise a server of the project could get a key by naming its variable.
     let is_key = tools::is_provider_key(name.as_ref());
     (!is_key).then(|| tools::variable(name)).flatten()
 }

@@ -72,6 +72,7 @@ impl Servers {
     pub fn configure(&self, table: &Map<String, Value>, with_projects: bool, file: Option<&Path>) {
         let variable = |name: &str| tools::variable(name);
         let (own, problems) = crate::read_specs(table, &origin(file), &variable);
+        // Unlocked at the end of the block, because `settle` locks the state again.
         {
             let mut state = self.0.state();
             state.own = own;
@@ -117,6 +118,7 @@ impl Servers {
                 .collect()
         };
         for server in unmet {
+            // A failure is reported as an event.
             tokio::spawn(async move { server.start().await });
         }
     }
@@ -129,6 +131,7 @@ impl Servers {
             let waiting = waiting.filter(|it| !it.is_trusted(self.consent()));
             waiting.cloned().collect()
         };
+        // Without the lock, because each consent writes a file.
         for project in &waiting {
             if let Err(error) = project.trust(self.consent()) {
                 let path = project.path.display();
@@ -148,6 +151,7 @@ impl Servers {
         match self.named(name) {
             Err(problem) => self.0.report_problem(&problem),
             Ok(server) if server.status().changes().need_review() => {
+                // At once, so that the next call can use the tools. The pin is saved below.
                 server.accept();
                 let inner = self.0.clone();
                 // Saving the pin takes a file lock.
@@ -237,8 +241,9 @@ impl Servers {
         for server in gone {
             let name = &server.spec.name;
             state.live.remove(name);
-            // Its tools must disappear before the program has ended.
+            // Otherwise `needed` would not start a later server of that name.
             state.meeting.remove(name);
+            // Its tools must disappear before the program has ended.
             self.0.parts.sources.gone(&source(name));
             tokio::spawn(async move { server.stop().await });
         }
@@ -257,6 +262,7 @@ impl Servers {
 
     fn add(&self, spec: ServerSpec) -> Arc<Server> {
         let agreed = self.0.parts.pins.agreed(&spec);
+        // Weak, because the state holds the servers, and they hold this closure.
         let inner = Arc::downgrade(&self.0);
         let name = spec.name.clone();
         let client = (self.0.parts.http)(&spec);

@@ -75,6 +75,7 @@ impl Guard {
 
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
+    // Scheme names are case-insensitive (RFC 9110, section 11.1).
     scheme
         .eq_ignore_ascii_case("bearer")
         .then_some(token.trim())

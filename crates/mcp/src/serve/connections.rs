@@ -91,6 +91,8 @@ impl Slot {
     }
 
     fn leave(&self) {
+        // The guard is dropped at the end of this statement. `waits` takes this lock while it
+        // holds the other one, so holding both here could deadlock.
         let turn = self.turn().take();
         if let Some(turn) = turn {
             self.all.lock().by_turn.remove(&turn);

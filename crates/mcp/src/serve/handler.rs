@@ -50,6 +50,7 @@ where
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(io::Error::other(error)),
     };
+    // The last answers are still being written. A failed writer was reported by `send`.
     let _ = writing.await;
     served
 }
@@ -89,6 +90,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, McpError> {
         self.0.look().await;
+        // An unknown tool is an error of the protocol. Failures of known tools are results.
         if !self.0.tools().iter().any(|it| it.name == request.name) {
             let message = format!("There is no tool \"{}\".", request.name);
             return Err(ErrorData::invalid_params(message, None));
@@ -112,6 +114,7 @@ impl ServerHandler for Handler {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        // The list of tools is the only thing that changes here.
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
 
@@ -174,6 +177,7 @@ async fn follow(
     context: &RequestContext<RoleServer>,
 ) -> ToolOutcome {
     tokio::pin!(call);
+    // The protocol requires a value that increases with each notification.
     let mut count = 0.0;
     loop {
         let piece = tokio::select! {
@@ -198,6 +202,7 @@ async fn send_progress(piece: String, count: f64, context: &RequestContext<RoleS
         return;
     };
     let progress = ProgressNotificationParam::new(token, count).with_message(piece);
+    // Progress may get lost. The result of the call is sent separately.
     if let Err(error) = context.peer.notify_progress(progress).await {
         tracing::debug!(%error, "progress was not sent");
     }
@@ -208,6 +213,7 @@ fn result(outcome: ToolOutcome) -> CallToolResult {
         ToolOutcome::Done { content, .. } => {
             CallToolResult::success(vec![ContentBlock::text(content)])
         }
+        // Not as an error of the protocol, which clients don't show to their models.
         ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => {
             CallToolResult::error(vec![ContentBlock::text(text)])
         }

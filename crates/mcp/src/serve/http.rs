@@ -75,6 +75,8 @@ async fn serve_connection(served: Arc<Served>, stream: TcpStream, slot: Arc<Slot
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
+        // Without this limit, clients that send nothing could occupy all connections. hyper
+        // needs a timer for it.
         .header_read_timeout(RECEIVE)
         .serve_connection(TokioIo::new(stream), answer);
     tokio::select! {
@@ -101,6 +103,7 @@ impl Served {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts(listener.local_addr()?, &guard))
             .with_allowed_origins(origins())
+            // Browsers send the origin of a page. No page may call tools on the user's machine.
             .enforce_origin_validation()
             .with_max_request_body_bytes(LARGEST)
             .with_json_response(true);
@@ -187,6 +190,7 @@ fn refused(refusal: &Refusal) -> HttpResponse {
         refusal.why.to_owned(),
     );
     let headers = response.headers_mut();
+    // RFC 9110 requires these headers with these statuses.
     match refusal.status {
         401 => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
         405 => drop(headers.insert(ALLOW, HeaderValue::from_static("POST"))),

@@ -19,6 +19,7 @@ const PARAMS: i64 = -32602;
 /// The error answer, or `None` if none is expected because the message is a notification or
 /// an answer.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, Option<Value>> {
+    // Invalid UTF-8 inside a string must not make the whole message unreadable.
     let text = String::from_utf8_lossy(bytes);
     let message: Value = match serde_json::from_str(&text) {
         Ok(message) => message,
@@ -62,6 +63,7 @@ fn problem(message: &Value) -> Option<(i64, String)> {
     if fields.get("jsonrpc") != Some(&json!("2.0")) {
         return invalid("\"jsonrpc\" must be \"2.0\"");
     }
+    // MCP forbids `null`, which JSON-RPC allows.
     let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
     if fields.get("id").is_some_and(|id| !is_id(id)) {
         return invalid("\"id\" must be a string or a whole number");

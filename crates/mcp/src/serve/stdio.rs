@@ -59,6 +59,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if let Some(answer) = answer {
             let line = answer.to_string().into_bytes();
             let written = None;
+            // Fails only if the writer has ended, and then the client reads nothing any more.
             let _ = self.out.send(Out { line, written });
         }
         None
@@ -73,6 +74,7 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut waiting: mpsc::Unbounde
             error => error,
         };
         if let Some(written) = written {
+            // Fails if the SDK no longer waits for the line.
             let _ = written.send(result);
         }
     }
@@ -110,6 +112,8 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
                     }
                 }
                 Err(error) => {
+                    // This may be a line that is too long. Its request has no known ID, so
+                    // there is no answer to it.
                     tracing::warn!(%error, "the program's input ended");
                     return None;
                 }

@@ -37,8 +37,10 @@ fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<
             Some((name, otherwise)) => (name, Some(otherwise)),
             None => (&rest[start + 2..end], None),
         };
+        // A missing variable is an error, because an empty one would start another command.
         let value = variable(name).or_else(|| otherwise.map(str::to_owned));
         expanded.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+        // The value is not expanded again, because it may contain `${` itself.
         rest = &rest[end + 1..];
     }
     Ok(expanded + rest)

@@ -14,6 +14,7 @@ impl Identity {
     /// Returns the identity of the server `name` in the configuration file `origin`, from
     /// its command line or URL as written.
     pub fn new(origin: &str, name: &str, argv: &[String], url: Option<&str>) -> Self {
+        // As JSON, so that moving a word from one part to the next changes the digest.
         let written = json!([origin, name, argv, url]);
         let digest = Sha256::digest(written.to_string());
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())

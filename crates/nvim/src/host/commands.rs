@@ -27,6 +27,8 @@ impl Host {
             Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
             Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
             Action::TrustMcp => self.trust_mcp(),
+            // These options apply to the whole editor, so they need no chat. `Toggle::Report`
+            // does, because a frontmatter may set them for its chat.
             Action::Autopilot(toggle @ (Toggle::Enable | Toggle::Disable)) => {
                 self.set_autopilot(*toggle == Toggle::Enable);
             }

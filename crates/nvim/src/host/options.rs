@@ -27,6 +27,7 @@ impl Host {
         // Finds the tools first, because the rules name them.
         self.scripts.configure(&configure.options);
         self.scripts.look();
+        // Whether the tools changed is ignored, because the options are read below in any case.
         for callback in self.apply_changes(None).1 {
             callback();
         }
@@ -46,6 +47,8 @@ impl Host {
             reported: BTreeSet::new(),
         };
         self.read_options_with(configure.resolvers);
+        // `servers.configure` has queued the tools of known servers. Applied now, the first
+        // request has them.
         self.take_queued_changes();
         self.probe();
     }

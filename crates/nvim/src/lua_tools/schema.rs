@@ -50,6 +50,7 @@ pub fn arguments(given: &Value) -> Result<Value, String> {
     object
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
+    // Empty arguments need not fit the schema. Only an error about the schema itself matters.
     match chat::schema::fit(&schema, json!({})) {
         Err(why) if why.starts_with("the tool's schema is broken") => {
             Err(why.replacen("the tool's schema is broken", "its input_schema is none", 1))
@@ -81,6 +82,7 @@ fn with_objects(schema: &Value) -> Value {
     let pairs = map.iter().map(|(name, value)| {
         let value = match value {
             value if OBJECTS.contains(&name.as_str()) => named(value),
+            // Before draft 2020-12, `items` may also be a list of schemas.
             value if SCHEMAS.contains(&name.as_str()) && !is_list(value) => with_objects(value),
             Value::Array(items)
                 if ["anyOf", "allOf", "oneOf", "prefixItems"].contains(&name.as_str()) =>

@@ -1,17 +1,17 @@
-//! How long foreign code may run.
+//! Limits the running time of untrusted code.
 //!
-//! Counts processor time of the thread, so that a busy machine does not fail an
-//! innocent file; knows neither Lua nor what is run.
+//! Counts the thread's processor time, so that a busy machine does not fail a valid file. Knows
+//! neither Lua nor the code that runs.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A run that gets no processor for this many times its limit is ended as well.
+/// Multiple of the limit, in real time, after which a run ends even if it gets no processor.
 const STARVED: u32 = 20;
 
-/// A limit on the time of one run at a time.
+/// A time limit for one run at a time.
 #[derive(Debug)]
 pub struct Budget(Mutex<Run>);
 
@@ -19,17 +19,17 @@ pub struct Budget(Mutex<Run>);
 struct Run {
     limit: Duration,
     started: Instant,
-    /// Of the thread, when it started.
+    /// Processor time of the thread at the start.
     processor: Duration,
     /// Interrupts so far.
     count: u64,
-    /// Where it was when it was last looked at.
+    /// Line of the last check.
     line: Option<usize>,
     over: bool,
 }
 
 impl Budget {
-    /// A budget that was not started yet.
+    /// Creates a budget that was not started.
     pub fn new() -> Self {
         Self(Mutex::new(Run {
             limit: Duration::MAX,
@@ -53,8 +53,8 @@ impl Budget {
         };
     }
 
-    /// Called again and again by the engine; true when the run must end, and from
-    /// then on always. `line` says where it is and is asked only now and then.
+    /// Called by the engine at each interrupt. Returns true once the run must end, and always
+    /// from then on. `line` returns the current line and is called only now and then.
     pub fn is_over(&self, line: impl FnOnce() -> Option<usize>) -> bool {
         let mut run = self.lock();
         run.count += 1;
@@ -66,19 +66,20 @@ impl Budget {
             let used = processor_time().saturating_sub(run.processor);
             run.over = is_exceeded(run.limit, used, waited);
         }
-        // Asking walks the stack: at the end, at first, and then now and then.
+        // Finding the line walks the stack, so it is done at the end, for the first interrupts,
+        // and then rarely.
         if !was_over && (run.over || run.count < 256 || run.count.is_multiple_of(64)) {
             run.line = line().or(run.line);
         }
         run.over
     }
 
-    /// Whether the run reached its limit.
+    /// Returns true if the run reached its limit.
     pub fn was_reached(&self) -> bool {
         self.lock().over
     }
 
-    /// Where the run was when it was last looked at.
+    /// Returns the line of the last check.
     pub fn last_line(&self) -> Option<usize> {
         self.lock().line
     }

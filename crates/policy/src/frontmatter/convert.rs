@@ -1,31 +1,29 @@
-//! Plain values between Lua and JSON.
+//! Converts plain values between Lua and JSON.
 //!
-//! Tables become arrays or objects with sorted keys, so that one value has one
-//! spelling. What has no spelling (a function, a cycle, a key that is no string)
-//! is an error and never guessed.
+//! Tables become arrays or objects with sorted keys, so that each value has one spelling. A
+//! value without a spelling (a function, a cycle, a key that is not a string) is an error.
 
 use mlua::{Lua, Table, Value as LuaValue};
 use serde_json::{Map, Number, Value};
 
-/// Deepest nesting, as a cycle would have no end.
+/// Maximum nesting, which also ends cycles.
 const MAX_DEPTH: usize = 64;
 
-/// How much a value may hold, all levels together: the engine's own limit does not
-/// count copies.
+/// Size limit of a value, over all levels. The engine's own memory limit does not count copies.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Values, tables among them.
+    /// Number of values, including tables.
     pub values: usize,
     /// Bytes of strings and keys.
     pub bytes: usize,
 }
 
-/// What the value of an option may hold.
+/// Limit for the value of an option.
 pub const OPTION: Room = Room {
     values: 1000,
     bytes: 64 * 1024,
 };
-/// What an expression or a policy function may return.
+/// Limit for the result of an expression or a policy function.
 pub const ANSWER: Room = Room {
     values: 20_000,
     bytes: 4 * 1024 * 1024,
@@ -42,11 +40,11 @@ impl Room {
     }
 }
 
-/// A Lua value as JSON; an empty table is an empty array.
+/// Converts a Lua value to JSON; an empty table becomes an empty array.
 ///
 /// # Errors
 ///
-/// A sentence part that says what has no spelling in JSON.
+/// The part of a sentence that names what JSON cannot represent.
 pub fn to_json(value: &LuaValue, mut room: Room) -> Result<Value, String> {
     convert(value, MAX_DEPTH, &mut room)
 }
@@ -116,7 +114,7 @@ fn sequence_or_object(table: &Table, depth: usize, room: &mut Room) -> Result<Va
     Ok(Value::Object(Map::from_iter(fields)))
 }
 
-/// JSON as a fresh Lua value; null is nil.
+/// Converts JSON to a new Lua value; null becomes nil.
 ///
 /// # Errors
 ///

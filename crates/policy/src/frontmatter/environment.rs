@@ -1,8 +1,7 @@
-//! What foreign Lua can reach: pure functions, and nothing else.
+//! The Lua environment of untrusted code: pure functions, and nothing else.
 //!
-//! Takes names off a list of what is allowed, so that an engine with more in it
-//! does not allow more. Puts a bound on the few library functions whose work an
-//! interrupt cannot cut.
+//! Lists the allowed names, so that a newer engine with more functions does not allow more.
+//! Limits the few library functions that an interrupt cannot stop.
 
 use std::path::Path;
 
@@ -18,18 +17,18 @@ const FUNCTIONS: [&str; 11] = [
     "assert", "error", "ipairs", "pairs", "next", "pcall", "select", "tonumber", "tostring",
     "type", "unpack",
 ];
-/// Libraries that are pure as a whole, once `split` and others are gone.
+/// Libraries that are pure once `split` and others are removed.
 const LIBRARIES: [&str; 4] = ["string", "math", "utf8", "bit32"];
-/// Of `table`, what Lua 5.1 has: the rest works on more elements than there are.
+/// The functions of Lua 5.1's `table`. Luau's others can work on more elements than exist.
 const TABLE: [&str; 9] = [
     "concat", "foreach", "foreachi", "getn", "insert", "maxn", "remove", "sort", "unpack",
 ];
-/// Most elements `table.sort` takes.
+/// Maximum number of elements for `table.sort`.
 const MAX_SORTED: usize = 100_000;
-/// Most byte comparisons that one plain search may take.
+/// Maximum number of byte comparisons of one plain search.
 const MAX_COMPARED: usize = 1 << 28;
 
-/// Longest path that `include()` takes, in bytes: what the kernel takes.
+/// Maximum bytes of a path for `include()`, the kernel's limit.
 const MAX_PATH: usize = 4096;
 
 /// The value of `include()`.
@@ -37,8 +36,8 @@ pub struct IncludeValue(pub Include);
 
 impl UserData for IncludeValue {}
 
-/// Makes the table of everything that foreign code sees, read-only. Call it once,
-/// on a fresh engine; afterwards nothing can change the libraries.
+/// Creates the read-only table of everything that untrusted code can reach. Call it once, on a
+/// fresh engine; afterwards nothing can change the libraries.
 ///
 /// # Errors
 ///
@@ -51,6 +50,7 @@ pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
     for name in FUNCTIONS.into_iter().chain(LIBRARIES) {
         environment.raw_set(name, globals.raw_get::<LuaValue>(name)?)?;
     }
+    // A copy, so that `sort` can be replaced and other functions left out.
     environment.raw_set("table", table_library(lua, &globals)?)?;
     // A document must not write to the host's standard output, which carries the protocol.
     environment.raw_set("print", lua.create_function(|_, _: MultiValue| Ok(()))?)?;
@@ -63,11 +63,12 @@ pub fn build(lua: &Lua, file: Option<&Path>) -> mlua::Result<Table> {
             environment.raw_set("__dirname", folder.to_string_lossy())?;
         }
     }
+    // Makes the libraries and the metatable of strings read-only.
     lua.sandbox(true)?;
     Ok(environment)
 }
 
-/// A table through which `environment` is seen and beside which names are made.
+/// Creates a table that reads from `environment` and takes new names itself.
 ///
 /// # Errors
 ///
@@ -102,8 +103,8 @@ fn table_library(lua: &Lua, globals: &Table) -> mlua::Result<Table> {
     Ok(library)
 }
 
-/// A plain search compares length times length bytes with no interrupt in between.
-/// The string library itself is changed, because methods of strings go there.
+/// Limits `string.find`: a plain search compares length times length bytes without an interrupt.
+/// Changes the string library itself, because methods of strings use it.
 fn bound_strings(lua: &Lua) -> mlua::Result<()> {
     let library: Table = lua.globals().raw_get("string")?;
     // None of these is in Lua 5.1, and none can be interrupted while it works on a long text.

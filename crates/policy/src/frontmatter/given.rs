@@ -1,4 +1,4 @@
-//! The values that Lua and JSON hand to an option and get back from it.
+//! Values that Lua and JSON assign to an option, and that they read from it.
 //!
 //! Knows no option by name.
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::list::{List, Which};
 use crate::options::InvalidOption;
 
-/// Longest name of an option, a tool or a preset, in bytes.
+/// Maximum bytes of the name of an option, a tool, or a preset.
 pub const MAX_NAME: usize = 128;
 
-/// Returns a text as a message quotes it: at most a line of it.
+/// Shortens a text for quoting in a message.
 pub fn shown(text: &str) -> String {
     // By characters: a cut inside one would panic.
     match text.char_indices().nth(MAX_NAME) {
@@ -19,7 +19,7 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// What is assigned to an option.
+/// A value assigned to an option.
 #[derive(Debug, Clone)]
 pub enum Given {
     /// nil: the option is as if it had never been set.
@@ -47,11 +47,11 @@ pub enum SetValue {
     Table(String),
 }
 
-/// Returns the names in a list that was written out.
+/// Returns the names in a list.
 ///
 /// # Errors
 ///
-/// It is no list, or holds something else than names.
+/// The value is not a list, or contains something other than names.
 pub fn name_list(path: &str, value: &Value) -> Result<Vec<String>, InvalidOption> {
     let wrong = |value: &Value| {
         let what = format!(
@@ -71,11 +71,11 @@ pub fn name_list(path: &str, value: &Value) -> Result<Vec<String>, InvalidOption
     names.collect()
 }
 
-/// Returns what was assigned as a plain value; nothing for nil.
+/// Returns the assigned value as JSON; `None` for nil.
 ///
 /// # Errors
 ///
-/// A function is no value of `path`.
+/// The value is a function.
 pub fn plain(path: &str, given: Given) -> Result<Option<Value>, InvalidOption> {
     match given {
         Given::Nothing => Ok(None),

@@ -1,8 +1,8 @@
-//! A frontmatter in JSON: its keys are variables, and `flemma` holds options with
-//! the names they have in Lua.
+//! A frontmatter in JSON: its keys are variables, and `flemma` contains options with their names
+//! in Lua.
 //!
-//! Lists replace; an object of `$set`, `$append`, `$prepend` and `$remove` changes
-//! a list as the methods do in Lua.
+//! Lists replace; an object of `$set`, `$append`, `$prepend`, and `$remove` changes a list as
+//! the methods in Lua do.
 
 use serde_json::{Map, Value};
 
@@ -94,7 +94,7 @@ impl Reader<'_> {
         Err(FrontmatterError::new(line, None, what))
     }
 
-    /// Lua holds numbers as floats, in which some integers are others.
+    /// Rejects integers that Lua's floats cannot represent.
     fn check_integers(&self) -> Result<(), FrontmatterError> {
         // An integer that `i128` cannot hold counts as changed.
         let changes = |number: &str| match (number.parse::<i128>(), number.parse::<f64>()) {
@@ -115,7 +115,7 @@ impl Reader<'_> {
         Err(FrontmatterError::new(line, None, what))
     }
 
-    /// The options in the object at `parent`.
+    /// Sets the options in the object at `parent`.
     fn table(&mut self, parent: &str, fields: &Map<String, Value>) -> Result<(), FrontmatterError> {
         for (name, value) in fields {
             // Only these two have operators; elsewhere `$set` would be an option's name.
@@ -142,7 +142,7 @@ impl Reader<'_> {
         outcome.map_err(|invalid| self.failure(parent, name, invalid))
     }
 
-    /// The operators of a list, in their order, and the options below it.
+    /// Applies the operators of a list, in their order, and sets the options below it.
     fn list(&mut self, which: Which, fields: &Map<String, Value>) -> Result<(), FrontmatterError> {
         for (name, value) in fields {
             let operator = OPERATORS.iter().find(|(operator, _)| operator == name);

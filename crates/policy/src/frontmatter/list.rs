@@ -47,12 +47,12 @@ pub struct List {
     which: Which,
     /// Tools and presets, each once.
     pub names: Vec<String>,
-    /// Tools that were removed and not put back: presets do not bring them in again.
+    /// Tools that were removed and not added again: presets do not bring them back.
     pub exclusions: Vec<String>,
 }
 
 impl List {
-    /// A list with its first value, which is taken as it is.
+    /// Creates a list with an initial value, which is not checked.
     pub fn new(which: Which, names: Vec<String>) -> Self {
         Self {
             which,
@@ -61,16 +61,16 @@ impl List {
         }
     }
 
-    /// The option that this is, or was made from.
+    /// Returns the option of which this is the value or a copy.
     pub fn which(&self) -> Which {
         self.which
     }
 
-    /// Does `operation` with `names`.
+    /// Applies an operation with `names`.
     ///
     /// # Errors
     ///
-    /// A name that no tool (and, for approval, no preset) has.
+    /// A name is neither that of a tool nor, for approval, of a preset.
     pub fn change(
         &mut self,
         operation: Operation,
@@ -107,7 +107,7 @@ impl List {
         Ok(())
     }
 
-    /// A name is known, or already in the list (which `setup()` may have filled).
+    /// Checks that a name is known, or already in the list (which `setup()` may have filled).
     fn check(&self, name: &str, known: &Known) -> Result<(), InvalidOption> {
         let presets: &[String] = match self.which {
             // Only approval has presets of tools.
@@ -144,7 +144,7 @@ impl List {
     }
 }
 
-/// The present values of the two options.
+/// The current values of the two options.
 #[derive(Debug)]
 pub struct Lists {
     tools: List,
@@ -164,7 +164,7 @@ impl Lists {
         lists
     }
 
-    /// Gives a list its first value.
+    /// Resets a list to its initial value.
     pub fn reset(&mut self, which: Which, known: &Known) {
         let first = match which {
             Which::Tools => Some(&known.default_tools),
@@ -172,12 +172,12 @@ impl Lists {
         };
         match first {
             Some(names) => self.set(List::new(which, names.clone())),
-            // `setup()` has a function, which has no list to start from.
+            // `setup()` has a function, so there is no list to start from.
             None => self.set_function(),
         }
     }
 
-    /// Replaces the value of the option that the list is of.
+    /// Replaces the value of the list's option.
     pub fn set(&mut self, list: List) {
         match list.which {
             Which::Tools => self.tools = list,

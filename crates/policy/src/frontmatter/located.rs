@@ -1,4 +1,4 @@
-//! Invalid options with their lines, on their way through Lua.
+//! Errors about invalid options that keep their line on the way through Lua.
 
 use mlua::Lua;
 
@@ -10,7 +10,7 @@ use crate::options::InvalidOption;
 pub struct Located {
     /// What was wrong.
     pub invalid: InvalidOption,
-    /// Line of the file, when Lua knew one.
+    /// Line of the file, if Lua knew it.
     pub line: Option<usize>,
 }
 
@@ -22,7 +22,7 @@ impl std::fmt::Display for Located {
 
 impl std::error::Error for Located {}
 
-/// Returns the value, or an error for Lua that knows the line.
+/// Returns the value, or an error for Lua that contains the current line.
 ///
 /// # Errors
 ///
@@ -36,8 +36,8 @@ pub fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<
     })
 }
 
-/// The line of the frontmatter that runs now. The chunk was loaded with as many
-/// empty lines before it as the file has.
+/// Returns the line of the frontmatter that is running. The chunk was loaded after as many empty
+/// lines as precede it in the file.
 pub fn line_here(lua: &Lua) -> Option<usize> {
     // Our functions are called through a few frames of the engine; the nearest frame of the
     // document is below them.

@@ -1,7 +1,7 @@
-//! `flemma.opt` as Lua sees it: tables that check each assignment, and lists with
-//! methods and operators.
+//! `flemma.opt` as Lua sees it: tables that check each assignment, and lists with methods and
+//! operators.
 //!
-//! Only translates. What exists and what may be set is decided in [`FrontmatterOptions`].
+//! Only translates. [`FrontmatterOptions`] decides which options exist and may be set.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,18 +23,18 @@ use crate::options::InvalidOption;
 pub struct SharedOptions(Arc<Mutex<FrontmatterOptions>>);
 
 impl SharedOptions {
-    /// Options that Lua can reach.
+    /// Wraps options so that Lua can reach them.
     pub fn new(options: FrontmatterOptions) -> Self {
         Self(Arc::new(Mutex::new(options)))
     }
 
-    /// The options; hold this only while Lua does not run.
+    /// Locks the options; hold this only while Lua does not run.
     pub fn lock(&self) -> MutexGuard<'_, FrontmatterOptions> {
-        // A change is whole or none, so options are sound whatever was interrupted.
+        // A change is applied completely or not at all, so a panic leaves valid options.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The table `flemma`.
+    /// Creates the table `flemma`.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl SharedOptions {
     }
 }
 
-/// A table of options: the top, a provider's, the sandbox's.
+/// A table of options: the root, that of a provider, or that of the sandbox.
 struct Node {
     options: SharedOptions,
     path: String,
@@ -114,7 +114,7 @@ impl UserData for Node {
     }
 }
 
-/// A list option, or what an operator made of one.
+/// A list option, or the copy that an operator made of one.
 struct ListNode {
     options: SharedOptions,
     which: Which,
@@ -131,6 +131,7 @@ impl ListNode {
     }
 
     fn change(&self, lua: &Lua, operation: Operation, names: &[LuaValue]) -> mlua::Result<()> {
+        // Before locking: an argument may be a list, whose value takes the same lock.
         let names = located(lua, names_in(self.which, names))?;
         let mut options = self.options.lock();
         let outcome = match &self.copy {
@@ -149,7 +150,7 @@ impl ListNode {
         located(lua, outcome)
     }
 
-    /// What an operator gives: a copy that was changed, for an assignment to take.
+    /// Returns a changed copy, for an operator; the script may assign it to an option.
     fn changed(&self, lua: &Lua, operation: Operation, names: LuaValue) -> mlua::Result<Self> {
         let copy = ListNode {
             options: self.options.clone(),
@@ -183,6 +184,7 @@ impl UserData for ListNode {
                 name,
                 move |lua, (this, names): (AnyUserData, Variadic<LuaValue>)| {
                     // Returns the list, so that calls can be chained.
+                    // A shared borrow, because the list may be among its own arguments.
                     this.borrow::<Self>()?.change(lua, operation, &names)?;
                     Ok(this)
                 },
@@ -250,7 +252,7 @@ fn list_of(value: &AnyUserData) -> Result<List, InvalidOption> {
         .value()
 }
 
-/// The names in the arguments of a method: each a name, a list, or a list option.
+/// Returns the names in the arguments of a method: each a name, a list, or a list option.
 fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, InvalidOption> {
     let path = which.path();
     let mut names = Vec::new();

@@ -28,13 +28,13 @@ pub struct FrontmatterOptions {
     lists: Lists,
     /// The other options, in tables as `setup()` takes them.
     values: Value,
-    /// Also says which options were set.
+    /// Lines of the options that are set.
     lines: BTreeMap<String, usize>,
     closed: bool,
 }
 
 impl FrontmatterOptions {
-    /// Options before the first line.
+    /// Creates the options as they are before the first line.
     pub fn new(known: Known) -> Self {
         Self {
             lists: Lists::new(&known),
@@ -50,7 +50,7 @@ impl FrontmatterOptions {
         &self.known
     }
 
-    /// Returns the present value of a list option.
+    /// Returns the current value of a list option.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl FrontmatterOptions {
         self.lists.has_function() && self.lines.contains_key(Which::AutoApprove.path())
     }
 
-    /// Sets `name` below `parent`, as a line of the file says.
+    /// Sets `name` below `parent`, for the frontmatter's line `line`.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl FrontmatterOptions {
         }
     }
 
-    /// Reports a preset that does not exist, and what is no name.
+    /// Reports a preset that does not exist, and a value that is not a model's name.
     fn check_model(&self, value: &Value) -> Result<(), InvalidOption> {
         let name = value.as_str().unwrap_or_default();
         let presets = &self.known.model_presets;
@@ -247,7 +247,7 @@ impl FrontmatterOptions {
         self.assign_list(which, Given::List(list), line)
     }
 
-    /// Ends the evaluation: nothing can be set any more.
+    /// Ends the evaluation: from then on nothing can be set.
     pub fn close(&mut self) -> Overrides {
         // The policy function runs later and could otherwise loosen what was checked here.
         self.closed = true;
@@ -286,7 +286,7 @@ impl FrontmatterOptions {
 /// The option does not exist, or a chat cannot set it.
 fn find(parent: &str, name: &str) -> Result<(String, &'static OptionDef), InvalidOption> {
     let as_written = join(parent, name);
-    // A name with a dot would pass by the options that are looked at by their tables.
+    // A name with a dot would bypass the options that are handled by their tables.
     let found = options::find_in_chat(&as_written).filter(|_| !name.contains('.'));
     let Some((path, option)) = found else {
         let known = options::names_in_chat(parent);

@@ -97,6 +97,7 @@ impl Reader<'_> {
         self.at += 1;
         while let Some(byte) = self.peek() {
             match byte {
+                // Which bracket it is does not matter, because the text is valid JSON.
                 b'}' | b']' => {
                     self.at += 1;
                     return;
@@ -121,7 +122,7 @@ impl Reader<'_> {
         self.value(&path);
     }
 
-    /// Steps over a string and gives what it says.
+    /// Steps over a string and returns its value.
     fn string(&mut self) -> String {
         let start = self.at;
         self.at += 1;

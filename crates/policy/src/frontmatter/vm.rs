@@ -1,7 +1,7 @@
-//! The engine: one for each evaluation, with limits that foreign code cannot lift.
+//! The engine of an evaluation, with limits that untrusted code cannot lift.
 //!
-//! Runs a frontmatter, then its policy function and template expressions. Knows
-//! no option by name.
+//! Runs a frontmatter, then its policy function and template expressions. Knows no option by
+//! name.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,23 +20,23 @@ use super::{Evaluated, Expansion, FrontmatterError, Known, MAX_SOURCE, Source, c
 
 mod explain;
 
-/// What an evaluation may take, from "Frontmatter" in the design.
+/// Time limit of an evaluation.
 const EVALUATION: Duration = Duration::from_millis(100);
-/// What a call of a policy function or an expression may take, likewise.
+/// Time limit of an expression or a call of the policy function.
 const CALL: Duration = Duration::from_millis(50);
-/// Bytes of memory an engine may have, likewise.
+/// Memory limit of an engine, in bytes.
 const MEMORY: usize = 64 * 1024 * 1024;
 
 /// The name of the frontmatter's chunk, in positions of errors.
 pub const CHUNK: &str = "=frontmatter";
 const EXPRESSION: &str = "=expression";
-/// Where the policy function is kept, out of reach of Lua.
+/// Registry key of the policy function, which Lua code cannot reach.
 pub const POLICY: &str = "flemma.policy";
 
-/// An engine with the variables that a frontmatter made.
+/// An engine with the variables of a frontmatter.
 pub struct Vm {
     lua: Lua,
-    /// Variables, in front of everything foreign code can reach.
+    /// The variables, which read through to everything untrusted code can reach.
     variables: Table,
     budget: Arc<Budget>,
     /// Held while code runs, because there is one budget.
@@ -66,11 +66,11 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Frontmatter
 }
 
 impl Vm {
-    /// An engine that has run nothing yet.
+    /// Creates an engine that has run nothing.
     ///
     /// # Errors
     ///
-    /// It has no memory to start with.
+    /// There is not enough memory to start it.
     pub fn new(source: &Source) -> Result<Self, FrontmatterError> {
         Self::build(source).map_err(|error| {
             let what = format!("the engine does not start ({error}).");
@@ -85,7 +85,7 @@ impl Vm {
         let budget = Arc::new(Budget::new());
         let limit = Arc::clone(&budget);
         lua.set_interrupt(move |lua| {
-            // Said at every interrupt from then on, so that pcall does not help.
+            // Raised at every interrupt from then on, so that `pcall` cannot swallow it.
             if limit.is_over(|| line_here(lua)) {
                 return Err(mlua::Error::runtime("time limit"));
             }
@@ -100,12 +100,12 @@ impl Vm {
         })
     }
 
-    /// Runs the frontmatter, whose options are `options`.
+    /// Runs the frontmatter, which sets `options`.
     fn run(&self, source: &Source, options: &SharedOptions) -> mlua::Result<()> {
         self.variables
             .raw_set("flemma", options.table(&self.lua)?)?;
-        // Then positions in errors are lines of the file. A `first_line` out of range must not
-        // allocate without a limit.
+        // Positions in errors are then lines of the file. Limited, because a `first_line` out of
+        // range would allocate too much.
         let before = "\n".repeat(source.first_line.saturating_sub(1).min(MAX_SOURCE));
         let chunk = self
             .lua
@@ -117,12 +117,13 @@ impl Vm {
         self.limited(EVALUATION, || chunk.exec())
     }
 
-    /// Runs something of the engine's within `limit`.
+    /// Runs code of the engine within `limit`.
     fn limited<T>(
         &self,
         limit: Duration,
         run: impl FnOnce() -> mlua::Result<T>,
     ) -> mlua::Result<T> {
+        // Held during the run, because interrupts check the one budget.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.budget.start(limit);
         let outcome = run();
@@ -133,7 +134,7 @@ impl Vm {
         outcome
     }
 
-    /// Makes a variable.
+    /// Sets a variable.
     ///
     /// # Errors
     ///
@@ -153,6 +154,7 @@ impl Vm {
             let ctx = convert::to_lua(&self.lua, ctx)?;
             function.call::<LuaValue>((tool, input, ctx))
         });
+        // The copy of the result is outside of the time limit; `ANSWER` limits its size.
         let answer = answer.map_err(explain)?;
         convert::to_json(&answer, convert::ANSWER).map_err(|what| {
             format!(
@@ -202,7 +204,7 @@ impl Vm {
     }
 }
 
-/// Whether an expression is a variable or a field of one, and nothing else.
+/// Returns true if an expression is only a variable or a field of one.
 fn is_name(code: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     // `{{ nil }}` says that nothing is meant.

@@ -1,7 +1,7 @@
-//! Validates the options of a layer and says what does not fit.
+//! Validates the options of a layer and reports invalid ones.
 //!
-//! What is right is taken over, also beside something that is wrong. Whether a name in
-//! a list is that of a tool is not known here.
+//! Valid options apply even if others are invalid. Does not check whether a name in a list is
+//! that of a tool.
 
 use std::fmt;
 
@@ -19,14 +19,14 @@ pub struct InvalidOption {
     pub path: String,
     /// What is wrong and what would be right, in sentences that name the path.
     pub message: String,
-    /// The user's word that is wrong: a name or a text.
+    /// The user's word that is invalid: a name or a text.
     pub word: Option<String>,
-    /// The option of that table that was probably meant.
+    /// The option of the same table that was probably meant.
     pub meant: Option<&'static str>,
 }
 
 impl InvalidOption {
-    /// Makes one from sentences that name `path`.
+    /// Creates an error from sentences that name `path`.
     pub fn new(path: &str, message: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -36,7 +36,7 @@ impl InvalidOption {
         }
     }
 
-    /// Names the user's word that is wrong.
+    /// Sets the user's word that is invalid.
     pub fn of_word(mut self, word: &str) -> Self {
         self.word = Some(word.to_owned());
         self
@@ -95,7 +95,7 @@ pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption 
     }
 }
 
-/// Describes an option or table that a layer cannot set; nothing if it can.
+/// Describes an option or table that a layer cannot set; `None` if it can.
 pub(crate) fn out_of_scope(option: &OptionDef, path: &str, scope: Scope) -> Option<InvalidOption> {
     if option.is_in(scope) {
         return None;
@@ -135,7 +135,7 @@ impl Check {
         given: &Value,
         path: &str,
     ) -> Option<Value> {
-        // Absent is right for every option, so nothing is reported.
+        // Every option may be absent.
         if given.is_null() {
             return None;
         }
@@ -146,7 +146,7 @@ impl Check {
         match (kind, given) {
             (OptionKind::Map(each), Value::Object(map)) => {
                 let fitting = map.iter().filter_map(|(name, value)| {
-                    // One wrong entry does not take the others with it.
+                    // One invalid entry must not discard the others.
                     let inner = self.value(each, secret, value, &format!("{path}.{name}"))?;
                     Some((name.clone(), inner))
                 });
@@ -182,10 +182,10 @@ impl Check {
             let known = fields.filter(|field| field.is_in(self.scope));
             let known: Vec<&str> = known.map(|field| field.name).collect();
             let unknown = unknown(&inner, name, &known);
-            // A tool that is registered by others has a table of its own there.
+            // A tool that is registered elsewhere may have a table of its own there.
             let may_be_of_a_tool =
                 matches!(kind, OptionKind::Tools(_)) && OptionKind::Free.takes(value);
-            // A table that is named almost like an option is a typing error and no tool.
+            // A table with nearly the name of an option is a typing error, not a tool.
             if !may_be_of_a_tool || unknown.meant.is_some() {
                 self.invalid.push(unknown);
             } else if let Some(table) = value.as_object() {
@@ -195,7 +195,7 @@ impl Check {
         Value::Object(result)
     }
 
-    /// Returns true if no number in a table of the user's own form is infinite or NaN.
+    /// Returns true if no number in a free-form table is infinite or NaN.
     fn free(&mut self, given: &Map<String, Value>, path: &str) -> bool {
         let before = self.invalid.len();
         for (name, value) in given {
@@ -255,10 +255,10 @@ fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> Inval
     }
 }
 
-/// Returns a value as a message shows it: cut where it is long, and a secret not at all.
+/// Returns a value as a message shows it: shortened, and a secret only by its type.
 fn shown(value: &Value, secret: bool) -> String {
     const LENGTH: usize = 60;
-    // The marker of Neovim means nothing to the user.
+    // Neovim's marker for a function means nothing to the user.
     if value.get("function").is_some_and(Value::is_u64) {
         return "a function".to_owned();
     }
@@ -282,8 +282,8 @@ fn shown(value: &Value, secret: bool) -> String {
     }
 }
 
-/// Returns the spelling of a number that JSON cannot hold. Layers write it as
-/// `{"not_finite": "inf"}`, so that it is found and not lost on the way.
+/// Returns the spelling of a number that JSON cannot represent. Layers write it as
+/// `{"not_finite": "inf"}`, so that it is reported instead of becoming null.
 fn not_finite(value: &Value) -> Option<&str> {
     let table = value.as_object().filter(|table| table.len() == 1)?;
     table.get("not_finite")?.as_str()
@@ -297,14 +297,13 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Lays `over` on `target`: tables are joined, all else is replaced.
+/// Lays `over` on `target`: tables are merged, all other values replaced.
 pub fn lay_over(target: &mut Value, over: Value) {
     match (target, over) {
         (Value::Object(target), Value::Object(over)) => {
             for (name, value) in over {
                 match target.get_mut(&name) {
                     Some(inner) => lay_over(inner, value),
-                    // Nothing was there, so there is nothing to join.
                     None => drop(target.insert(name, value)),
                 }
             }

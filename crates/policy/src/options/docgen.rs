@@ -1,4 +1,4 @@
-//! Generates what other files say of the options: the manual's section, the
+//! Generates the parts of other files that describe the options: the manual's section, the
 //! annotations for LuaLS, and the defaults that Neovim needs before the host answers.
 //!
 //! Each test compares a file with the table; with `UPDATE_DOC=1` it writes the file
@@ -16,12 +16,12 @@ use super::{OptionDef, Scope, at, defaults, find, path_in_chat};
 use crate::lua_value::as_lua;
 
 /// The options that Neovim needs before the host answers: a key works at once, a chat can be
-/// made before there is a host, and sources of tools are asked when the first chat is opened.
+/// created without a host, and tools are collected when the first chat is opened.
 const EARLY: [&str; 3] = ["chats.folder", "keymaps", "tools.default_timeout"];
 /// Width of the manual.
 const WIDTH: usize = 78;
 
-/// Compares the text between two lines of a file with what it has to be.
+/// Compares the text between two markers of a file with the expected one.
 #[track_caller]
 fn compare(file: &str, begin: &str, end: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -123,8 +123,8 @@ fn section(kind: &OptionKind, prefix: &str, text: &mut String) {
     }
 }
 
-/// Whether a table is that of a provider without parameters of its own. They are
-/// all alike, and are written once.
+/// Returns true for the table of a provider without parameters of its own. These tables are all
+/// alike, so they are written once.
 fn is_server(kind: &OptionKind) -> bool {
     let names = |kind: &OptionKind| {
         kind.fields()
@@ -234,8 +234,7 @@ fn classes(kind: &OptionKind, class: &str, text: &mut String) {
         let prose = field.help.split(">lua").next().unwrap_or_default();
         let help = prose.split_whitespace().collect::<Vec<_>>().join(" ");
         let annotation = annotation(&field.kind, &inner_class(class, field));
-        // LuaLS takes a word of Lua in brackets only, and without the mark of what
-        // may be missing.
+        // LuaLS accepts a Lua keyword only in brackets, and then without `?`.
         let line = match as_lua_key(field.name) {
             name if name == field.name => format!("---@field {name}? {annotation} {help}"),
             name => format!("---@field {name} {annotation}|nil {help}"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::OptionDef;
 
-/// Largest whole number of an option that names no limit.
+/// Maximum of a whole number whose option has no limit.
 pub const MANY: u64 = u32::MAX as u64;
 
 /// The values that an option takes. `nil` leaves every option at its default.
@@ -20,9 +20,9 @@ pub enum OptionKind {
     Text,
     /// The path of a Lua module: text with a dot.
     Module,
-    /// A share of something, such as "50%".
+    /// A percentage such as "50%".
     Share,
-    /// Text that becomes a part of an address, so nothing that could change its meaning.
+    /// Text that becomes a part of an address, without characters that change its meaning.
     AddressPart,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -30,19 +30,19 @@ pub enum OptionKind {
     Number(f64, f64),
     /// A whole number, from and to, both included.
     Whole(u64, u64),
-    /// A function of the user's.
+    /// A function of the user.
     Function,
     /// A list.
     List(&'static OptionKind),
-    /// A table whose names are the user's.
+    /// A table whose names the user chooses.
     Map(&'static OptionKind),
-    /// A table whose form is the user's.
+    /// A free-form table of the user.
     Free,
     /// A table of options, in groups.
     Table(&'static [&'static [OptionDef]]),
-    /// Likewise, beside tables for tools that others register.
+    /// The same, plus tables for tools that are registered elsewhere.
     Tools(&'static [&'static [OptionDef]]),
-    /// Whatever one of these takes.
+    /// Any value that one of these kinds takes.
     Any(&'static [OptionKind]),
 }
 
@@ -57,7 +57,7 @@ impl OptionKind {
         }
     }
 
-    /// Returns the words that it takes, where these are few.
+    /// Returns the words that it takes, if they are few.
     pub fn values(&self) -> Vec<String> {
         match self {
             Self::Flag => ["true", "false"].map(str::to_owned).into(),
@@ -68,8 +68,8 @@ impl OptionKind {
         }
     }
 
-    /// Returns true if the value fits. What is in a table is the caller's to look at,
-    /// because a part of a table can be right.
+    /// Returns true if the value fits. The caller checks the content of a table, because parts
+    /// of it may be valid.
     pub fn takes(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Flag, Value::Bool(_)) | (Self::Off, Value::Bool(false)) => true,
@@ -90,7 +90,7 @@ impl OptionKind {
             }
             (Self::List(kind), Value::Array(list)) => list.iter().all(|item| kind.takes(item)),
             (Self::Any(kinds), value) => kinds.iter().any(|kind| kind.takes(value)),
-            // A marker of `check`, and no table of the user's.
+            // This is a marker of `check`, not a table of the user.
             (_, Value::Object(map)) if map.len() == 1 && map.contains_key("not_finite") => false,
             (_, Value::Object(_)) => self.is_table(),
             // An empty Lua table arrives as an empty list.
@@ -154,10 +154,11 @@ pub fn share(text: &str) -> Option<u8> {
     (1..=100).contains(&percents).then_some(percents)
 }
 
-/// Old projects of Google have a domain and a colon.
+/// Returns true for text that is safe in an address. Old Google projects contain a domain and a
+/// colon.
 fn is_address_part(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
-    // Two dots could climb in a path; 64 is more than any project or region has.
+    // Two dots could lead to another path; 64 exceeds the length of any project or region.
     !text.is_empty() && text.len() <= 64 && text.chars().all(allowed) && !text.contains("..")
 }
 

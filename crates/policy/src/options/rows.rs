@@ -1,5 +1,4 @@
-//! The rows of the option table. A table of options in a file of its own has its rows
-//! there.
+//! The rows of the option table. Larger tables of options have files of their own.
 
 use super::kind::{MANY, OptionKind};
 use super::{ANYWHERE, CHAT, COMMAND, Loosens, OptionDef, PROJECT, RULES, option, table, unset};
@@ -29,9 +28,9 @@ pub use providers::{PROVIDER_NAMES, parameter_words};
 #[cfg(test)]
 pub use providers::SERVER;
 
-/// The longest time that an option can name, in seconds.
+/// Maximum time of an option, in seconds.
 const DAY: f64 = 86_400.0;
-/// The same as a whole number.
+/// The same as an integer.
 const DAY_SECONDS: u64 = 86_400;
 
 /// All options.
@@ -164,7 +163,7 @@ demands more, a message says when to try again. nil: 60.",
     .scopes(ANYWHERE),
 ];
 
-/// A general parameter that no provider has of its own.
+/// A general parameter that cannot be set for a single provider.
 const TOOL_PROTOCOL: &[OptionDef] = &[unset(
     "tool_protocol",
     OptionKind::Choice(&["auto", "native", "text"]),

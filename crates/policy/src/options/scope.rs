@@ -1,4 +1,4 @@
-//! The layers of options, and what a layer that is not the user's loosens.
+//! The layers of options, and which values of a foreign layer loosen the user's options.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub enum Scope {
     ConfigFile,
     /// A project's `.flemma/config.toml`.
     Project,
-    /// Rules that the user had remembered.
+    /// Rules that the user chose at earlier calls.
     Rules,
     /// A `:Flemma` command, until Neovim ends.
     Runtime,
@@ -22,7 +22,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The layer's name in `:Flemma status verbose`.
+    /// Returns the layer's name in `:Flemma status verbose`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
@@ -35,8 +35,8 @@ impl Scope {
     }
 }
 
-/// Which values of an option allow more than the user's own options do. Only stated of
-/// options that a chat or a project can set: those of the user are the measure.
+/// Which values of an option allow more than the user's own value. Stated only for options that
+/// a chat or a project can set.
 #[derive(Debug, Clone, Copy)]
 pub enum Loosens {
     /// No value does.
@@ -48,7 +48,7 @@ pub enum Loosens {
         /// What the change does, to follow "this": "would …".
         what: &'static str,
     },
-    /// `true` does where the user's own value is `false`.
+    /// `true` does if the user's own value is `false`.
     WhenTurnedOn(&'static str),
     /// Every value does.
     Always(&'static str),
@@ -68,7 +68,7 @@ impl Loosens {
             Self::WhenRaised(what) => (!is_at_most(value, own)).then_some(what),
             Self::Always(what) => Some(what),
             Self::WhenTurnedOn(what) => {
-                // Where the user has turned it on already, the chat gets nothing new.
+                // If the user has turned it on already, the chat gains nothing.
                 let turned_on = *value == Value::Bool(true) && *own == Value::Bool(false);
                 turned_on.then_some(what)
             }
@@ -80,6 +80,7 @@ impl Loosens {
     /// allows.
     pub fn tightens(&self, value: &Value, own: &Value) -> bool {
         match *self {
+            // Neither can be shown to tighten, so such an option waits for trust.
             Self::Never | Self::Compared => false,
             Self::Forbids => true,
             Self::Always(_) => is_part(value, own),

@@ -16,12 +16,12 @@ pub struct TomlOptions {
     pub(crate) lines: BTreeMap<String, usize>,
 }
 
-/// Why a text holds no options.
+/// An error in a file of options, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TomlError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong there, without a full stop.
+    /// What is wrong, without a full stop.
     pub why: String,
 }
 
@@ -30,14 +30,15 @@ impl TomlOptions {
     ///
     /// # Errors
     ///
-    /// It is no TOML, or contains a number that is not finite.
+    /// It is not valid TOML, or contains a number that is not finite.
     pub fn read(text: &str) -> Result<Self, TomlError> {
         let table: toml::Table = toml::from_str(text).map_err(|error| error_in(text, &error))?;
+        // Parsed again, because a `toml::Table` has no positions.
         let parsed = DeTable::parse(text).map_err(|error| error_in(text, &error))?;
         let mut lines = BTreeMap::new();
         collect(parsed.get_ref(), "", text, &mut lines);
         let line = |path: &str| lines.get(path).copied().unwrap_or(1);
-        // JSON has no such numbers: the option would silently be null.
+        // JSON has no such numbers, so the option would silently become null.
         if let Some((path, number)) = table.iter().find_map(|(name, it)| not_finite(name, it)) {
             return Err(TomlError {
                 line: line(&path),
@@ -60,6 +61,7 @@ impl TomlOptions {
             }
             match path.rsplit_once('.') {
                 Some((above, _)) => path = above,
+                // A file-wide problem is shown at the first line.
                 None => return 1,
             }
         }

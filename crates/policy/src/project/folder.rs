@@ -11,9 +11,9 @@ use crate::trust::Trust;
 pub struct ProjectFolder {
     /// Its path.
     pub path: PathBuf,
-    /// Whether the user trusts its present content.
+    /// Whether the user trusts its current content.
     pub trusted: bool,
-    /// Stands for its content.
+    /// Digest of its content.
     digest: String,
 }
 

@@ -1,5 +1,5 @@
-//! A project's options, laid over those of the user: what tightens applies at once, all
-//! else once the user trusts the file.
+//! A project's options, laid over those of the user: options that tighten apply at once, all
+//! others once the user trusts the file.
 //!
 //! Reads no file; the module above does.
 
@@ -21,11 +21,11 @@ const AUTO_APPROVE: &str = "tools.auto_approve";
 pub struct ProjectReading {
     /// The settings, with the project's options as far as they apply.
     pub settings: Settings,
-    /// What does not apply until the user trusts the file, in the order of its lines.
+    /// Options that do not apply until the user trusts the file, in the order of their lines.
     pub withheld: Vec<Escalation>,
-    /// What is wrong with the options, with their lines.
+    /// Problems of the options, with their lines.
     pub problems: Vec<ProjectProblem>,
-    /// What follows from the problems, in a sentence; empty without problems.
+    /// The consequence of the problems, in a sentence; empty without problems.
     pub consequence: &'static str,
 }
 
@@ -73,6 +73,7 @@ impl Settings {
             remove(&mut values, &it.option);
         }
         base.choose_model(&mut values, &mut problems);
+        // Names are checked in the merged settings. Which options are broken is known only then.
         let mut settings = base.with_project_layer(values.clone(), Broken::default());
         if let Some(registry) = registry {
             settings.check_project_names(&base, registry, &mut problems);
@@ -98,6 +99,7 @@ impl Settings {
     fn fitting(&self, given: &TomlOptions, problems: &mut Problems) -> Value {
         let (mut values, invalid) = options::check(&given.values, Scope::Project);
         problems.invalid = invalid;
+        // Options of the command line take precedence over those of a project.
         for path in self.fixed() {
             remove(&mut values, path);
         }
@@ -135,7 +137,7 @@ impl Settings {
                 what,
             }));
         }
-        // The user reads the list beside the text.
+        // The user reads the list beside the text of the file.
         found.sort_by_key(|it| it.line);
         found
     }
@@ -159,7 +161,7 @@ impl Settings {
         })
     }
 
-    /// Replaces a preset of the user's by what it contains, and leaves a model to its provider.
+    /// Replaces a preset by its content, and drops a model that belongs to another provider.
     fn choose_model(&self, values: &mut Value, problems: &mut Problems) {
         let text = |name: &str| options::at(values, name).and_then(Value::as_str);
         let (provider, model) = (text("provider"), text("model"));
@@ -171,6 +173,7 @@ impl Settings {
                 Err(why) => {
                     let invalid = InvalidOption::new("model", format!("model: {why}"));
                     problems.invalid.push(invalid);
+                    // Otherwise the preset's name would be sent as a model.
                     remove(values, "model");
                 }
             }
@@ -186,6 +189,7 @@ impl Settings {
         let (mut own, mut all) = (Problems::default(), Problems::default());
         base.check_names(registry, &mut own);
         self.check_names(registry, &mut all);
+        // The user's own problems are reported elsewhere.
         let new = |all: Vec<InvalidOption>, own: &[InvalidOption]| {
             all.into_iter()
                 .filter(|it| !own.contains(it))

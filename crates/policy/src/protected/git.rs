@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longest configuration file that is read, in bytes.
+/// Maximum bytes of a configuration file.
 const MOST: u64 = 1024 * 1024;
-/// How deep files may include one another, as in Git.
+/// Maximum depth of includes, as in Git.
 const DEEPEST: usize = 10;
 
-/// Sections whose values are addresses, names and switches, and no files that run.
+/// Sections whose values are addresses, names, and switches, not files that run.
 const HARMLESS: [&str; 8] = [
     "branch",
     "remote",
@@ -24,9 +24,8 @@ const HARMLESS: [&str; 8] = [
     "init",
 ];
 
-/// The files and folders that Git's configuration names for work in `folder`, as far as
-/// they are in its working tree, and configuration that is included from anywhere.
-/// `home` is the user's.
+/// Returns the files and folders that Git's configuration names for work in `folder`, as far as
+/// they are in its working tree, and included configuration anywhere. `home` is the user's.
 pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
     let Some((tree, git)) = repository(folder) else {
         return BTreeSet::new();
@@ -36,11 +35,12 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
         home,
         found: BTreeSet::new(),
     };
-    // A further working tree shares its configuration with the main one.
+    // A linked working tree shares its configuration with the main one.
     let common = common(&git);
     for file in [common.join("config"), git.join("config.worktree")] {
         reader.file(&file, 0);
     }
+    // The user's configuration applies in this repository too, and may name its files.
     if let Some(home) = home {
         reader.file(&home.join(".gitconfig"), 0);
         reader.file(&home.join(".config/git/config"), 0);
@@ -49,11 +49,11 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
     reader.found
 }
 
-/// The working tree that a folder is in, and its folder of Git's own.
+/// Returns the working tree that contains a folder, and the working tree's Git folder.
 fn repository(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     folder.ancestors().find_map(|tree| {
         let git = tree.join(".git");
-        // In submodules and further working trees, `.git` is a file that names the folder.
+        // In submodules and linked working trees, `.git` is a file that names the folder.
         if git.is_dir() {
             return Some((tree.to_owned(), git));
         }
@@ -63,7 +63,7 @@ fn repository(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// Where the configuration of a further working tree is.
+/// Returns the folder with the configuration that a linked working tree shares.
 fn common(git: &Path) -> PathBuf {
     match text(&git.join("commondir")) {
         Some(place) => git.join(place.trim_end()),
@@ -99,9 +99,11 @@ impl Reader<'_> {
             value,
         } in settings(&text)
         {
+            // Conditions of `includeIf` are not evaluated: a file that might be included counts.
             let is_include = ["include", "includeif"].contains(&section.as_str());
             if is_include && key == "path" {
-                // Relative to the file that includes it. It counts although it is missing.
+                // Relative to the including file. It counts even if it does not exist, because a
+                // tool could create it.
                 let folder = path.parent().unwrap_or(Path::new("/"));
                 let included = self.path(&value, folder);
                 self.found.insert(included.clone());
@@ -112,7 +114,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes the files of the working tree in a value: a command, or a path.
+    /// Adds the files of the working tree that a value names: a command, or a path.
     fn value(&mut self, key: &str, value: &str) {
         // A value may be a shell command, so each of its words may be a file.
         let words = value.split(|c: char| c.is_whitespace() || "\"'!;&|()<>=".contains(c));
@@ -120,7 +122,8 @@ impl Reader<'_> {
         // A command without a slash is found on PATH and not in the working tree.
         for word in words.filter(|it| is_folder && !it.is_empty() || it.contains('/')) {
             let path = self.path(word, &self.tree);
-            // Folders of hooks count anywhere, because a tool could fill one that is outside too.
+            // Folders of hooks count anywhere, because a tool could also fill one outside the
+            // tree.
             if is_folder || path.starts_with(&self.tree) && path != self.tree {
                 self.found.insert(path);
             }
@@ -145,7 +148,7 @@ struct Setting {
 
 fn settings(text: &str) -> impl Iterator<Item = Setting> {
     let mut section = String::new();
-    // A backslash at the end of a line goes on with the next one.
+    // A backslash at the end of a line continues it.
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut found = Vec::new();
     for line in text.lines() {
@@ -157,7 +160,7 @@ fn settings(text: &str) -> impl Iterator<Item = Setting> {
             section = name.take(1).collect::<String>().to_lowercase();
             line = behind.trim();
         }
-        // A key without a value is a switch, which names no file.
+        // A key without a value is a switch, not a file.
         let Some((key, value)) = line.split_once('=') else {
             continue;
         };
@@ -170,7 +173,7 @@ fn settings(text: &str) -> impl Iterator<Item = Setting> {
     found.into_iter()
 }
 
-/// A value without comment, quotes and escapes.
+/// Returns a value without its comment, quotes, and escapes.
 fn unquoted(value: &str) -> String {
     let mut plain = String::new();
     let mut quoted = false;

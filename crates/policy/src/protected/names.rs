@@ -4,31 +4,31 @@ use std::path::{Path, PathBuf};
 
 use tools::folded;
 
-/// Why a file is protected.
+/// Kind of a protected file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtectedKind {
     /// Git's own folder: its hooks and its configuration run commands.
     Git,
     /// Named by a repository's Git configuration.
     Named,
-    /// Read by shells, logins and SSH.
+    /// Read by shells, logins, and SSH.
     Shell,
     /// Runs or configures things when a folder is opened.
     Project,
     /// A conversation.
     Chat,
-    /// Neovim's and Flemma's configuration, data and state.
+    /// Configuration, data, and state of Neovim and Flemma.
     Editor,
     /// Flemma's policy, trust and journal.
     State,
-    /// The program that decides.
+    /// The program that decides about calls.
     Host,
     /// Run as a tool, or read by one.
     Tool,
 }
 
 impl ProtectedKind {
-    /// What such a file is, to follow "it is".
+    /// Describes such a file, to follow "it is".
     pub fn what(self) -> &'static str {
         match self {
             ProtectedKind::Git => "in a .git folder, where hooks and settings run commands",
@@ -44,7 +44,7 @@ impl ProtectedKind {
     }
 }
 
-/// What shells, logins and the programs below them read in a home folder.
+/// Files in a home folder that shells, logins, and the programs below them read.
 pub const START_FILES: &[&str] = &[
     ".bash_aliases",
     ".bash_login",
@@ -122,7 +122,7 @@ const PAIRS: &[(&str, &str, ProtectedKind)] = &[
     (".cargo", "config.toml", ProtectedKind::Project),
 ];
 
-/// Below a folder of configuration, whichever it is: `.config/fish`.
+/// Names that are protected below any folder `.config`.
 const BELOW_CONFIG: &[(&str, ProtectedKind)] = &[
     ("autostart", ProtectedKind::Shell),
     ("environment.d", ProtectedKind::Shell),
@@ -133,7 +133,7 @@ const BELOW_CONFIG: &[(&str, ProtectedKind)] = &[
     ("systemd", ProtectedKind::Shell),
 ];
 
-/// Below the root.
+/// Folders that are protected by their absolute path.
 const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
 
 /// Returns the names that are protected in every folder, except `.git`.
@@ -143,8 +143,8 @@ pub fn everywhere() -> impl Iterator<Item = &'static str> {
     named.filter(|name| *name != ".git")
 }
 
-/// What is protected by its name directly below a project's folder. Of Git's own
-/// folder only what runs commands: the rest is what working with it changes.
+/// Returns what is protected by its name directly below a project's folder. Of Git's own folder,
+/// only what runs commands: the rest changes with normal work.
 pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
     let git = [".git/hooks", ".git/config"].into_iter();
     let pairs = PAIRS
@@ -154,7 +154,7 @@ pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
     named.chain(pairs)
 }
 
-/// What is protected by its name below a home folder, beside [`START_FILES`].
+/// Returns what is protected by its name below a home folder, besides [`START_FILES`].
 pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
     let config = home.join(".config");
     let folders = [".ssh", ".gnupg", ".vim"].map(|name| home.join(name));
@@ -162,9 +162,9 @@ pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
     folders.into_iter().chain(below)
 }
 
-/// Why the names in this path protect it, or nothing.
+/// Returns why the names in this path protect it.
 pub fn kind(path: &Path) -> Option<ProtectedKind> {
-    // In lower case: on some file systems `.Git` is the same folder.
+    // In lower case, because on some file systems `.Git` is the same folder.
     let names: Vec<String> = path.components().map(folded).collect();
     let (last, _) = names.split_last()?;
     let listed = |list: &[(&str, ProtectedKind)], name: &str| {
@@ -175,7 +175,7 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         let found = PAIRS.iter().find(|(above, name, _)| it == [*above, *name]);
         found.map(|(_, _, kind)| *kind)
     });
-    // Any folder of the path counts, not only the last one: hooks are deep below `.git`.
+    // Any folder of the path counts, because hooks can be deep below `.git`.
     let folder = names.iter().find_map(|name| listed(FOLDERS, name));
     let below_config = names.windows(2).find_map(|pair| match pair {
         [config, name] if config == ".config" => listed(BELOW_CONFIG, name),

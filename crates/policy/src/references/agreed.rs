@@ -38,7 +38,7 @@ impl Agreed {
         self.0.insert(file, holds);
     }
 
-    /// Adds what was agreed to elsewhere; what is said here goes first.
+    /// Adds agreements from elsewhere; those already here take precedence.
     pub fn or(mut self, other: Self) -> Self {
         for (file, holds) in other.0 {
             // Not replaced: an older agreement must not bring back older content.
@@ -47,22 +47,22 @@ impl Agreed {
         self
     }
 
-    /// Forgets everything.
+    /// Removes all agreements.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// What speaks against sending a file before anybody has looked into it.
+    /// Returns the objection to sending a file, as far as it is known before the file is read.
     pub(super) fn objection(&self, real: &Path) -> Option<Objection> {
         match self.0.get(real) {
             None => Some(Objection::Unasked),
             Some(None) => Some(Objection::ByName),
-            // Whether the content is still the same is known once the file was read.
+            // Whether the content is the same is known only once the file was read.
             Some(Some(_)) => None,
         }
     }
 
-    /// Whether these bytes are what was agreed to.
+    /// Returns true if the user agreed to these bytes.
     pub(super) fn are(&self, real: &Path, bytes: &[u8]) -> bool {
         let holds = self.0.get(real);
         // An agreement without a fingerprint covers no content.

@@ -1,6 +1,6 @@
-//! Files that a chat refers to: whether they may be read, and what they are.
+//! Reads the files that a chat refers to: checks whether they may be read, and finds their type.
 //!
-//! What a file is is read off its first bytes, not off its name.
+//! The type is determined by a file's first bytes, not by its name.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -14,18 +14,18 @@ use tools::{RealPath, SecretFile, Secrets};
 
 use super::{Agreed, ContextText, Objection};
 
-/// Largest file, and most bytes of all files of a message: 20 MB, which is below
-/// what providers take in one request even as Base64.
+/// Maximum bytes of a file, and of all files of a message: 20 MB, which is below the limits of
+/// providers for one request even in Base64.
 pub const MAX_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Where references start from, and how far they may lead.
+/// The folders from which references start, and the boundary of the project.
 #[derive(Debug, Clone)]
 pub struct Folders {
-    /// The chat's own: what `./` and `../` start from.
+    /// The chat's own folder, from which `./` and `../` start.
     pub chat: PathBuf,
-    /// The project. What is neither in it nor beside the chat is outside.
+    /// The project. A file neither in it nor beside the chat is outside.
     pub project: PathBuf,
-    /// What `~/` starts from.
+    /// The folder from which `~/` starts.
     pub home: Option<PathBuf>,
     /// Files that are sent only if the user agrees, inside the project too.
     pub secrets: Arc<Secrets>,
@@ -41,15 +41,15 @@ pub enum Refusal {
     Outside(PathBuf, Objection),
     /// It is secret, at this real path, and the user did not agree to its present content.
     Secret(PathBuf, SecretFile, Objection),
-    /// A buffer's text is not written, and its file could be sent only if the user agreed.
+    /// A buffer is not saved, and its file could be sent only if the user agreed.
     Unsaved(PathBuf),
     /// A directory, a pipe, a device.
     NotAFile,
-    /// With it the message's files are over 20 MB.
+    /// The message's files exceed 20 MB with it.
     TooLarge,
-    /// No provider takes files of this kind.
+    /// No provider accepts files of this type.
     Unsupported(String),
-    /// The system says no.
+    /// The system refused to read it.
     Unreadable(String),
 }
 
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a file; `mime` is what the user says it is.
+    /// Reads a file; `mime` is the type that the user named.
     pub(super) fn file(&mut self, path: &str, mime: Option<&str>) -> Result<Content, Refusal> {
         let path = match (path.strip_prefix("~/"), &self.folders.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -129,8 +129,8 @@ impl<'a> Reader<'a> {
         self.file_at(&path, mime)
     }
 
-    /// Returns the text of a buffer or the like. Where the user has to agree to a buffer's
-    /// file, the file counts, because the agreement is about its content.
+    /// Returns the text of a buffer or the like. If the user has to agree to the buffer's file,
+    /// reads the file instead, because the agreement covers its content.
     pub(super) fn context(&mut self, context: &ContextText) -> Result<Content, Refusal> {
         if let Some(file) = &context.file {
             let real = real_path(&file.path)?;
@@ -149,6 +149,7 @@ impl<'a> Reader<'a> {
     fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<Content, Refusal> {
         // Links are resolved once, and the checked path is the one that is opened.
         let real = real_path(path)?;
+        // Checked first: a missing file needs no question about secrets.
         if real.stat()?.is_none() {
             return Err(Refusal::Missing);
         }
@@ -163,7 +164,7 @@ impl<'a> Reader<'a> {
             return Err(refusal(objection));
         }
         let bytes = self.bytes(&real)?;
-        // The bytes that are sent are those that are compared.
+        // Compares the same bytes that are sent, so the file cannot change in between.
         if asks && !self.agreed.are(path, &bytes) {
             return Err(refusal(Objection::Changed));
         }
@@ -172,7 +173,7 @@ impl<'a> Reader<'a> {
 
     fn secret(&self, path: &Path, real: &Path) -> Option<SecretFile> {
         let secrets = &self.folders.secrets;
-        // A link with a secret name may lead to a harmless one, and the other way round.
+        // A link with a secret name may lead to a harmless file, and the other way round.
         secrets.find(path).or_else(|| secrets.find(real))
     }
 
@@ -180,7 +181,7 @@ impl<'a> Reader<'a> {
         let roots = [&self.folders.chat, &self.folders.project];
         roots.into_iter().any(|root| {
             let root = root.canonicalize();
-            // A chat in the root folder makes nothing of the machine part of it.
+            // A chat in the root folder must not make the whole machine part of the project.
             root.is_ok_and(|root| root != Path::new("/") && real.starts_with(root))
         })
     }
@@ -207,7 +208,7 @@ fn real_path(path: &Path) -> Result<RealPath, Refusal> {
 
 fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
     let kind = mime.map(str::to_ascii_lowercase);
-    // What the user says comes first, because few bytes can look like another type.
+    // The user's type takes precedence, because few bytes can look like another type.
     match kind.as_deref().or(sniffed(&bytes)) {
         Some("application/pdf") => Ok(Content::Pdf {
             base64: STANDARD.encode(bytes),
@@ -221,8 +222,9 @@ fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
         }
         // The user named a type that cannot be text, so the message names it too.
         Some(other) if is_binary(other) => Err(Refusal::Unsupported(other.to_owned())),
-        // Whatever else it is said to be, it is text if it reads as text.
+        // Whatever type it is said to have, it is sent as text if it is valid text.
         _ => match String::from_utf8(bytes) {
+            // Binary files can be valid UTF-8 by chance, but text contains no NUL.
             Ok(text) if !text.contains('\0') => Ok(Content::Text(text)),
             _ => Err(Refusal::Unsupported("binary".to_owned())),
         },
@@ -233,7 +235,7 @@ fn is_binary(mime: &str) -> bool {
     mime.starts_with("audio/") || mime.starts_with("video/") || mime.starts_with("font/")
 }
 
-/// The type that the first bytes say, of those that providers take.
+/// Returns the type that the first bytes show, among those that providers accept.
 fn sniffed(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

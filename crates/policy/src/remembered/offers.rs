@@ -40,11 +40,12 @@ const WITH_SUBCOMMANDS: [&str; 31] = [
     "yarn",
     "zig",
 ];
-/// Subcommands whose arguments say what runs, so any arguments would be any command.
+/// Subcommands whose arguments choose what runs, so allowing any arguments would allow any
+/// command.
 const RUN_ARGUMENTS: [&str; 11] = [
     "alias", "config", "dlx", "exec", "foreach", "run", "script", "shell", "ssh", "tool", "x",
 ];
-/// Checkers and test runners, which do one thing.
+/// Checkers and test runners, which have only one purpose.
 const SINGLE: [&str; 18] = [
     "clippy-driver",
     "ctest",
@@ -69,7 +70,7 @@ const SINGLE: [&str; 18] = [
 /// Rules that together approve a call like the one they were made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleOffer {
-    /// In words.
+    /// Description for the user.
     pub name: String,
     /// What each rule approves.
     pub calls: Vec<AllowedCalls>,
@@ -90,12 +91,12 @@ impl RuleOffer {
     }
 }
 
-/// What an offer would add to the rules that there are.
+/// What an offer would add to existing rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
-    /// In words.
+    /// Description for the user.
     pub name: String,
-    /// The new rules. Empty if earlier ones allow all of it.
+    /// The new rules. Empty if earlier ones cover the offer.
     pub rules: Vec<AllowRule>,
 }
 
@@ -128,7 +129,7 @@ impl RuleOffer {
 ///
 /// # Errors
 ///
-/// No rule can approve it, because of this syntax in it: a noun with its article.
+/// No rule can approve it, because it contains this: a noun with its article.
 pub fn offers(facts: &CallFacts) -> Result<Vec<RuleOffer>, &'static str> {
     let mut offers = match facts.kind() {
         Kind::Command(parts) => of_command(&parts),
@@ -136,6 +137,7 @@ pub fn offers(facts: &CallFacts) -> Result<Vec<RuleOffer>, &'static str> {
         Kind::Other => of_tool(facts),
         Kind::Unclear(why) => return Err(why),
     };
+    // The exact and the wide rules may be the same.
     offers.dedup();
     Ok(offers)
 }
@@ -157,13 +159,15 @@ fn of_command(parts: &[Vec<String>]) -> Vec<RuleOffer> {
     vec![exact, wide]
 }
 
-/// The number of words that say what a command does, if any arguments may follow them.
+/// Returns the number of words that determine what a command does, if any arguments may follow
+/// them.
 fn prefix(words: &[String]) -> Option<usize> {
     let program = words[0].as_str();
     if SINGLE.contains(&program) {
         return Some(1);
     }
     let second = words.get(1)?;
+    // An option or a path does not say what the command does.
     let is_name = second.starts_with(|it: char| it.is_ascii_lowercase())
         && second
             .chars()
@@ -180,6 +184,7 @@ fn of_files(facts: &CallFacts) -> Vec<RuleOffer> {
     // A rule for the whole project would be an option, and is one: `auto_approve`.
     let is_inside = |it: &&Path| it.starts_with(&facts.project) && **it != facts.project;
     if let Some(common) = common_folder(&facts.files).as_deref().filter(is_inside) {
+        // The widest folder: the one directly below the top of the project.
         let top = common.ancestors().take_while(is_inside).last();
         let below = |it: &Path| RuleOffer::new(vec![AllowedCalls::Below(it.to_owned())]);
         offers.push(below(common));
@@ -188,7 +193,7 @@ fn of_files(facts: &CallFacts) -> Vec<RuleOffer> {
     offers
 }
 
-/// The deepest folder that contains all files.
+/// Returns the deepest folder that contains all files.
 fn common_folder(files: &[PathBuf]) -> Option<PathBuf> {
     let (first, rest) = files.split_first()?;
     let contains_all = |folder: &&Path| {
@@ -197,6 +202,7 @@ fn common_folder(files: &[PathBuf]) -> Option<PathBuf> {
     };
     first
         .ancestors()
+        // The first ancestor is the file itself.
         .skip(1)
         .find(contains_all)
         .map(Path::to_owned)

@@ -1,5 +1,5 @@
-//! The file with the rules, `allow.toml` in the user's folder of configuration. The user may
-//! edit it; it is read for each question and only ever appended to.
+//! The file of the rules, `allow.toml` in the user's configuration folder. The user may edit it,
+//! so it is read for each question, and Flemma only appends to it.
 
 use std::fs;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use super::{AllowRule, AllowScope, AllowedCalls};
 const FILE: &str = "allow.toml";
 /// Lock file in the state folder that prevents two hosts from writing at once.
 const LOCK: &str = "allow.lock";
-/// Largest file that is read (256 KB).
+/// Maximum bytes of the file (256 KB).
 const MAX_BYTES: u64 = 256 * 1024;
 /// First lines of a new file.
 const HEADER: &str = "\
@@ -28,7 +28,7 @@ const HEADER: &str = "\
 #[derive(Debug, Clone)]
 pub struct Remembered {
     path: PathBuf,
-    /// The problem that the user knows about.
+    /// The problem that was reported last.
     reported: Arc<Mutex<Option<String>>>,
 }
 
@@ -53,7 +53,7 @@ struct Entries {
 }
 
 impl Remembered {
-    /// Returns the file in this folder of configuration. Neither need exist.
+    /// Returns the store in this configuration folder. Neither need exist.
     pub fn open(folder: &Path) -> Self {
         Self {
             path: folder.join(FILE),
@@ -61,7 +61,7 @@ impl Remembered {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,6 +85,7 @@ impl Remembered {
             Err(problem) => (Vec::new(), Some(problem)),
         };
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        // Reported once, until the problem changes.
         let is_new = *reported != problem;
         reported.clone_from(&problem);
         (rules, problem.filter(|_| is_new))
@@ -98,12 +99,14 @@ impl Remembered {
     pub fn add(&self, rules: &[AllowRule]) -> Result<(), String> {
         let failed =
             |error: io::Error| format!("{} cannot be written: {error}.", self.path.display());
+        // Held from reading to writing, so that no rule of another host is lost.
         let _lock = state_dir::lock(&state_dir::path(), LOCK).map_err(failed)?;
         let known = self.rules()?;
         let mut text = self.text().map_err(failed)?;
         if text.is_empty() {
             text.push_str(HEADER);
         } else if !text.ends_with('\n') {
+            // The user may have saved the file without a final line end.
             text.push('\n');
         }
         let new: Vec<AllowRule> = rules
@@ -140,10 +143,11 @@ impl Remembered {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             found => found?,
         };
-        // Where a link leads need not be protected from tools as this folder is.
+        // A link's target need not be protected from tools as this folder is.
         if !metadata.is_file() {
             return Err(refused("it is a link, or not a file"));
         }
+        // Another user of the machine could otherwise approve calls here.
         if metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
             return Err(refused("others than you may have written it"));
         }
@@ -173,7 +177,7 @@ fn parse(text: &str) -> Result<Vec<AllowRule>, String> {
 }
 
 impl Entry {
-    /// The rule.
+    /// Converts the entry to a rule.
     ///
     /// # Errors
     ///
@@ -228,6 +232,7 @@ fn edit(path: &str) -> Result<AllowedCalls, String> {
 }
 
 fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
+    // Such a rule would approve every command or every change of a file.
     let changes = tools::with_access(tools::FileAccess::Changes);
     if matches!(name.as_str(), "bash" | "shell") || changes.contains(&name) {
         return Err(format!(
@@ -237,7 +242,7 @@ fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
     Ok(AllowedCalls::Tool { name, input })
 }
 
-/// Refuses paths that could mean another file than they name.
+/// Rejects a path that could name another file than it seems to.
 fn absolute(path: PathBuf) -> Result<PathBuf, String> {
     let is_plain = |it: Component<'_>| matches!(it, Component::RootDir | Component::Normal(_));
     match path.is_absolute() && path.components().all(is_plain) && path.parent().is_some() {
@@ -246,7 +251,7 @@ fn absolute(path: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
-/// A rule as the file has it.
+/// Returns a rule in the form of the file.
 fn written(rule: &AllowRule) -> String {
     let mut lines = vec![String::new(), "[[allow]]".to_owned()];
     match &rule.calls {
@@ -277,9 +282,9 @@ fn written(rule: &AllowRule) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A basic string of TOML, which has JSON's escapes.
+/// Returns a basic string of TOML, whose escapes are those of JSON.
 fn string(text: &str) -> String {
-    // JSON leaves this control character as it is.
+    // JSON does not escape this control character.
     serde_json::Value::from(text)
         .to_string()
         .replace('\u{7f}', "\\u007f")

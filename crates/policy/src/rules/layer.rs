@@ -1,5 +1,5 @@
-//! What a chat's frontmatter chooses otherwise than by its layer of options, for
-//! `:Flemma status verbose`.
+//! What a chat's frontmatter chooses by other means than its layer of options, for `:Flemma
+//! status verbose`.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ impl Rules {
         let mut set = |path: &str, value: Option<Value>| {
             chosen.extend(value.map(|value| (path.to_owned(), value)));
         };
+        // The list of tools only selects what is offered, so it needs no trust.
         set("tools", overrides.tools.clone().map(Value::from));
         let approval = overrides.auto_approve.as_ref();
         let approval = approval.filter(|_| !self.is_withheld("tools.auto_approve"));
@@ -35,6 +36,7 @@ impl Rules {
 
 fn approval_value(approval: &AutoApprove) -> Value {
     match approval {
+        // Shown as "function"; only Neovim's functions have a meaningful number.
         AutoApprove::Function(_) => json!({"function": 0}),
         AutoApprove::List { names, exclusions } if exclusions.is_empty() => json!(names),
         AutoApprove::List { names, exclusions } => json!({"names": names, "without": exclusions}),

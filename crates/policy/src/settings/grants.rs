@@ -1,5 +1,5 @@
-//! Sockets that `sandbox.sockets` grants by name: where they are, which variables lead to
-//! them, and how a program complains that does not reach one.
+//! Sockets that `sandbox.sockets` grants by name: their locations, the variables that lead to
+//! them, and the messages of programs that cannot reach them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use crate::settings::{self, Here};
 
 /// A program that listens at a socket.
 struct Agent {
-    /// What `sandbox.sockets` calls it.
+    /// Its name in `sandbox.sockets`.
     name: &'static str,
-    /// Variables that hold its address; a command that may reach it has them.
+    /// Variables with its address; a command that may reach it gets them.
     variables: &'static [&'static str],
-    /// Where its sockets are as a rule; `$RUNTIME` is the session's runtime folder, a `*`
-    /// at the end any name.
+    /// Usual locations of its sockets; `$RUNTIME` is the session's runtime folder, a `*` at the
+    /// end stands for any name.
     places: &'static [&'static str],
-    /// What programs print that do not reach it.
+    /// Messages of programs that cannot reach it.
     complaints: &'static [&'static str],
 }
 
@@ -106,21 +106,21 @@ const AGENTS: [Agent; 9] = [
     },
 ];
 
-/// What the names in `sandbox.sockets` come to.
+/// Result of resolving the names in `sandbox.sockets`.
 #[derive(Debug, Default)]
 pub struct Grants {
     /// Paths of the sockets that are granted.
     pub sockets: Vec<PathBuf>,
-    /// What tells that one was needed that is not.
+    /// Signs that a socket was needed that is not granted.
     pub missing: Vec<Missing>,
 }
 
-/// The names that `sandbox.sockets` knows.
+/// Returns the names that `sandbox.sockets` accepts.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     AGENTS.iter().map(|agent| agent.name)
 }
 
-/// The variables that go with granted sockets.
+/// Returns the variables that belong to granted sockets.
 pub fn passed_variables(granted: &[String]) -> impl Iterator<Item = &'static str> {
     let agents = AGENTS
         .iter()
@@ -128,7 +128,7 @@ pub fn passed_variables(granted: &[String]) -> impl Iterator<Item = &'static str
     agents.flat_map(|agent| agent.variables).copied()
 }
 
-/// What `granted` names, and the signs of what it does not.
+/// Resolves `granted`, and returns the signs of what it does not grant.
 pub fn of(granted: &[String], here: Here<'_>) -> Grants {
     among(&AGENTS, granted, here)
 }
@@ -139,12 +139,12 @@ fn among(agents: &[Agent], granted: &[String], here: Here<'_>) -> Grants {
         let sockets = agent.sockets();
         if granted.iter().any(|it| it == agent.name) {
             grants.sockets.extend(sockets);
-        // A program that does not run is not missed because of the sandbox.
+        // If a program is not running, the sandbox is not the reason that it can't be reached.
         } else if !sockets.is_empty() {
             grants.missing.push(agent.missing(&sockets));
         }
     }
-    // Names are words; everything else is a path of the user's own.
+    // Names are plain words; everything else is a path.
     let paths = granted.iter().filter(|it| it.starts_with(['/', '~', '$']));
     grants
         .sockets
@@ -153,7 +153,7 @@ fn among(agents: &[Agent], granted: &[String], here: Here<'_>) -> Grants {
 }
 
 impl Agent {
-    /// Where its sockets are that are there now.
+    /// Returns its sockets that exist now.
     fn sockets(&self) -> Vec<PathBuf> {
         let values = self.variables.iter().filter_map(tools::variable_os);
         let named = values.filter_map(|value| {
@@ -186,7 +186,7 @@ impl Agent {
     }
 }
 
-/// The paths that one of [`Agent::places`] names.
+/// Returns the paths that one of [`Agent::places`] stands for.
 fn places(place: &str) -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw().to_string();
     // A session that sets no variable usually has the folder, which systemd makes.

@@ -30,7 +30,7 @@ impl Settings {
     pub(crate) fn shell_lists(&self) -> ShellLists {
         let bash = &self.tools.bash;
         ShellLists {
-            // What the user adds may do more than read.
+            // The commands that the user lists may do more than read.
             allow: match self.is_planning() {
                 true => Vec::new(),
                 false => bash.allow.clone(),
@@ -94,14 +94,15 @@ impl Settings {
         }
     }
 
-    /// What holds a command that `by` approved, for the log. One that only reads is held
-    /// also where the sandbox is off for the others. The first time in a process this waits.
+    /// Returns the name of the sandbox for a command that `by` approved, for the log. A command
+    /// that only reads is sandboxed even if the sandbox is off. Waits at the first call in a
+    /// process.
     pub fn held_by(&self, sandbox: &Sandbox, call: &CallKey, by: &str) -> &'static str {
-        // A program that the user listed runs as the user's own commands do.
+        // A program that the user listed runs like the user's other commands.
         let reads =
             || review(call, &self.shell_lists()).is_some_and(|it| it.is_ok_and(|it| !it.more));
         match approval::only_reads(by) && reads() {
-            // A command that only reads is held more strictly than the others.
+            // A command that only reads gets a stricter sandbox than the others.
             true => sandbox.reading(false).held_by(),
             false => sandbox.held_by(),
         }
@@ -122,8 +123,8 @@ pub(super) fn one(rule: impl ArgumentRule + 'static) -> ArgumentRules {
     rules
 }
 
-/// What the rules do with some commands and not with others, to follow what they do
-/// with a call of the shell.
+/// Describes commands that the rules treat differently, to follow what the rules do with a call
+/// of the shell.
 pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
     let decided = |command: &str| {
         let call = CallKey {
@@ -133,10 +134,11 @@ pub fn exceptions(chain: &ResolverChain) -> Option<&'static str> {
         };
         match decide_in_general(chain, &call) {
             Verdict::Decided(decision, _) => Some(decision),
+            // A function decides about each call, so there is nothing general to say.
             Verdict::Ask(_) => None,
         }
     };
-    // Two commands that every rule treats alike unless it looks at arguments.
+    // Every rule treats these two commands alike unless it considers arguments.
     match (decided("ls")?, decided("./unlisted")?) {
         (Decision::Approve, Decision::RequireApproval) => Some("commands that only read run"),
         (Decision::Approve, Decision::Deny) => {
@@ -167,9 +169,9 @@ impl ArgumentRule for ShellSafe {
 pub struct ShellBound {
     /// The user's lists.
     pub lists: ShellLists,
-    /// Whether what is not listed is denied as well.
+    /// Whether commands that are not listed are denied too.
     pub only_listed: bool,
-    /// Whether the shell is one whose commands can be read.
+    /// Whether the shell's commands can be parsed.
     pub is_known: bool,
 }
 
@@ -186,7 +188,7 @@ impl ShellBound {
         let command = command(call)?.0;
         match tools::forbidden(&command, &self.lists.deny)? {
             denied @ Unsafe::Denied(_) => Some(denied),
-            // What cannot be read waits for the user, who can.
+            // The user can read a command that could not be parsed, so ask.
             _ => None,
         }
     }
@@ -223,7 +225,7 @@ impl ArgumentRule for ListedHosts {
             return None;
         }
         let input: Value = serde_json::from_str(&call.input).ok()?;
-        // What does not parse is left to the tool, which reports it.
+        // The tool itself reports an invalid address.
         let url = Url::parse(input.get("url")?.as_str()?.trim()).ok()?;
         self.0.names(&url).then_some(Decision::Approve)
     }
@@ -234,18 +236,18 @@ fn review(call: &CallKey, lists: &ShellLists) -> Option<Result<Needs, Unsafe>> {
     Some(tools::review(&command, lists))
 }
 
-/// Looks at the machine for what a command would do there.
+/// Inspects what a command would do on this machine.
 #[derive(Debug, Clone)]
 pub struct Inspection {
     /// The user's lists.
     pub lists: ShellLists,
-    /// What becomes of a command that is not approved.
+    /// What happens to a command that is not approved.
     pub unlisted: Unlisted,
-    /// Where `bash` starts, and where the folder that a call names starts.
+    /// The folder in which `bash` starts, unless the call names one.
     pub cwd: PathBuf,
     /// The folder that relative paths start from.
     pub folder: PathBuf,
-    /// What holds the command.
+    /// The sandbox of the command.
     pub sandbox: Arc<Sandbox>,
 }
 
@@ -257,7 +259,7 @@ impl Inspection {
         self
     }
 
-    /// Why a shell command would not run by `$shell-safe`; nothing when it would, and for
+    /// Returns why `$shell-safe` would not approve a shell command; `None` if it would, and for
     /// other tools. Blocking.
     pub fn problem(&self, call: &CallKey) -> Option<Unsafe> {
         let (command, folder) = command(call)?;
@@ -272,8 +274,8 @@ impl Inspection {
         tools::inspect(&command, &self.lists, &machine).err()
     }
 
-    /// The secret file or folder that a call of `tool` names to read or to write, or
-    /// nothing. Blocking.
+    /// Returns the secret file or folder that a call of `tool` names to read or to write.
+    /// Blocking.
     pub fn secret(&self, tool: &dyn Tool, input: &Value) -> Option<SecretFile> {
         let changed = tool.changes(input, &self.folder).into_iter();
         let secrets = self.sandbox.secrets();
@@ -282,13 +284,13 @@ impl Inspection {
         named.find_map(|path| secrets.find(&self.sandbox.outside(&path)))
     }
 
-    /// Returns true for a call that starts programs which a sandbox should hold and none
-    /// does, unless it is a shell command that only reads. Blocking.
+    /// Returns true for a call that starts programs without the sandbox that they should have,
+    /// unless it is a shell command that only reads. Blocking.
     pub fn runs_free(&self, call: &CallKey) -> bool {
         self.sandbox.is_lacking() && (command(call).is_none() || self.problem(call).is_some())
     }
 
-    /// What the guard says of a call: nothing when it may run. Blocking.
+    /// Returns the guard's decision about a call; `None` if it may run. Blocking.
     pub fn decide(&self, call: &CallKey) -> Option<(Decision, String)> {
         let problem = self.problem(call)?;
         Some(match self.unlisted {
@@ -304,7 +306,7 @@ impl Inspection {
     }
 }
 
-/// The command of a call that runs one, and the folder that it names.
+/// Returns the command of a call of the shell, and the folder that the call names.
 fn command(call: &CallKey) -> Option<(String, Option<String>)> {
     if !matches!(call.name.as_str(), "bash" | "shell") {
         return None;

@@ -1,8 +1,7 @@
-//! The layers of the options' values: defaults, `setup()`, those of a project, what was
-//! switched since, and the frontmatter of a chat.
+//! The layers of the options' values: defaults, `setup()`, those of a project, those that were
+//! switched, and the frontmatter of a chat.
 //!
-//! Lays them over each other and shows which one set a value; what an option does is
-//! not known here.
+//! Merges them and shows which one set a value. Does not know what an option does.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::options::{self, InvalidOption, Loosens, OptionDef, Scope, at, lay_ove
 /// The layers of some settings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layers {
-    /// All of them, laid over each other.
+    /// The result of merging them.
     values: Value,
     setup: Value,
     project: Value,
@@ -23,9 +22,9 @@ pub(super) struct Layers {
     chat: Value,
     /// Options that the command line sets, which a project does not change.
     pub(super) fixed: Vec<&'static str>,
-    /// What failed to load of the user's options.
+    /// The user's options that failed to load.
     pub(super) broken: Broken,
-    /// What failed to load of the project's options.
+    /// The project's options that failed to load.
     pub(super) broken_project: Broken,
 }
 
@@ -52,7 +51,7 @@ impl Layers {
         &self.values
     }
 
-    /// Lays the layers over each other.
+    /// Merges the layers.
     pub(super) fn merge(&mut self) {
         let mut values = options::defaults();
         for (scope, layer) in self.all() {
@@ -64,11 +63,12 @@ impl Layers {
                 lay_over(&mut values, layer.clone());
             }
         }
+        // After merging, which replaces lists.
         self.forbid(&mut values);
         self.values = values;
     }
 
-    /// Adds to the lists of a project that forbid something those of the user.
+    /// Adds the user's entries to a project's lists that forbid something.
     fn forbid(&self, values: &mut Value) {
         for (path, option, list) in options::set_in(&self.project) {
             if matches!(option.loosens, Loosens::Forbids)
@@ -101,6 +101,7 @@ impl Layers {
             _ => return beaten,
         };
         let general = layer["parameters"].as_object().into_iter().flatten();
+        // An object is the table of a provider, not a general parameter.
         for (name, _) in general.filter(|(_, value)| !value.is_object()) {
             for (_, lower) in self.all().into_iter().filter(|(it, _)| *it < scope) {
                 let tables = lower["parameters"].as_object().into_iter().flatten();
@@ -114,8 +115,8 @@ impl Layers {
         beaten
     }
 
-    /// Returns the model that belongs to a provider according to the options, without what was
-    /// switched; null if that is the provider's default, nothing if no layer has to say so.
+    /// Returns the model that belongs to a provider according to the options, ignoring switches;
+    /// null if that is the provider's default, `None` if no layer needs to name it.
     fn model_of(&self, provider: &str) -> Option<Value> {
         let default = options::defaults()["provider"].take();
         let setup = at(&self.setup, "provider").unwrap_or(&default);
@@ -162,13 +163,13 @@ impl Settings {
         Ok(self.with_runtime(runtime))
     }
 
-    /// Switches provider, model and parameters for the rest of this host's life, over
-    /// `setup()` and in place of an earlier switch. Without a model it is that of
-    /// `setup()` if the provider is its own, else the provider's.
+    /// Switches provider, model, and parameters until the host ends, over `setup()` and in place
+    /// of an earlier switch. Without a model, that of `setup()` applies if the provider is its
+    /// own, otherwise the provider's default.
     ///
     /// # Errors
     ///
-    /// What does not fit, a sentence each; then nothing is switched.
+    /// The problems, a sentence each; then nothing is switched.
     pub fn switched_to(&self, target: &Target) -> Result<Self, Vec<String>> {
         let options = target.options()?;
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
@@ -185,9 +186,9 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// What does not fit, a sentence each; then nothing is switched.
+    /// The problems, a sentence each; then nothing is switched.
     pub(crate) fn with_model_of(&self, target: &Target) -> Result<Self, Vec<String>> {
-        // Another provider has other parameters, so those of the earlier switch go.
+        // Another provider has other parameters, so those of the earlier switch are dropped.
         if target.provider != self.provider || !target.parameters.is_empty() {
             return self.switched_to(target);
         }
@@ -200,20 +201,19 @@ impl Settings {
         Ok(self.with_runtime(runtime))
     }
 
-    /// Switches the parameters of `target` alone. One that is null is as `setup()` has
-    /// it.
+    /// Switches only the parameters of `target`. A null parameter restores that of `setup()`.
     ///
     /// # Errors
     ///
-    /// What does not fit, a sentence each; then nothing is switched.
+    /// The problems, a sentence each; then nothing is switched.
     pub fn with_parameters(&self, target: &Target) -> Result<Self, Vec<String>> {
         let mut options = target.options()?;
         let mut runtime = self.layers.runtime.clone();
         if let Some(own) = runtime.pointer_mut(&format!("/parameters/{}", target.provider))
             && let Some(own) = own.as_object_mut()
         {
-            // A parameter that is null must uncover the value of `setup()`; a null in this layer
-            // would hide it.
+            // A null in this layer would hide the value of `setup()`, which a null parameter
+            // restores.
             own.retain(|name, _| !target.parameters.contains_key(name));
         }
         let parameters = json!({"parameters": options["parameters"].take()});
@@ -230,7 +230,7 @@ impl Settings {
     /// switched to.
     pub fn keep_target(&self, chat: &Self) -> Self {
         let mut runtime = self.layers.runtime.as_object().cloned().unwrap_or_default();
-        // Removed first: the chat may have none of them, and then `setup()` counts.
+        // Removed first: if the chat has none of them, those of `setup()` apply.
         for name in ["provider", "model", "parameters"] {
             runtime.remove(name);
             let chosen = chat.layers.runtime.get(name).cloned();
@@ -239,16 +239,16 @@ impl Settings {
         self.with_runtime(Value::Object(runtime))
     }
 
-    /// These settings, with what was switched in others.
+    /// Returns these settings with the switches of others.
     pub fn keep_switched(&self, before: &Self) -> Self {
         self.with_runtime(before.layers.runtime.clone())
     }
 
-    /// These settings, with options that fit laid over those of `setup()`. A model that
-    /// they do not name is the provider's.
+    /// Returns these settings with valid options laid over those of `setup()`. A model that they
+    /// do not name is the provider's default.
     pub(super) fn with_setup(&self, options: Value) -> Self {
         let mut setup = self.layers.setup.clone();
-        // The model names the preset, which is replaced by what it holds.
+        // The model names the preset, whose content replaces it.
         setup["model"] = Value::Null;
         lay_over(&mut setup, options);
         Self::of(Layers::of_user(setup))
@@ -310,7 +310,7 @@ impl Settings {
     fn with_layers(&self, layers: Layers) -> Self {
         Self {
             resolvers: self.resolvers.clone(),
-            // Plan mode is no option, so no layer has it.
+            // Plan mode is not an option, so no layer contains it.
             plan: self.plan,
             ..Self::of(layers)
         }
@@ -321,8 +321,8 @@ impl Settings {
         at(self.layers.values(), path).unwrap_or(&Value::Null)
     }
 
-    /// Returns every option with its value and the layer that set it. `chosen` holds by
-    /// path what the chat chose otherwise than by its layer.
+    /// Returns every option with its value and the layer that set it. `chosen` contains, by
+    /// path, what the chat chose by other means than its layer.
     pub fn rows(&self, chosen: &BTreeMap<String, Value>) -> Vec<OptionStatus> {
         let row = |name: &str, value: String, layer| OptionStatus {
             name: name.to_owned(),
@@ -333,7 +333,7 @@ impl Settings {
             Some(value) => row(path, shown(option, value), Some(Scope::Frontmatter)),
             None => row(path, shown(option, self.value(path)), self.layer_of(path)),
         });
-        // The tools of a chat are no option of setup().
+        // The tools of a chat are not an option of `setup()`.
         let is_own = |path: &str| options::leaves().all(|(known, _)| known != path);
         let own = chosen.iter().filter(|(path, _)| is_own(path));
         let own = own.map(|(path, value)| row(path, as_lua(value), Some(Scope::Frontmatter)));

@@ -1,4 +1,4 @@
-//! The names in the rules: of tools, presets, and modules.
+//! Checks the names in the rules: of tools, presets, and modules.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,14 @@ use super::plan::PLAN_PRESET;
 use super::{Problems, Settings};
 use crate::options::InvalidOption;
 
-/// Whether an entry of `tools.auto_approve` is the path of a module.
+/// Returns true if an entry of `tools.auto_approve` is the path of a module.
 pub(crate) fn is_module(name: &str) -> bool {
+    // Names of our own resolvers are not modules.
     name.contains('.') && !name.starts_with("urn:flemma:")
 }
 
-/// Reports a name that is none of `known`. One that is near none of them may be that of
-/// a tool that is still to come.
+/// Reports a name that is not in `known`. One that resembles none of them may belong to a tool
+/// that is registered later.
 fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut Problems) {
     if known.contains(name) {
         return;
@@ -40,8 +41,8 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
 }
 
 impl Settings {
-    /// What is wrong with the names in `tools.auto_approve` and `tools.presets`. A
-    /// name that is near nothing may be that of a tool that is still to come.
+    /// Reports problems of the names in `tools.auto_approve` and `tools.presets`. A name that
+    /// resembles none may belong to a tool that is registered later.
     pub(crate) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
         let tools = registry.iter().chain(registry.aliases());
         let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
@@ -57,7 +58,7 @@ impl Settings {
             };
             let remarks = problems.remarks.len();
             check_name("tools.auto_approve", name, known, problems);
-            // A remark is made about a tool that may still come. Such a name is looked up again.
+            // The tool may be registered later, so such a name is looked up again.
             if problems.remarks.len() > remarks {
                 problems.missing.push(name.to_owned());
             }
@@ -87,14 +88,14 @@ impl Settings {
         }
     }
 
-    /// The names that start with `$`.
+    /// Returns the names of all presets, with their `$`.
     pub(crate) fn preset_names(&self) -> BTreeSet<String> {
         let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
         let built_in = built_in.chain([SHELL_SAFE, PLAN_PRESET].map(str::to_owned));
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
 
-    /// The policy function, when `auto_approve` is one.
+    /// Returns the policy function, if `auto_approve` is one.
     pub(super) fn function(&self) -> Option<u64> {
         self.tools
             .auto_approve
@@ -111,14 +112,14 @@ impl Settings {
         entries_of(&self.tools.auto_approve)
     }
 
-    /// The user's own list, if a project's has taken its place.
+    /// Returns the user's own list, if a project's list replaces it.
     pub(super) fn names_below_project(&self) -> impl Iterator<Item = &str> {
         const PATH: &str = "tools.auto_approve";
         let own = self.own_value(PATH).filter(|_| self.is_of_project(PATH));
         entries_of(own.unwrap_or(&Value::Null)).filter(|name| !is_module(name))
     }
 
-    /// The tools and presets that `tools.auto_approve` lists.
+    /// Returns the tools and presets that `tools.auto_approve` lists.
     pub(crate) fn approved_names(&self) -> impl Iterator<Item = &str> {
         self.entries().filter(|name| !is_module(name))
     }

@@ -12,10 +12,10 @@ use super::{Settings, Unlisted};
 
 /// The preset that puts a chat into plan mode.
 pub(crate) const PLAN_PRESET: &str = "$plan";
-/// The tools that the preset approves beside commands that only read.
+/// The tools that the preset approves in addition to commands that only read.
 pub(super) const SEARCHES: [&str; 5] = ["find", "grep", "ls", "read", "tool_search"];
-/// Built-in tools that change nothing, beside those that read files. Shell commands have a
-/// rule of their own.
+/// Built-in tools that change nothing, besides those that read files. Shell commands have a rule
+/// of their own.
 const HARMLESS: [&str; 7] = [
     "bash",
     "calculator",
@@ -30,7 +30,7 @@ impl Settings {
     /// Returns true if nothing that can write may run.
     pub fn is_planning(&self) -> bool {
         let is_own = self.tools.presets.contains_key(PLAN_PRESET);
-        // A project's list cannot end the plan mode of the user's.
+        // A project's list cannot end the user's plan mode.
         let mut names = self.approved_names().chain(self.names_below_project());
         self.plan || !is_own && names.any(|it| it == PLAN_PRESET)
     }
@@ -41,7 +41,7 @@ impl Settings {
         !is_own && names.iter().any(|it| it == PLAN_PRESET)
     }
 
-    /// What becomes of shell commands that do more than read.
+    /// Returns what happens to shell commands that do more than read.
     pub fn unlisted(&self) -> Unlisted {
         match self.is_planning() {
             true => Unlisted::Deny,
@@ -54,7 +54,7 @@ impl Settings {
 pub(crate) fn resolver(settings: &Settings, registry: &Registry) -> Resolver {
     let reading = tools::with_access(FileAccess::Reads);
     let names = HARMLESS.map(str::to_owned).into_iter().chain(reading);
-    // A tool of the user's under such a name may do anything.
+    // A user's tool with such a name may do anything.
     let is_ours = |name: &String| registry.source_of(name) == Some(tools::BUILTIN);
     let rule = PlanBound {
         tools: names.filter(is_ours).collect(),
@@ -64,6 +64,7 @@ pub(crate) fn resolver(settings: &Settings, registry: &Registry) -> Resolver {
             is_known: settings.has_known_shell(),
         },
     };
+    // The highest priority, so that no other resolver approves before it.
     Resolver::new(PLAN, i32::MAX, OpinionSource::ArgumentRules(one(rule)))
 }
 

@@ -1,6 +1,6 @@
-//! Who decides about calls, as the options and those who registered for it say.
+//! The resolvers of calls, from the options and from registered functions.
 //!
-//! Knows names and priorities; what a decision leads to is the cycle's business.
+//! Knows names and priorities; the cycle acts on the decisions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ const REMEMBERED_PRIORITY: i32 = 70;
 /// Name of the resolver that applies `--approve` and `--yes`.
 const COMMAND_LINE: &str = "command line";
 
-/// Behind all functions and options: the tools that `--approve` names, then `--yes`.
+/// Below all functions and options: the tools that `--approve` names, then `--yes`.
 const COMMAND_LINE_PRIORITY: i32 = -100;
 
-/// Behind the command line's tools: the rules that `--approve` names.
+/// Below the command line's tools: the rules that `--approve` names.
 const LAST_PRIORITY: i32 = -101;
 
-/// Behind every rule of the user's.
+/// Below every rule of the user.
 const HARMLESS_PRIORITY: i32 = i32::MIN;
 
-/// A policy that lets models look for tools, unless it says otherwise: that only finds
-/// them, and a list that leaves it out would keep models from all that are not offered.
+/// Adds `tool_search` to a policy that approves anything, unless the policy names it. The tool
+/// only finds tools, and without it models could reach none that are not offered.
 pub(crate) fn searching(mut policy: Policy, exclusions: &[String]) -> Policy {
     let is_named = policy.deny.contains(SEARCH) || exclusions.iter().any(|it| it == SEARCH);
     if !policy.approve.is_empty() && !is_named {
@@ -73,7 +73,8 @@ impl Settings {
     ) -> Policy {
         let mut policy = Policy::default();
         for name in names {
-            // The user's preset comes first: it may have the name of a built-in one.
+            // The user's preset takes precedence, because it may have the name of a built-in
+            // one.
             match (self.tools.presets.get(name), tools::preset(name)) {
                 (Some(preset), _) => {
                     policy.approve.extend(preset.approve.iter().cloned());
@@ -92,7 +93,7 @@ impl Settings {
                 }
             }
         }
-        // Denials stay: taking a name out of a list must not allow what it forbade.
+        // Denials stay: removing a name from a list must not allow what it forbade.
         policy.approve.retain(|name| !exclusions.contains(name));
         // Without `bash`, its rules about arguments must not approve it either.
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
@@ -101,8 +102,8 @@ impl Settings {
         with_aliases(policy)
     }
 
-    /// The list policy of the options: presets expanded and merged. A project's list takes
-    /// the place of the user's, whose denials hold.
+    /// Returns the list policy of the options: presets expanded and merged. A project's list
+    /// replaces the user's, whose denials still apply.
     pub fn policy(&self) -> Policy {
         let mut policy = searching(self.expand(self.approved_names(), &[]), &[]);
         let own = self.expand(self.names_below_project(), &[]);
@@ -143,7 +144,9 @@ impl Settings {
             None => OpinionSource::List(self.policy()),
         };
         let mut links = vec![
+            // A chat's own list replaces the approvals of this one.
             Resolver::yielding(CONFIG, OPTIONS_PRIORITY, config),
+            // Has no opinion until a chat's frontmatter replaces it.
             Resolver::new(FRONTMATTER, 90, OpinionSource::List(Policy::default())),
             Resolver::yielding(
                 REMEMBERED,
@@ -174,7 +177,7 @@ impl Settings {
         })
     }
 
-    /// The resolvers of `--approve` and `--yes`.
+    /// Returns the resolvers of `--approve` and `--yes`.
     fn command_line(&self) -> Vec<Resolver> {
         let approval = &self.resolvers.command_line;
         // Neovim gives no such approvals, so the chain that it shows has no resolver for them.
@@ -188,7 +191,7 @@ impl Settings {
         };
         let named = |source| Resolver::new(COMMAND_LINE, COMMAND_LINE_PRIORITY, source);
         let mut links = vec![named(OpinionSource::List(listed))];
-        // Behind the list, which may deny. Sorting keeps the order of equal names.
+        // Below the list, which may deny. Sorting keeps the order of equal priorities.
         if *yes {
             links.push(named(OpinionSource::Always(Decision::Approve)));
         }
@@ -199,19 +202,19 @@ impl Settings {
         links
     }
 
-    /// What models are offered where no chat says otherwise, sorted by name.
+    /// Returns the tools offered to models unless a chat says otherwise, sorted by name.
     pub fn offered(&self, registry: &Registry) -> Vec<ToolDefinition> {
         let is_offered = |tool: &&Arc<dyn Tool>| {
             tool.enabled() || self.tools.offer.iter().any(|name| name == tool.name())
         };
         let tools = registry.iter().chain(registry.aliases());
         let mut offered: Vec<_> = tools.filter(is_offered).map(|it| it.definition()).collect();
-        // In a fixed order, so that requests begin alike and providers can reuse their cache.
+        // In a fixed order, so that requests begin alike and hit the provider's cache.
         offered.sort_by(|a, b| a.name.cmp(&b.name));
         offered
     }
 
-    /// What the cycle goes by.
+    /// Returns the options of the cycle.
     pub fn options(&self, registry: &Registry) -> Options {
         let tools = registry
             .iter()
@@ -227,6 +230,7 @@ impl Settings {
             tools,
             reviews: self.tools.review == ReviewRule::Always,
             autopilot: self.tools.autopilot.enabled,
+            // Settings that failed to load have the limit 0, with which nothing could be sent.
             max_turns: self.tools.autopilot.max_turns.max(1),
             max_cost: self.tools.autopilot.max_cost,
             max_concurrent: self.tools.max_concurrent,
@@ -236,11 +240,11 @@ impl Settings {
     }
 }
 
-/// The link of a function that was registered, or of a module that the options name.
+/// Returns the resolver of a registered function or of a module that the options name.
 fn link(item: &RegisteredResolver) -> Resolver {
     let on_error = if item.closed {
-        // A function that is registered as `closed` guards something, so a failure must not let
-        // the call pass.
+        // A function registered as `closed` guards something, so if it fails, the call must not
+        // pass.
         OnError::Deny
     } else {
         OnError::Pass

@@ -1,9 +1,9 @@
-//! The functions that decide about calls beside the options.
+//! Functions that decide about calls beside the options.
 
 use chat::approval::Policy;
 use serde::Deserialize;
 
-/// The registered functions; the plugin sends them again when one is added or removed.
+/// The registered functions; the plugin sends them again whenever one is added or removed.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Resolvers {
     /// The functions.
@@ -31,7 +31,7 @@ pub struct CommandLineApproval {
 pub struct RegisteredResolver {
     /// Unique.
     pub name: String,
-    /// Higher is asked first.
+    /// Priority; the highest is asked first.
     pub priority: i32,
     /// ID of the function in the front end.
     pub function: u64,

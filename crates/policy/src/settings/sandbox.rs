@@ -1,4 +1,4 @@
-//! What the options say of the sandbox, and what that means for one chat.
+//! The options of the sandbox, and their meaning for one chat.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,22 @@ use crate::options::InvalidOption;
 /// `sandbox.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct SandboxSettings {
-    /// Whether anything is held.
+    /// Whether commands are sandboxed.
     pub enabled: bool,
-    /// Whether a command may run that is not held.
+    /// Whether a command may run without a sandbox.
     pub backend: BackendChoice,
     /// Sockets that commands can reach, by name or path.
     #[serde(default)]
     pub sockets: Vec<String>,
-    /// Variables that commands have beside the usual ones.
+    /// Environment variables that commands get in addition to the usual ones.
     #[serde(default)]
     pub env: Vec<String>,
-    /// Secret files and folders that may be read, with variables.
+    /// Secret files and folders that may be read; may contain variables.
     #[serde(default)]
     pub reveal: Vec<String>,
-    /// What is allowed.
+    /// What commands may do.
     pub policy: SandboxPolicy,
-    /// How each backend is used.
+    /// Settings of each backend.
     pub backends: Backends,
 }
 
@@ -35,19 +35,19 @@ pub struct SandboxSettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackendChoice {
-    /// Whatever there is; nothing where there is none.
+    /// Any backend that works; commands run unrestricted without one.
     Auto,
-    /// Whatever there is; no command runs where there is none.
+    /// Any backend that works; no command runs without one.
     #[default]
     Required,
-    /// That one; no command runs without it.
+    /// Bubblewrap; no command runs without it.
     Bwrap,
 }
 
 /// `sandbox.policy.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct SandboxPolicy {
-    /// Below which folders files can be written, with variables.
+    /// Folders below which files can be written; may contain variables.
     pub rw_paths: Vec<String>,
     /// Whether the network can be reached.
     pub network: bool,
@@ -68,12 +68,12 @@ pub struct Bwrap {
     /// The program.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// More arguments for it.
+    /// Additional arguments.
     #[serde(default)]
     pub extra_args: Vec<String>,
 }
 
-/// Where a chat is.
+/// Location of a chat.
 #[derive(Debug, Clone, Copy)]
 pub struct Here<'a> {
     /// The editor's working directory.
@@ -86,7 +86,7 @@ const CWD: &str = "$CWD";
 pub(super) const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
 
 impl SandboxSettings {
-    /// What holds the calls of a chat; the rest of `limits` is said elsewhere.
+    /// Returns the sandbox of a chat; the caller sets the rest of `limits`.
     pub fn sandbox(&self, here: Here<'_>, limits: SandboxLimits) -> Sandbox {
         let paths = self.policy.rw_paths.iter();
         let limits = SandboxLimits {
@@ -98,7 +98,7 @@ impl SandboxSettings {
         Sandbox::new(limits, self.backend())
     }
 
-    /// How commands are held.
+    /// Returns how commands are sandboxed.
     pub fn backend(&self) -> Backend {
         Backend {
             program: self.backends.bwrap.path.clone(),
@@ -107,13 +107,13 @@ impl SandboxSettings {
         }
     }
 
-    /// The files that a call of a chat reads only when the user approves it.
+    /// Returns the files that a chat's calls read only with the user's approval.
     pub fn secrets(&self, here: Here<'_>) -> Secrets {
         let revealed = self.reveal.iter();
         Secrets::of_this_user(revealed.filter_map(|path| folder(path, here)).collect())
     }
 
-    /// Reports values that are no path and no name of a socket.
+    /// Reports values that are neither paths nor names of sockets.
     pub(super) fn check(&self, problems: &mut Problems) {
         let mut report = |path: &str, what: String| {
             let message = format!("{path}: {what}");
@@ -152,21 +152,21 @@ impl SandboxSettings {
     }
 }
 
-/// Returns the path below a variable, which may be empty.
+/// Returns the rest of a path after a variable; it may be empty.
 fn below<'a>(path: &'a str, variable: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(variable)?;
-    // `$CWDx` and `~name` are other names that only begin alike.
+    // `$CWDx` and `~name` are other names that only begin with a variable.
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
 }
 
-/// The folder that a path of the options means; nothing when it is relative, or of a chat
-/// that is none.
+/// Returns the folder that a path of the options means; `None` if it is relative, or refers to a
+/// chat without a file.
 pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
     if let Some(rest) = below(path, CWD) {
         return Some(here.cwd.join(rest));
     }
     if let Some(rest) = below(path, BUFFER) {
-        // A chat without a file has no folder, and then the option grants nothing.
+        // A chat without a file has no folder, so the option grants nothing.
         return Some(here.chat?.parent()?.join(rest));
     }
     if let Some(rest) = below(path, "~") {

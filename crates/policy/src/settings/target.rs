@@ -1,5 +1,5 @@
-//! The destination that `:Flemma switch` and `presets` name: a provider, a model, and
-//! parameters. Reads and validates them; when they apply is not known here.
+//! The destination of `:Flemma switch` and of `presets`: a provider, a model, and parameters.
+//! Reads and validates it; does not know when it applies.
 
 use serde_json::{Map, Value, json};
 
@@ -12,9 +12,9 @@ use chat::did_you_mean;
 pub struct Target {
     /// A provider's name.
     pub provider: String,
-    /// A model, in the provider's words.
+    /// A model, by the provider's name for it.
     pub model: Option<String>,
-    /// Parameters for that provider alone; null takes an earlier one back.
+    /// Parameters for this provider only; null restores an earlier value.
     pub parameters: Map<String, Value>,
 }
 
@@ -37,7 +37,7 @@ impl Target {
         target
     }
 
-    /// Reads one of `presets`: a line, or a table whose further names are parameters.
+    /// Reads a preset: a line, or a table whose other names are parameters.
     fn of_preset(preset: &Value) -> Self {
         let table = match preset {
             Value::String(line) => return Self::of_line(line),
@@ -57,8 +57,8 @@ impl Target {
         }
     }
 
-    /// The target that a chat names with `provider`, `model` or both. Without a provider
-    /// the model is one of the provider that `settings` name; a `$preset` brings its own.
+    /// Returns the target that a chat names with `provider`, `model`, or both. Without a
+    /// provider, the model belongs to the provider of `settings`; a `$preset` brings its own.
     ///
     /// # Errors
     ///
@@ -85,11 +85,11 @@ impl Target {
         }
     }
 
-    /// The same as options.
+    /// Converts the target to options.
     ///
     /// # Errors
     ///
-    /// What does not fit, a sentence each.
+    /// The problems, a sentence each.
     pub fn options(&self) -> Result<Value, Vec<String>> {
         if !PROVIDER_NAMES.contains(&self.provider.as_str()) {
             let meant = did_you_mean(&self.provider, PROVIDER_NAMES.iter().copied());
@@ -115,13 +115,13 @@ impl Target {
     }
 }
 
-/// A word as the value that it spells; nothing at all is `nil`.
+/// Parses a word as a value; an empty word is nil.
 pub fn value_of(word: &str) -> Value {
     match word {
-        // `key=` takes an earlier value back, as nil does in Lua.
+        // `key=` restores an earlier value, as nil does in Lua.
         "" | "nil" | "null" => Value::Null,
         _ => match serde_json::from_str(word) {
-            // Only these: text is written without quotes.
+            // No other JSON, because text is written without quotes.
             Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
             _ => Value::from(word),
         },
@@ -142,8 +142,8 @@ impl Settings {
         })
     }
 
-    /// Says what is wrong with `presets`, and takes the one that `model` names. One that
-    /// cannot be taken stays named, and as no provider has such a model nothing is sent.
+    /// Reports problems of `presets`, and applies the preset that `model` names. If that fails,
+    /// the name stays in `model`, and nothing is sent because no provider has such a model.
     pub(super) fn take_preset(&mut self, given: &Value, problems: &mut Problems) {
         let mut report = |path: &str, what: &str| {
             let message = format!("{path}: {what}");
@@ -169,7 +169,7 @@ impl Settings {
         }
     }
 
-    /// The options of the preset that the option `model` names.
+    /// Returns the options of the preset that the option `model` names.
     fn chosen(&self, name: &str, given: &Value) -> Result<Value, String> {
         let target = self.preset(name)?;
         match given["provider"].as_str() {

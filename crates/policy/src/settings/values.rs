@@ -1,4 +1,4 @@
-//! The values of the options as the host uses them, a type for each table.
+//! The values of the options as the host uses them, one type per table.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,41 @@ use serde_json::{Map, Value};
 pub struct CheckpointSettings {
     /// Whether files are stored before calls change them.
     pub enabled: bool,
-    /// Most megabytes of a project.
+    /// Maximum megabytes per project.
     pub limit: u64,
 }
 
 /// `folds.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct FoldSettings {
-    /// Whether there are any.
+    /// Whether folds exist.
     pub enabled: bool,
-    /// The kinds of them that are closed when they are made.
+    /// The kinds of folds that are closed initially.
     pub closed: Vec<String>,
 }
 
 /// `tools.*`
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ToolSettings {
-    /// Whether a call that no rule speaks of waits for the user.
+    /// Whether calls that no rule decides wait for the user.
     pub require_approval: bool,
     /// Names, presets, modules, or a function.
     pub auto_approve: Value,
-    /// Tools that models are offered beside those that always are.
+    /// Tools that models are offered in addition to the default ones.
     pub offer: Vec<String>,
     /// The user's presets by name.
     pub presets: BTreeMap<String, Preset>,
     /// See [`AutopilotSettings`].
     pub autopilot: AutopilotSettings,
-    /// Seconds a tool may run.
+    /// Seconds that a tool may run.
     pub default_timeout: f64,
     /// Which changes of files wait for the user.
     pub review: ReviewRule,
-    /// Whether the results of changes name new problems of the files.
+    /// Whether the result of a change names the file's new problems.
     pub diagnostics: bool,
-    /// Milliseconds that a call has to be on the screen before one key runs it.
+    /// Milliseconds that a call must be visible before one key runs it.
     pub review_delay: u64,
-    /// Most calls that run at the same time in a buffer; 0 is any number.
+    /// Maximum number of concurrent calls in a chat; 0 means unlimited.
     pub max_concurrent: usize,
     /// Whether running calls show a spinner.
     pub show_spinner: bool,
@@ -73,7 +73,7 @@ pub enum ReviewRule {
 /// `tools.autopilot.*`
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct AutopilotSettings {
-    /// Whether the phases chain by themselves.
+    /// Whether one phase follows another without a key.
     pub enabled: bool,
     /// Maximum number of requests in a row without the user.
     pub max_turns: u32,
@@ -86,7 +86,7 @@ pub struct AutopilotSettings {
 pub struct McpSettings {
     /// Servers by name, as they were written.
     pub servers: Map<String, Value>,
-    /// Whether those of a project count.
+    /// Whether a project's servers are used.
     pub project: bool,
 }
 
@@ -97,13 +97,13 @@ pub struct BashSettings {
     pub shell: Option<String>,
     /// Where commands run; `$FLEMMA_BUFFER_PATH` is the chat's directory.
     pub cwd: Option<String>,
-    /// Added to the environment of commands.
+    /// Variables added to the environment of commands.
     pub env: BTreeMap<String, String>,
-    /// What the preset `$shell-safe` approves as well.
+    /// Commands that the preset `$shell-safe` also approves.
     pub allow: Vec<String>,
-    /// What never runs.
+    /// Commands that never run.
     pub deny: Vec<String>,
-    /// What becomes of commands that `$shell-safe` does not approve.
+    /// What happens to commands that `$shell-safe` does not approve.
     pub unlisted: Unlisted,
 }
 
@@ -139,16 +139,16 @@ pub struct Preset {
 /// `ui.*`
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct UiSettings {
-    /// Seconds that the figures of an answer are shown, or `false`.
+    /// Seconds for which the usage of an answer is shown, or `false`.
     pub usage: Value,
 }
 
 /// `trust.*`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct TrustSettings {
-    /// What frontmatter that was not typed here may loosen.
+    /// What frontmatter may loosen that the user did not type.
     pub frontmatter: FrontmatterTrust,
-    /// Who decides about calls that were in the file when it was opened.
+    /// What decides about calls that were in the file when it was opened.
     pub unrecognized_calls: UnrecognizedCalls,
 }
 

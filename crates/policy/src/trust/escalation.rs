@@ -1,8 +1,8 @@
 //! What a frontmatter would allow beyond the user's own options. It is withheld until the
 //! user has read it and agreed.
 //!
-//! Most options say in the option table what loosens; approvals, the provider, and the
-//! model are compared here. What cannot be compared, such as a function, counts as looser.
+//! The option table says for most options what loosens; approvals, the provider, and the model
+//! are compared here. A setting that cannot be compared, such as a function, counts as looser.
 
 use chat::approval::{Decision, Policy};
 
@@ -21,7 +21,7 @@ pub struct Escalation {
     pub what: String,
 }
 
-/// The settings of a frontmatter that loosen `base`, in the order of their lines.
+/// Returns the settings of a frontmatter that loosen `base`, in the order of their lines.
 pub fn escalations(overrides: &Overrides, base: &Settings) -> Vec<Escalation> {
     let mut found = Vec::new();
     let mut add = |option: String, what: Option<String>| {
@@ -42,12 +42,12 @@ pub fn escalations(overrides: &Overrides, base: &Settings) -> Vec<Escalation> {
         let what = option.loosens.what(value, base.value(path));
         add(path.to_owned(), what.map(str::to_owned));
     }
-    // The user reads the list beside the text.
+    // The user reads the list beside the text of the file.
     found.sort_by_key(|it| it.line);
     found
 }
 
-/// The providers that a frontmatter names: itself, and through a preset of the user's.
+/// Returns the providers that a frontmatter names, directly or by one of the user's presets.
 fn leads_to(
     overrides: &Overrides,
     base: &Settings,
@@ -61,7 +61,7 @@ fn leads_to(
         .chain(preset.map(|it| ("model", it.provider)))
 }
 
-/// The function of the user's settings, whose denials and questions hold.
+/// The user's function, whose denials and questions still apply.
 const OWN_FUNCTION: &str = "the function in your tools.auto_approve neither denies nor asks about";
 
 /// Returns what a list or a function would approve beyond the settings, to follow "this".
@@ -75,13 +75,14 @@ pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<Str
         });
     };
     if base.decides_by_code() {
-        // What it would say of a call cannot be known before there is one.
+        // What the function would say of a call is not known before there is one.
         return Some(format!("would decide about calls that {OWN_FUNCTION}"));
     }
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);
     let ours = base.policy();
-    // Where everything runs, nothing is looser: what is denied stays denied.
+    // If everything runs anyway, nothing is looser, because denials still apply.
     let free = !base.tools.require_approval;
+    // A tool with any opinion of the user is not looser: it runs already, or stays denied.
     let is_looser = |tool: &&str| !free && ours.decide(tool).is_none();
     let mut looser: Vec<&str> = runs(&theirs).filter(is_looser).collect();
     // An alias adds nothing if its tool is listed too.
@@ -101,7 +102,8 @@ pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<Str
     }
 }
 
-/// The tools that a frontmatter approves and the user's settings deny, which holds.
+/// Returns the tools that a frontmatter approves although the user's settings deny them; they
+/// stay denied.
 pub fn overruled(overrides: &Overrides, base: &Settings) -> Vec<String> {
     let Some(AutoApprove::List { names, exclusions }) = &overrides.auto_approve else {
         return Vec::new();
@@ -109,13 +111,13 @@ pub fn overruled(overrides: &Overrides, base: &Settings) -> Vec<String> {
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);
     let ours = base.policy();
     let denied = |tool: &&str| ours.decide(tool) == Some(Decision::Deny);
-    // The tool is listed under its own name already.
+    // The tool is listed by its own name already.
     let is_alias = |tool: &&str| tools::aliases().any(|(alias, _)| alias == *tool);
     let tools = runs(&theirs).filter(denied).filter(|it| !is_alias(it));
     tools.map(str::to_owned).collect()
 }
 
-/// The tools that a list lets run.
+/// Returns the tools that a list approves.
 fn runs(policy: &Policy) -> impl Iterator<Item = &str> {
     let tools = policy.approve.iter().map(String::as_str);
     tools.filter(|it| policy.decide(it) == Some(Decision::Approve))

@@ -1,4 +1,4 @@
-//! Folders whose content may run, because the user agreed to it as it stood.
+//! Folders whose content may run because the user agreed to it.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Trust, TrustedFile, real_path, remove};
 
 impl Trust {
-    /// The digest of what the user agreed to in this folder.
+    /// Returns the digest of the content to which the user agreed in this folder.
     pub fn trusted_digest(&self, folder: &Path) -> Option<String> {
         let folder = real_path(folder).ok()?;
         let (store, _) = self.read();
@@ -14,7 +14,7 @@ impl Trust {
         folders.find(|it| it.path == folder).map(|it| it.sha256)
     }
 
-    /// Remembers that the user agreed to what is in this folder and has this digest.
+    /// Stores that the user agreed to the content of this folder with this digest.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl Trust {
         self.change(|store| entry.replace_in(&mut store.folders))
     }
 
-    /// Takes that back; whether there was anything.
+    /// Removes the agreement for this folder. Returns true if there was one.
     ///
     /// # Errors
     ///

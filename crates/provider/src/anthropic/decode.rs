@@ -74,6 +74,7 @@ impl StreamReader {
             return Ok(());
         };
         let index = json.get("index").as_u64().unwrap_or_default();
+        // The `event:` line repeats the type, for servers that omit it from the data.
         match json.get("type").as_str().unwrap_or(&event.name) {
             // Input tokens are reported here, output tokens in `message_delta`.
             "message_start" => events.extend(usage(json.get("message").get("usage"))),
@@ -131,6 +132,7 @@ impl StreamReader {
                 self.open.insert(index, thinking);
                 self.think(index, block.get("thinking"), events);
             }
+            // Arrives whole in its start event; no deltas follow.
             "redacted_thinking" => {
                 push_text(events, block.get("data"), StreamEvent::RedactedThinking)
             }
@@ -152,6 +154,7 @@ impl StreamReader {
             input: start_input(raw),
         };
         let name = call.name.clone();
+        // Reported before the arguments, which may take long to stream.
         events.push(StreamEvent::ToolUseStart { name });
         self.open.insert(index, Block::ToolUse(call));
     }
@@ -164,6 +167,7 @@ impl StreamReader {
             }
             "thinking_delta" => self.think(index, delta.get("thinking"), events),
             "signature_delta" => {
+                // The signature follows the last thinking delta, just before the block stops.
                 if let Some(Block::Thinking { signature, .. }) = self.open.get_mut(&index) {
                     let more = delta.get("signature").as_str().unwrap_or_default();
                     signature.push_str(more);
@@ -219,6 +223,7 @@ impl StreamReader {
             self.stop_reason = Some(reason);
             self.release_held(events);
         }
+        // These counts are cumulative, so they replace those of `message_start`.
         events.extend(usage(json.get("usage")));
     }
 

@@ -226,6 +226,7 @@ fn body<'a>(
         output_config: plan.effort.map(|effort| OutputConfig { effort }),
         stream: true,
         tools: tools(&prompt.tools, cache_control),
+        // The API rejects a tool choice without tools.
         tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
         system: system
             .map(|text| Block::Text {
@@ -290,6 +291,7 @@ fn ordered(message: &PromptMessage) -> Vec<&Part> {
         Part::ToolUse { .. } => 3,
     };
     let mut parts: Vec<&Part> = message.parts.iter().collect();
+    // The sort is stable, so parts of equal rank keep their order.
     parts.sort_by_key(|part| rank(part));
     parts
 }
@@ -311,6 +313,8 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
         Part::ToolUse { id, name, input } => Some(Block::ToolUse {
             id: ids.get(id),
             name: wire_name(name),
+            // The API requires an object. Other arguments would make it reject the conversation
+            // from now on, although the call already has its error result.
             input: arguments::whole_object(input).map_or(Input::Empty {}, Input::AsWritten),
         }),
         Part::ToolResult {

@@ -143,6 +143,7 @@ fn max_tokens(parameters: &Parameters, for_thinking: u32) -> u32 {
             .saturating_add(for_thinking)
             .min(limit.unwrap_or(u32::MAX))
     };
+    // The API rejects a limit of 0.
     parameters.max_tokens.unwrap_or_else(ours).max(1)
 }
 

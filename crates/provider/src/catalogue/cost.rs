@@ -53,5 +53,6 @@ impl Price {
 }
 
 fn dollars(tokens: u64, per_million: f64) -> f64 {
+    // The cast is exact up to 2^53 tokens.
     tokens as f64 * per_million / 1e6
 }

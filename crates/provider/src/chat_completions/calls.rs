@@ -36,6 +36,7 @@ impl Calls {
         self.bytes_held += id.len() + name.len() + arguments.len();
         let at = self.continued(fragment.get("index").as_u64(), id, name, &arguments);
         let at = at.unwrap_or_else(|| {
+            // `take_all` sorts by index; without one, the order of arrival counts.
             let index = fragment
                 .get("index")
                 .as_u64()
@@ -90,6 +91,7 @@ impl Calls {
 
     /// Returns all calls, because the answer is complete.
     pub(crate) fn take_all(&mut self) -> Vec<StreamEvent> {
+        // The sort must be stable, because all of Ollama's calls have the index 0.
         self.begun.sort_by_key(|begun| begun.index);
         self.begun
             .drain(..)

@@ -75,6 +75,7 @@ impl StreamReader {
         if let Some(reason) = word(choice.get("finish_reason")) {
             self.complete(&reason, events);
         }
+        // With `include_usage`, the usage comes last, in an event without choices.
         events.extend(usage(json.get("usage")));
         if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
             // Dropped first, because `abandon` would return calls that are complete.
@@ -161,6 +162,7 @@ impl StreamReader {
             .or(text(delta.get("reasoning")))
             .or(text(delta.get("thinking")))
             .or_else(|| Some(shown(&details)).filter(|it| !it.is_empty()));
+        // Other servers do not accept the details back, so they need not be kept.
         if self.returns == Returns::Details {
             for piece in &details {
                 self.bytes_thought += details::bytes(piece);
@@ -216,6 +218,8 @@ impl StreamReader {
         let thinks = mem::take(&mut self.thinks);
         let signature = match self.returns {
             Returns::Never => None,
+            // These servers sign nothing. An empty signature marks the thinking as theirs, so
+            // that it is sent back to them only.
             Returns::Text => thinks.then(String::new),
             Returns::Details => details::signature(mem::take(&mut self.details)),
         };
@@ -251,6 +255,7 @@ fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
         input: usage
             .get("prompt_tokens")
             .as_u64()
+            // This count includes the cached tokens; `Usage::input` does not.
             .map(|all| all.saturating_sub(cached.unwrap_or(0))),
         output: usage.get("completion_tokens").as_u64(),
         thoughts: usage
@@ -258,6 +263,7 @@ fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
             .get("reasoning_tokens")
             .as_u64(),
         cache_read: cached,
+        // The protocol does not report cache writes.
         cache_creation: None,
     };
     (usage != Usage::default()).then_some(StreamEvent::Usage(usage))

@@ -69,6 +69,7 @@ pub(super) fn of_signatures<'a>(
 ) -> Vec<Detail> {
     let mut details = Vec::new();
     for signature in signatures {
+        // A signature that was edited yields no details, instead of failing the request.
         let json = STANDARD.decode(signature.trim()).unwrap_or_default();
         let pieces: Vec<Value> = serde_json::from_slice(&json).unwrap_or_default();
         pieces.iter().for_each(|piece| add(&mut details, piece));
@@ -98,6 +99,7 @@ fn is_of(detail: &Detail, model: &str) -> bool {
 }
 
 fn join(detail: &mut Detail, piece: &Detail) {
+    // A later piece repeats fields as `null`, which must not erase their values.
     for (name, value) in piece.iter().filter(|(_, value)| !value.is_null()) {
         match (detail.get_mut(name), value) {
             (Some(Value::String(text)), Value::String(more)) if TEXTS.contains(&&**name) => {

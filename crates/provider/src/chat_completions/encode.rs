@@ -155,6 +155,7 @@ fn body<'a>(
         stream_options: StreamOptions {
             include_usage: true,
         },
+        // Not `max_completion_tokens`, OpenAI's newer name, which other servers ignore.
         max_tokens: parameters.max_tokens,
         // Models that reason reject a temperature; the catalogue marks them.
         temperature: parameters
@@ -343,6 +344,7 @@ fn tool_call(part: &Part) -> Option<ToolCall<'_>> {
     let Part::ToolUse { id, name, input } = part else {
         return None;
     };
+    // Some servers parse this text and reject the whole request if it is not JSON.
     let arguments = arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get());
     Some(ToolCall {
         id: id.as_str(),

@@ -60,6 +60,7 @@ pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> 
         ThinkingStyle::Effort(names) => fields.reasoning_effort = effort(names),
         ThinkingStyle::EffortApart(names) => {
             fields.reasoning_effort = effort(names);
+            // By default, the text contains the thinking between `<think>` tags.
             fields.reasoning_format = level.map(|_| "parsed");
         }
         ThinkingStyle::Toggle(names) => {

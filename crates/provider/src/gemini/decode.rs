@@ -169,6 +169,7 @@ impl StreamReader {
 
     fn call(&mut self, call: &Value<'_>, input: String, events: &mut Vec<StreamEvent>) {
         let text_of = |value: &Value<'_>| value.as_str().unwrap_or_default().to_owned();
+        // Sent whole in one part, so the start event comes at the same time.
         let name = text_of(call.get("name"));
         events.push(StreamEvent::ToolUseStart { name: name.clone() });
         let id = text_of(call.get("id"));
@@ -181,7 +182,8 @@ impl StreamReader {
     fn sign_next(&mut self, signature: Option<&str>, events: &mut Vec<StreamEvent>) {
         match (self.last, signature) {
             (_, Some(_)) | (Last::Thinking, None) => self.close(signature, events),
-            // The empty signature marks that the next part has none.
+            // The empty signature marks that the next part has none; otherwise encoding would
+            // attach the previous one to it.
             (Last::OwnSignature, None) => self.close(Some(""), events),
             (Last::Whole | Last::Text, None) => {}
         }
@@ -195,6 +197,7 @@ impl StreamReader {
 
     fn finish(&mut self, reason: &str, message: Option<&str>, events: &mut Vec<StreamEvent>) {
         self.stop = Some(match reason {
+            // Protobuf's zero value, which means that the field is not set.
             "FINISH_REASON_UNSPECIFIED" => return,
             // Google also sends STOP after calls; compatible servers send FUNCTION_CALL.
             "STOP" | "FUNCTION_CALL" if self.called => StopReason::ToolUse,
@@ -213,6 +216,7 @@ impl StreamReader {
 /// Returns the arguments of a part's call; `None` for other parts.
 fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value<'_>) -> Option<String> {
     let call = part.get("functionCall").as_object()?;
+    // Both parses see the same list, so positions agree.
     let part = raw.and_then(|raw| raw.candidates.first()?.content.parts.get(at));
     let sent = part.and_then(|part| part.call.as_ref()?.args);
     let sent = sent.map(|args| args.get().to_owned());

@@ -180,6 +180,7 @@ fn url(endpoint: &Endpoint, model: &str) -> Result<String, Problem> {
 
 /// Percent-encodes a name for a path.
 fn in_path(name: &str) -> String {
+    // A `/`, `?`, or `#` in a name would change the address of the request.
     let spell = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'@' => {
             char::from(byte).to_string()
@@ -300,6 +301,7 @@ impl<'a> Part<'a> {
     }
 
     pub(super) fn call(id: &'a str, name: &'a str, input: &'a str) -> Self {
+        // The API requires an object here.
         let args = arguments::whole_object(input).map_or(Arguments::Empty {}, Arguments::AsWritten);
         Self {
             function_call: Some(FunctionCall {

@@ -26,6 +26,7 @@ pub(super) fn model_parts<'a>(
     let take = |next: &mut Option<&'a str>| next.take().filter(|it| !it.is_empty());
     for said in &message.parts {
         if let Some(signature) = signature_of(said, signer) {
+            // Two signatures in a row: the first one belongs to no part.
             parts.extend(take(&mut next).map(signature_alone));
             next = Some(signature);
             continue;

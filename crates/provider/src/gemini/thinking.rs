@@ -30,6 +30,7 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
             let word = wanted.level().map_or(least, |level| about.level(level));
             Some(ThinkingConfig {
                 include_thoughts,
+                // The API's enum is upper case, the catalogue lower case.
                 thinking_level: Some(word?.to_ascii_uppercase()),
                 ..ThinkingConfig::default()
             })

@@ -226,6 +226,7 @@ impl StreamReader {
         if !self.has_items {
             for item in response.get("output").as_array().into_iter().flatten() {
                 let alone = Value::Object(vec![("item", item.clone())].into());
+                // The response was one line, whose size is limited already.
                 self.end_item(&alone, 0, events);
             }
         }
@@ -269,6 +270,7 @@ impl StreamReader {
     }
 
     fn close_thinking(&mut self, signature: Option<String>, events: &mut Vec<StreamEvent>) {
+        // The next reasoning item counts its parts from 0 again.
         self.thinking.part = None;
         if mem::take(&mut self.thinking.open) || signature.is_some() {
             events.push(StreamEvent::ThinkingEnd { signature });

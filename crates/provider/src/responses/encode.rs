@@ -179,6 +179,7 @@ fn effort(parameters: &Parameters) -> Option<&str> {
         None => about.levels.first().map(String::as_str),
         Some(level) => about.level(level).or(Some(match level {
             ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
+            // Every reasoning model has these three efforts; others exist for some models only.
             ThinkingLevel::Medium => "medium",
             ThinkingLevel::High | ThinkingLevel::Max => "high",
         })),

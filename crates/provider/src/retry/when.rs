@@ -45,6 +45,7 @@ fn http_date(text: &str) -> Option<u64> {
         .map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let is_date = (1970..10_000).contains(&year) && (1..=31).contains(&day) && hour < 24;
+    // 60 is a leap second.
     if !is_date || minute > 59 || second > 60 {
         return None;
     }
@@ -61,6 +62,7 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     } else {
         (year - 1, month + 9)
     };
+    // Counted from March, five months have 153 days and the rounding gives each its length.
     let before_month = (153 * month + 2) / 5;
     year * 365 + year / 4 - year / 100 + year / 400 + before_month + day - 1 - MARCH_0_TO_1970
 }

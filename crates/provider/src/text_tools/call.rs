@@ -26,6 +26,7 @@ pub(super) enum Extent {
 
 /// Returns whether a call's JSON is complete.
 pub(super) fn extent(body: &str) -> Extent {
+    // A raw value is only checked, not built, because this runs for every closing tag.
     match serde_json::from_str::<&RawValue>(unfenced(body)) {
         Ok(_) => Extent::Whole,
         Err(error) if error.is_eof() => Extent::Open,

@@ -229,6 +229,7 @@ impl TextCalls {
             events.push(StreamEvent::ToolUse(call));
         }
         self.held.drain(..length);
+        // The line of the closing tag continues, so nothing on it can begin a call.
         self.state = ScanState::Line;
         true
     }

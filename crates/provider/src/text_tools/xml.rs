@@ -190,6 +190,7 @@ fn entity(name: &BytesRef<'_>) -> Result<String, String> {
         return Ok(character.to_string());
     }
     let name = name.decode().map_err(|error| error.to_string())?;
+    // Only XML's five own entities: one that a model defines could expand exponentially.
     match resolve_predefined_entity(&name) {
         Some(text) => Ok(text.to_owned()),
         None => Err(format!("there is no entity \"&{name};\"")),

@@ -1,4 +1,4 @@
-//! What calls changed in files, as unified diffs beside the log. The oldest are dropped.
+//! Diffs of the files that calls changed, stored beside the log. The oldest are dropped.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -31,8 +31,9 @@ pub(super) fn keep(state: &Path, diff: &str) -> io::Result<Option<String>> {
     }
     let folder = state.join(FOLDER);
     state_dir::make_folder(&folder)?;
-    // Equal diffs share a file, and the log needs no other name for it.
+    // Equal diffs share a file, and the digest in the log is its name.
     let name = sha256(diff.as_bytes());
+    // Not synced to disk, because the log is complete without the diff.
     state_dir::replace_unsynced(&file(state, &name), diff.as_bytes())?;
     drop_oldest(&folder, MOST)?;
     Ok(Some(name))
@@ -41,6 +42,7 @@ pub(super) fn keep(state: &Path, diff: &str) -> io::Result<Option<String>> {
 /// Removes the oldest files, until the rest is within the limits.
 fn drop_oldest(folder: &Path, (count, bytes): (usize, u64)) -> io::Result<()> {
     let entry = |entry: io::Result<DirEntry>| -> Option<(PathBuf, Metadata)> {
+        // Another host may be removing files, so unreadable entries are skipped.
         let entry = entry.ok()?;
         Some((entry.path(), entry.metadata().ok()?))
     };

@@ -25,7 +25,7 @@ pub(super) fn last(files: &[PathBuf], count: usize) -> io::Result<Log> {
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
             match Record::read(line) {
                 Some(record) => log.records.push(record),
-                // Reported and not skipped: a log with gaps must not look complete.
+                // Reported, not skipped: a log with gaps must not look complete.
                 None => log.problems.push(format!(
                     "{} line {number} was cut off or changed after it was written.",
                     path.display()

@@ -15,9 +15,9 @@ use super::record::Record;
 use super::{Act, Audit};
 use crate::digest::sha256;
 
-/// Records that are read for each call that is wanted: a call has four.
+/// Records read per wanted call: a call has four, and some belong to other calls.
 const RECORDS: usize = 8;
-/// Largest chat that is read (16 MB).
+/// Maximum bytes of a chat that is read (16 MB).
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A call of the log.
@@ -63,6 +63,7 @@ impl Audit {
         }
         let mut found = Vec::new();
         for (path, records) in by_chat {
+            // The open buffer may be newer than its file.
             let text = match open {
                 Some((name, text)) if name == path => Some(text.clone()),
                 _ => read(&path),
@@ -72,6 +73,7 @@ impl Audit {
                     .unwrap_or_default(),
             );
         }
+        // In the order of the log, newest first, not by chat.
         found.sort_by_key(|(at, _)| *at);
         Ok(LoggedCalls {
             lost: total - found.len(),
@@ -85,7 +87,7 @@ fn latest(records: Vec<Record>, count: usize) -> Vec<Record> {
     let mut known = HashSet::new();
     let newest = records.into_iter().rev();
     let decided = newest.filter(|it| matches!(it.act, Act::Decided { .. }));
-    // An id may be used again with other arguments.
+    // An ID may be used again with other arguments.
     let key = |it: &Record| (it.document.clone(), it.call.clone(), it.input.clone());
     decided
         .filter(|it| known.insert(key(it)))
@@ -95,7 +97,7 @@ fn latest(records: Vec<Record>, count: usize) -> Vec<Record> {
 
 fn read(path: &Path) -> Option<Text> {
     let metadata = fs::metadata(path).ok()?;
-    // Something else may be there by now, for example a pipe.
+    // By now, the path may lead to something else, for example a pipe.
     let is_chat = metadata.is_file() && metadata.len() <= MAX_BYTES;
     let bytes = is_chat.then(|| fs::read(path).ok())??;
     Some(Text::from(String::from_utf8_lossy(&bytes).as_ref()))
@@ -113,7 +115,7 @@ fn calls(path: &Path, text: &Text, records: &[(usize, Record)]) -> Vec<(usize, L
             continue;
         };
         let call = chat::cycle::key(&document, tool_use);
-        // The arguments may have been edited since.
+        // The arguments may have been edited since the decision.
         if let Ok(input) = document.input(tool_use)
             && sha256(call.input.as_bytes()) == record.input
         {

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
 
-/// Longest stored name, in characters. IDs and names come from models and servers.
+/// Maximum characters of a stored name. IDs and names come from models and servers.
 const MAX_NAME: usize = 256;
-/// Longest stored path, in characters; the limit of Linux.
+/// Maximum characters of a stored path, the limit of Linux.
 const MAX_PATH: usize = 4096;
 
 /// One record. Lines of earlier versions have further fields, which are ignored:
@@ -149,7 +149,7 @@ pub(super) fn end(outcome: &ToolOutcome) -> Act {
 }
 
 impl Record {
-    /// A record of this moment.
+    /// Creates a record of this moment.
     pub(super) fn new(document: Option<&Path>, call: &CallKey, act: Act) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let path = document.map(|path| path.to_string_lossy());
@@ -163,7 +163,7 @@ impl Record {
         }
     }
 
-    /// Whether both records describe the same call of the same chat.
+    /// Returns true if both records describe the same call of the same chat.
     pub(super) fn is_of_the_call_of(&self, other: &Self) -> bool {
         fn about(it: &Record) -> (&Option<String>, [&str; 3]) {
             (&it.document, [&it.call, &it.tool, &it.input])
@@ -177,7 +177,7 @@ impl Record {
     }
 }
 
-/// Cuts a name to the length that the log stores.
+/// Shortens a name to the length that the log stores.
 pub(super) fn short(name: &str) -> String {
     name.chars().take(MAX_NAME).collect()
 }

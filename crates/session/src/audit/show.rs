@@ -61,7 +61,8 @@ fn word(decision: Word) -> &'static str {
 fn plain(text: &str) -> String {
     let visible = |c: char| -> String {
         match c {
-            // Names of tools and files come from documents, and this is printed on terminals.
+            // Names of tools and files come from documents, and a terminal would obey control
+            // characters.
             c if c.is_control() => c.escape_debug().to_string(),
             c => c.to_string(),
         }

@@ -1,5 +1,5 @@
-//! Ends of calls that are being written. A session of the same chat that reads the log
-//! meanwhile must not take those calls for interrupted ones.
+//! Marks ends of calls that are being written, so that a session of the same chat that reads the
+//! log meanwhile does not take those calls for interrupted ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ impl Drop for Underway {
     }
 }
 
-/// Whether the end of this call is being written.
+/// Returns true if the end of this call is being written.
 pub(super) fn has(folder: &Path, document: Option<&Path>, call: &CallKey) -> bool {
     all().iter().any(|ends| {
         ends.folder == folder && ends.document.as_deref() == document && ends.calls.contains(call)

@@ -15,9 +15,9 @@ struct Wanted<'c> {
     call: &'c CallKey,
     /// A record of this call; its `act` does not matter.
     like: Record,
-    /// Text that all its lines contain. Searching for it is faster than parsing JSON.
+    /// Text that all lines of the call contain. Searching for it is faster than parsing JSON.
     text: String,
-    /// Whether the call runs, after the records so far.
+    /// Whether the call is running according to the records so far.
     runs: bool,
 }
 
@@ -44,7 +44,8 @@ fn look(file: File, wanted: &mut [Wanted<'_>]) -> io::Result<()> {
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
-        // Parsing every line of a large log would take long, and few lines are about these calls.
+        // Parsing every line of a large log would take long, and few lines are about these
+        // calls.
         if !wanted.iter().any(|it| line.contains(&it.text)) {
             continue;
         }
@@ -57,6 +58,7 @@ fn look(file: File, wanted: &mut [Wanted<'_>]) -> io::Result<()> {
 
 impl<'c> Wanted<'c> {
     fn new(document: Option<&Path>, call: &'c CallKey) -> io::Result<Self> {
+        // Any act will do, because only the call is compared.
         let nothing = Act::Started {
             sandbox: String::new(),
         };

@@ -12,7 +12,7 @@ use crate::audit::CallStart;
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{self, CallGuard, GuardAnswers};
 
-/// The decision of the rules about a call. By default it waits for the user.
+/// The rules' decision about a call. By default it waits for the user.
 struct RuleDecision {
     decision: Decision,
     /// The rule that decided.
@@ -35,14 +35,14 @@ impl Default for RuleDecision {
 }
 
 impl RuleDecision {
-    /// The decision as the audit log records it.
+    /// Returns the decision as the audit log records it.
     fn decided(&self, call: &CallKey) -> Decided {
         Decided {
             call: call.clone(),
             ruling: match self.decision {
                 Decision::Approve => Ruling::Approved,
                 Decision::Deny => Ruling::Denied,
-                // No user is asked about such a call, so it ends here.
+                // The user is not asked about such a call, so it ends here.
                 Decision::RequireApproval => Ruling::Unfit,
             },
             by: match self.by.as_str() {
@@ -106,6 +106,7 @@ impl CallEnvironment {
         loop {
             let function = match verdict(call, &answers, &self.rules.options) {
                 Verdict::Decided(decision, by) => {
+                    // Other decisions may follow a remembered rule that did not decide.
                     // The rule's name explains this approval only.
                     let rule = rule.filter(|_| by == REMEMBERED);
                     return RuleDecision {
@@ -123,10 +124,11 @@ impl CallEnvironment {
                 function,
             };
             let found = self.ask(question).await;
-            // A resolver without an answer would be asked forever.
+            // The chain would ask a resolver without an answer forever.
             if found.answers.is_empty() {
                 return RuleDecision::default();
             }
+            // Keeps the last secret found, which the refusal names.
             secret = found.secret.or(secret);
             rule = found.rules.into_iter().next().map(|it| it.1).or(rule);
             paths.extend(found.paths.into_iter().flat_map(|(_, paths)| paths));
@@ -154,7 +156,7 @@ impl CallEnvironment {
                     ))
                 })
             }
-            // The user saw no file of a call that is in no document.
+            // A call that is in no document has shown no file to the user.
             FunctionId::Sight => return GuardAnswers::default(),
             FunctionId::Guard | FunctionId::Held | FunctionId::Remembered => {
                 let guard = CallGuard {

@@ -11,7 +11,7 @@ use tools::{Nested, Progress};
 
 use super::CallEnvironment;
 
-/// Greatest depth of calls inside calls.
+/// Maximum depth of calls inside calls.
 const DEEPEST: usize = 3;
 
 /// The other tools, for one call.
@@ -19,7 +19,7 @@ pub(super) struct Inside {
     around: CallEnvironment,
     outer: ToolUseId,
     depth: usize,
-    /// Calls that it made.
+    /// Number of calls that it made.
     calls: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ impl Nested for Inside {
     fn search(&self, query: &str) -> Vec<(f64, ToolDefinition)> {
         let here = &self.around.rules.options.tools;
         let found = self.around.shared.registry.search(query).into_iter();
-        // A tool that the chat leaves out must not be found by a detour.
+        // A search must not find a tool that the chat leaves out.
         let found = found.filter(|(_, tool)| here.contains_key(tool.name()));
         found
             .map(|(score, tool)| (score, tool.definition()))

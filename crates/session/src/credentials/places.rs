@@ -1,8 +1,8 @@
-//! The places where a key may be stored, in the order in which they are asked, and the
-//! command for each.
+//! The places where a key may be stored, in the order in which they are asked, and the command
+//! for each.
 //!
-//! Runs nothing. Keys are stored under the names (`service` and `key`) of the reference, so
-//! keys that were stored for it are found.
+//! Runs nothing. Looks for keys under the names (`service` and `key`) that the reference
+//! implementation uses, so keys that were stored for it are found.
 
 /// A key that is neither in `setup()` nor in the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Wanted {
     pub variable: String,
     /// The user's own program that prints the key, with its arguments.
     pub command: Option<Vec<String>>,
-    /// True if nothing can be sent without it. Only then the system's own store is asked.
+    /// True if nothing can be sent without it. Only then is the system's own store asked.
     pub needed: bool,
 }
 
@@ -45,7 +45,7 @@ fn places_on(is_macos: bool, wanted: &Wanted) -> Vec<Place> {
     } else {
         Place::SecretService
     };
-    // Vertex has no lasting key that could be stored: only tokens.
+    // Vertex has no permanent key that could be stored, only tokens.
     let store = (wanted.needed && !is_vertex).then_some(store);
     let command = wanted.command.clone().map(Place::Command);
     let gcloud = is_vertex.then_some(Place::Gcloud);

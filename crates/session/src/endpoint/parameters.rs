@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Smallest number of tokens that a share of the model's limit can result in.
+/// Minimum number of tokens for a share of the model's limit.
 const LEAST_SHARE: u32 = 1024;
 
 /// Returns the parameters of each request to a provider.
@@ -21,6 +21,7 @@ pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
     let own = settings.models.get(&model);
     let about = Box::new(catalogue::model(spec.name, &model, own));
     let max_tokens = number("max_tokens").filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX));
+    // The cast is exact, because the option takes whole numbers in this range.
     let max_tokens = max_tokens.map(|it| it as u32);
     Parameters {
         text_tools: match word("tool_protocol") {
@@ -49,6 +50,7 @@ pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
 /// Returns the timeouts and retries of requests to `provider`.
 pub fn patience(provider: &str, settings: &Settings) -> Patience {
     let number = |name: &str| settings.parameter(provider, name).and_then(Value::as_f64);
+    // Cannot panic, because the option table limits these numbers.
     let seconds = |name: &str| number(name).map(Duration::from_secs_f64);
     let usual = Patience::default();
     Patience {

@@ -33,6 +33,7 @@ pub(super) fn base_url(
     let location = location.map(str::to_owned);
     let location = location.or_else(|| set("GOOGLE_CLOUD_LOCATION"));
     let location = location.unwrap_or_else(|| GLOBAL.to_owned());
+    // The environment is not validated like an option, and its value goes into the address.
     check("project_id", &project)?;
     check("location", &location)?;
     let origin = origin.unwrap_or_else(|| match location.as_str() {

@@ -8,7 +8,7 @@ use tools::{Field, Form, FormContent};
 
 use super::COLUMNS;
 
-/// Most lines of a question beside a call.
+/// Maximum lines of a question beside a call.
 const LINES: usize = 20;
 
 /// Returns the lines that show a question, each at most `width` columns wide.
@@ -68,7 +68,7 @@ pub(super) fn plain(value: &Value) -> String {
 
 /// Folds a cleaned line; the lines that continue it are indented.
 fn folded(line: &str, width: usize) -> Vec<String> {
-    // A narrower window would get a word per line.
+    // A narrower window would get one word per line.
     let width = width.max(20);
     let indent = if line.starts_with(' ') { "    " } else { "  " };
     let start: String = line.chars().take_while(|c| *c == ' ').collect();

@@ -42,7 +42,7 @@ impl TextBuffer {
 
     /// Replaces lines; anchors keep their place in the text.
     pub fn splice<L: AsRef<[u8]>>(&mut self, lines: Lines, new: &[L]) {
-        // As extmarks do that are invalidated with their line.
+        // As Neovim's extmarks do that are invalidated with their line.
         self.anchors.retain(|_, (row, _)| !lines.contains(row));
         for (row, _) in self.anchors.values_mut() {
             if *row >= lines.end {
@@ -86,6 +86,7 @@ impl TextBuffer {
         };
         let line = self.text.line(row).to_vec();
         let column = column.min(line.len());
+        // Another edit may have changed the text before the anchor.
         let expected = append.expect.as_ref().is_none_or(|expect| {
             expect.column == column && line[..column].ends_with(expect.tail.as_bytes())
         });

@@ -18,11 +18,11 @@ use tools::Program;
 use crate::endpoint::expand;
 use crate::settings::Settings;
 
-/// Time between two checks whether it has loaded its model.
+/// Time between two checks whether the server has loaded its model.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Longest time to load: a large model on a slow disk takes minutes.
+/// Maximum time to load: a large model on a slow disk takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Most characters that are shown of the end of its output.
+/// Maximum characters shown of the end of its output.
 const LAST_WORDS: usize = 300;
 
 /// A server to run.
@@ -61,7 +61,7 @@ pub async fn base_url(
     {
         return Ok(serving.base_url.clone());
     }
-    // First, because two models rarely fit into memory together.
+    // Stopped first, because two models rarely fit into memory together.
     if let Some(old) = server.take() {
         old.program.stop().await;
     }
@@ -111,6 +111,7 @@ impl Wanted {
             "--jinja",
         ];
         let own = own.into_iter().map(str::to_owned);
+        // The user's arguments come last, so that they override ours.
         own.chain(self.arguments.iter().cloned()).collect()
     }
 
@@ -123,6 +124,7 @@ impl Wanted {
 
 /// Starts the server and waits until it has loaded its model.
 async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving, Problem> {
+    // Another program may take the port in between; then the server ends, and that is reported.
     let port = free_port()?;
     let mut program =
         Program::start(&wanted.argv(port)).map_err(|error| not_started(&wanted, &error))?;
@@ -136,7 +138,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     while begun.elapsed() < PATIENCE {
         let (model, seconds) = (wanted.shown(), begun.elapsed().as_secs());
         note(format!("local: llama-server loads {model}, {seconds} s"));
-        // A wrong argument ends it at once, and then waiting is useless.
+        // A wrong argument ends the server at once, and waiting is useless.
         if !program.is_running() {
             return Err(ended(&wanted, &words));
         }
@@ -165,7 +167,7 @@ fn too_slow(wanted: &Wanted) -> Problem {
     )
 }
 
-/// Returns a port that is free at the moment.
+/// Returns a port that is free now.
 fn free_port() -> Result<u16, Problem> {
     let bound = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     bound.map(|address| address.port()).map_err(|error| {

@@ -50,7 +50,7 @@ pub struct Attach {
 }
 
 /// A buffer's text, compared with its file when that was read.
-// By way of its name, because rmpv reads no enums from strings.
+// Deserialized from its name, because rmpv cannot read enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Came {

@@ -1,4 +1,4 @@
-//! Keys and `:Flemma` commands.
+//! Keys and `:Flemma` commands of the user.
 
 use std::collections::HashMap;
 

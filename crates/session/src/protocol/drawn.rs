@@ -308,7 +308,7 @@ pub struct Statusline {
     /// Tokens of the last request and its answer: what the model has to remember.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// Most tokens that the model can remember, if known.
+    /// Maximum tokens of a prompt and its answer, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u64>,
     /// Whether the chat is in plan mode.

@@ -30,7 +30,7 @@ pub struct Lookup {
 }
 
 /// What a [`Lookup`] asks.
-// By way of its name, because rmpv reads no enums from strings.
+// Deserialized from its name, because rmpv cannot read enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum LookupKind {

@@ -1,5 +1,5 @@
-//! What the rules that the user chose at earlier calls say about a call. They are read anew
-//! for each question, because the user may have edited them.
+//! Applies the rules that the user chose at earlier calls. They are read for each question,
+//! because the user may have edited them.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl CallGuard {
         let registry = &self.shared.registry;
         let facts = facts(registry, &self.folder, self.chat.as_deref(), call, input);
         CallFacts {
-            // As the guard does for protected files.
+            // Resolved as the guard does for protected files.
             files: self
                 .paths(call, input)
                 .into_iter()
@@ -48,11 +48,12 @@ impl CallGuard {
         }
     }
 
-    /// Where the files lead that a call changes.
+    /// Returns where the files lead that a call changes.
     pub(super) fn paths(&self, call: &CallKey, input: &Value) -> Vec<ApprovedPath> {
         let tool = self.shared.registry.get(&call.name);
         let files = tool.map(|it| it.changes(input, &self.folder));
         let resolved = |file: PathBuf| {
+            // Inside the sandbox a path may mean another file than on the machine.
             let named = self.inspection.sandbox.outside(&file);
             let real = leads_to(&named);
             ApprovedPath { named, real }
@@ -79,7 +80,7 @@ impl CallGuard {
         let facts = self.facts(call, input);
         let name = approving(&rules, &facts)?;
         found.rules.push((call.id.clone(), name));
-        // The call runs only while they lead where they did when the rule was applied.
+        // The call runs only while the paths lead where they did when the rule was applied.
         let paths = self.paths(call, input);
         let is_same = paths.iter().map(|it| &it.real).eq(&facts.files);
         if !paths.is_empty() {

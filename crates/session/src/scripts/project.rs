@@ -25,6 +25,7 @@ pub enum Standing {
 /// below the home folder.
 pub fn project_of(folder: &Path) -> Option<PathBuf> {
     let home = std::env::home_dir();
+    // The home folder and the root are not projects.
     let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
     let mut folders = folder.ancestors().take_while(inside);
     let found = folders.find_map(|it| Some(it.join(FOLDER)).filter(|it| it.is_dir()))?;
@@ -37,6 +38,7 @@ pub fn project_of(folder: &Path) -> Option<PathBuf> {
 ///
 /// The folder cannot be read.
 pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
+    // Of the content, so that any change needs a new agreement.
     let digest = digest(root).map_err(|error| {
         format!(
             "The tools in {} cannot be used: {error}. Correct that, then trust them.",
@@ -94,6 +96,7 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
 /// The folder cannot be read, or the trust store cannot be written.
 pub fn trust(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
+    // Trusts the digest that was just read, not what may be there later.
     let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
         standing(root, &trust)?;
     trust.trust_folder(root, &digest).map_err(kept_no_trust)?;

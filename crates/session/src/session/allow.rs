@@ -28,6 +28,7 @@ impl Session {
                 ));
             }
         };
+        // A rule cannot replace a sandbox, so the user learns now that it has no effect.
         let still_asks = self.is_held(&meant.name) && guard.inspection.runs_free(&meant);
         let inbox = self.inbox.clone();
         let remembering = Remembering {
@@ -46,6 +47,8 @@ impl Session {
             offers,
             still_asks,
             folder: self.disk.folder(),
+            // A copy for another thread: the log's calls are compared with the chat as it is
+            // now.
             chat: (self.disk.path().map(Into::into), self.buffer.text().clone()),
         };
         tokio::spawn(remembering.run());

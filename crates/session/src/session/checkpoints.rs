@@ -15,7 +15,7 @@ use crate::buffers::EditorBuffers;
 use crate::restoring::{Restoring, files};
 use crate::rewinding::{ChatTurn, Rewinding};
 
-/// Most characters of a message in the list of turns.
+/// Maximum characters of a message in the list of turns.
 const TITLE: usize = 60;
 /// Bytes of a megabyte, in which the limit is given.
 const MEGABYTE: u64 = 1_000_000;
@@ -26,6 +26,7 @@ impl Session {
         // The last one, because another turn may have used the same ID.
         let document = self.buffer.document();
         let line = document.calls().filter(|it| it.id == call.id).last();
+        // A call that is not in the document belongs to the last turn.
         let line = line.map_or(usize::MAX, |it| it.lines.start);
         let label = CallLabel {
             turn: turns(&document).filter(|it| it.lines.start < line).count(),
@@ -65,7 +66,7 @@ impl Session {
         }
     }
 
-    /// The label of this chat's checkpoints.
+    /// Returns the label of this chat's checkpoints.
     fn chat_label(&self) -> CallLabel {
         CallLabel {
             chat: self.path().map(|it| Name(it.to_owned())),
@@ -74,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Shows what the checkpoints of a call that ended lack. Returns true if its changes can
+    /// Reports what the checkpoints of a call that ended lack. Returns true if its changes can
     /// be undone.
     pub(super) fn report_checkpoint(&self, recorder: &Recorder) -> bool {
         let summary = recorder.summary();
@@ -87,7 +88,7 @@ impl Session {
 
     /// Lists what a restore would change, asks, and restores it.
     pub(super) fn restore_files(&self, request: Request) {
-        // The call may be changing the same files.
+        // A running call may be changing the same files.
         if !self.calls.is_empty() {
             return self.inform("A call is running. Cancel it or wait for it, then try again.");
         }
@@ -133,8 +134,10 @@ impl Session {
             return self.inform(BUSY);
         }
         let document = self.buffer.document();
+        // Numbers of turns start at 1.
         let now = turns(&document).nth(turn.number - 1);
         let now = now.map(|it| chat_turn(&document, turn.number, it));
+        // Lines may have moved while the user chose, and a wrong cut would lose text.
         if now.as_ref() != Some(turn) {
             return self.inform("The chat has changed since the list was made, so it was not cut.");
         }

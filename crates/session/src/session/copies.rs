@@ -24,6 +24,7 @@ impl Session {
         });
         let mut paths = names.map(|it| folder.join(it));
         let path = paths.find(|it| !it.exists());
+        // Always found, because the numbers do not end.
         self.open_copy(path.unwrap_or_default().to_string_lossy().into(), lines);
     }
 

@@ -92,7 +92,7 @@ impl Decisions {
         let decided = std::mem::take(&mut self.decided);
         match self.audit.decided(path, &decided) {
             Ok(()) => self.approved.extend(approved(&decided).cloned()),
-            // Nothing is lost: the approval is written again when the call starts.
+            // Nothing is lost, because the approval is written again when the call starts.
             Err(error) => tracing::warn!(%error, "decisions are not in the audit log"),
         }
     }
@@ -112,9 +112,9 @@ impl Decisions {
         starts: &[CallStart<'_>],
     ) -> Result<(), Problem> {
         if let Err(error) = self.audit.begun(path, &self.ends, decided, starts) {
-            // The ends are kept, so that the next write contains them.
+            // The ends are kept for the next write.
             for call in approved(decided) {
-                // Otherwise a later start would claim that the log has the approval.
+                // The approval is not in the log, so a later start must contain it.
                 self.approved.remove(call);
             }
             return Err(self.audit.refusal(&error));
@@ -175,12 +175,12 @@ impl Session {
         let path = self.disk.path().map(PathBuf::from);
         let audit = self.decisions.audit.clone();
         let underway = audit.underway(path.as_deref(), &ends);
-        // In the background, because the calls have ended whether it is written or not.
+        // In the background, because the calls have ended whether this is written or not.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
             }
-            // Until here, these calls do not count as cut off.
+            // Until here, these calls must not count as cut off.
             drop(underway);
         });
     }
@@ -238,10 +238,11 @@ impl Session {
     /// Removes temporary files that a call left beside its target when its host was killed.
     fn sweep_after(&self, call: &CallKey) {
         let input = serde_json::from_str::<serde_json::Value>(&call.input).ok();
+        // Tools that write files name their target `path`.
         let path = input.and_then(|it| it.get("path")?.as_str().map(PathBuf::from));
         let target = path.map(|it| self.disk.folder().join(it));
         if let Some(folder) = target.as_deref().and_then(Path::parent) {
-            // A call that was killed while it wrote may have left a temporary file.
+            // A call that was killed while writing may have left one.
             tools::sweep_unfinished(folder);
         }
     }

@@ -47,7 +47,7 @@ impl Disk {
 
     /// Sets the chat's path; an empty one means that the buffer has no name.
     pub(super) fn set_path(&mut self, path: &str) {
-        // Neovim's name of a buffer without a file is empty.
+        // Neovim's name for a buffer without a file is empty.
         self.path = Some(PathBuf::from(path)).filter(|it| !it.as_os_str().is_empty());
     }
 

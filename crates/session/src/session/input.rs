@@ -142,7 +142,7 @@ impl Session {
             Input::Ids(number, ids) => self.request.set_ids(number, ids),
             Input::Cut(turn) => self.cut(&turn),
             Input::Stream(number, events) => self.stream(number, events),
-            // All others are in `handle`.
+            // `handle` handles all others.
             _ => {}
         }
     }

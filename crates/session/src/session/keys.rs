@@ -18,7 +18,8 @@ impl Session {
         self.view.set_last_key(command.window, from_insert);
         // Each key is followed by a report that everything is done, even if it starts nothing.
         self.queue.unsettle();
-        // Commands that start no work need neither the chat lock nor a second look.
+        // Commands that start no work need neither the chat lock nor a minimum time on the
+        // screen.
         if !command.action.works() || self.may_start(&command) {
             self.carry_out(&command);
         }
@@ -35,7 +36,7 @@ impl Session {
         }
         // Only after the lock is taken, because this writes results into the chat.
         self.end_cut_off();
-        // While a key waits for tools, a second one would send twice; words are added.
+        // While a key waits for tools, a second one would send twice; text is added instead.
         !self.is_waiting_for_tools() || command.action.has_text()
     }
 
@@ -61,7 +62,7 @@ impl Session {
     fn carry_out(&mut self, command: &EditorCommand) {
         let line = command.line;
         match &command.action {
-            // A call that asks comes first, because it waits for the user.
+            // A call that asks a question comes first, because it waits for the user.
             Action::Advance { .. } if self.goes_to_question() => {}
             Action::Resolve if self.answers_question(line) => {}
             Action::Cancel if self.take_back_waiting() => {}
@@ -115,7 +116,7 @@ impl Session {
         let Some(fix) = document.fix_at(line).cloned() else {
             return self.inform("There is nothing on this line that can be fixed automatically.");
         };
-        // A fix replaces lines that running work may be about to write.
+        // A fix replaces lines that running work may be about to change.
         if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
             return self.inform("This chat is busy; try again when nothing is running.");
         }
@@ -123,7 +124,7 @@ impl Session {
             lines: fix.lines,
             replacement: fix.replacement,
         };
-        // The user asked for exactly this change, so it counts as typed.
+        // The user requested exactly this change, so it counts as typed.
         let source = ChangeSource::USER;
         self.apply_for(source, vec![edit], VecDeque::new(), CycleEvent::Changed);
     }

@@ -83,6 +83,7 @@ impl Session {
     /// Returns what a call does or would do.
     fn call_hover(&self, document: &Document<'_>, call: &PairedCall<'_>) -> Hover {
         let lines = call.tool_use.lines.clone();
+        // Only calls without a result have a mark.
         let marks = chat::marks::marks(document, &self.cycle, &self.shared.registry, WIDTH);
         let mark = marks.iter().find(|it| it.call_line == lines.start);
         let shown = mark.and_then(|mark| self.shown_preview(mark, WIDTH));
@@ -114,7 +115,8 @@ impl Session {
         let fixes = document.diagnostics.iter().filter_map(|it| {
             let fix = it.fix.as_ref()?;
             let touches = fix.lines.start <= lookup.last && lookup.line < fix.lines.end;
-            // The command finds the fix by its line.
+            // The command finds a fix by its line, so only the first fix of a line can be
+            // offered.
             let is_found = document.fix_at(fix.lines.start) == Some(fix);
             (touches && is_found).then(|| OfferedAction {
                 title: fix.title.clone(),

@@ -32,7 +32,7 @@ impl Session {
             _ => format!("{stem}-{count}.chat"),
         });
         let mut paths = names.map(|it| folder.join(it));
-        // A link to nothing is a file, too.
+        // A broken link is a file too, which renaming would replace.
         let path = paths.find(|it| it.symlink_metadata().is_err());
         self.editor.show(Display::Rename(Rename {
             buffer: self.buffer.id(),
@@ -47,7 +47,7 @@ impl Session {
         } else if self.disk.is_elsewhere() {
             Some("Another program works on this chat. Rename it there, or close it there first.")
         } else if !self.calls.is_empty() {
-            // The sandbox of a running command protects the file under its present name.
+            // The sandbox of a running command protects the file by its present name.
             Some("A call is running. Rename the chat when it has ended, or cancel the call.")
         } else {
             None

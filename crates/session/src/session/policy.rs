@@ -30,7 +30,7 @@ pub(super) struct Policy {
     sandbox: OnceLock<Arc<Sandbox>>,
 }
 
-/// State of the rules for the event at the head of the queue.
+/// Freshness of the rules for the first event in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Freshness {
     /// Made for an earlier key.

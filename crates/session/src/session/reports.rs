@@ -21,7 +21,7 @@ impl Session {
             Action::Sandbox(Toggle::Report) => return self.report_sandbox(),
             Action::Autopilot(Toggle::Report) => return self.report_autopilot(),
             Action::Unknown(name) => name.clone(),
-            // The router carries out all other commands itself.
+            // The router handles all other commands.
             other => format!("{other:?}"),
         };
         self.editor.report_problem(&Problem::new(
@@ -99,7 +99,7 @@ impl Session {
     /// Shows `:Flemma log`.
     fn report_log(&self) {
         let editor = self.editor.clone();
-        // Reads up to 20 MB.
+        // Reads up to 20 MB, which must not block the thread that handles keys.
         tokio::task::spawn_blocking(move || editor.show(Display::Report(log::report())));
     }
 }

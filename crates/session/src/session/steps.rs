@@ -16,6 +16,7 @@ impl Session {
         let event = match event {
             // Handled without a document: an answer may make a hundred calls.
             CycleEvent::Recorded(call) => return self.cycle.record(call),
+            // Results that wait in the queue are written together, as one change.
             CycleEvent::ToolsFinished(ended) => {
                 CycleEvent::ToolsFinished(self.with_later_results(ended))
             }

@@ -32,6 +32,7 @@ use crate::protocol::*;
 /// plain text.
 const MARGIN: usize = 60;
 /// Minimum time between two drawings of live output.
+// Commands may print thousands of times a second, and the user reads a few lines.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
 /// Width that is assumed until a window shows the chat.
 const DEFAULT_WIDTH: usize = 80;
@@ -89,8 +90,8 @@ impl View {
         self.timing.is_stale = true;
     }
 
-    /// Draws the text before the next frame is due, because it contains what the user waits
-    /// for, such as calls to decide on. The pace of edits limits how often this happens.
+    /// Draws before the next frame is due, because the text contains what the user waits for,
+    /// such as calls to decide on. The pace of edits limits how often this happens.
     pub(super) fn redraw_now(&mut self) {
         self.timing.is_stale = true;
         // Then the next draw does not wait for its frame.
@@ -186,6 +187,7 @@ impl View {
     fn lines(&self) -> Option<Lines> {
         let Lines { start, end } = self.visible;
         // Some lines more, so that scrolling a little shows no unmarked text.
+        // The lower margin may exceed the text; those who use the lines cut it off.
         (end > 0).then(|| start.saturating_sub(MARGIN)..end + MARGIN)
     }
 
@@ -207,6 +209,7 @@ impl View {
     }
 
     /// Forgets all folds, because the whole text was replaced.
+    // The new folds count as never sent, so all of them are sent again.
     pub(super) fn forget_folds(&mut self) {
         self.folds = Folding::default();
     }

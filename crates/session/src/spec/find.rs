@@ -61,6 +61,7 @@ fn without_slash(word: &str) -> &str {
 }
 
 fn unknown(word: &str, project: &Path) -> String {
+    // Files that cannot be read have no name to suggest.
     let names: Vec<String> = all(project)
         .into_iter()
         .filter_map(|found| Some(found.spec.ok()?.name))
@@ -76,6 +77,7 @@ fn unknown(word: &str, project: &Path) -> String {
 
 /// Returns all commands, sorted by file name.
 pub fn all(project: &Path) -> Vec<CommandFile> {
+    // Commands of a project need no trust: they ask something, and can loosen no rule.
     let mut found: Vec<CommandFile> = Vec::new();
     for folder in folders(project) {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

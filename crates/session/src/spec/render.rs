@@ -10,7 +10,7 @@ use std::ops::Range;
 use chat::references::{Piece, pieces};
 use minijinja::{Environment, UndefinedBehavior, escape_formatter};
 
-/// Most steps of a template; the examples take a few hundred.
+/// Maximum steps of a template; the examples take a few hundred.
 const FUEL: u64 = 1_000_000;
 
 /// Delimiters around the output of a template's expressions: noncharacters, which text that
@@ -55,6 +55,7 @@ impl Filled {
         let mut environment = Environment::new();
         // A misspelled name is an error instead of an empty text.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // A template with huge loops must not block the host.
         environment.set_fuel(Some(FUEL));
         environment.set_formatter(|out, state, value| {
             out.write_str(&OPEN.to_string())?;
@@ -98,6 +99,8 @@ impl Filled {
             let Segment::Argument(value) = &segments[at] else {
                 continue;
             };
+            // An empty argument cannot form a reference, and a variable for it would only be
+            // noise.
             if value.is_empty() {
                 continue;
             }
@@ -106,6 +109,7 @@ impl Filled {
             let before = joined(&segments[..at]).text.len();
             segments[at] = Segment::Variable(shown.clone());
             let range = before..before + shown.len();
+            // In code, the expression would be sent as it is written.
             match live(&joined(segments).text).contains(&range) {
                 true => self.variables.push(value),
                 false => segments[at] = Segment::Argument(value),
@@ -211,6 +215,7 @@ impl Joined {
 
     /// Returns a reference that is neither the template's own nor one of our variables.
     fn foreign(&self, own: &BTreeSet<OwnReference>) -> Option<Range<usize>> {
+        // Ranges are compared exactly: a longer reference that contains a variable is not ours.
         let is_ours = |range: &Range<usize>| {
             let mut all = self.segments.iter();
             all.any(|(place, it)| place == range && matches!(it, Segment::Variable(_)))
@@ -257,6 +262,7 @@ fn own_references(segments: &[Segment]) -> BTreeSet<OwnReference> {
         });
         joined(&filled.collect::<Vec<_>>()).references()
     };
+    // With the blank alone, `@./a{{ name }}` would count as the reference `@./a`.
     let (word, blank) = (with("x"), with(" "));
     word.intersection(&blank).cloned().collect()
 }
@@ -283,6 +289,7 @@ fn without_dots(template: &str) -> String {
         result.push_str(before);
         let trimmed = opened.trim_start_matches(['-', ' ']);
         rest = opened;
+        // Go templates write names with a dot, minijinja without one.
         if let Some(name) = trimmed.strip_prefix('.') {
             result.push_str(&opened[..opened.len() - trimmed.len()]);
             rest = name;

@@ -76,8 +76,11 @@ pub struct UsageLog {
 
 impl UsageRecord {
     fn of(request: &RequestUsage) -> Self {
+        // Servers name their models as they like, and a line must stay short enough for one
+        // write.
         let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
         let path = |path: &Path| cut(&path.to_string_lossy(), MAX_PATH);
+        // The clock may be set back during a request.
         let (started, ended) = request.time;
         Self {
             time: ended,
@@ -111,6 +114,7 @@ impl UsageLog {
         self.start_new_file()?;
         let mut options = OpenOptions::new();
         let options = options.create(true).read(true).append(true);
+        // Readable by the user only: paths and models tell what the user works on.
         let mut file = options.mode(state_dir::FILE_MODE).open(self.file(0))?;
         let length = file.metadata()?.len();
         let mut last = [b'\n'];
@@ -130,12 +134,14 @@ impl UsageLog {
     /// A file of it exists and cannot be read.
     pub fn read_since(&self, time: u64) -> io::Result<ReadUsage> {
         let mut read = ReadUsage::default();
+        // The oldest file first, so that the records are in order.
         for age in (0..=KEPT).rev() {
             let path = self.file(age);
             let bytes = match fs::read(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
+            // Invalid UTF-8 makes a damaged line, and must not hide the other lines.
             read.add_file(&path, &String::from_utf8_lossy(&bytes));
         }
         read.records.retain(|it| it.time >= time);
@@ -152,6 +158,7 @@ impl UsageLog {
     /// Starts a new file when the newest is full, and drops the oldest one.
     fn start_new_file(&self) -> io::Result<()> {
         let is_full = || fs::metadata(self.file(0)).is_ok_and(|it| it.len() >= self.max_bytes);
+        // Tested without the lock first, which most requests then need not take.
         if !is_full() {
             return Ok(());
         }

@@ -126,10 +126,12 @@ impl Job {
                 self.take(read).await;
             }
         };
+        // Output that comes later is that of a background job, and is lost.
         let _ = timeout(DRAIN, rest).await;
     }
 
     async fn take(&mut self, read: io::Result<usize>) {
+        // After an error, the rest cannot be read either.
         self.is_open = matches!(read, Ok(bytes) if bytes > 0);
         if self.keeps {
             let text = self.capture.push(&self.chunk).await;

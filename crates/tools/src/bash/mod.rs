@@ -172,6 +172,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
     let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
     let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
     let (sandbox, secrets) = (ctx.sandbox.clone(), ctx.secrets.clone());
+    // Blocking, because it follows links and reads Git's configuration.
     let inspected = tokio::task::spawn_blocking(move || {
         let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
         shell::inspect(&script, &lists, &machine)
@@ -217,6 +218,7 @@ fn start(
     let BashOptions { cwd, env, .. } = &ctx.bash;
     let program = ctx.bash.shell.as_deref().unwrap_or("bash");
     let cwd: &Path = cwd.as_ref().unwrap_or(&ctx.cwd);
+    // Checked here, because a failed start would look as if the shell were missing.
     if !cwd.is_dir() {
         return Err(ToolError::Failed(format!(
             "The working directory {} does not exist, so nothing was run.",
@@ -251,6 +253,7 @@ fn environment(
     let Some(needs) = &held.reading else {
         return child_environment(crate::variables(), added, mark);
     };
+    // Programs in the working directory are not found, also if `PATH` has a link to it.
     let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let mut environment = shell::environment(crate::variables(), &[real], needs.order());
     environment.push((ProcessMark::NAME.into(), mark.value().into()));

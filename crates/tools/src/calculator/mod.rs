@@ -88,6 +88,7 @@ impl TypedTool for CalculatorAsync {
     }
 
     async fn call(&self, asked: AsyncArguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
+        // `Duration::from_secs_f64` panics for a negative number.
         let delay = asked.delay.unwrap_or(DEFAULT_DELAY).clamp(0.0, MAX_DELAY);
         tokio::select! {
             () = ctx.cancel.cancelled() => Err(ToolError::Cancelled),

@@ -1,4 +1,4 @@
-//! Changes files for a restore, and takes that back if one of them fails.
+//! Changes the files of a restore, and reverts the changes if one of them fails.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use super::recorder::capture;
 use crate::buffers::{OpenBuffers, Replacement};
 use crate::files::{Encoding, RealPath};
 
-/// Permission to write a file.
+/// The owner's write bit of a mode.
 const WRITABLE: u32 = 0o200;
 
 /// The changes that a restore has made so far.
@@ -25,7 +25,7 @@ impl Undone {
     ///
     /// # Errors
     ///
-    /// Why not, to follow the file's name. The file is unchanged then.
+    /// The reason, as a predicate that follows the file's name. The file is unchanged then.
     pub(super) async fn change(
         &mut self,
         change: &FileChange,
@@ -42,7 +42,7 @@ impl Undone {
         Ok(())
     }
 
-    /// Takes all changes back, the last one first. Returns the files for which that failed.
+    /// Reverts all changes, the last one first. Returns the files that could not be reverted.
     pub(super) async fn take_back(
         self,
         objects: &Objects,
@@ -62,8 +62,8 @@ impl Undone {
     }
 }
 
-/// Makes a path what an image says. `made` folders above a removed file are removed with it
-/// if they are empty.
+/// Restores an image at a path. If that removes a file, also removes up to `made` folders above
+/// it if they are empty.
 async fn put(
     path: &RealPath,
     image: &Image,
@@ -128,6 +128,7 @@ fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
         .stat()?
         .map(|it| rustix::fs::FileType::from_raw_mode(it.st_mode))
     {
+        // Removed first, because a write follows no link.
         Some(rustix::fs::FileType::Symlink) => remove(path, 0)?,
         Some(_) => make_writable(path)?,
         None => {}
@@ -135,7 +136,7 @@ fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
     path.write(content).map(drop)
 }
 
-/// A file that a call made read-only can be restored nevertheless.
+/// Makes a file writable, so that one that a call made read-only can be restored.
 fn make_writable(path: &RealPath) -> io::Result<()> {
     let Some(file) = path.open_file()? else {
         return Err(io::Error::other("it is no regular file"));
@@ -158,6 +159,7 @@ fn set_mode(path: &RealPath, mode: u32) -> io::Result<()> {
     if now == mode {
         return Ok(());
     }
+    // By descriptor, because a change by name would follow a link.
     let file = path.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
     #[allow(
         clippy::useless_conversion,

@@ -64,6 +64,7 @@ impl CommandRun {
             return Self(None);
         };
         let begun = blocking(move || Ok(begin(recording)));
+        // If the thread panicked, the call goes on without a checkpoint.
         Self(begun.await.ok().flatten())
     }
 
@@ -104,8 +105,8 @@ impl Recorder {
         });
     }
 
-    /// Number of files of the project that commands may change although no checkpoint holds
-    /// them, as far as is known. Does not touch the disk.
+    /// Returns the known number of files that commands may change but no checkpoint covers.
+    /// Does not access the disk.
     pub fn not_covered(&self) -> usize {
         let folder = self.0.as_ref().map(|it| &*it.folder);
         let project = folder.and_then(Project::of_folder);
@@ -118,6 +119,7 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
         project::say_once(&recording, "this folder is no project");
         return None;
     }
+    // `open` has added a remark.
     let store = recording.open().ok()?;
     let project = Project::of(&store.root);
     project.add_folder(&recording.folder);
@@ -178,15 +180,16 @@ impl Running {
     }
 }
 
-/// Takes over a change that is recorded elsewhere, so that no running command counts as its
-/// author.
+/// Updates the index with a change that another call recorded, so that no running command
+/// counts as its author.
 pub(super) fn note(store: &Store, path: &Path) {
     if let Some(project) = Project::known(&store.root) {
         project.note(store, path);
     }
 }
 
-/// The contents that the index of a project needs. `None` while it is made.
+/// Returns the hashes of the contents that a project's index needs; `None` while the index is
+/// being built.
 pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
     let project = Project::known(&store.root);
     project.map_or_else(|| Some(project::saved_hashes(store)), |it| it.hashes(store))

@@ -14,13 +14,13 @@ use crate::files::RealPath;
 
 /// Largest file that a checkpoint holds, in bytes (16 MiB).
 pub(super) const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Bytes from which a content shares its blocks with the file, if the file system can do
-/// that. Smaller contents take less when they are compressed.
+/// Minimum size in bytes of a content that shares its blocks with the file, if the file system
+/// supports that. Smaller contents take less when they are compressed.
 const SHARE_FROM: usize = 256 * 1024;
 /// The bits of a mode that a checkpoint restores.
 const MODE: u32 = 0o7777;
 
-/// What is at a path.
+/// The state of a path: a file, a link, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Image {
@@ -35,7 +35,7 @@ pub enum Image {
     },
     /// A symbolic link.
     Link(Name),
-    /// Something that no checkpoint holds, and why.
+    /// Something that no checkpoint covers; the reason.
     NotCovered(String),
 }
 
@@ -97,7 +97,7 @@ impl Captured {
         }
     }
 
-    /// Something that no checkpoint holds.
+    /// An image that no checkpoint covers.
     pub(super) fn not_covered(why: impl Into<String>) -> Self {
         Self::of(Image::NotCovered(why.into()))
     }
@@ -152,6 +152,7 @@ fn read(path: &RealPath) -> io::Result<Captured> {
             Ok(Captured::of(Image::Link(target)))
         }
         FileType::Directory => Ok(Captured::not_covered("it is a folder")),
+        // A pipe, socket, or device has no content that could be restored.
         _ => Ok(Captured::not_covered("it is no regular file")),
     }
 }

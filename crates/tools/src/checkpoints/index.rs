@@ -21,7 +21,7 @@ pub(super) use self::stamp::now_ns;
 use super::image::Image;
 use super::objects::Hash;
 
-/// Most files of a project that has an index.
+/// Maximum number of files in an index.
 const MAX_FILES: usize = 200_000;
 
 /// The files of a project.
@@ -29,7 +29,7 @@ const MAX_FILES: usize = 200_000;
 pub(super) struct Index {
     root: PathBuf,
     folders: BTreeMap<PathBuf, Folder>,
-    /// Most bytes of contents that the store keeps for it.
+    /// Maximum bytes of contents that the store keeps for it.
     limit: u64,
 }
 
@@ -59,12 +59,12 @@ impl Index {
         }
     }
 
-    /// The contents that it needs.
+    /// Returns the hashes of the contents that it needs.
     pub(super) fn hashes(&self) -> HashSet<Hash> {
         self.known().filter_map(|it| it.image.hash()).collect()
     }
 
-    /// The files that it knows but whose contents it lacks.
+    /// Returns the number of known files whose contents are not stored.
     pub(super) fn not_covered(&self) -> usize {
         let lacks = |it: &&Known| matches!(it.image, Image::NotCovered(_));
         self.known().filter(lacks).count()
@@ -74,7 +74,7 @@ impl Index {
         self.folders.values().flat_map(|it| it.files.values())
     }
 
-    /// Bytes of contents that it may still store.
+    /// Returns the bytes of contents that it may still store.
     fn room(&self) -> u64 {
         let used: u64 = self.known().map(|it| it.stored).sum();
         self.limit.saturating_sub(used)
@@ -85,9 +85,10 @@ impl Index {
         folder.files.get(path.file_name()?)
     }
 
-    /// Takes over a change that is recorded elsewhere, so that no command counts as its
-    /// author.
+    /// Updates a file with a change that another call recorded, so that no command counts as
+    /// its author.
     pub(super) fn set(&mut self, path: &Path, image: Image) {
+        // Calls may also change files outside of the project, which the index does not have.
         if !path.starts_with(&self.root) {
             return;
         }

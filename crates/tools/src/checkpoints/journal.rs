@@ -47,7 +47,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What a restore reverted.
+/// The checkpoints that a restore reverted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reverted {
     /// Ids of checkpoints.
@@ -74,12 +74,12 @@ pub(super) struct Checkpoint {
     pub(super) dropped: bool,
 }
 
-/// Whose checkpoints are meant.
+/// Selects checkpoints by their chat.
 #[derive(Debug, Clone)]
 pub enum JournalScope {
-    /// Those of one chat: its file, and its session.
+    /// The checkpoints of one chat, by its file and its session.
     Chat(CallLabel),
-    /// All of the project.
+    /// All checkpoints of the project.
     Project,
 }
 
@@ -119,6 +119,7 @@ impl Journal {
             }
         }
         let checkpoints = &mut journal.checkpoints;
+        // After all lines, because the line that drops a restore follows those of the restore.
         checkpoints.retain(|it| !dropped.contains(&it.id));
         journal
     }
@@ -151,7 +152,7 @@ impl Journal {
         calls.filter(|it| scope.has(it)).collect()
     }
 
-    /// The last undo of a scope that can be redone: nothing ran since.
+    /// Returns the last undo of a scope that can be redone, because no call has run since.
     pub(super) fn last_undo(&self, scope: &JournalScope) -> Option<&Checkpoint> {
         let undone = self.undone();
         let latest = self.checkpoints.iter().rev().filter(|it| scope.has(it));
@@ -201,6 +202,7 @@ impl Journal {
     /// Removes the checkpoints of the oldest turn. Returns false if there is none.
     pub(super) fn remove_oldest_turn(&mut self) -> bool {
         let turn = |it: &Checkpoint| {
+            // A checkpoint of commands that overlapped counts for the turn of the first one.
             let call = it.calls.first();
             call.map(|it| (it.chat.clone(), it.session.clone(), it.turn))
         };

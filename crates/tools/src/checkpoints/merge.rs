@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
-/// Longest time for one comparison. After it the differences are larger than necessary.
+/// Time limit of one comparison. After it, the differences are larger than necessary.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Lines of the base, and what replaces them.

@@ -61,7 +61,7 @@ impl Objects {
         Self { folder }
     }
 
-    /// Where a compressed content is.
+    /// Returns the path of a compressed content.
     pub(super) fn path(&self, hash: Hash) -> PathBuf {
         let hex = hash.hex();
         self.folder.join(&hex[..2]).join(&hex[2..])
@@ -123,6 +123,7 @@ impl Objects {
         state_dir::make_folder(folder)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let new = folder.join(format!(".new-{}-{number}", std::process::id()));
+        // Not synced, which would take long. `get` finds what a crash has damaged.
         let written = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -149,6 +150,7 @@ impl Objects {
             Ok(file) => DeflateDecoder::new(file)
                 .take(MAX_FILE + 1)
                 .read_to_end(&mut content),
+            // A content that shares its blocks has no compressed file.
             Err(_) => File::open(path.with_extension(SHARED))
                 .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut content)),
         };
@@ -169,6 +171,7 @@ impl Objects {
     /// Removes a content.
     pub(super) fn remove(&self, hash: Hash) {
         let path = self.path(hash);
+        // At most one of the two exists.
         let _ = fs::remove_file(path.with_extension(SHARED));
         let _ = fs::remove_file(path);
     }

@@ -14,7 +14,7 @@ use crate::files::{FileTarget, RealPath, blocking};
 
 /// Bytes after which the size of the store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
-/// Most files that a remark names.
+/// Maximum number of files that a remark names.
 const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
 const NEW_FILE: u32 = 0o644;
@@ -23,21 +23,21 @@ const NEW_FILE: u32 = 0o644;
 #[derive(Clone, Default)]
 pub struct Recorder(pub(super) Option<Arc<Recording>>);
 
-/// What a recorder records.
+/// The call whose changes a recorder records.
 pub(super) struct Recording {
     /// A folder of the project.
     pub(super) folder: PathBuf,
     /// The top of the project, if the folder is in one. Finding it takes dozens of system
     /// calls.
     root: OnceLock<Option<PathBuf>>,
-    /// Most bytes of the project's store.
+    /// Maximum size of the project's store in bytes.
     pub(super) limit: u64,
     id: String,
     pub(super) label: CallLabel,
     summary: Mutex<Summary>,
 }
 
-/// What a call changed.
+/// Summary of what a call changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of changes that can be undone.
@@ -67,7 +67,7 @@ impl Recorder {
         })))
     }
 
-    /// What was recorded so far.
+    /// Returns what was recorded so far.
     pub fn summary(&self) -> Summary {
         let recording = self.0.as_ref();
         recording.map_or_else(Summary::default, |it| it.summary().clone())
@@ -86,6 +86,7 @@ impl Recorder {
             let image = captured.store(&store.objects);
             Ok(Before { image, missing })
         });
+        // The call goes on without a checkpoint. `open` has added a remark.
         before.await.ok()
     }
 

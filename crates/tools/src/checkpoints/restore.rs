@@ -20,7 +20,7 @@ use self::find::{chains, find};
 pub use self::item::Item;
 use self::item::shown;
 
-/// What is to be restored.
+/// A request for a restore.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// The files of the last call that is not undone.
@@ -52,7 +52,7 @@ pub struct Restore {
     pub problem: Option<String>,
 }
 
-/// What a restore did.
+/// The outcome of a restore.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Files that were changed.
@@ -82,7 +82,7 @@ impl Restore {
         Ok(Some(restore))
     }
 
-    /// Computes the items anew. Stores the current contents and the merged ones.
+    /// Computes the items again. Stores the current and the merged contents.
     async fn plan_items(&mut self, buffers: &dyn OpenBuffers) -> Result<(), String> {
         let ids = self.reverted.of.clone();
         let store = self.store.clone();
@@ -123,7 +123,7 @@ impl Restore {
         self.items.iter().filter(|it| it.is_conflict())
     }
 
-    /// A line for each file: what happens to it.
+    /// Returns a line for each file that says what happens to it.
     pub fn lines(&self) -> Vec<String> {
         let items = self.items.iter();
         items
@@ -134,6 +134,7 @@ impl Restore {
     /// The change of a file as a unified diff.
     pub fn diff(&self, item: &Item) -> String {
         let content = |image: Option<&Image>| {
+            // A content that is missing is shown as empty.
             let bytes = image.and_then(Image::hash);
             let bytes = bytes.and_then(|it| self.store.objects.get(it).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
@@ -187,7 +188,8 @@ impl Restore {
         Ok(Restored { changed, kept })
     }
 
-    /// A command that runs in another chat did not make these changes.
+    /// Updates the index, so that no command in another chat counts as the author of these
+    /// changes.
     async fn note(&self, changes: &[FileChange]) {
         let paths: Vec<PathBuf> = changes.iter().map(|it| it.path.0.clone()).collect();
         let store = self.store.clone();
@@ -206,7 +208,7 @@ impl Restore {
         Ok(journal.is_undone(&self.reverted.of))
     }
 
-    /// The files to change, and those that stay.
+    /// Returns the changes to make, and the files that stay, with the reasons.
     fn split(&self, overwrite: bool) -> (Vec<FileChange>, Vec<(PathBuf, String)>) {
         let (mut changes, mut kept) = (Vec::new(), Vec::new());
         for item in &self.items {

@@ -56,6 +56,7 @@ impl Store {
     ///
     /// The store cannot be used; a sentence.
     pub(super) fn of(root: PathBuf) -> Result<Self, String> {
+        // A hash, because a path may be longer than a name and contains slashes.
         let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
         let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
         let objects = Objects::new(folder.join("objects"));
@@ -95,7 +96,7 @@ impl Store {
         self.folder.join("index.jsonl")
     }
 
-    /// Excludes other restores, also of other programs.
+    /// Locks out other restores, including those of other processes.
     pub(super) fn lock_restores(&self) -> io::Result<Lock> {
         state_dir::lock(&self.folder, "restore.lock")
     }
@@ -127,6 +128,7 @@ impl Store {
     /// Removes the oldest turns until all contents fit into `limit` bytes. Contents in
     /// `exempt` stay. Returns the number of turns that were removed.
     pub(super) fn shrink(&self, limit: u64, exempt: impl Fn(&Hash) -> bool) -> io::Result<usize> {
+        // Listed without the lock, because that takes long. Contents that are added later stay.
         let sizes = self.objects.sizes();
         let total: u64 = sizes.iter().map(|(_, size)| size).sum();
         if total <= limit {

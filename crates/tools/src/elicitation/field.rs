@@ -203,6 +203,7 @@ fn fits(typed: &str, format: Option<&str>) -> Result<(), String> {
         Some("date-time") => typed
             .split_once('T')
             .is_some_and(|(date, time)| digits(date, "0000-00-00") && time.len() > 5),
+        // Other formats are left to the program that asked.
         _ => true,
     };
     match (is_so, format) {

@@ -162,6 +162,7 @@ fn in_place(
     let open = |how| openat(folder, name, flags | how, Mode::empty()).map(File::from);
     let (mut file, is_readable) = match open(OFlags::RDWR) {
         Ok(file) => (file, true),
+        // Without read permission it can be written, but not restored after a failure.
         Err(_) => (open(OFlags::WRONLY)?, false),
     };
     let now = file.metadata()?;
@@ -175,6 +176,7 @@ fn in_place(
     }
     if let Err(error) = overwrite(&mut file, content) {
         if is_readable {
+            // If this fails too, nothing more can be done.
             let _ = overwrite(&mut file, &before);
         }
         return Err(error);
@@ -191,6 +193,8 @@ fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
 
 fn fill(new: &mut File, content: &[u8]) -> io::Result<Metadata> {
     new.write_all(content)?;
+    // Synced before the rename: after a power cut, the name then leads to the old content or to
+    // all of the new one, never to a part.
     new.sync_all()?;
     new.metadata()
 }
@@ -262,6 +266,7 @@ impl<'f> New<'f> {
 impl Drop for New<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
+            // If this fails, `sweep` removes the file later.
             let _ = unlinkat(self.folder, &**name, AtFlags::empty());
         }
     }
@@ -293,7 +298,9 @@ pub fn sweep(folder: &Path) {
     for entry in entries {
         let name = entry.file_name();
         let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        // The name has the process id behind the prefix; see `prefix`.
         let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        // Only ESRCH means that the process has ended. EPERM is a process of another user.
         let is_over = |pid| test_kill_process(pid) == Err(Errno::SRCH);
         if pid.and_then(Pid::from_raw).is_some_and(is_over) {
             let _ = fs::remove_file(entry.path());

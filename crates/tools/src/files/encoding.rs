@@ -32,6 +32,7 @@ impl Encoding {
         if let Some((encoding, unit)) = wide {
             let (units, rest) = bytes.as_chunks::<2>();
             let units: Vec<u16> = units.iter().map(|it| unit(*it)).collect();
+            // A lone surrogate could not be stored again as it was.
             let text = String::from_utf16(&units).ok()?;
             // Half a character at the end would be lost.
             return rest.is_empty().then_some((text, encoding));

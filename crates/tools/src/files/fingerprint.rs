@@ -83,6 +83,7 @@ fn hash(file: File) -> io::Result<Fingerprint> {
         match file.read(&mut piece) {
             Ok(0) => return Ok(Fingerprint::digest(&hash.finalize())),
             Ok(count) => hash.update(&piece[..count]),
+            // A signal interrupted the system call before it read anything.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

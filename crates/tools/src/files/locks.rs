@@ -22,6 +22,7 @@ impl FileLocks {
     fn of(&self, path: &Path) -> Arc<AsyncMutex<()>> {
         // A panic elsewhere can't leave the map in a bad state.
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Otherwise the locks of all files that were ever changed would stay.
         locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = locks.get(path).and_then(Weak::upgrade) {
             return lock;

@@ -67,6 +67,8 @@ pub(crate) fn file_error(action: &str, path: &Path, error: &io::Error) -> ToolEr
         io::ErrorKind::PermissionDenied => {
             ToolError::Failed(format!("{path} cannot be {action}: permission denied."))
         }
+        // Another program holds a lease on the file, which makes a non-blocking open fail
+        // (fcntl(2)).
         io::ErrorKind::WouldBlock => ToolError::Failed(format!(
             "{path} cannot be {action}: reading it would block."
         )),

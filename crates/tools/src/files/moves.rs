@@ -41,6 +41,7 @@ impl FileTarget {
         blocking(move || {
             let bytes = text.bytes().unwrap_or_default();
             let created = atomic::write_real(&path, &bytes).and_then(|_| {
+                // After the write, because the mode may forbid writing.
                 let file = path.open(OFlags::RDONLY)?;
                 Ok(fchmod(&file, Mode::from_raw_mode(mode))?)
             });

@@ -27,6 +27,7 @@ pub(crate) struct Opened {
 pub(crate) fn open_regular(path: &RealPath) -> Result<Opened, ToolError> {
     let error = |error| file_error("read", path.as_path(), &error);
     if path.as_path() == Path::new("/") {
+        // It has no parent in which it could be opened.
         check_regular(path.as_path(), FileType::Directory.as_raw_mode())?;
     }
     let (folder, name) = path.open_parent().map_err(error)?;

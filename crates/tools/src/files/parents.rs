@@ -36,6 +36,7 @@ impl Parents {
                     made: Vec::new(),
                 });
             }
+            // Missing folders are created below.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

@@ -35,6 +35,7 @@ pub fn without_dots(path: &Path) -> PathBuf {
 /// The path in the argument `path` of a call; empty if it has none that is valid.
 pub(crate) fn named_path(input: &Value, cwd: &Path) -> Vec<PathBuf> {
     let text = input.get("path").and_then(Value::as_str);
+    // The call itself reports an invalid path.
     text.and_then(|it| resolve(cwd, it).ok())
         .into_iter()
         .collect()

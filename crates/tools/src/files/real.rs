@@ -90,6 +90,7 @@ impl RealPath {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
         }
+        // Since the check, it may have become a pipe, which must not block.
         let file = File::from(self.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
         Ok(file.metadata()?.is_file().then_some(file))
     }
@@ -160,6 +161,7 @@ fn follow(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     let mut rest: Vec<PathBuf> = parts(path);
     while let Some(next) = rest.pop() {
         match next.components().next() {
+            // The target of an absolute link begins at the root.
             Some(Component::RootDir | Component::Prefix(_)) => real = PathBuf::from("/"),
             // `real` has no links, so its parent is the one that the kernel would find.
             Some(Component::ParentDir) => {
@@ -227,7 +229,8 @@ pub(crate) fn open_below(
         use rustix::io::Errno;
         let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
         match openat2(folder, path, flags, Mode::empty(), how) {
-            // The kernel is too old, or a system call filter does not know the call.
+            // The kernel is too old, a system call filter does not know the call, or a folder
+            // was renamed during it (EAGAIN).
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             opened => return opened,
         }

@@ -126,6 +126,7 @@ impl FileTarget {
         text: String,
     ) -> Result<Stored, ToolError> {
         if self.buffers.text(self.path()).await.is_some() {
+            // Otherwise the buffer and the file would differ.
             return self.store_open(expected, &text).await;
         }
         let path = self.path.clone();
@@ -204,7 +205,7 @@ impl Stored {
         }
         if let Some(difference) = replaced.difference {
             let difference = &difference[..floor_char_boundary(&difference, DIFFERENCE_BYTES)];
-            // The file may have grown since its size was read.
+            // Without the last line end, because other remarks follow.
             remarks.push(format!("{FORMATTED}\n{}", difference.trim_end()));
         }
         Self {
@@ -235,6 +236,7 @@ pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError
     let mut bytes = Vec::new();
     let read = opened.file.take(MAX_SIZE + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(file_error("read", path, &error)))?;
+    // The file may have grown since its size was read.
     check_size(path, bytes.len() as u64).map_err(too_large)?;
     let (text, encoding) = Encoding::decode(bytes).ok_or_else(|| {
         let problem = format!(

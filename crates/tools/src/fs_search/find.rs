@@ -105,6 +105,7 @@ fn search(
             break;
         }
         let path = place.path().join(&entry.path);
+        // An `Override` whitelists what its globs match.
         if !glob.matched(&path, entry.is_folder()).is_whitelist() {
             continue;
         }

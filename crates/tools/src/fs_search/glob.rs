@@ -45,6 +45,7 @@ pub(super) async fn elsewhere(
         return Ok(None);
     };
     match SearchRoot::folder(ctx, Some(folder)).await {
+        // Anchored, because the glob named the folder.
         Ok(place) => Ok(Some((place, format!("/{rest}")))),
         // In .gitignore, a leading slash means the search root.
         Err(_) if glob.starts_with('/') => Ok(None),
@@ -73,6 +74,7 @@ fn split(glob: &str) -> (&str, &str) {
 fn below(root: &Path, glob: &str) -> Result<String, &'static str> {
     let mut pattern = glob;
     let mut is_anchored = false;
+    // In the syntax of .gitignore, a leading `./` matches nothing.
     while let Some(rest) = pattern.strip_prefix("./") {
         pattern = rest;
         is_anchored = true;

@@ -142,6 +142,7 @@ fn search(
         return search_folder(place, glob, matches);
     }
     let opened = open_regular(&place.path)?;
+    // A named file that is too large is an error. In a folder, it only causes a remark.
     check_size(place.path(), opened.metadata.len())?;
     matches.search(opened.file, &place.shown(place.path()));
     let searched = Searched {
@@ -178,6 +179,7 @@ fn search_folder(
             }
             Ok(opened) if opened.metadata.len() > MAX_SIZE => searched.large += 1,
             Ok(opened) => matches.search(opened.file, &place.shown(&path)),
+            // One file that is unreadable must not end the search of a folder.
             Err(_) => matches.unread += 1,
         }
     }

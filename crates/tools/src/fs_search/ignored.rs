@@ -40,6 +40,7 @@ impl Rules {
         let mut folders = Vec::new();
         let mut is_repository = has_git(folder);
         for above in root.as_path().ancestors().skip(1) {
+            // As in Git, no rules above a repository apply to it.
             if is_repository {
                 break;
             }

@@ -146,6 +146,7 @@ impl Listing {
             (!entry.is_folder(), name.to_lowercase(), name)
         });
         for entry in entries {
+            // Only reached if there is another entry, so that the remark is true.
             if self.lines.len() == self.most {
                 self.is_full = true;
             }

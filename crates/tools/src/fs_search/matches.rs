@@ -82,6 +82,7 @@ impl Matches {
     /// Adds the matching lines of a file, shown under `name`.
     pub(super) fn search(&mut self, file: File, name: &str) {
         let before = self.lines.len();
+        // Cloned, because the sink borrows `self` during the search.
         let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.clone());
         let mut reader = Stoppable(file.take(MAX_SIZE), self.until.clone());
         let mut start = Vec::new();

@@ -55,6 +55,7 @@ const MOST_NAMED: usize = 10;
 
 /// The path that a call names, or the working directory.
 fn named(input: &Value, cwd: &Path) -> PathBuf {
+    // Some models fill arguments that they don't use with empty strings.
     let path = input["path"].as_str().filter(|it| !it.is_empty());
     let path = path.and_then(|it| resolve(cwd, it).ok());
     path.unwrap_or_else(|| cwd.to_owned())
@@ -72,6 +73,7 @@ async fn look(
     work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
 ) -> Result<ToolResult, ToolError> {
     let text = blocking(work).await?;
+    // A cancelled search returns what it has, which would look complete.
     if ctx.cancel.is_cancelled() {
         return Err(ToolError::Cancelled);
     }

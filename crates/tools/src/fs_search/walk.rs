@@ -116,6 +116,7 @@ impl Tree {
     ) -> rustix::io::Result<(Vec<Entry>, Option<Rules>)> {
         let opened = open_below(&self.root, folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let path = self.path.as_path().join(folder);
+        // From the opened folder, so that rules and entries belong together.
         let rules = above.map(|above| above.within(&path, &opened));
         let mut entries = Vec::new();
         for entry in Dir::read_from(&opened)? {
@@ -171,6 +172,7 @@ impl Tree {
         let error = |error: Errno| file_error("read", &shown, &io::Error::from(error));
         let parent = path.parent().unwrap_or(Path::new(""));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        // Opened again from the root, because the folder may be a link by now.
         let folder = open_below(&self.root, parent, flags).map_err(error)?;
         let name = path.file_name().unwrap_or_default();
         open_regular_in(&folder, Path::new(name), &shown)
@@ -227,6 +229,7 @@ impl Iterator for Walk<'_> {
                 continue;
             };
             if entry.is_folder() {
+                // Not an entry either, while `ls` lists such a folder.
                 if is_skipped(entry.name()) {
                     continue;
                 }

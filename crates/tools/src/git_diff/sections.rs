@@ -72,6 +72,7 @@ fn secret(header: &[u8], folder: &Path, secrets: &Secrets) -> Option<String> {
     let is_header = HEADERS.iter().any(|it| header.starts_with(it));
     let name = is_header.then(|| name(header))?;
     let shown = String::from_utf8_lossy(header).into_owned();
+    // A name that cannot be read may be that of a secret.
     let Some(name) = name else {
         return Some(shown);
     };
@@ -84,6 +85,7 @@ fn secret(header: &[u8], folder: &Path, secrets: &Secrets) -> Option<String> {
 fn name(header: &[u8]) -> Option<PathBuf> {
     let rest = HEADERS.iter().find_map(|it| header.strip_prefix(*it))?;
     let name = if header.starts_with(HEADERS[0]) {
+        // Both names have the same length, with a space between them.
         let first = &rest[..rest.len().checked_sub(1)? / 2];
         let second = &rest[rest.len() - first.len()..];
         let first = plain(first)?.strip_prefix(b"a/")?.to_vec();
@@ -92,6 +94,7 @@ fn name(header: &[u8]) -> Option<PathBuf> {
     } else {
         plain(rest)?
     };
+    // A name that is not UTF-8 cannot be checked, so the section is left out.
     Some(PathBuf::from(String::from_utf8(name).ok()?))
 }
 
@@ -115,6 +118,7 @@ fn plain(written: &[u8]) -> Option<Vec<u8>> {
             b'v' => 11,
             b'f' => 12,
             b'r' => b'\r',
+            // Three octal digits are one byte.
             first @ b'0'..=b'3' => {
                 let (second, third) = (inner.next()?, inner.next()?);
                 let digit = |byte: u8| byte.checked_sub(b'0').filter(|it| *it < 8);

@@ -94,6 +94,7 @@ pub(super) fn check(url: &Url) -> Result<(), ToolError> {
 
 async fn get(url: &Url, allow: &HttpAllow) -> Result<Response, ToolError> {
     let (host, addresses) = reachable(url, allow).await?;
+    // A client for each request, because it is bound to the addresses that were checked.
     let client = client(&host, &addresses).map_err(|error| failed(url, &error))?;
     let sent = client.get(url.clone()).send().await;
     sent.map_err(|error| failed(url, &error))
@@ -151,6 +152,7 @@ fn redirect(response: &Response, url: &Url) -> Option<Url> {
     // Some servers send non-ASCII characters unescaped; `join` escapes them.
     let location = String::from_utf8_lossy(response.headers().get(LOCATION)?.as_bytes());
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    // An invalid target is not followed, and the response itself is the result.
     is_redirect.then(|| url.join(location.trim()).ok())?
 }
 

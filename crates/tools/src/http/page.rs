@@ -79,6 +79,7 @@ fn head(fetched: &Fetched) -> String {
     let kind: String = kind
         .chars()
         .filter(|it| !it.is_control())
+        // A server may send a type of any length.
         .take(80)
         .collect();
     format!("HTTP {}, {kind}, from {}", fetched.status, fetched.url)

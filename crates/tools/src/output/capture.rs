@@ -90,6 +90,7 @@ impl Capture {
             0
         };
         let text = self.tail.trim_end();
+        // The output may have been long only because of white space at its end.
         let is_short = text.len() <= MAX_BYTES && total_lines <= MAX_LINES;
         Captured {
             full: self.overflow.finish(is_short).await,
@@ -116,6 +117,7 @@ impl Capture {
             self.overflow.write(&self.tail).await;
             self.overflow.write(&self.blank.kept).await;
         }
+        // Only after the file was opened, which gets everything so far.
         cut(&mut self.tail);
         self.blank.is_cut |= cut(&mut self.blank.kept);
     }

@@ -126,6 +126,7 @@ pub(crate) fn keep(directory: &Path, name: &str, id: &str, bytes: &[u8]) -> io::
 fn prefix(name: &str, id: &str) -> String {
     let is_plain = |it: &char| it.is_ascii_alphanumeric() || *it == '_';
     let safe: String = id.chars().filter(is_plain).collect();
+    // An id may be long, and a name has at most 255 bytes.
     format!("{name}-{safe:.40}-")
 }
 
@@ -133,8 +134,10 @@ fn prefix(name: &str, id: &str) -> String {
 fn create(directory: &Path, prefix: &str) -> io::Result<(std::fs::File, PathBuf)> {
     DirBuilder::new()
         .recursive(true)
+        // Output may contain what only the user may read.
         .mode(0o700)
         .create(directory)?;
+    // A random name that is created exclusively, with mode 0600.
     let file = tempfile::Builder::new()
         .prefix(prefix)
         .suffix(".log")

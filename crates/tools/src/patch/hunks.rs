@@ -20,6 +20,7 @@ pub(super) fn apply_hunks(text: &str, lists: &[Vec<Hunk>]) -> Result<EditedText,
         let mut from = 0;
         for hunk in hunks {
             let place = place(text, hunk, from).map_err(|it| it.of(located.len()))?;
+            // The next hunk of the list must follow this one.
             from = place.range.end;
             let replacement = Replacement {
                 old: &hunk.old,

@@ -82,6 +82,7 @@ impl TypedTool for ApplyPatch {
     fn summary(&self, asked: &Arguments) -> Option<String> {
         let paths = parse::paths(&asked.input).into_iter();
         let mut shown: Vec<String> = paths.map(describe::visible_ends).collect();
+        // Some models repeat the name of the file for each hunk.
         shown.dedup();
         Some(format!(
             "{}{}",
@@ -91,6 +92,7 @@ impl TypedTool for ApplyPatch {
     }
 
     fn stated_change(&self, asked: &Arguments) -> Option<StatedChange> {
+        // A patch that cannot be parsed changes nothing, and its call will fail.
         let sections = parse::parse(&asked.input).ok()?.into_iter();
         Some(StatedChange {
             arguments: &["input"],

@@ -34,6 +34,7 @@ pub(super) async fn parts(patch: &str, ctx: &ToolContext) -> Result<Vec<Part>, T
     let mut parts: Vec<Part> = Vec::new();
     for Section { path, action } in sections.map_err(invalid)? {
         let target = ctx.target(&path).await?;
+        // Compared by real path, so that two spellings of a file are one.
         let known = parts.iter_mut().find(|it| it.names(target.path()));
         match (known, action) {
             (None, action) => {
@@ -147,6 +148,7 @@ impl Part {
         let (after, lines, remarks) = match (&self.action, before.text()) {
             (PartAction::Add(text), _) => (Some(text.clone()), Vec::new(), Vec::new()),
             (PartAction::Update(lists), Some(before)) => self.update(lists, &before.text)?,
+            // Only a deletion gets here: a file to update has a text, or reading it has failed.
             (PartAction::Delete | PartAction::Update(_), _) => (None, Vec::new(), Vec::new()),
         };
         let file = PlannedFile {

@@ -172,6 +172,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, progress
 
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace('\0', NUL_SHOWN);
+    // Replaced bytes have become longer, so the text may exceed the limit again.
     text[ceil_char_boundary(&text, text.len().saturating_sub(MOST))..].to_owned()
 }
 

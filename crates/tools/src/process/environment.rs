@@ -26,6 +26,7 @@ pub(crate) fn child_environment(
         .copied()
         .chain([(ProcessMark::NAME, mark.value())]);
     environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+    // Last, because of variables with the same name, the last one counts.
     environment.extend(
         extra
             .iter()

@@ -33,6 +33,8 @@ impl HeldProcesses {
         mark: &ProcessMark,
         start: ProgramStart,
     ) -> io::Result<(Box<dyn ChildWrapper>, Self)> {
+        // If the call is dropped, the program itself ends at once, and `drop` below ends the
+        // others.
         wrap.wrap(KillOnDrop);
         if watched::has_no_terminal() {
             // A session would need a fork, and copying a process with as much memory as ours

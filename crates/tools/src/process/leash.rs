@@ -72,6 +72,7 @@ impl Leash {
         let own = Path::new("/proc/self/exe");
         let program = if program.exists() { program } else { own };
         let report = tempfile::Builder::new().prefix("flemma-").tempfile();
+        // Without a file for its report, there is no leash.
         let report = report.ok()?.into_temp_path();
         let own = std::process::id().to_string();
         let words = [
@@ -92,7 +93,9 @@ impl Leash {
                 status: ExitStatus::from_raw(*raw),
                 left: usize::try_from(*left).unwrap_or_default(),
             }),
+            // A single number is the error of the start.
             Ok([error]) => Err(io::Error::from_raw_os_error(*error)),
+            // Without a report, nothing was left, and the leash exits with the command's code.
             _ => Ok(Released { status, left: 0 }),
         }
     }
@@ -106,6 +109,7 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     };
     adopt();
     let mut command = Command::new(file);
+    // In a group of its own, because a `kill 0` in the command must not end the leash.
     command.arg0(name).args(arguments).process_group(0);
     let child = match command.spawn() {
         Ok(child) => child,
@@ -119,12 +123,14 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     };
     let host = host.to_str().and_then(|host| host.parse().ok());
     // After the start of the command, which need not wait for a thread.
+    // 0 is the parent of no process here, so an invalid number ends the command at once.
     watch(host.unwrap_or_default());
     let status = wait_for(child.id());
     let left = end_rest();
     if left > 0 || status.code().is_none() {
         write_report(report.as_ref(), &format!("{} {left}", status.into_raw()));
     }
+    // Without an exit code, the host reads the report.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
@@ -132,6 +138,7 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
 /// Starts a thread that ends everything once the host is gone.
 fn watch(host: u32) {
     std::thread::spawn(move || {
+        // When the host ends, this process gets another parent.
         while parent_id() == host {
             std::thread::sleep(WATCH_EVERY);
         }

@@ -170,6 +170,7 @@ impl ProgramStart {
         Ok(Self {
             program,
             before: words.into_iter().chain([name.to_owned()]).collect(),
+            // The name in the list of processes.
             name: Some("flemma".into()),
             file: Some(file),
             leash: Some(leash),
@@ -201,6 +202,7 @@ impl ProcessMark {
             .filter(char::is_ascii_alphanumeric)
             .take(40)
             .collect();
+        // The standard library seeds it randomly, so no crate for random numbers is needed.
         let random = RandomState::new().hash_one(id);
         Self(format!("{}{safe}-{random:016x}", Self::ours()))
     }

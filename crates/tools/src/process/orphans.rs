@@ -43,6 +43,7 @@ pub(super) fn has_children() -> bool {
             // A signal may have interrupted the call.
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Ok(None) => return true,
+            // ECHILD: there are no children.
             Err(_) => return false,
         }
     }

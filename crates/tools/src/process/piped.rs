@@ -57,6 +57,8 @@ impl Piped {
             process.env_clear().envs(launch.environment);
             process.stdin(launch.stdin);
         });
+        // Both are dropped with `wrap` once the program runs. The pipes would not end
+        // otherwise.
         wrap.command_mut().stdout(stdout_writer);
         wrap.command_mut().stderr(stderr_writer);
         let (child, held) = HeldProcesses::start(wrap, mark, start)?;

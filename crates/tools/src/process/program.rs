@@ -13,6 +13,7 @@ use rustix::fs::{Access, access};
 /// process.
 pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString {
     let is_path = |variable: &&(OsString, OsString)| variable.0 == OsStr::new("PATH");
+    // Of several, the last one counts, as in the environment that the program gets.
     let path = environment.iter().rev().find(is_path);
     let folders = path.filter(|_| !name.contains('/'));
     folders
@@ -27,6 +28,7 @@ pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString
 /// Fails as starting `file` would if the program is missing or not executable.
 pub(super) fn check(file: &OsStr) -> io::Result<()> {
     let path = Path::new(file);
+    // A bare name is what `find` returns if no folder has the program.
     if path.parent() == Some(Path::new("")) {
         return Err(io::ErrorKind::NotFound.into());
     }

@@ -121,6 +121,7 @@ impl Tree {
 
     /// Sends a signal. Ignores errors, which mean that the process has ended.
     fn signal(&self, members: &[u32], signal: Signal) {
+        // A signal to the group also reaches processes that were started during the search.
         let leader = pid(self.leader).filter(|_| !self.is_leash);
         if let Some(leader) = leader {
             let _ = kill_process_group(leader, signal);
@@ -166,6 +167,8 @@ impl Tree {
             let shells = process.group == self.leader || process.session == self.leader;
             shells || known.contains(&process.member) || linux::has_variable(id, &self.mark)
         };
+        // With a leash, descent decides, even if a process left the group and cleared its
+        // environment.
         let mut belongs: HashSet<u32> = match self.has_leash(&all) {
             true => HashSet::from([self.leader]),
             false => all.iter().filter(is_held).map(|it| it.member.id).collect(),
@@ -266,7 +269,7 @@ mod linux {
     }
 
     /// The processes with an id from `first` to the newest; all if the newest is unknown.
-    // With a leash, descent decides, even if a process left the group and cleared its environment.
+    // Ids are given out in increasing order, so descendants of `first` have larger ones.
     pub(super) fn processes_since(first: u32) -> Vec<Process> {
         match newest_id() {
             Some(newest) if newest >= first => (first..=newest).filter_map(process).collect(),

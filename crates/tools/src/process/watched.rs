@@ -24,7 +24,7 @@ pub(super) fn has_no_terminal() -> bool {
     WATCHER.get().is_some()
 }
 
-/// Ids of the orphans of ours, living or dead; `None` when they are not known.
+/// Ids of the orphans of this process, running or zombies; `None` if they are unknown.
 #[cfg(target_os = "linux")]
 pub(super) fn orphans() -> Option<Vec<u32>> {
     let us = std::process::id();
@@ -32,7 +32,7 @@ pub(super) fn orphans() -> Option<Vec<u32>> {
     Some(ids.into_iter().filter(|id| *id != us).collect())
 }
 
-/// Ids of the children of a process that has one thread, living or dead.
+/// Ids of the children of a process with one thread, running or zombies.
 pub(super) fn children(parent: u32) -> Option<Vec<u32>> {
     // proc(5); the kernel's CONFIG_PROC_CHILDREN, which distributions set.
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
@@ -41,7 +41,7 @@ pub(super) fn children(parent: u32) -> Option<Vec<u32>> {
     Some(ids.filter_map(|id| id.parse().ok()).collect())
 }
 
-/// Ids of the orphans of ours, living or dead; `None` when they are not known.
+/// Ids of the orphans of this process, running or zombies; `None` if they are unknown.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn orphans() -> Option<Vec<u32>> {
     None

@@ -78,6 +78,7 @@ fn nothing(window: &Window, asked: LineRange, path: &str) -> Result<String, Tool
 
 fn missing(window: &Window, asked: LineRange) -> Option<String> {
     let last = asked.offset + window.lines - 1;
+    // Cannot underflow, because the lines of the window are counted, too.
     let more = window.total_lines - last;
     if more == 0 && !window.is_total_open {
         return None;

@@ -154,6 +154,7 @@ fn from_disk(
     let wide = wide_text(&mut opened.file).map_err(error)?;
     let window = match wide {
         Some(text) => window::read(Cursor::new(text), asked, cancel),
+        // The file may grow after its size was checked.
         None => window::read(opened.file.take(MAX_SIZE), asked, cancel),
     };
     let window = window.map_err(error)?;

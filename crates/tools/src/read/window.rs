@@ -93,6 +93,7 @@ pub(super) fn read(
             end_lines_with_newlines(piece);
         }
         scan.take(piece);
+        // Counting the lines of gigabytes would delay the result.
         if scan.is_counted_enough() || cancel.is_cancelled() {
             scan.window.is_total_open = true;
             break;
@@ -157,6 +158,7 @@ impl Scan {
     fn grow_line(&mut self, bytes: &[u8]) {
         self.line_bytes += bytes.len() as u64;
         let is_wanted = !self.is_full && self.window.total_lines + 1 >= self.asked.offset;
+        // The first bytes beyond the limit are enough to show that the line is too long.
         if is_wanted && self.line.len() <= MAX_BYTES {
             self.line.extend_from_slice(bytes);
         }

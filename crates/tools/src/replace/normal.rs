@@ -42,6 +42,7 @@ impl Normal {
     pub(super) fn original(&self, at: usize) -> usize {
         let line = self.starts.partition_point(|(start, _)| *start <= at);
         let (start, original) = self.starts[line.saturating_sub(1)];
+        // The last line has an ending here that the original may lack.
         (original + at - start).min(self.original)
     }
 }

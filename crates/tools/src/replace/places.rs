@@ -127,6 +127,7 @@ fn spaces_after(text: &str, at: usize, trims: bool) -> usize {
 
 /// The offsets of `old`, overlapping ones as well.
 fn occurrences<'t>(text: &'t str, old: &'t str) -> impl Iterator<Item = usize> + 't {
+    // One character further, because places may overlap.
     let step = old.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
     std::iter::from_fn(move || {

@@ -64,6 +64,7 @@ fn without_last_ending<'t>(
 /// The ending of the new line number `at` where the lines `gone` of the piece were: that of the
 /// line in its place, or of the last one before.
 fn ending<'t>(piece: &[Line<'t>], gone: &Range<usize>, at: usize) -> Option<&'t str> {
+    // Lines before the first one have no line to follow.
     let last = gone.end.checked_sub(1)?;
     piece.get(last.min(gone.start + at))?.ending
 }

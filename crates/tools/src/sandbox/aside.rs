@@ -26,6 +26,7 @@ pub(super) fn set_aside(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let opened = open(root, folder)?;
     for number in 1..=MOST {
         let new = held_name(name, number);
+        // Never over another file, which may be one that was set aside before.
         let renamed = renameat_with(&opened, name, &opened, &new, RenameFlags::NOREPLACE);
         match renamed {
             Ok(()) => return Ok(folder.join(new)),

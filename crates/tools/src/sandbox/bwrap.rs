@@ -60,6 +60,7 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     words.writable(limits);
     words.hide(held);
     words.close(limits);
+    // Commands can neither signal the user's processes nor share memory with them.
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
     words.all([if limits.network {
         "--share-net"
@@ -68,15 +69,20 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     }]);
     words.all(["--cap-drop", "ALL"]);
     if !limits.privileged {
+        // In a user namespace of its own, a command would have all capabilities again, and
+        // could use much more of the kernel.
         words.all(["--unshare-user", "--disable-userns"]);
     } else if held.machine.is_root {
         for capability in ROOTS {
             words.all(["--cap-add", capability]);
         }
     }
+    // Without a new session, a command could type into the user's terminal by TIOCSTI
+    // (CVE-2017-5226).
     words.all(["--die-with-parent", "--new-session", "--chdir"]);
     let cwd = limits.view().map(|view| view.inside(held.cwd));
     words.0.push(cwd.unwrap_or_else(|| held.cwd.into()).into());
+    // The user's own arguments come last, so that they take precedence.
     words.0.extend(extra.iter().map(OsString::from));
     words.all(["--"]);
     words.0
@@ -110,6 +116,7 @@ impl Words {
     fn system(&mut self, held: &MountPlan<'_>) {
         let root = held.limits.writable.iter().any(|it| it == Path::new("/"));
         self.path(if root { "--bind" } else { "--ro-bind" }, Path::new("/"));
+        // A /dev without disks, and the /proc of the new process namespace.
         self.all(["--dev", "/dev", "--proc", "/proc"]);
         // bubblewrap omits what the folder's mode forbids, but the mode doesn't restrict root.
         let machine = held.machine;
@@ -120,6 +127,7 @@ impl Words {
         self.path("--ro-bind-try", Path::new("/sys"));
         // It contains the session's sockets: the editor's, D-Bus, containers.
         self.all(["--tmpfs", "/run"]);
+        // Most machines have only some of them.
         for path in NEEDED {
             self.path("--ro-bind-try", Path::new(path));
         }
@@ -209,6 +217,7 @@ impl Words {
             self.0
                 .extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
         }
+        // Granted sockets come after the masks, which would cover them.
         for path in &limits.sockets {
             self.path("--bind-try", path);
         }

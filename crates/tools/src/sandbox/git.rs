@@ -101,6 +101,7 @@ pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
 fn points(path: &Path, before: &str, folder: &Path, tree: &Tree) -> bool {
     let text = text(path).unwrap_or_default();
     let place = text.trim_end_matches('\n').strip_prefix(before);
+    // A folder that does not exist yet is not harmless: a command may create it later.
     let place = place.and_then(|place| folder.join(place).canonicalize().ok());
     place.is_some_and(|place| tree.is_gits(&place))
 }
@@ -115,6 +116,7 @@ fn is_inside(folder: &Path, place: &str) -> bool {
 }
 
 fn only_samples(hooks: &Path) -> bool {
+    // A folder that is unreadable may contain any hook.
     let Ok(mut entries) = fs::read_dir(hooks) else {
         return false;
     };

@@ -45,9 +45,11 @@ fn kernel() -> [Vec<PathBuf>; 2] {
         let name = entry.file_name();
         let is_process = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
         match entry.metadata() {
+            // Links such as `/proc/self` and `/proc/net` lead to processes.
             Ok(found) if is_process || found.is_symlink() => {}
             Ok(found) if found.is_dir() || found.mode() & 0o222 != 0 => switches.push(entry.path()),
             Ok(_) => readings.push(entry.path()),
+            // The process has ended since it was listed.
             Err(_) => {}
         }
     }

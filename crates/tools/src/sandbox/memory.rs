@@ -43,6 +43,7 @@ pub(super) fn remember(root: &Root, tree: Arc<Tree>) {
     }
     let mut memory = locked();
     let seen = &mut memory.get_or_insert_default().seen;
+    // Dropping all of them is enough, because another scan takes milliseconds.
     if seen.len() >= MOST.0 && !seen.contains_key(&root.path) {
         seen.clear();
     }

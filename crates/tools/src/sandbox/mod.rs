@@ -178,6 +178,7 @@ impl Sandbox {
                      set sandbox.backend to \"auto\"."
                 ));
             }
+            // The user allows commands without a sandbox. Front ends mark such calls (`lacking`).
             Err(_) => return Ok(Vec::new()),
         };
         if let Some(tmp) = &limits.tmp {
@@ -215,6 +216,7 @@ impl Sandbox {
         let Some(limits) = self.limits() else { return };
         let mut parts = path.components().map(|it| it.as_os_str());
         let is_kept = parts.any(|name| name == git::FOLDER || limits.names.keeps(name));
+        // A watch looks for no other files, so they need no record.
         if is_kept || limits.never_made.iter().any(|it| path.starts_with(it)) {
             memory::add_written(path, text);
         }

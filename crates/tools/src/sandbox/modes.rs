@@ -39,6 +39,7 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     (
         0xc000_003e,
         &[
+            // open, creat, chmod, fchmod, mknod, openat, mknodat, and fchmodat.
             (2, Makes { flags: 1, mode: 2 }),
             (85, Sets { mode: 1 }),
             (90, Sets { mode: 1 }),
@@ -53,6 +54,7 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     (
         0x4000_0003,
         &[
+            // open, creat, mknod, chmod, fchmod, openat, mknodat, and fchmodat.
             (5, Makes { flags: 1, mode: 2 }),
             (8, Sets { mode: 1 }),
             (14, Sets { mode: 1 }),
@@ -67,6 +69,8 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     (
         0xc000_00b7,
         &[
+            // mknodat, fchmod, fchmodat, and openat; the others are missing on this
+            // architecture.
             (33, Sets { mode: 2 }),
             (52, Sets { mode: 1 }),
             (53, Sets { mode: 2 }),
@@ -77,6 +81,7 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     (
         0x4000_0028,
         &[
+            // open, creat, mknod, chmod, fchmod, openat, mknodat, and fchmodat.
             (5, Makes { flags: 1, mode: 2 }),
             (8, Sets { mode: 1 }),
             (14, Sets { mode: 1 }),
@@ -119,6 +124,7 @@ pub(super) fn restrict() -> Result<(), String> {
 fn program() -> Vec<Instruction> {
     let mut program = vec![load(ARCHITECTURE)];
     for (architecture, calls) in ARCHITECTURES {
+        // A call of x32 has the number of x86-64 with this bit. No other number has it.
         let mut block = vec![load(NUMBER), instruction(AND, 0, 0, !X32)];
         for (number, call) in calls.iter().chain(SHARED) {
             let body = body(*call);

@@ -13,11 +13,13 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 /// The real paths of existing files and folders.
 pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let absolute = paths.iter().filter(|path| path.is_absolute());
+    // What does not exist cannot be mounted.
     absolute.filter_map(|path| path.canonicalize().ok())
 }
 
 /// The paths that are not below another one, sorted.
 pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    // Compared by component, so the paths below another one directly follow it.
     paths.sort();
     paths.dedup_by(|path, above| path.starts_with(above));
     paths

@@ -29,6 +29,7 @@ type Key = (Option<PathBuf>, Vec<String>);
 ///
 /// It is missing, does not start, or a command got out. The text is a clause without a full stop.
 pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
+    // Held during a test, so that calls at the same time wait for one result.
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     let found = found.get_or_insert_default();
     found
@@ -78,6 +79,7 @@ fn installed() -> Option<PathBuf> {
 fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
     let world = World::new().map_err(|error| format!("it could not be tried: {error}"))?;
     let words = sandboxed(&world, program, extra);
+    // In a process namespace of its own, the script reads another name.
     let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let mut command = Command::new(&words[0]);
     command
@@ -89,6 +91,7 @@ fn tries_to_get_out(program: &Path, extra: &[String]) -> Result<(), String> {
     let output = output.map_err(|error| error.to_string())?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     match String::from_utf8_lossy(&output.stdout).trim() {
+        // The script may be wrong about what it did, so the files are checked too.
         "held" if world.is_untouched() => Ok(()),
         "held" => Err("a file outside was changed".to_owned()),
         "" => Err(stderr
@@ -143,7 +146,7 @@ out() { echo "$1"; exit; }
 echo held
 "#;
 
-/// What the probe is tried in; gone afterwards.
+/// The folders and sockets of the test, removed on drop.
 struct World {
     folder: PathBuf,
     inside: PathBuf,

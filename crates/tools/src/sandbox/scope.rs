@@ -68,6 +68,7 @@ pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     };
     let (sender, receiver) = channel();
     let job: Job = Box::new(move || {
+        // The receiver waits below, so this cannot fail.
         let _ = sender.send(work());
     });
     let gone = || io::Error::other("the thread that starts sandboxed programs is gone");
@@ -96,12 +97,13 @@ fn start() -> Option<Thread> {
         // The receiver waits in `start`, so this cannot fail.
         let _ = ready.send(restrictions);
         for job in queue {
-            // Otherwise all later commands would fail to start.
-            // A panic in one job must not end the thread for all others.
+            // A panic in one job must not end the thread, because all later commands would then
+            // fail to start.
             drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
         }
     };
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
+    // Without a thread, commands run without the two restrictions.
     thread.spawn(serve).ok()?;
     let restrictions = is_ready.recv().ok()?;
     let restricts = restrictions.abstract_sockets || restrictions.modes;

@@ -74,6 +74,7 @@ fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let is_old = entry.metadata().is_ok_and(|found| is_old(&found));
         if is_old || is_of_dead_process(&entry.file_name()) {
+            // The next process tries again what could not be removed.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -83,6 +84,7 @@ fn is_old(found: &Metadata) -> bool {
     // Reading counts as well, because a chat may only read its old files.
     let last = [found.modified(), found.accessed()];
     let last = last.into_iter().flatten().max();
+    // A time in the future, as after the clock was set back, is not old.
     let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());
     age.is_some_and(|age| age > KEPT_FOR)
 }

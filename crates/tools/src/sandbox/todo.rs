@@ -51,6 +51,7 @@ pub(super) fn take(root: &Path, git: &Path, before: &Commands) -> Vec<String> {
             }
         }
         let size = fs::metadata(&path).ok()?.len();
+        // A file tool wrote this list, in a call that was approved.
         if memory::is_as_written(&path) {
             return None;
         }
@@ -108,6 +109,7 @@ fn replace(root: &Path, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
         .parent()
         .zip(path.file_name())
         .ok_or(io::ErrorKind::NotFound)?;
+    // With EXCL, a link that has taken the name meanwhile is not followed.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
     let list = openat(open(root, folder)?, name, flags, mode)?;

@@ -91,6 +91,7 @@ impl Stamp {
     /// Whether the folder changed so recently that another change could leave the same stamp.
     fn is_fresh(&self) -> bool {
         let (seconds, rest) = self.changed;
+        // The rest is less than a second in nanoseconds, so the cast loses nothing.
         let changed = Duration::new(seconds.unsigned_abs(), rest.unsigned_abs() as u32);
         let age = SystemTime::now().duration_since(UNIX_EPOCH + changed);
         age.is_ok_and(|age| age < TICK)
@@ -149,6 +150,7 @@ impl Tree {
         let holds = |(path, folder): &(PathBuf, Arc<Folder>)| {
             folder.stamp.is_some() && folder.stamp == Stamp::of(path)
         };
+        // A scan without folders found no root, which may exist by now.
         !self.order.is_empty() && self.order.iter().all(holds)
     }
 
@@ -252,6 +254,7 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
     let mut entries: Vec<_> = entries
         .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
         .collect();
+    // Sorted, so that the limit on mounts always selects the same files.
     entries.sort_by(|one, other| one.0.cmp(&other.0));
     let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
     // A bare repository has no `.git` and is recognized by its entries.

@@ -44,6 +44,8 @@ impl View<'_> {
                     is_private |= !self.is_seen(&seen);
                     // A link is resolved where the command would read it.
                     let target = self.real(&seen).read_link();
+                    // After as many links as the kernel follows, the next one stays, and
+                    // opening the path fails.
                     if let Some(target) = target.ok().filter(|_| links > 0) {
                         links -= 1;
                         seen.pop();

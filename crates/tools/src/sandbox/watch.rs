@@ -53,12 +53,14 @@ impl Watch {
             // A file that is no longer harmless was changed by the user, so it is protected.
             there.all(|(tree, state)| git::is_harmless(path, state, tree))
         });
+        // The scan has read these folders, so the secrets in them need no other search.
         let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
         let limits = SandboxLimits {
             concealed: Some(limits.secrets_to_hide(suspects)),
             ..limits.clone()
         };
         let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
+        // Elsewhere, the sandbox itself keeps commands from creating them.
         let places = limits.never_made.iter().filter(is_writable);
         let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
         let commands = gits.map(|git| (git.to_owned(), todo::commands(git)));
@@ -116,6 +118,7 @@ impl Watch {
             let below = folders.filter_map(|root| path.strip_prefix(root).ok());
             below.chain([path.as_path()]).any(|it| {
                 it.to_str()
+                    // A root itself has an empty path below it, which every text contains.
                     .is_some_and(|it| !it.is_empty() && output.contains(it))
             })
         };
@@ -154,6 +157,7 @@ impl Watch {
                 let before = self.commands.get(git).unwrap_or(&none);
                 todo::take(&root.path, git, before)
             }));
+            // The next command starts with this scan.
             memory::remember(root, after.clone());
         }
         for (path, before) in &self.places {

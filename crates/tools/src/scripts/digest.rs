@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::files::{RealPath, open_below, open_regular_in};
 
-/// How a folder is opened whose names are read.
+/// Flags for opening a folder to list it.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Most files and most bytes (50 MB) of a folder that can be agreed to.
+/// Maximum number of files and bytes (50 MB) of a folder that the user can agree to.
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: u64 = 50 * 1024 * 1024;
 
@@ -30,6 +30,7 @@ pub fn digest(root: &Path) -> io::Result<String> {
         files: 0,
         bytes: 0,
     };
+    // Links may lead to the root, but none is followed below it.
     let real = RealPath::of(root).map_err(io::Error::other)?;
     all.folder(&real.open(FOLDER)?, "")?;
     let digest = all.hash.finalize();
@@ -51,6 +52,7 @@ impl Walk {
                 names.push(name);
             }
         }
+        // The order on disk may differ between two copies of a folder.
         names.sort();
         for name in names {
             let shown = format!("{shown}/{}", name.to_string_lossy());

@@ -128,6 +128,7 @@ impl ScriptFolder {
 
     fn scan_tool(&mut self, name: String) -> bool {
         let folder = self.place.root.join(&name);
+        // Follows links, as reading the file does.
         let stamp = fs::metadata(folder.join(FILE)).ok();
         let stamp = stamp.map(|file| Stamp::of(&file));
         if let Some(seen) = self.seen.get_mut(&name)

@@ -119,6 +119,7 @@ impl Job {
             self.stdout.drain(&mut self.live).await;
             self.stderr.drain(&mut self.live).await;
         };
+        // Output that comes later is that of a background process, and is lost.
         let _ = timeout(DRAIN, rest).await;
     }
 

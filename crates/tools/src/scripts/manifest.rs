@@ -107,6 +107,7 @@ fn keywords(file: &Table<'_>) -> Result<Vec<String>, Wrong> {
 fn script(file: &Table<'_>) -> Result<String, Wrong> {
     use std::path::{Component, Path};
     let script = file.required("script", "name the file that is run, such as \"script.py\"")?;
+    // Neither `..` nor an absolute path.
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !script.is_empty() && Path::new(&script).components().all(inside) {
         return Ok(script);

@@ -67,6 +67,7 @@ fn put_number(number: &Number, bytes: &mut Vec<u8>) {
     let whole = number.as_i64().map(i128::from);
     let Some(whole) = whole.or_else(|| number.as_u64().map(i128::from)) else {
         bytes.push(b'g');
+        // Never NaN here: each JSON number is an `i64`, a `u64`, or a finite `f64`.
         bytes.extend(number.as_f64().unwrap_or(f64::NAN).to_le_bytes());
         return;
     };

@@ -97,6 +97,7 @@ pub(crate) fn read(file: &Table<'_>) -> Result<Vec<Parameter>, Wrong> {
                 "The parameters \"{}\" and \"{}\" would both be ${variable}. Rename one",
                 other.name, new.name
             );
+            // No field has an empty name, so the error is at the line of the table.
             return Err(table.wrong("", why));
         }
         parameters.push(new);
@@ -222,6 +223,7 @@ pub(crate) fn fit(parameters: &[Parameter], input: &Value) -> Result<Map<String,
     let input = chat::schema::fit(&schema(parameters), input.clone())?;
     let given = |it: &Parameter| match input.get(&it.name) {
         Some(value) => Some(it.typed(value)),
+        // TOML may have written the default of a `number` as an integer.
         None => it.default.as_ref().map(|default| it.typed(default)),
     };
     let fitted = parameters

@@ -59,7 +59,7 @@ fn from_line(named: &str) -> Option<Program> {
     rest.retain(|word| word != "-S");
     let by_env = |word: &String| word.starts_with('-') || word.contains('=');
     match rest.split_first()? {
-        // Skips variables and options of env itself.
+        // Variables and options are meant for env itself, so env is started with all words.
         (word, _) if by_env(word) => Some(program(&first, rest)),
         (name, arguments) => Some(program(name, arguments.to_vec())),
     }

@@ -203,6 +203,7 @@ fn as_json(value: &DeValue<'_>) -> Option<Value> {
     Some(match value {
         DeValue::String(text) => json!(text),
         DeValue::Integer(number) => {
+            // TOML numbers may have more than 64 bits; these are refused.
             let digits = i64::from_str_radix(number.as_str(), number.radix());
             json!(digits.ok()?)
         }
@@ -213,6 +214,7 @@ fn as_json(value: &DeValue<'_>) -> Option<Value> {
             Value::Number(Number::from_f64(number)?)
         }
         DeValue::Boolean(flag) => json!(flag),
+        // JSON has no dates.
         DeValue::Datetime(_) => return None,
         DeValue::Array(items) => items
             .iter()

@@ -49,6 +49,7 @@ pub(super) async fn answer(request: Request, ctx: &ToolContext) -> Result<String
         }
         Request::Call { name, arguments } => {
             match ctx.nested.call(&name, arguments, &ctx.cancel).await {
+                // A command that exits with an error code has a result as well.
                 ToolOutcome::Done { content, .. } => Ok(content),
                 ToolOutcome::Failed(why) | ToolOutcome::Cancelled(why) => Err(why),
             }

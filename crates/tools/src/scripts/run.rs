@@ -69,8 +69,10 @@ impl Call<'_> {
                 ctx.cwd.display()
             )));
         }
+        // One clock, so that starting again does not extend the limit.
         let clock = Clock::new(self.limit);
         let mut over = self.once(id, ctx, &clock).await?;
+        // Repeated only if bubblewrap failed before the script started.
         for _ in 0..RETRIES {
             let JobEnd::Exited(status) = &over.end else {
                 break;
@@ -211,6 +213,7 @@ async fn report(
             "The script was stopped after {} seconds, its time limit.",
             limit.as_secs_f64()
         )),
+        // What the script's code says counts more than how its process ended.
         (_, ScriptMessage::Failed(why)) => Err(why.clone()),
         (_, ScriptMessage::Done(Some(text))) => {
             Ok(within_limits(text.clone(), output::TextEnd::Head, tool, id, ctx).await)

@@ -160,6 +160,8 @@ impl Tool for Script {
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
+        // The script's own clock stops while it waits for others. That of the supervisor does
+        // not.
         self.manifest.timeout.unwrap_or(default) + LONGEST_WAIT + SLACK
     }
 

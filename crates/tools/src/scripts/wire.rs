@@ -64,6 +64,7 @@ impl Wire {
     /// The limit of open files is reached.
     pub(super) fn new() -> io::Result<(Self, Stdio)> {
         let (ours, theirs) = Pair::pair()?;
+        // Required by tokio, which would block its thread otherwise.
         ours.set_nonblocking(true)?;
         let stream = BufReader::new(UnixStream::from_std(ours)?);
         Ok((Self { stream }, Stdio::from(OwnedFd::from(theirs))))

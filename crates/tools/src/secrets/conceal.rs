@@ -42,6 +42,7 @@ impl Secrets {
             let Some(one) = self.existing(&path) else {
                 continue;
             };
+            // Several names may lead to one secret.
             let is_known = hidden.contains_key(&one.path);
             if is_known || one.kind == SecretKind::Environment && indexes.hold(&one.path) {
                 continue;
@@ -151,6 +152,7 @@ fn outermost(hidden: BTreeMap<PathBuf, Concealed>) -> Vec<Concealed> {
         }
     }
     outer.sort_by_key(|it| (it.path.components().count(), it.path.clone()));
+    // The deepest ones stay visible, because each mount delays the start of a command.
     outer.truncate(MOST);
     outer
 }

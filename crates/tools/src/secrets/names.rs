@@ -51,6 +51,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".config/scw", Credentials),
     (".config/stripe", Credentials),
     (".config/tea", Credentials),
+    // The history of MongoDB's shell.
     (".dbshell", History),
     (".docker/config.json", Credentials),
     (".dockercfg", Credentials),
@@ -68,6 +69,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".my.cnf", Credentials),
     (".mylogin.cnf", Credentials),
     (".netrc", Credentials),
+    // The name of `.netrc` on Windows.
     ("_netrc", Credentials),
     (".nuget/nuget.config", Credentials),
     (".oci", Credentials),
@@ -83,6 +85,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".ansible/vault", Credentials),
     (".vault_pass", Credentials),
     (".vault-pass", Credentials),
+    // Its cookie lets any program read the screen and the keys of an X session.
     (".xauthority", Credentials),
     (".iceauthority", Credentials),
     (".smbcredentials", Credentials),
@@ -111,6 +114,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".local/share/telegramdesktop", Profile),
     ("snap/firefox", Profile),
     ("snap/chromium", Profile),
+    // Flatpak keeps the files of all programs here, also those of browsers.
     (".var/app", Profile),
     ("library/cookies", Profile),
     ("library/mail", Profile),
@@ -153,6 +157,7 @@ const NAMED: &[(&str, SecretKind)] = &[
     (".irb_history", History),
     (".lesshst", History),
     (".viminfo", History),
+    // These contain parts of files that may be secret themselves.
     (".local/state/nvim/backup", History),
     (".local/state/nvim/shada", History),
     (".local/state/nvim/swap", History),
@@ -218,6 +223,7 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/etc/sudoers.d",
     "/etc/ssl/private",
     "/etc/krb5.keytab",
+    // It has the passwords of wireless networks.
     "/etc/netplan",
     "/etc/NetworkManager/system-connections",
     "/etc/wireguard",
@@ -225,6 +231,7 @@ pub(super) const IN_SYSTEM: &[&str] = &[
     "/etc/kubernetes",
     "/etc/rancher",
     "/var/lib/flatpak/secrets",
+    // Kubernetes and Docker mount secrets in these two.
     "/var/run/secrets",
     "/run/secrets",
 ];
@@ -344,6 +351,7 @@ fn file(name: &str) -> Option<SecretKind> {
         .unwrap_or(name);
     // `id_rsa.rs` is source code.
     let extension = plain.rsplit_once('.').map(|(_, it)| it);
+    // Keys are stored under these four endings.
     let is_text = extension.is_some_and(|it| !["pem", "key", "txt", "der"].contains(&it));
     if !is_text && KEYS.iter().any(|it| plain.starts_with(it)) {
         return Some(Key);

@@ -37,6 +37,7 @@ impl Indexes {
                 Vec::new()
             }
         });
+        // The ID under which Git stores the content.
         let mut blob = Sha1::new();
         blob.update(format!("blob {}\0", text.len()));
         blob.update(&text);

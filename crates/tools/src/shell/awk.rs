@@ -19,6 +19,7 @@ const SET: &str = "FS OFS RS ORS";
 
 /// `awk`: options, a program, files.
 pub(in crate::shell) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    // Not `-f`, `-i`, and `-l`, which load other programs.
     let options = Options::new("-F= -v= --version");
     // Some implementations take options after the program for files.
     let parsed = parse(arguments, options)?;
@@ -290,6 +291,7 @@ impl Reader {
             Token::Name(name) if is_own(name) => {
                 self.variable()?;
                 self.subscript()?;
+                // One of the two may follow, but need not.
                 let _ = self.sign("++") || self.sign("--");
             }
             Token::Name(name) if is_in(READ, name) => self.variable()?,

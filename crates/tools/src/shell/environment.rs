@@ -16,26 +16,38 @@ const PASSED: &str = "COLUMNS HOME LANG LANGUAGE LINES LOGNAME SHELL SSL_CERT_DI
 
 /// Variables that are set.
 const SET: [(&str, &str); 11] = [
+    // In a partial clone, Git would start a transport.
     ("GIT_NO_LAZY_FETCH", "1"),
+    // `git status` would write the index.
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    // Go's own configuration can set flags such as `-toolexec`, which run programs.
     ("GOENV", "off"),
+    // A `go.mod` could make Go download and run another version of itself.
     ("GOTOOLCHAIN", "local"),
+    // Node.js would write compiled code to a folder.
     ("NODE_DISABLE_COMPILE_CACHE", "1"),
     ("NO_COLOR", "1"),
     ("NO_UPDATE_NOTIFIER", "1"),
     ("PAGER", "cat"),
+    // Python would write `__pycache__`.
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
 /// Settings of Git that override all configuration files.
 const GIT: [(&str, &str); 6] = [
+    // The value may be a program.
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
+    // `git diff` would write the index.
     ("diff.autoRefreshIndex", "false"),
+    // Signatures are checked by gpg, which is another program.
     ("log.showSignature", "false"),
+    // Transports may be programs, too.
     ("protocol.allow", "never"),
+    // A folder of the project may look like a bare repository, whose configuration runs
+    // programs.
     ("safe.bareRepository", "explicit"),
 ];
 

@@ -14,6 +14,7 @@ pub(super) fn expand(pattern: &str, folder: &Path) -> Option<Vec<PathBuf>> {
     let mut visited = 0;
     let pieces = pieces(pattern);
     let start = match pieces.first() {
+        // An absolute pattern begins with an empty part.
         Some(first) if first.is_empty() => PathBuf::from("/"),
         _ => folder.to_owned(),
     };
@@ -41,6 +42,7 @@ fn matches(piece: &[Piece], folder: &Path, found: &mut Vec<PathBuf>) -> usize {
         let name: Vec<char> = name.chars().collect();
         is_shown(piece, &name) && fits(piece, &name)
     };
+    // The shell cannot list a folder that is unreadable here either.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         visited += 1;
         if fits(&entry.file_name().to_string_lossy()) {

@@ -12,6 +12,8 @@ pub(super) const ALONE: &str = "! ( ) , -a -and -daystart -depth -empty -executa
     -true -warn -writable -xdev";
 
 /// Tests and actions with one argument.
+// Not `-exec` and `-ok`, which run programs, nor `-fprint`, `-fprintf`, and `-fls`, which write
+// files.
 pub(super) const WITH_VALUE: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath \
     -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -newerat \
     -newerct -newermt -path -perm -printf -regex -regextype -samefile -size -type -uid -used \

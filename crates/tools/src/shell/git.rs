@@ -12,6 +12,7 @@ const OTHER: &str = "change settings, which may run programs";
 const MORE: &str = "write a file or run other programs";
 
 /// Options of commands that show changes.
+// Not `--output`, which writes a file, and `--ext-diff` and `--textconv`, which run programs.
 const DIFF: &str = "-#  -pubwWzRasD -B? -C? -M? -U= -G= -S= -l= \
     --patch --no-patch --raw --patch-with-raw --stat? --compact-summary --numstat --shortstat --dirstat? --cumulative \
     --summary --patch-with-stat --name-only --name-status --color? --no-color --color-moved? --no-color-moved \
@@ -38,9 +39,11 @@ const STATUS: &str = "-sbvzu --short --branch --long --verbose --show-stash --po
     --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?";
 const REFS: &str = "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? \
     --ignore-case --exclude= --color?";
+// Not `--contents` and `--ignore-revs-file`, which read other files.
 const BLAME: &str = "-bcfkelnpstw -L= -C? -M? --root --show-stats --show-name --show-number --show-email --porcelain \
     --line-porcelain --incremental --since= --date= --abbrev= --color-lines --color-by-age --first-parent \
     --ignore-rev= --score-debug";
+// Not `-O`, which runs a pager, and `-f`, which reads another file.
 const GREP: &str = "-#  -aIinwvhHEFGPlLzoqcWp -e= -A= -B= -C= -m= --cached --text --ignore-case --word-regexp \
     --invert-match --full-name --extended-regexp --basic-regexp --fixed-strings --perl-regexp --line-number \
     --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break \
@@ -148,6 +151,7 @@ pub(super) fn check(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         "remote" => words(rest, &["-v", "--verbose"], &["get-url"]),
         "worktree" => words(rest, &[], &["list"]),
         "stash" | "reflog" => history(name, rest),
+        // Such as `-c`, which sets any setting, and `-C`, whose folder would not be checked.
         option if option.starts_with('-') => refuse(option, OTHER),
         other => refuse(other, CHANGE),
     }
@@ -165,6 +169,7 @@ fn history<'a>(name: &str, rest: &'a [Word]) -> Result<Reads<'a>, Refusal> {
     match (name, first.value.as_str()) {
         ("stash", "list") | ("reflog", "show") => shows(name, more, &[DIFF, LOG]),
         ("stash", "show") => shows(name, more, &[DIFF]),
+        // Without a subcommand, `reflog` shows.
         ("reflog", option) if option.starts_with('-') => shows(name, rest, &[DIFF, LOG]),
         (_, other) => refuse(other, CHANGE),
     }
@@ -173,6 +178,7 @@ fn history<'a>(name: &str, rest: &'a [Word]) -> Result<Reads<'a>, Refusal> {
 /// Whether a format or a sort key runs a program: `%G?` and `signature` run gpg.
 pub(super) fn runs_something(format: &str) -> bool {
     let checks = |it: &str| it.trim_start_matches(['-', '+', ' ']).starts_with('G');
+    // `%(describe)` starts another Git.
     let names = ["signature", "describe"];
     format.split('%').skip(1).any(checks) || names.iter().any(|it| format.contains(it))
 }
@@ -229,6 +235,7 @@ fn config(rest: &[Word]) -> Result<Reads<'_>, Refusal> {
     let parsed = parsed(rest, &[CONFIG], CHANGE)?;
     // A subcommand comes first; after a name, the same word is a value to set.
     let first = rest.first().map(|it| it.value.as_str());
+    // Both are subcommands since Git 2.46.
     let by_word = matches!(first, Some("get" | "list"));
     let is_read = by_word || parsed.has(READS) || parsed.operands.len() <= 1;
     match parsed.operands.last() {

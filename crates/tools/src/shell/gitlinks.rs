@@ -52,10 +52,13 @@ pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
     }
     let mut found = Folders::default();
     found.folders.insert(PathBuf::new());
+    // The header has twelve bytes: signature, version, and number of entries.
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..number(bytes, 8)? {
+        // The mode is the seventh of the ten numbers.
         let mode = number(bytes, at + 24)?;
         at = entry(bytes, at, hash, version, &mut name)?;
+        // With any name that is not UTF-8, the index counts as unreadable.
         let path = PathBuf::from(std::str::from_utf8(&name).ok()?);
         // With `..` or an absolute path, Git would read a file outside the repository.
         let is_inside = |it| matches!(it, Component::Normal(_));
@@ -111,6 +114,8 @@ fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> bool {
         let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else {
             return false;
         };
+        // `link` refers to another file with entries, and `sdir` stands for folders that the
+        // index does not list.
         if name == b"link" || name == b"sdir" || !name.iter().all(u8::is_ascii_alphabetic) {
             return false;
         }
@@ -126,6 +131,7 @@ fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     while byte & 0x80 != 0 {
         at += 1;
         byte = *bytes.get(at)?;
+        // As in Git, each further byte adds one, so that no number has two encodings.
         value = value.checked_add(1)?.checked_mul(128)? | usize::from(byte & 0x7f);
     }
     Some((value, at + 1))

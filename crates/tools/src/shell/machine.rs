@@ -164,6 +164,8 @@ impl<'a> Inspection<'a> {
 
     /// Checks a program that the user listed: it may be in any folder with an absolute path.
     fn user_program(&self, name: &str) -> Result<(), Unsafe> {
+        // What a relative folder of `PATH` has depends on where the command runs: in a project,
+        // the project could provide the program.
         match self.raw.find(name).filter(|it| !it.is_absolute()) {
             Some(path) => Err(elsewhere(name, path)),
             None => Ok(()),
@@ -246,6 +248,7 @@ impl<'a> Inspection<'a> {
             return Err(Unsafe::Network(name.to_owned()));
         }
         let home = self.machine.home().unwrap_or_default();
+        // With options from a file, the program could send files, or write the page to one.
         let files = NETWORK_FILES.iter().map(|it| home.join(it));
         match files.into_iter().find(|it| it.exists()) {
             Some(file) => Err(Unsafe::Configuration {

@@ -204,6 +204,7 @@ fn commands(
     lists: &ShellLists,
     variables: &KnownVariables,
 ) -> Result<Vec<Simple>, Unsafe> {
+    // First, so that the reason is the user's own setting.
     if let Some(denied) = forbidden(command, &lists.deny) {
         return Err(denied);
     }
@@ -273,6 +274,7 @@ fn check<'a>(
         return Err(Unsafe::Syntax("a redirection without a command"));
     };
     let name = program.value.as_str();
+    // A path may lead to any program, but names are only searched in the safe `PATH`.
     if !program.is_plain || program.is_pattern() || name.contains('/') {
         return Err(Unsafe::Unlisted(name.to_owned()));
     }
@@ -281,6 +283,7 @@ fn check<'a>(
         .iter()
         .map(|it: &Word| it.value.clone())
         .collect();
+    // First, because the user may allow more of a program than the table does.
     if lists.allow.iter().any(|entry| is_named(&words, entry)) {
         needs.more = true;
         return Ok(ApprovedBy::User);
@@ -288,6 +291,7 @@ fn check<'a>(
     match programs::check(name, arguments) {
         None => Err(Unsafe::Unlisted(name.to_owned())),
         Some(Ok(reads)) => {
+            // A version is printed without the network.
             needs.network |= programs::is_network(name) && !reads.is_version;
             Ok(ApprovedBy::List(reads))
         }

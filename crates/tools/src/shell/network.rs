@@ -15,6 +15,8 @@ const LOCAL: &str = "reach an address that only this machine can reach; http_get
 const LEADS: &str =
     "be redirected to an address that only this machine can reach; http_get checks redirects";
 
+// Not `-o` and `-O`, which write files, `-d`, `-F`, and `-T`, which send them, `-K`, which
+// reads options, and `-L`, which follows redirects.
 pub(super) const CURL: Options = Options::new(
     "-sSfIiG46v -m= -H= -A= -X= --silent --show-error --fail --head --include --compressed --version --max-time= \
      --connect-timeout= --header= --user-agent= --request=",
@@ -114,6 +116,7 @@ fn address(given: &str) -> Result<(), Refusal> {
 
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_lowercase();
+    // Names that local resolvers and routers answer, by a standard or by custom.
     let ends = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
     // A name without a dot is completed by the search domains of the machine.
     !name.contains('.') || ends.iter().any(|it| name.ends_with(it))
@@ -127,6 +130,7 @@ fn is_name(word: &str) -> bool {
 
 /// `ping` of hosts.
 pub(super) fn ping(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    // Not `-f`, which floods the network.
     let options = Options::new("-nqO46 -c= -i= -w= -W= -s= -t=");
     no_patterns(arguments)?;
     let parsed = parse(arguments, options).map_err(|(word, _)| (word, MORE))?;

@@ -255,6 +255,7 @@ fn letters<'a>(
             None => return refuse(text, UNLISTED),
             Some(Value::No) => None,
             Some(Value::Yes) if rest.is_empty() => Some(next_value(text, words)?),
+            // An optional value can only be in the same word.
             Some(Value::Yes | Value::Maybe) => Some(rest.to_owned()),
         };
         let is_last = value.is_some();

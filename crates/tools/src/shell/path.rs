@@ -49,12 +49,14 @@ impl Folders {
         let more = SYSTEM.iter().map(PathBuf::from);
         let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
         let is_outside = |it: &PathBuf| {
+            // A link outside of the project may lead into it.
             let real = it.canonicalize().unwrap_or_default();
             let inside = |root: &PathBuf| it.starts_with(root) || real.starts_with(root);
             is_system(it) || it.is_absolute() && !project.iter().any(inside)
         };
         let given = self.0.iter().filter(|it| is_outside(it)).cloned();
         let mut all: Vec<PathBuf> = given.chain(more).collect();
+        // Any user could put a program there.
         all.retain(|it| !is_writable_by_all(it));
         if order == Order::SystemFirst {
             // The sort is stable, so each group keeps its order.

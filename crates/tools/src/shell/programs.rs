@@ -135,6 +135,7 @@ fn search<'a>(
     };
     // A glob of `rg` may name hidden files.
     let shows = "-u --unrestricted -. --hidden -g --glob --iglob";
+    // `grep` and `diff` read them without an option.
     let hidden = deep == Deep::WhenAsked || parsed.options.iter().any(|it| is_in(shows, &it.0));
     let here = name != "diff" && paths.is_empty();
     Ok(Reads {

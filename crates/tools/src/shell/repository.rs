@@ -84,6 +84,7 @@ impl Repositories {
     pub(super) fn check(&self, folder: &Path) -> Result<(), Named> {
         let drivers = self.drivers()?;
         for folder in folder.ancestors() {
+            // Git would use the folder itself, with whatever its configuration says.
             if is_gits(folder) {
                 return named(folder, "itself as a bare repository");
             }
@@ -138,6 +139,7 @@ impl Repositories {
                 name if is_format(name) && runs_something(&setting.value) => {
                     return named(file, name);
                 }
+                // The user's other settings are trusted.
                 _ => {}
             }
         }
@@ -188,6 +190,7 @@ impl Repositories {
             let git = top.join(".git");
             match git.symlink_metadata() {
                 Ok(_) => self.repository(&git_folder(&git)?, &top, drivers, depth + 1),
+                // The submodule is not checked out.
                 Err(_) => Ok(()),
             }
         })

@@ -17,6 +17,7 @@ pub(super) const UNREAD: &str =
 /// `sed`: options, a script, files. Options must come first, because some implementations take a
 /// later `-e` for a file and the first operand for the script.
 pub(super) fn sed(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+    // Not `-i`, which writes the files, nor `-f`, which reads another script.
     let options = Options::new(
         "-nErsuz -e= --quiet --silent --regexp-extended --separate --unbuffered --null-data --expression= --version",
     );
@@ -67,6 +68,7 @@ fn command(text: &str) -> Option<&str> {
     if let Some(behind) = address(rest) {
         rest = behind;
         if let Some(second) = rest.strip_prefix(',') {
+            // GNU sed also takes `+N`, a number of lines.
             rest = address(second.strip_prefix('+').unwrap_or(second))?;
         } else if let Some(step) = rest.strip_prefix('~') {
             rest = digits(step)?;

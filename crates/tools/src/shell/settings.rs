@@ -32,6 +32,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Setting>> {
             (section, part) = self::header(header)?;
             continue;
         }
+        // In Git, a key without a value is true.
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
         let key = key.trim_matches(blank).to_ascii_lowercase();
         let is_key = key
@@ -63,6 +64,7 @@ fn header(header: &str) -> Option<(String, Option<String>)> {
     let is_name = name
         .bytes()
         .all(|it| it.is_ascii_alphanumeric() || it == b'-' || it == b'.');
+    // Escapes in the name would have to be decoded as Git does it.
     let is_plain = part.as_ref().is_none_or(|it| !it.contains(['"', '\\']));
     // `[section.part]` is deprecated syntax for `[section "part"]`.
     let is_new = !name.contains('.') || part.is_none();

@@ -128,6 +128,8 @@ pub(super) fn date(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
     }
 }
 
+// Not `-f` and `-L`, which read scripts, nor `--slurpfile` and `--rawfile`, which read further
+// files.
 const JQ: Options = Options::new(
     "-rcnsSeMCRja --raw-output --compact-output --null-input --slurp --sort-keys --exit-status \
      --monochrome-output --color-output --raw-input --join-output --ascii-output --tab --indent= --version \
@@ -171,6 +173,7 @@ fn jq_operands(arguments: &[Word]) -> Result<Vec<&Word>, Refusal> {
             }
             at += 2;
         } else if word.is_option() {
+            // The only one of these options with a value.
             let takes = usize::from(value == "--indent");
             let words = arguments.get(at..=at + takes).unwrap_or_default();
             parse(words, JQ)?;
@@ -217,6 +220,7 @@ pub(super) fn printf(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             return refuse(&format.value, SET);
         }
         let mut behind = directive.chars();
+        // Skips the letter of the directive, or the second percent sign of `%%`.
         behind.next();
         rest = behind.as_str();
     }

@@ -62,17 +62,22 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
         --left-column --color? --label= --speed-large-files"), Deep::WhenAsked)),
     ("dig", Rule::By(network::dig)),
     ("dirname", plain("-z --zero", ANY)),
+    // Other commands reach the daemon, which runs as root.
     ("docker", Rule::Version(&["--version", "-v"])),
+    // Not `--files0-from` and `-X`, which read lists of files.
     ("du", plain("-0abcDhHklLmsSx -d= -B= -t= --all --apparent-size --bytes --total --dereference \
         --human-readable --summarize --max-depth= --one-file-system --separate-dirs --block-size= \
         --exclude= --threshold= --time? --time-style= --si --inodes --null", ANY)),
     ("echo", Rule::By(special::echo)),
     ("egrep", GREP),
+    // Without operands it only prints its variables. Those of an approved command are no
+    // secrets.
     ("env", plain("", Operands::None)),
     ("expand", plain("-i -t= --initial --tabs=", ANY)),
     ("expr", Rule::By(special::text)),
     ("false", Rule::By(special::text)),
     ("fgrep", GREP),
+    // Not `-C`, which writes a compiled file, nor `-z`, which may run a decompressor.
     ("file", plain("-bhiLkNnr0 -F= --brief --mime --mime-type --mime-encoding --extension \
         --no-dereference --dereference --keep-going --no-pad --raw --separator=", ANY)),
     ("find", Rule::By(find::check)),
@@ -86,7 +91,9 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("groups", plain("", Operands::Text)),
     ("head", plain("-#  -qvz -c= -n= --bytes= --lines= --quiet --silent --verbose \
         --zero-terminated", ANY)),
+    // Not `-f`, which reads another file.
     ("hexdump", plain("-bcCdovx -n= -s= --canonical --length= --skip= --no-squeezing", ANY)),
+    // An operand would set the name.
     ("hostname", plain("-sI --short --all-ip-addresses", Operands::None)),
     ("id", plain("-agGnruzZ --group --groups --name --real --user --zero", Operands::Text)),
     ("join", plain("-iz -1= -2= -a= -e= -j= -o= -t= -v= --ignore-case --check-order \
@@ -133,6 +140,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("realpath", plain("-eEmLPqsz --canonicalize-existing --canonicalize-missing --logical \
         --physical --quiet --relative-to= --relative-base= --strip --no-symlinks --zero", ANY)),
     ("rev", plain("-0 --zero", ANY)),
+    // Not `--pre`, `--search-zip`, and `--hostname-bin`, which run programs.
     ("rg", Rule::Search(Options::new("-#  -abcFHhIilNnopPqsSUuvwx0. -A= -B= -C= -d= -e= -E= -g= \
         -j= -m= -M= -r= -t= -T= --after-context= --before-context= --context= --count \
         --count-matches --case-sensitive --color= --column --no-column --crlf --encoding= --files \
@@ -155,6 +163,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("sha384sum", HASH),
     ("sha512sum", HASH),
     ("sleep", plain("", Operands::Text)),
+    // Not `-o` and `-T`, which write, nor `--compress-program`, which runs a program.
     ("sort", plain("-bcCdfghiMnRrsuVz -k= -t= --ignore-leading-blanks --dictionary-order \
         --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting \
         --month-sort --numeric-sort --random-sort --reverse --sort= --version-sort --check? \
@@ -165,6 +174,7 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("tail", Rule::By(special::tail)),
     ("test", Rule::By(special::test)),
     ("tr", plain("-cCdst --complement --delete --squeeze-repeats --truncate-set1", Operands::Text)),
+    // Not `-o`, which writes a file.
     ("tree", plain("exact -adfilxpsuhgDFqNQrtcUvnCJX -L= -P= -I= --dirsfirst --du --filesfirst \
         --gitignore --ignore-case --inodes --matchdirs --noreport --prune --si", ANY)),
     ("true", Rule::By(special::text)),
@@ -173,14 +183,17 @@ pub(super) const PROGRAMS: &[(&str, Rule)] = &[
     ("uname", plain("-amnoprsvi --all --machine --nodename --operating-system --processor \
         --kernel-release --kernel-name --kernel-version --hardware-platform", Operands::None)),
     ("unexpand", plain("-a -t= --all --first-only --tabs=", ANY)),
+    // A second operand is a file to write.
     ("uniq", Rule::First(Options::new("-cdDiuz -f= -s= -w= --count --repeated --all-repeated? \
         --skip-fields= --group? --ignore-case --skip-chars= --unique --zero-terminated \
         --check-chars="), Operands::Paths(1))),
     ("uptime", plain("-ps --pretty --since", Operands::None)),
+    // Not `--files0-from`, which reads a list of files.
     ("wc", plain("-clLmw --bytes --chars --lines --max-line-length --words --total=", ANY)),
     ("wget", Rule::By(network::wget)),
     ("which", plain("-as", Operands::Text)),
     ("whoami", plain("", Operands::None)),
+    // A second operand is a file to write.
     ("xxd", Rule::First(Options::new("exact -a -b -e -E -i -u -p -C -c= -g= -l= -s="), Operands::Paths(1))),
     (":", Rule::By(special::text)),
 ];

@@ -98,10 +98,12 @@ pub(super) fn is_passed_by_default(name: &OsStr, value: &OsStr) -> bool {
 /// have.
 fn has_password(name: &str, value: &str) -> bool {
     // Proxy addresses are also accepted without a scheme.
+    // `NO_PROXY` lists hosts without passwords.
     let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY") && !name.starts_with(['N', 'n']);
     if is_proxy && value.contains('@') {
         return true;
     }
+    // A user name alone counts, too, because tokens are sent in its place.
     value.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '?', '#', ' ']).next();
         host.is_some_and(|host| host.contains('@'))

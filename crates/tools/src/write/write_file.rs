@@ -121,6 +121,7 @@ async fn plan_append(
         before,
         after: Some(after),
         moved_to: None,
+        // The new text was made from the old one, which must still be there.
         keeps: true,
         remarks: Vec::new(),
     })

@@ -33,6 +33,7 @@ impl Run<'_> {
         tokio::spawn(async move {
             // A panic in the program's function counts as a refusal.
             let may_run = asking.await.unwrap_or_default();
+            // Sending fails only after the agent was dropped.
             drop(inbox.send(RunInput::Decided(call, may_run)));
         });
     }
@@ -123,7 +124,7 @@ impl Run<'_> {
             is_error,
             details: ran.details,
         });
-        // `ToolFinished` has reported its end.
+        // `ToolFinished` has reported the end already.
         self.refused.retain(|refused| *refused != call);
         let ended = vec![(call, ran.outcome)];
         self.waiting

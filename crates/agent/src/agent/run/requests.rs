@@ -78,6 +78,7 @@ impl Run<'_> {
         self.events.extend(messages.into_iter().map(Event::Message));
         self.requests += 1;
         self.agent.requests += 1;
+        // `finish` reports how the last request ended, so an earlier end no longer counts.
         (self.problem, self.cancelled) = (None, false);
         let number = self.agent.requests;
         let cancel = self.open(&endpoint);
@@ -143,6 +144,8 @@ impl Run<'_> {
             Some(AnswerEvent::Call(issued)) => {
                 let input = chat::json::parse_object(&issued.input);
                 let key = answer::key(&issued);
+                // The cycle takes only recorded calls for a provider's; it asks about all
+                // others.
                 key.into_iter().for_each(|it| self.agent.cycle.record(it));
                 self.emit(Event::ToolUse(Call {
                     id: chat::tool::ToolUseId::new(issued.id),

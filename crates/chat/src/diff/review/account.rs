@@ -59,6 +59,7 @@ pub(super) fn fates(
         line: change.gone.start + 1,
         fate: Fate::Added(printed(&[change], old)),
     }));
+    // The user's own hunks were appended and may belong above others.
     hunks.sort_by_key(|it| it.line);
     hunks
 }

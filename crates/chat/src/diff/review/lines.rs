@@ -70,6 +70,7 @@ pub(super) fn sections<'t>(
         current: None,
         malformed: Vec::new(),
     };
+    // Not `lines`, which would drop a CR that belongs to the text.
     for (number, line) in text.split('\n').enumerate() {
         if let Err(message) = reader.read(number, line) {
             let line = number;
@@ -96,6 +97,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn read(&mut self, number: usize, line: &'t str) -> Result<(), &'static str> {
+        // Lines of a hunk begin with a sign, so this begins the part of a file.
         if line.starts_with("diff ") {
             return self.begin_file(line);
         }
@@ -181,6 +183,7 @@ fn header(line: &str) -> Option<(usize, usize)> {
     let range = line.strip_prefix("@@ -")?.split(' ').next()?;
     let (first, count) = match range.split_once(',') {
         Some((first, count)) => (first.parse().ok()?, count.parse().ok()?),
+        // A count of 1 may be left out.
         None => (range.parse().ok()?, 1),
     };
     // An empty range is named by the line above it.

@@ -43,6 +43,7 @@ pub(super) fn placed(
                 false => text.push('\n'),
             }
         }
+        // The next hunk must start below this one.
         end = start + old_lines(hunk).count();
         let lines = hunk.lines.iter().map(|it| (it.kind, it.text, !it.is_open));
         changes.extend(changed(lines, start, old));
@@ -132,6 +133,7 @@ fn changed<'t>(
             let (gone, new) = (next..next, Vec::new());
             changes.push(LineChange { gone, new });
         }
+        // Never empty here, because a change was just added if there was none.
         let Some(change) = changes.last_mut() else {
             continue;
         };

@@ -102,6 +102,7 @@ impl<'t> Parser<'t> {
             );
         };
         let info = String::from_utf8_lossy(opener.info);
+        // The fence's line is the one above the body.
         let kind = self.result_kind(&info, suffix, line, body.start - 1);
         Some(ToolResultBlock {
             tool_use_id: ToolUseId::new(id),

@@ -19,6 +19,7 @@ impl Parser<'_> {
             return;
         }
         let mut diagnostic = Diagnostic::warning(line..line + 1, remark(word, meant));
+        // If the word itself is right, what follows it is wrong, which no fix can repair.
         if let Some(meant) = meant.filter(|meant| meant.marker() != word) {
             let rest = &text[word.len()..];
             diagnostic = diagnostic.with_fix(Fix {

@@ -58,6 +58,7 @@ async fn edit_in(folder: &Path, text: &str, editor: &str) -> Edited {
     };
     match command(editor, &diff.path()).status().await {
         Ok(status) if status.success() => diff.edited(),
+        // Editors end with an error if the user wants no change, as Vim does for `:cq`.
         Ok(status) => Edited::Failed(format!(
             "The editor ({editor}) failed ({status}), so nothing was decided."
         )),

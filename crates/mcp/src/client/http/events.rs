@@ -101,6 +101,8 @@ const PINGS: [&str; 6] = [
 impl Mender {
     /// Returns the events that replace an event.
     fn mend(&self, mut event: Sse) -> Vec<Sse> {
+        // In the SSE standard, an event without a type is a `message`. Other types carry no
+        // JSON-RPC.
         let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
         let Some(data) = event.data.as_mut().filter(|_| is_message) else {
             return vec![event];
@@ -176,7 +178,10 @@ impl Mender {
     fn fail(&self, wrong: &str) -> Vec<Sse> {
         let ids = match &self.id {
             Some(id) if self.unanswered.remove(id) => vec![id.clone()],
+            // It has its answer, and a second one would belong to no request.
             Some(_) => Vec::new(),
+            // The server's own stream may carry any answer. An error for a request that would
+            // still have succeeded is better than a request that is never answered.
             None => self.unanswered.remove_all(),
         };
         let answers = ids.into_iter().map(|id| unreadable(id, wrong));
@@ -216,6 +221,7 @@ fn parse(bytes: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static, most
     let (mut text, mut length) = (Text::default(), Length::new(most));
     let text = bytes.map(move |chunk| {
         let chunk = chunk?;
+        // Counted before parsing, because the parser holds an event in memory until its end.
         length.count(&chunk)?;
         Ok::<_, Broken>(Bytes::from(text.mend(&chunk)))
     });

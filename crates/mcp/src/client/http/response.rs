@@ -52,6 +52,7 @@ pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Fai
     let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
+    // Counted while reading, because `Content-Length` may be missing or wrong.
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk?);
         if body.len() > most {

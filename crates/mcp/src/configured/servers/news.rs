@@ -21,6 +21,7 @@ pub(super) fn hear(inner: &Weak<Inner>, name: &str, news: ServerEvent) {
 
 impl Inner {
     fn take(&self, name: &str, news: ServerEvent) {
+        // Events of a server that was removed meanwhile are ignored.
         let Some(server) = self.state().live.get(name).cloned() else {
             return;
         };
@@ -61,6 +62,7 @@ impl Inner {
     }
 
     fn differs(&self, server: &Arc<Server>) {
+        // Published again, because the changed tools are disabled now.
         self.publish(server);
         let name = &server.spec.name;
         self.tell(Level::Warning, report::differs(name, &server.status()));
@@ -88,6 +90,7 @@ impl Inner {
             let tools = ServerTool::all(server);
             self.parts.sources.ready(&source, Precedence::Found, tools);
         } else {
+            // Requests wait for sources that are loading, so the first one has its tools.
             self.parts.sources.loading(&source);
         }
     }

@@ -1,7 +1,7 @@
-//! What the engine says went wrong, as sentences with a place in the file.
+//! Explains errors of the engine in sentences with a position in the file.
 //!
-//! The engine has no field for a line: it is in the text, in the error that we
-//! raised ourselves, or where the limit was noticed.
+//! The engine's errors have no field for a line: it is in their text, in an error that we
+//! raised, or where the limit was noticed.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::super::{FrontmatterError, Source, places};
 use super::MEMORY;
 use crate::frontmatter::budget::Budget;
 
-/// Longest message that a document can make, in characters.
+/// Maximum characters of a message, whose text the document may choose.
 const MAX_MESSAGE: usize = 500;
 
-/// What went wrong, and the line, when one is known.
+/// The cause of an error, and its line, if known.
 struct Cause {
     line: Option<usize>,
-    /// The word to blame, to find its column.
+    /// The word that caused it, used to find its column.
     word: Option<String>,
     what: String,
 }
 
-/// Why a frontmatter was not evaluated.
+/// Explains why a frontmatter was not evaluated.
 pub fn failure(
     error: &Error,
     budget: &Budget,
@@ -39,7 +39,7 @@ pub fn failure(
     FrontmatterError::new(line, column, cause.what)
 }
 
-/// The same for a function or an expression, whose caller knows the place.
+/// Explains an error of a function or an expression, whose caller knows the position.
 pub fn sentence(error: &Error, budget: &Budget, limit: Duration) -> String {
     let cause = cause(error, budget, limit);
     match cause.line {
@@ -75,6 +75,7 @@ fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
     let said = text.split("\nstack traceback:").next().unwrap_or_default();
     let (line, what) = split_position(said);
     Cause {
+        // A message without a position may have one in its traceback.
         line: line.or_else(|| line_in(&error.to_string())),
         word: None,
         what: as_sentence(what),
@@ -111,7 +112,7 @@ fn innermost(error: &Error) -> &Error {
     }
 }
 
-/// Takes `frontmatter:3: ` or `expression:1: ` off a message.
+/// Splits `frontmatter:3: ` or `expression:1: ` from a message.
 fn split_position(text: &str) -> (Option<usize>, &str) {
     for name in ["frontmatter", "expression"] {
         let rest = text
@@ -126,14 +127,14 @@ fn split_position(text: &str) -> (Option<usize>, &str) {
     (None, text)
 }
 
-/// The first position that a traceback names.
+/// Returns the line of the first position in a traceback.
 fn line_in(traceback: &str) -> Option<usize> {
     let (_, rest) = traceback.split_once("frontmatter:")?;
     let digits = rest.split(|it: char| !it.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
-/// The engine's words, which may be the document's own: one message's worth.
+/// Shortens the engine's message, which may be the document's own text, to a sentence.
 fn as_sentence(what: &str) -> String {
     let end = what.char_indices().nth(MAX_MESSAGE);
     let what = end.map_or(what, |(end, _)| &what[..end]).trim();

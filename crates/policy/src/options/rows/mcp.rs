@@ -25,7 +25,7 @@ and `timeout` is the maximum number of seconds of a call (default:
 `tools.default_timeout`).
 `${NAME}` and `${NAME:-otherwise}` are replaced by environment variables.",
     )
-    // Servers have secrets in their environments and headers.
+    // The environments and headers of servers contain secrets.
     .secret(),
     option(
         "project",

@@ -5,11 +5,12 @@ use provider::providers::PROVIDERS as PROVIDER_ROWS;
 use super::{ANYWHERE, COMMAND, GENERAL, Loosens, MANY, OptionDef, OptionKind, table, unset};
 use crate::options::Scope;
 
-/// How many providers there are.
+/// The number of providers.
 const COUNT: usize = PROVIDER_ROWS.len();
 
 /// The values of `provider`.
 pub const PROVIDER_NAMES: &[&str] = &{
+    // A constant cannot be computed with iterators.
     let mut names = [""; COUNT + 2];
     let mut at = 0;
     while at < COUNT {
@@ -21,6 +22,8 @@ pub const PROVIDER_NAMES: &[&str] = &{
     names
 };
 
+// A project or a chat cannot set these: another address would get the key and the chat, and
+// the command would run.
 const CONNECTION: &[OptionDef] = &[
     unset(
         "api_key",
@@ -73,7 +76,7 @@ pub const PROVIDERS: &[OptionDef] = &{
     tables
 };
 
-/// The table of a provider: what all have, and its own parameters.
+/// Returns the table of a provider: the common parameters and its own.
 const fn parameters_of(name: &'static str) -> OptionDef {
     match name.as_bytes() {
         b"anthropic" => table(
@@ -118,6 +121,7 @@ keyword of Lua and needs brackets: >lua
 parameters = { [\"local\"] = { model_path = \"~/models/NAME.gguf\" } }
 <";
 
+// A project or a chat cannot set these, because they choose a program to run.
 const LOCAL: &[OptionDef] = &[
     unset(
         "model_path",

@@ -37,6 +37,7 @@ command runs without a sandbox.",
         r#""required""#,
         "would let commands run where no sandbox can be had",
     )),
+    // Only the user can set these three: each gives commands access beyond the sandbox.
     option(
         "sockets",
         OptionKind::List(&OptionKind::Text),
@@ -81,6 +82,7 @@ Git's hooks and configuration, `.envrc`, and similar files stay unchanged;
 see |flemma-sandbox-limits|.",
     )
     .scopes(CHAT)
+    // Folders are not compared, so every list but the empty one counts as looser.
     .loosens(unless("[]", "would change which folders can be written")),
     option(
         "network",

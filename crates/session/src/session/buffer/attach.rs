@@ -37,6 +37,7 @@ impl Session {
     }
 
     /// Replaces the whole text. Lines that differ from the known text arrived in bulk.
+    // On the first load, the origin of all lines is noted at once, in `attached`.
     fn replace_text(&mut self, text: Text) {
         if self.buffer.has_origin {
             let known = self.buffer.text();
@@ -54,6 +55,7 @@ impl Session {
     /// Notes the properties of a chat that was opened, or that a new host found.
     fn attached(&mut self, attach: Attach) {
         self.disk.set_path(&attach.path);
+        // Before looking for interrupted calls, which may belong to another program.
         self.hold_chat(attach.process, attach.modified);
         self.disk.set_cwd(&attach.cwd);
         self.look_at_project();
@@ -62,7 +64,7 @@ impl Session {
         let mut interrupted: Vec<ToolUseId> =
             attach.interrupted.into_iter().map(ToolUseId::new).collect();
         match attach.reason.as_str() {
-            // The host that ran these calls is gone, and their results with it.
+            // The host that ran these calls is gone, and so are their results.
             "restart" => interrupted.extend(self.interrupted_calls()),
             // Nothing is written when a file is opened; the first key does that.
             "open" => self.find_cut_off(),
@@ -84,7 +86,7 @@ impl Session {
                 "The buffer was reloaded while an answer was arriving, so the answer ends here.",
                 "the chat was reloaded while the answer was arriving",
             );
-        // Neovim still shows an answer that the host, which was started again, knows nothing of.
+        // Neovim still shows an answer of which this restarted host knows nothing.
         } else if streaming {
             self.request.interrupt("the host stopped");
         } else {

@@ -14,7 +14,7 @@ impl Buffer {
     fn complete(&mut self, piece: Changed) -> Option<Changed> {
         let changed = match self.partial.take() {
             Some(mut begun) => {
-                // Neovim splits a long change so that a key does not wait behind all of it.
+                // Neovim splits a long change so that a key need not wait behind all of it.
                 begun.lines.extend(piece.lines);
                 begun.more = piece.more;
                 begun
@@ -69,7 +69,7 @@ impl Session {
         source: ChangeSource,
     ) {
         self.announce_change(&lines, new, source);
-        // Both looks parse the document, so only changes that touch a placeholder get them.
+        // Both calls parse the document, so they are made only if a placeholder changed.
         if self.cycle.has_change() {
             self.cycle.note_undecided(&self.buffer.document());
         }

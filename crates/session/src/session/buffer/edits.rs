@@ -103,9 +103,9 @@ impl Session {
     fn smallest(&self, edit: TextEdit) -> LineChange {
         let (mut lines, mut replacement) = (edit.lines, edit.replacement);
         let text = self.buffer.text();
-        // Lines that stay the same keep the marks, folds, and cursors that are on them.
         let is_same = |line: usize, new: &String| *text.line(line) == *new.as_bytes();
-        // Drops the first lines that stay the same, then the last ones.
+        // First the lines above that stay the same, then those below, which keep marks and
+        // folds.
         let pairs = lines.clone().zip(&replacement);
         let above = pairs.take_while(|(line, new)| is_same(*line, new)).count();
         replacement.drain(..above);
@@ -141,9 +141,10 @@ impl Session {
 
     /// Takes the editor's answer to an edit.
     pub(crate) fn applied(&mut self, applied: Applied) {
-        // Changes by the user may have been counted already.
+        // A change by the user may already have raised the number.
         self.buffer.seq = applied.seq.max(self.buffer.seq);
         let in_flight = &mut self.buffer.in_flight;
+        // An answer to an older edit: the buffer was reloaded or closed meanwhile.
         let Some(edit) = in_flight.take_if(|edit| edit.number == applied.edit) else {
             return;
         };
@@ -164,7 +165,7 @@ impl Session {
                 self.change_by_host(&changes);
                 anchor.into_iter().for_each(|it| self.marker_written(it));
             }
-            // The marker still has to be written; the next frame tries again.
+            // The marker is still missing; the next frame writes it again.
             (EditKind::Marker { .. }, EditOutcome::Stale) => {}
             (EditKind::Append { lines }, EditOutcome::Applied) => self.appended(&lines, &applied),
             (EditKind::Append { lines }, EditOutcome::Moved) => self.append_below(&lines),
@@ -224,7 +225,7 @@ impl Session {
     fn append_below(&mut self, lines: &[String]) {
         let mut lines = lines.to_vec();
         if let Some(first) = lines.first_mut() {
-            // On a line of its own, the text could look like a marker of the format.
+            // On a line of its own, the text could become structure.
             *first = format!("\n{}", escape_line(first));
         }
         let text = lines.join("\n");

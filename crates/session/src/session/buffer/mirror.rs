@@ -36,6 +36,7 @@ impl Mirror {
 
     /// Returns the parsed text. Parses only what changed since the last call.
     pub(super) fn document(&self) -> Document<'_> {
+        // `take` leaves nothing behind, so that `parse_again` need not copy the parse tree.
         let document = match self.read.take() {
             None => Document::parse(&self.text),
             Some(Read {

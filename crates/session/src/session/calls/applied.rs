@@ -40,6 +40,7 @@ impl AppliedDiff {
         let exists = (!file.is_new(), file.after.is_some());
         Self {
             counts: diff.counts,
+            // The log must not contain a secret file's lines.
             unified: match secrets.find(&file.path) {
                 Some(_) => String::new(),
                 None => diff.unified(&file.name, exists),

@@ -45,6 +45,7 @@ fn words(
     state: &FileState,
 ) -> Option<String> {
     let below = |path: &Path| path.strip_prefix(folder).map(PathBuf::from);
+    // A link of the project's own folder would be reported for every file.
     let expected = below(asked).map_or_else(|_| asked.to_owned(), |it| real_folder.join(it));
     let link = (state.path != expected && state.path != asked).then(|| {
         let target = state.path.strip_prefix(real_folder);

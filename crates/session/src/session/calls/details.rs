@@ -1,11 +1,10 @@
-//! Bounds on the details of a result, which are for autocommands and the log, never for a
-//! model.
+//! Limits the details of a result, which are for autocommands and the log, never for a model.
 
 use serde_json::{Map, Value, json};
 
-/// Most bytes of details, as JSON (16 KB).
+/// Maximum bytes of details, as JSON (16 KB).
 const MOST: usize = 16 * 1024;
-/// Characters that are kept of each text if the details are too long.
+/// Maximum characters of each text if the details are too long.
 const LONGEST: usize = 1000;
 
 /// Returns the details without empty entries. If they are too long, long texts are cut; if
@@ -23,7 +22,7 @@ pub(crate) fn within_bounds(details: Value) -> Option<Value> {
     Some(json!({"left_out": format!("{length} bytes")}))
 }
 
-/// Removes nulls, which Lua would take for values.
+/// Removes nulls, which reach Lua as `vim.NIL` and count as values there.
 fn without_nulls(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,

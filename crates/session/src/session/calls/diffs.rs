@@ -71,6 +71,7 @@ impl Session {
             again: self.again(&mark.call),
             ended: diffs.ended.get(),
         };
+        // Stored even without a diff, so that the call is looked up once.
         let Some(entry) = known.get_mut(&mark.call) else {
             if is_visible {
                 let changes = !self.changed_files(&mark.call, None).is_empty();
@@ -101,6 +102,7 @@ impl Session {
         let input: Value = serde_json::from_str(&call.input).ok()?;
         let (meant, input) = approval::meant(call, &input);
         let tool = self.shared.registry.get(&meant.name)?;
+        // No approval: nothing runs in this context.
         let mut context = self.call_environment(call).context(&call.id, "");
         // Only the user sees the diff.
         context.reads_secrets = true;
@@ -116,7 +118,7 @@ impl Session {
     /// Takes a diff that was made.
     pub(crate) fn diff_made(&mut self, call: &CallKey, basis: Basis, diff: Diff) {
         let known = self.calls.diffs.known.get_mut().get_mut(call);
-        // A call that is no longer shown gets another diff when it is.
+        // A call that is no longer shown gets a new diff when it is shown again.
         if let Some(known) = known.filter(|it| it.basis == Some(basis)) {
             known.diff = diff;
             self.view.redraw();

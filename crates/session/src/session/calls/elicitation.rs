@@ -80,6 +80,7 @@ impl Elicitation for User {
         let _taken_back = TakenBack(self);
         let (reply, answer) = oneshot::channel();
         self.tell(QuestionEvent::Asked(form, reply));
+        // The sender is dropped with the question if the session ends.
         answer.await.unwrap_or(FormReply::Cancelled)
     }
 }
@@ -99,6 +100,7 @@ impl Session {
             QuestionEvent::Asked(form, reply) => self.add_question(call, form, reply),
             QuestionEvent::TakenBack => {
                 if let Some(questions) = self.questions(call) {
+                    // The call dropped its receiver, so nothing waits for these answers.
                     questions.retain(|it| !it.reply.is_closed());
                 }
             }
@@ -127,8 +129,8 @@ impl Session {
             reply,
             dialogue: None,
         });
-        // Without a screen the questions are asked one after another; in Neovim the user
-        // opens them.
+        // Without a screen, questions are asked one after another; in Neovim the user opens
+        // them.
         let is_first = questions.len() == 1;
         if !self.editor.is_headless() {
             self.editor.notify(&Notice {
@@ -141,7 +143,7 @@ impl Session {
     }
 
     fn filled(&mut self, call: &CallKey, number: u64, reply: Option<FormReply>) {
-        // In Neovim a question that was left open can be answered later.
+        // In Neovim, a question that was left can be answered later.
         let is_headless = self.editor.is_headless();
         let reply = reply.or(is_headless.then_some(FormReply::Cancelled));
         let Some((questions, reply)) = self.questions(call).zip(reply) else {
@@ -202,7 +204,7 @@ impl Session {
         let Some(question) = self.questions(call).and_then(VecDeque::front_mut) else {
             return;
         };
-        // The user opened the question again, so its earlier prompts are obsolete.
+        // The user opened the question again, so its earlier prompt is obsolete.
         if let Some(before) = question.dialogue.take() {
             before.abort();
         }

@@ -20,8 +20,8 @@ use crate::frontend::SessionEvent;
 use crate::protocol::EditorCommand;
 use crate::session::{Input, Session};
 
-/// Minimum time on the screen, in milliseconds, before a key counts as a decision. A second
-/// press of the same key by accident comes sooner.
+/// Minimum time on the screen, in milliseconds, before a key counts as a decision. An accidental
+/// second press of the same key comes sooner.
 const LEAST_READ_MS: u64 = 500;
 
 /// Snapshots of the files of calls that are shown.
@@ -103,6 +103,7 @@ impl Session {
         if let Some(known) = snapshots.known.borrow().get(call) {
             return !matches!(known, Snapshot::Pending);
         }
+        // `execute_tool` is included, because the call inside may change files.
         let files = self.changed_files(call, None);
         let first = match files.is_empty() {
             true => Snapshot::None,
@@ -110,6 +111,7 @@ impl Session {
         };
         // Stored even for a call without files, so that each call is looked up once.
         snapshots.known.borrow_mut().insert(call.clone(), first);
+        // Without files, or if the chat is being closed, nothing has to be read.
         let Some(inbox) = self.inbox.upgrade().filter(|_| !files.is_empty()) else {
             return true;
         };
@@ -227,7 +229,7 @@ impl Session {
             return None;
         }
         let became = self.calls.snapshots.replace(call, now)?;
-        // Keys that wait were pressed before the user could see this change.
+        // Waiting keys were pressed before the user could see this change.
         self.queue.retain(|event| !decides(event));
         self.view.redraw();
         self.editor.notify(&Notice {
@@ -260,7 +262,8 @@ impl Session {
     pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, Vec<ApprovedPath>)>) {
         let approved = &mut self.calls.snapshots.approved;
         for (call, paths) in paths {
-            // Those for which a rule approved it count, although the guard looked later.
+            // The paths at the time of the rule's approval count, even if the guard looked
+            // later.
             approved.entry(call).or_insert(paths);
         }
     }

@@ -39,7 +39,7 @@ impl Session {
         let marks = marks::marks(&document, &self.cycle, &(), 1);
         let answered = self.calls.first_look.answered;
         let is_unread = |call: &CallKey| match marks.iter().find(|it| it.call == *call) {
-            // A status that the user typed is a decision already.
+            // A status that the user typed is already a decision.
             Some(mark) if !mark.pending => false,
             Some(mark) => {
                 let drawn = command.drawn_ms.get(&mark.key);

@@ -1,5 +1,5 @@
-//! What a call did to files, checked by the editor: its result names the new syntax errors and
-//! diagnostics, so that the model sees them.
+//! Adds the new syntax errors and diagnostics of changed files, as the editor finds them, to the
+//! result of the call, so that the model sees them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::protocol::{FindProblems, ProblemItem};
 const MAX_BYTES: usize = 1024 * 1024;
 /// Maximum number of files of a call that are checked.
 const MAX_FILES: usize = 20;
-/// How long the editor may take. It waits at most a second for language servers, but may be
+/// Maximum time that the editor gets. It waits at most a second for language servers, but may be
 /// busy with a prompt.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -56,6 +56,7 @@ async fn compared(editor: &Editor, changed: Vec<(String, FindProblems)>) -> Vec<
         let found = tokio::spawn(async move { editor.find_problems(question).await });
         (name, found)
     };
+    // All questions are sent before the first answer is awaited.
     let asked: Vec<(String, JoinHandle<_>)> = changed.into_iter().map(ask).collect();
     let mut compared = Vec::new();
     for (name, found) in asked {
@@ -80,6 +81,7 @@ fn changed(files: &[ProposedFile], secrets: &Secrets) -> Vec<(String, FindProble
             continue;
         };
         let path = file.moved_to.as_ref().unwrap_or(path).to_string_lossy();
+        // Several changes of one file count as one.
         if let Some((_, earlier)) = changed.iter_mut().find(|(_, it)| it.path == path) {
             earlier.after.clone_from(after);
             continue;

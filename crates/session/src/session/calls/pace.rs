@@ -1,6 +1,6 @@
-//! When results are written: those of one frame together, because each edit costs a
-//! round trip and a drawn screen. Without this, 100 approved reads take 65 to 79 ms
-//! instead of 42; the budget is 30.
+//! Decides when results are written: those of one frame together, because each edit costs a
+//! round trip and a drawn screen. Without this, 100 approved reads take 65 to 79 ms instead of
+//! 42.
 
 use tokio::time::Instant;
 
@@ -33,6 +33,7 @@ impl Session {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let is_busy = self.buffer.is_busy();
         let write = self.request.next_write(is_busy);
+        // Results cannot be written before the editor has answered; its answer is an input.
         let results = self.calls.pace.due.filter(|_| !is_busy);
         let draw = self.view.next_draw();
         [write, results, draw, self.disk.next_try()]

@@ -55,7 +55,7 @@ impl Session {
         };
         let mut known = self.calls.previews.0.borrow_mut();
         match known.get(&(call.clone(), width)) {
-            // Nothing rather than the general line, which would be replaced at once.
+            // Not the general line, which the tool's preview would replace at once.
             Some(Preview::Requested) => None,
             Some(Preview::Made(None)) => Some(general),
             Some(Preview::Made(Some(preview))) => {
@@ -63,6 +63,7 @@ impl Session {
                 Some(chat::preview::one_line(&text, width))
             }
             None if !is_pending => Some(general),
+            // The key includes the width, because a preview is cut for its window.
             None => {
                 known.insert((call.clone(), width), Preview::Requested);
                 self.request_preview(call.clone(), width, tool);
@@ -83,6 +84,7 @@ impl Session {
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
+        // The name, a colon, and a blank precede the preview.
         let room = width.saturating_sub(call.name.chars().count() + 2).max(1);
         tokio::spawn(async move {
             let input: Value = serde_json::from_str(&call.input).unwrap_or_default();

@@ -26,7 +26,7 @@ impl Session {
             event,
             CycleEvent::Advance | CycleEvent::Resolve { .. } | CycleEvent::Reject { .. }
         );
-        // While an answer arrives, no key can reject a call.
+        // While an answer arrives, keys cannot reject calls.
         if self.request.is_open() || !refuses {
             return true;
         }
@@ -58,6 +58,7 @@ impl Session {
         let (Some(tool), Some(inbox)) = (tool, self.inbox.upgrade()) else {
             return;
         };
+        // Asked once, whatever the answer, so that a key cannot wait forever.
         self.calls.refusals.asked.insert(call.clone());
         self.calls.refusals.pending += 1;
         let buffer = self.buffer.id();

@@ -23,9 +23,9 @@ use crate::session::{Input, Session};
 pub(super) struct Reviews {
     /// Calls whose review was opened.
     open: HashSet<CallKey>,
-    /// Those that ended, and that nothing has followed from yet.
+    /// Reviews that ended and are not handled yet.
     ended: HashMap<CallKey, ReviewEnd>,
-    /// What the user approved, until the call starts.
+    /// The approved changes, until their calls start.
     approved: RefCell<HashMap<CallKey, ApprovedChange>>,
 }
 
@@ -78,6 +78,8 @@ impl Session {
             return Err("This call is not pending, so there is nothing to review.".to_owned());
         };
         let files = self.changed_files(&marks[at].call, None);
+        // Both calls were proposed on the same text, and the second would fail on the first's
+        // result.
         let earlier = marks[..at].iter().find(|it| {
             let others = self.changed_files(&it.call, None);
             others.iter().any(|it| files.contains(it))
@@ -105,7 +107,7 @@ impl Session {
             return self.decide_nothing("This call cannot run, so there is nothing to review.");
         };
         let mut context = self.call_environment(&call).context(&call.id, "");
-        // Only the user sees the diff.
+        // The diff is shown to the user, not to the model.
         context.reads_secrets = true;
         let reviewing = Reviewing {
             editor: self.editor.clone(),
@@ -136,6 +138,7 @@ impl Session {
         self.command(EditorCommand {
             buffer: self.buffer.id(),
             action: Action::EndReview(call),
+            // A review has no line of its own; `EndReview` names the call.
             line: 0,
             window: self.view.last_key().window.unwrap_or_default(),
             shown: None,
@@ -196,7 +199,7 @@ impl Session {
     /// Has a call that the user approved in a review store what was approved. A call that was
     /// approved otherwise does what it proposes.
     pub(super) fn use_review(&mut self, call: &CallKey, by: &str, context: &mut ToolContext) {
-        // Taken in any case: an approval in a review counts for one start.
+        // Taken in any case, because an approval in a review counts for one start.
         let approved = self.calls.reviews.approved.get_mut().remove(call);
         self.close_review(call);
         if by != REVIEWED {
@@ -204,7 +207,7 @@ impl Session {
         }
         let (reviewed, account) = match approved {
             Some(change) => (change.reviewed, change.account),
-            // Nothing is stored without the reviewed texts.
+            // Without the reviewed texts, the call must store nothing.
             None => (Arc::new(Proposal::default()), None),
         };
         context.reviewed = Some(reviewed);

@@ -1,4 +1,4 @@
-//! Calls that run: started, shown while they run, and taken back when they end.
+//! Running calls: started, shown while they run, and removed when they end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::frontend::SessionEvent;
 use crate::half_done::Result;
 use crate::session::{Input, Session};
 
-/// Most lines of live output that are kept.
+/// Maximum lines of live output that are kept.
 const OUTPUT_LINES: usize = 5;
-/// Most characters of such a line.
+/// Maximum characters of such a line.
 const OUTPUT_WIDTH: usize = 300;
-/// Most columns of a tool's name beside its spinner.
+/// Maximum columns of a tool's name beside its spinner.
 const LABEL_WIDTH: usize = 40;
 
 /// A call that is about to start.
@@ -40,6 +40,7 @@ pub(crate) struct ApprovedCall {
 
 /// Returns `first` with all calls that the next effects start.
 pub(crate) fn together(first: ApprovedCall, effects: &mut VecDeque<Effect>) -> Vec<ApprovedCall> {
+    // Their starts are recorded in the log with one write.
     let mut runs = vec![first];
     let is_run = |effect: &&Effect| matches!(effect, Effect::Run { .. });
     let count = effects.iter().take_while(is_run).count();
@@ -89,7 +90,7 @@ impl RunningCall {
             }
             if let Some(line) = self.output.back_mut() {
                 let room = OUTPUT_WIDTH.saturating_sub(line.chars().count());
-                // Control characters would break the line on screen.
+                // Control characters would break the line on the screen.
                 line.extend(piece.chars().filter(|c| !c.is_control()).take(room));
             }
         }
@@ -122,7 +123,8 @@ impl Session {
             self.editor.report_problem(problem);
         }
         for run in runs {
-            // After a crash, nothing would tell that the call may have changed files.
+            // Without this record, a crash would leave no trace that the call may have changed
+            // files.
             match &recorded {
                 Ok(()) => self.run_tool(run),
                 Err(problem) => self.fail_call(run.call, problem.what.clone()),
@@ -169,6 +171,7 @@ impl Session {
             let id = ToolUseId::new(call.id.as_str());
             let (applied, secrets) = (context.applied.clone(), context.secrets.clone());
             let mut ran = tools::run_in_full(tool, id, input, context).await;
+            // After the call has ended, because it adds files as it changes them.
             let files = applied.take();
             if let Some(check) = check {
                 check.add(&mut ran.outcome, &files).await;
@@ -196,7 +199,7 @@ impl Session {
         let approved_paths = self.approved_paths(call, input);
         let mut context = self.call_environment(call).context(&call.id, by);
         context.progress = self.progress(call);
-        // The user approves the files that were shown; a policy approves the paths.
+        // The user approves the files as shown; a policy approves the paths.
         if is_by_hand(by) {
             context.shown = self.shown(call);
         } else {
@@ -256,6 +259,7 @@ impl Session {
         Ran { outcome, details }: Ran,
         changed: Option<Counts>,
     ) {
+        // A call that is not running has ended already.
         let Some(ran) = self.calls.running.remove(&call) else {
             return;
         };

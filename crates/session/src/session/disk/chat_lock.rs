@@ -39,12 +39,12 @@ pub(super) struct ChatLock {
     is_elsewhere: bool,
     /// Whether the buffer may have changes that are not in the file.
     modified: bool,
-    /// Inputs after it wait too.
+    /// A key that waits for the lock. Later inputs wait too.
     waiting: Option<WaitingKey>,
     /// Number of attempts so far.
     tries: u32,
-    /// When the lock is tried again for a chat that was opened while the session before
-    /// it, of the same file, was about to end.
+    /// When the lock is tried again for a chat that was opened while an earlier session of the
+    /// same file was ending.
     ask_at: Option<Instant>,
     /// Number of those attempts so far.
     asked: u32,
@@ -117,8 +117,8 @@ impl Session {
 
     /// Notes that the file contains the text with this number, which may not be the last.
     pub(crate) fn saved(&mut self, seq: u64) {
-        // The user may have changed the text after this version was written.
-        // Not assigned: a text that was unmodified before stays so.
+        // The user may have changed the text after this version was written. Not assigned, so
+        // that an unmodified text stays unmodified.
         self.disk.lock.modified &= seq != self.buffer.seq();
         if !self.disk.lock.modified {
             self.forget_unfinished();
@@ -146,6 +146,7 @@ impl Session {
                 command: command.clone(),
                 at: Instant::now() + BETWEEN_TRIES,
             });
+            // `try_again` handles the key again.
             return false;
         }
         self.disk.lock.tries = 0;
@@ -186,7 +187,7 @@ impl Session {
             pid: self.disk.lock.process,
         };
         let taken = lease::take(&state_dir::path(), path, &program);
-        // Dropped only now, so that a chat that is renamed is never without a lock in between.
+        // Dropped only now, so that a renamed chat is never without a lock.
         *held = None;
         self.lease_taken(taken)
     }
@@ -198,8 +199,8 @@ impl Session {
                 self.set_elsewhere(!self.is_ours(&holder));
                 return Err(holder);
             }
-            // The user can work on a chat without a state folder. No call runs then, because
-            // its start is recorded there too.
+            // The user can work on a chat without a state folder, but no call runs then, because
+            // its start could not be recorded either.
             Err(LeaseError::Unknown(error)) => {
                 tracing::warn!(%error, "cannot find out whether another program has this chat open");
             }

@@ -46,7 +46,7 @@ impl Recovery {
                 self.has_file = true;
                 journal.write(now, &entries)
             }
-            // Everything is in the chat's file, so the record would only repeat it.
+            // Everything is in the chat's file, so the record is obsolete.
             None if self.has_file => {
                 self.has_file = false;
                 journal.remove()
@@ -59,8 +59,7 @@ impl Recovery {
 /// Counts the answers that are not empty.
 fn answers(document: &Document<'_>) -> usize {
     let answers = document.messages.iter().filter(|message| {
-        // An empty answer is left by a request that failed at once; the next one continues
-        // it.
+        // A request that failed at once leaves an empty answer, which the next one continues.
         message.role == Role::Assistant
             && (message.inline.is_some()
                 || !document.is_blank(message.lines.start + 1..message.lines.end))
@@ -129,7 +128,7 @@ impl Session {
         let journal = Journal::of(&state_dir::path(), path);
         let journal = recovery.journal.insert(journal);
         match &recovery.now {
-            // What happened before the rename belongs into the new record.
+            // What happened before the rename belongs in the new record.
             Some(now) => recovery.unwritten = now.entries(),
             None => {
                 recovery.now = journal.read();

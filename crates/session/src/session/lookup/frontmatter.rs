@@ -35,7 +35,7 @@ fn path_at(line: &str, column: usize) -> Option<&str> {
     let before = &line[..word.start];
     let path = before.rfind(|it: char| !is_part(it) && it != '.');
     let start = path.map_or(0, |at| at + 1);
-    // The character before may have several bytes.
+    // `get`, because the character before may have several bytes.
     let path = line.get(start..word.end)?;
     let path = path.strip_prefix(OPTIONS).unwrap_or(path);
     Some(path).filter(|it| !it.is_empty())

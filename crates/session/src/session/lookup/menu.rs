@@ -33,7 +33,7 @@ impl Session {
         let folder = self.disk.folder();
         tokio::task::spawn_blocking(move || {
             let items = items(&word, &shared, &folder);
-            // Only the best files are listed, so the next letter asks again.
+            // Only the best matches are listed, so the front end asks again at the next letter.
             let is_partial = word.kind == WordKind::File;
             let menu = Menu {
                 word,
@@ -113,7 +113,7 @@ fn tools_of(shared: &Shared) -> impl Iterator<Item = MenuItem> {
 }
 
 fn statuses() -> impl Iterator<Item = MenuItem> {
-    // `denied` is the word of policies.
+    // `denied` is missing because only policies write it.
     [Status::Approved, Status::Rejected, Status::Pending]
         .map(|status| item(status.as_str(), "status"))
         .into_iter()
@@ -142,7 +142,7 @@ fn files_in(typed: &str, folder: &Path) -> Vec<MenuItem> {
         .flatten()
         .filter_map(|entry| {
             let name = encoded(entry.file_name().to_str()?);
-            // Follows links, as a reference does.
+            // Follows links, as references do.
             let is_folder = entry.path().is_dir();
             let (end, detail) = if is_folder {
                 ("/", "folder")

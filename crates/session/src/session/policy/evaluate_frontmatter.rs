@@ -22,7 +22,7 @@ use crate::trust::{Escalation, Trust};
 
 /// Returns true if an event starts new work, for which the rules are made anew.
 fn starts_work(event: &CycleEvent) -> bool {
-    // The calls of a whole answer are decided by the rules as they are now.
+    // The calls of a complete answer are decided by the rules as they are now.
     is_of_user(event) || *event == CycleEvent::AnswerEnded(AnswerEnd::Complete)
 }
 
@@ -37,7 +37,7 @@ impl Session {
         if self.waits_for_tools(event) || self.reads_project() || self.scans_tools() {
             return false;
         }
-        // New protected files may exist.
+        // New protected files may exist since the last key.
         self.policy.forget_sandbox();
         let Some(source) = self.frontmatter_source() else {
             self.policy.expire();
@@ -85,7 +85,7 @@ impl Session {
         self.shared = shared;
         self.view.redraw();
         match self.frontmatter_source() {
-            // Work is under way, so its rules are replaced and not only marked as old.
+            // Work is in progress, so its rules are replaced, not only marked as stale.
             Some(source) if !self.is_idle() => {
                 if self.policy.freshness == Freshness::Fresh {
                     self.policy.freshness = Freshness::Pending;
@@ -114,6 +114,7 @@ impl Session {
             let trusted = is_trusted(path.as_deref(), &source.text);
             // Text that was typed here is still trusted when the chat is opened again.
             if let Some(path) = path.filter(|_| typed_here && !trusted) {
+                // If this fails, the user is asked when the chat is opened again.
                 let _ = Trust::open(&state_dir::path()).trust(&path, &source.text);
             }
             let rules = read(&shared, source, typed_here || trusted);
@@ -133,7 +134,7 @@ impl Session {
             let document = self.buffer.document();
             let broken = document.frontmatter.as_ref();
             rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
-            // A broken block is not evaluated, but its problem belongs in the report.
+            // A malformed block is not evaluated, but the report names its problem.
             return show(rules, &shared);
         };
         let path = self.disk.path().map(PathBuf::from);
@@ -146,7 +147,7 @@ impl Session {
 
     /// Takes the rules that an evaluation made.
     pub(crate) fn rules_made(&mut self, evaluation: u64, rules: Rules) {
-        // The frontmatter or the options have changed while this was evaluated.
+        // The frontmatter or the options have changed since this evaluation began.
         if evaluation != self.policy.evaluation {
             return;
         }
@@ -234,7 +235,7 @@ impl Session {
 
     fn withheld(&self) -> impl Iterator<Item = &Escalation> {
         let withheld = &self.policy.rules.withheld;
-        // The rules are those of the last key; the user may have trusted the frontmatter
+        // The rules are those of the last key, and the user may have trusted the frontmatter
         // since.
         let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
         withheld.iter().filter(move |_| !agreed)

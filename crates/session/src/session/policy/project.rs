@@ -21,7 +21,7 @@ const NOTHING: &str = "This project has no options, skills, or templates in a fo
 pub(super) struct ProjectState {
     /// Its options, if it has a file of them.
     config: Option<Arc<ProjectConfig>>,
-    /// What of them does not apply until the user trusts the file.
+    /// Those of its options that do not apply until the user trusts the file.
     withheld: Vec<Escalation>,
 }
 
@@ -62,6 +62,7 @@ impl Session {
 
     /// Takes the options that were read, for a key or not.
     pub(crate) fn project_read(&mut self, config: Option<Arc<ProjectConfig>>, for_key: bool) {
+        // A change of the options makes the rules stale below, so this is read first.
         let is_awaited = for_key && self.policy.is_pending();
         if self.policy.project.config != config {
             self.policy.project.config = config;
@@ -82,11 +83,11 @@ impl Session {
                 false => shared,
             };
         };
-        // While tools are loading, an unknown name may be one of theirs.
+        // While tools are loading, an unknown name may be that of one of them.
         let registry = (!shared.loading).then_some(&shared.registry);
         let reading = config.apply(&shared.settings, registry);
         for text in config.messages(&reading) {
-            // Every chat of a project reads the same file.
+            // Every chat of a project reads the same file, so only the first one reports.
             if shared.reported.is_new(&config, &text) {
                 self.editor.notify(&Notice {
                     level: Level::Warning,

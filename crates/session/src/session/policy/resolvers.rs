@@ -14,7 +14,7 @@ use crate::settings::Here;
 impl Session {
     /// Sends each question to its resolver. The answers come as inputs or events.
     pub(crate) fn ask_resolvers(&mut self, questions: Vec<Question>) {
-        // Each kind is asked at once for all calls, because each asking costs a round trip or a
+        // All calls are asked about together, because each question costs a round trip or a
         // thread.
         let mut editor = Vec::new();
         let mut snapshots = Vec::new();
@@ -74,7 +74,7 @@ impl Session {
     fn ask_guard(&mut self, questions: Vec<Question>) {
         let guard = self.guard();
         let (commands, others) = questions.into_iter().partition::<Vec<_>, _>(|it| {
-            // The rules compare its words; only the others look at files.
+            // A rule compares only words; the inspection of a command looks at files.
             let is_rule = it.function.id == FunctionId::Remembered;
             resolver_calls::is_command(&it.call) && !is_rule
         });
@@ -84,7 +84,7 @@ impl Session {
             self.keep_paths(found.paths);
             self.decisions.note_rules(found.rules);
             self.queue
-                // These answers are known at once, so no event comes between.
+                // Known at once, so no other event may come between.
                 .push_first(CycleEvent::ResolverAnswered(found.answers));
         }
         // On a blocking thread, because shell commands may refer to many files.
@@ -105,7 +105,7 @@ impl Session {
         let inspection = settings.inspection(folder.clone(), here, sandbox);
         CallGuard {
             shared: self.shared.clone(),
-            // The frontmatter may have put the chat into plan mode.
+            // The frontmatter may have turned plan mode on.
             inspection: match self.policy.rules().settings.is_planning() {
                 true => inspection.planning(),
                 false => inspection,

@@ -54,7 +54,7 @@ impl Session {
     /// Returns new settings for all chats, with this chat's own provider and model if
     /// `:Flemma switch` chose them.
     pub(crate) fn with_own_target(&self, shared: Arc<Shared>) -> Arc<Shared> {
-        // Only a chat that was switched itself keeps its target when the options change.
+        // Only a chat that was itself switched keeps its target when the options change.
         let own = &self.shared.settings;
         if !self.policy.is_switched && !own.plan {
             return shared;

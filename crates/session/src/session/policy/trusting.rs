@@ -22,7 +22,7 @@ impl Session {
         match came {
             Came::Empty => self.cycle.text_typed(),
             Came::Changed if self.buffer.has_origin() => {}
-            // A host that starts late cannot tell typed lines from the file's.
+            // A host that starts late cannot distinguish typed lines from the file's.
             Came::Read | Came::Changed => {
                 self.cycle.text_read(self.buffer.text());
                 let document = self.buffer.document();
@@ -88,7 +88,7 @@ impl Session {
     /// `:Flemma trust!`: revokes everything that the user trusted or allowed for this file.
     pub(crate) fn distrust(&mut self) {
         self.cycle.text_read(self.buffer.text());
-        // Files are part of what the user agreed to in this chat.
+        // Files that the chat may send are part of the trust.
         self.request.forget_agreed();
         let Some(path) = self.disk.path() else {
             return self.inform("This chat has no file, so nothing was trusted.");

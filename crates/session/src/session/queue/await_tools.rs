@@ -16,7 +16,7 @@ impl Session {
             return false;
         }
         if !std::mem::replace(&mut self.queue.is_wait_shown, true) {
-            // With a screen, the status line shows it as long as the key waits.
+            // With a screen, the status line shows this as long as the key waits.
             if self.editor.is_headless() {
                 self.inform(WAITING);
             }
@@ -38,7 +38,7 @@ impl Session {
         let mut words = Vec::new();
         self.queue.retain(|event| match event {
             CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
-                // Words are never dropped: they go back to the prompt.
+                // Text is never dropped; it goes back into the prompt.
                 words.push(std::mem::take(text));
                 false
             }
@@ -49,7 +49,7 @@ impl Session {
         }
         self.queue.is_wait_shown = false;
         self.view.redraw();
-        // The rules that were made for the cancelled key must not serve the next one.
+        // The rules made for the cancelled key must not serve the next one.
         self.policy.expire();
         self.inform("Nothing was sent: you cancelled it before the tools were loaded.");
         true

@@ -6,6 +6,7 @@ use crate::session::Session;
 impl Session {
     /// Reports once per key that the session is idle, and why.
     pub(crate) fn report_idle(&mut self) {
+        // `sees_all` comes last, because it starts to read files.
         if !self.queue.unsettled || !self.is_idle() || !self.sees_all() {
             return;
         }

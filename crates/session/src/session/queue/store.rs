@@ -35,7 +35,7 @@ pub(super) struct QueueStore {
 impl Session {
     /// Writes the messages that wait now, if this session holds the chat lock.
     pub(crate) fn store_queue(&mut self) {
-        // Only a user at an editor queues messages.
+        // Only a user at an editor can queue messages.
         if self.editor.is_headless() || self.buffer.is_loading() || !self.has_chat() {
             return;
         }
@@ -51,7 +51,7 @@ impl Session {
     /// Moves the messages to the chat's file, because the chat is new here or was renamed.
     fn change_store(&mut self) {
         if !self.queue.store.texts.is_empty() {
-            // The chat has a new name, and the old one must not bring these messages back.
+            // Under its old name, the chat must not restore these messages.
             self.write_store(Vec::new());
         }
         self.queue.store.path = self.disk.path().map(PathBuf::from);
@@ -67,7 +67,8 @@ impl Session {
 
     /// Puts messages of a host that ended into the prompt.
     fn restore(&mut self, texts: Vec<String>) {
-        // Messages that Neovim still shows came with the chat and are not added twice.
+        // Neovim passed messages that it still shows along with the chat; they are not added
+        // twice.
         let mut here = self.unsent();
         self.queue.store.texts.clone_from(&texts);
         let lost = texts.into_iter().filter(|text| {
@@ -91,7 +92,7 @@ impl Session {
             return;
         };
         let written = keep(&state_dir::path(), path, &texts);
-        // Also after a failure, so that only the next change is tried again.
+        // After a failure too, so that only the next change tries again.
         self.queue.store.texts = texts;
         if let Err(error) = written
             && !std::mem::replace(&mut self.queue.store.is_failure_shown, true)
@@ -110,7 +111,7 @@ impl Session {
     fn unsent(&self) -> Vec<String> {
         let known = self.cycle.steering().iter().cloned();
         let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
-        // Events that wait count as well, because nothing typed may be lost.
+        // Waiting events count too, because no typed text may be lost.
         let coming = self.queue.events.iter().flat_map(|event| match event {
             CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
                 std::slice::from_ref(text)

@@ -21,7 +21,7 @@ use crate::protocol::ReleaseAnchor;
 use crate::session::buffer::moved;
 use crate::session::{FRAME, Session};
 
-/// Most bytes in one write: about 100 lines, which Neovim takes in 1 or 2 ms. A key that is
+/// Maximum bytes of one write: about 100 lines, which Neovim takes in 1 or 2 ms. A key that is
 /// typed meanwhile waits that long.
 const PIECE: usize = 8 * 1024;
 
@@ -87,6 +87,7 @@ impl Open {
 
     /// Sets the provider's name and the model, separated by a space.
     pub(super) fn set_label(&mut self, label: String) {
+        // Only the first word: the model or the server follows.
         let provider = label.split(' ').next().unwrap_or_default();
         self.answer.set_provider(provider);
         self.label = label;
@@ -142,6 +143,7 @@ impl Open {
             // Whole lines are preferred, because half a line can look like another kind of line.
             Some(at) => at + 1,
             None if word > 0 => word,
+            // Only blanks: waiting for a word could last forever.
             None => end,
         };
         let rest = self.unwritten.split_off(end);
@@ -205,6 +207,7 @@ impl Session {
         if open.note.take().is_some() {
             self.view.redraw();
         }
+        // The builder decides what the event means, so that every provider's answer ends alike.
         match open.take(event) {
             Some(AnswerEvent::Call(call)) => {
                 let call = answer::key(&call).map(CycleEvent::Recorded);
@@ -279,12 +282,17 @@ impl Session {
         let Some(open) = self.request.open.take() else {
             return;
         };
+        // Set in every case that leads here. If not, the answer must not count as complete,
+        // because its calls would then run.
         let end = open.end.unwrap_or(AnswerEnd::Failed);
         let buffer = self.buffer.id();
         if let Some(anchor) = open.place.anchor {
+            // This tells recovery that the text has the whole answer, which an answer without a
+            // place never gets.
             if !open.place.is_lost {
                 self.note_answer_end(&open.place.tail);
             }
+            // Neovim keeps the anchor, and updates it at each edit, until it is told to drop it.
             let anchor = ReleaseAnchor { buffer, anchor };
             self.editor.frontend().release_anchor(anchor);
         }
@@ -298,6 +306,7 @@ impl Session {
         self.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
         self.view.redraw();
+        // Last, because the cycle may send the next request as soon as it takes this event.
         self.queue.push(CycleEvent::AnswerEnded(end));
     }
 

@@ -45,6 +45,7 @@ pub(super) struct Built {
 
 impl Session {
     pub(super) fn request_source(&self) -> RequestSource {
+        // Shared, not copied: an edit meanwhile makes a copy of its own.
         let (text, parsed) = self.buffer.share();
         RequestSource {
             text,
@@ -75,6 +76,8 @@ impl RequestSource {
     ///
     /// References cannot be sent, each with its line; or the thread panicked.
     pub(super) async fn build(self) -> Result<Built, Problem> {
+        // Shared by two blocking stages, with the wait for Neovim and Git between them. A
+        // blocking thread that waited for Neovim would be missing elsewhere.
         let source = Arc::new(self);
         let referring = source.clone().blocking(Self::referring).await?;
         let collected = source.places.collect(&referring).await;
@@ -104,6 +107,7 @@ impl RequestSource {
         let own = self
             .own(referring, &contexts)
             .map_err(|troubles| self.unresolved(troubles))?;
+        // Only now: a request that is not sent needs no warnings.
         for warning in warnings {
             self.tell(Input::Remark(warning));
         }
@@ -127,6 +131,7 @@ impl RequestSource {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
             match resolve(&pieces, &self.folders, &mut evaluate, &agreed, contexts) {
                 Ok(parts) => drop(own.insert(index, parts)),
+                // All problems are collected, so that the user corrects them in one go.
                 Err(found) => troubles.extend(found),
             }
         }
@@ -145,6 +150,7 @@ impl RequestSource {
             .collect();
         let unresolved = troubles.into_iter();
         let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
+        // The session shows them at their lines; the message below is for the notification.
         self.tell(Input::Unresolved(unresolved.collect()));
         problem(format!("{} Nothing was sent.", lines.join(" ")))
     }

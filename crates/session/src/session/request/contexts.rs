@@ -49,6 +49,7 @@ impl ContextPlaces {
             let Piece::Context { source, .. } = piece else {
                 continue;
             };
+            // Two mentions must get the same answer, and Git takes its time.
             if !collected.contains_key(source) {
                 let found = self.find(source).await;
                 collected.insert(source.clone(), found);
@@ -131,6 +132,8 @@ fn diff_text(
     if !shown.left_out.is_empty() {
         warnings.push(format!(
             "The diff is sent without files that may be secret: {}.",
+            // File names come from the repository, and a control character in one could hide the
+            // rest.
             shown.left_out.join(", ").escape_debug()
         ));
     }

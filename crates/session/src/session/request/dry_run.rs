@@ -40,6 +40,7 @@ pub(crate) fn report_request(
 ) -> Result<(), Problem> {
     let would = match (destination?, prompt?) {
         (Destination::Tutor, _) => WouldSend {
+            // The tutor has no URL, headers, or body; the text takes the place of the URL.
             url: "nowhere: the tutor is built in".to_owned(),
             headers: Vec::new(),
             body: Value::Null,
@@ -68,6 +69,7 @@ fn request(
     });
     Ok(WouldSend {
         headers: headers.collect(),
+        // The encoder has just written this JSON, so it can be parsed.
         body: serde_json::from_slice(&request.body).unwrap_or_default(),
         url: request.url,
     })

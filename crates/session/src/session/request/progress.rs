@@ -8,8 +8,8 @@ use super::Request;
 use super::answer::Open;
 use crate::protocol::Phase;
 
-/// Silence after which an answer counts as stalled: models pause for a second or two, and
-/// users wonder after five.
+/// Silence after which an answer counts as stalled. Models pause for a second or two, and users
+/// wonder after five.
 const STALLED: Duration = Duration::from_secs(5);
 
 /// What a request is doing.
@@ -40,6 +40,7 @@ impl Request {
     pub(crate) fn progress(&self) -> Option<(&'static str, String, Option<u64>)> {
         let open = self.open.as_ref()?;
         let label = &open.label;
+        // A stall takes precedence, because what the model did before explains no silence.
         if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
             let silence = u64::try_from(open.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
             return Some((
@@ -50,6 +51,7 @@ impl Request {
         }
         let (state, label) = match &open.doing {
             Doing::Waiting => {
+                // A note, such as that of a retry, says more than the provider's name.
                 let note = open.note.as_ref().map(|note| &note.text);
                 ("waiting", note.unwrap_or(label).clone())
             }

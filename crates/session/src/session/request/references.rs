@@ -81,6 +81,7 @@ impl Session {
         let unresolved = &self.request.references.unresolved;
         let here = unresolved
             .iter()
+            // Two references on one line may name two files, and the command allows both.
             .filter(|it| it.trouble.line == line && it.is_current(text));
         let files: Vec<PathBuf> = here.filter_map(|it| it.file().map(PathBuf::from)).collect();
         if files.is_empty() {
@@ -104,7 +105,10 @@ impl Session {
     /// Lets this chat send a file with the content that it has now.
     fn allow(&mut self, file: &Path) {
         let shown = file.display().to_string();
+        // The name comes from the chat, and control characters could change what the user reads.
         let shown = shown.escape_debug();
+        // The user agrees to this content. A file that changes later may contain something else,
+        // so it is asked about again.
         let content = match RealPath::of(file).and_then(|it| Fingerprint::of_file(&it)) {
             Ok(content) => content,
             Err(error) => {
@@ -125,6 +129,7 @@ impl Session {
                 "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \
                  that back."
             )),
+            // Trust is stored under the chat's path, so a chat without a file has no place for it.
             None => self.inform(&format!(
                 "This chat may send {shown} until it is closed; with a file of its own it would be remembered."
             )),

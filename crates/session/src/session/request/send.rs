@@ -37,7 +37,7 @@ impl Session {
         let document = self.buffer.document();
         let source = self.request_source();
         self.follow_answer(&document);
-        // They belong to the text of an earlier request.
+        // Problems of an earlier request do not concern this one.
         self.request.references.unresolved.clear();
         // Before anything is sent, so that an answer that is cut off by a crash is noticed.
         self.note_request();
@@ -47,11 +47,14 @@ impl Session {
         self.request.open = Some(Open::new(number, cancel.clone()));
         let buffer = self.buffer.id();
         self.editor.emit(SessionEvent::RequestStarted { buffer });
+        // The session holds its own inbox weakly, so that it ends when all other senders are
+        // gone.
         let Some(inbox) = self.inbox.upgrade() else {
             return;
         };
         let sending = Sending {
             number,
+            // A copy: `:Flemma switch` during the request concerns the next one.
             settings: self.policy.rules().settings.clone(),
             models: self.shared.models.clone(),
             editor: self.editor.clone(),
@@ -68,6 +71,7 @@ impl Session {
     fn cache_key(&self) -> Option<String> {
         let path = self.disk.path()?;
         let mut digest = sha256(path.as_os_str().as_encoded_bytes());
+        // 128 bits are enough to tell chats apart.
         digest.truncate(32);
         Some(digest)
     }
@@ -125,6 +129,8 @@ impl Sending {
         };
         let label = destination.as_ref().map(route::label).unwrap_or_default();
         let tariff = destination.as_ref().ok().and_then(tariff);
+        // Before the prompt is built, which may take a while, so that the spinner names the
+        // model.
         self.tell(Input::Label(self.number, label, tariff));
         let prompt = source.build().await.map(|built| {
             self.tell(Input::Ids(self.number, built.ids));
@@ -159,6 +165,7 @@ impl Sending {
     }
 
     fn tell(&self, input: Input) {
+        // The session may have been closed meanwhile, which concerns this task no longer.
         drop(self.inbox.send(input));
     }
 
@@ -177,6 +184,7 @@ impl Sending {
         let note = |text: String| note(text.into());
         let mut found = route::find(self.settings.clone(), &note).await;
         if let Ok(Destination::Server(_, parameters)) = &mut found {
+            // Only a provider gets the key; the tutor would have no use for it.
             parameters.cache_key = self.cache_key.take();
         }
         found
@@ -258,6 +266,7 @@ fn calls_in_words(destination: &Destination, prompt: &Prompt) -> Option<String> 
         model => model,
     };
     (parameters.text_tools && !prompt.tools.is_empty()).then(|| {
+        // Without offered tools, there is nothing to describe.
         format!(
             "{model} can't call tools by itself. They are described in the prompt, and its calls are read from its text."
         )
@@ -273,6 +282,8 @@ async fn exchange(
     note: WaitReporter,
     cancel: CancellationToken,
 ) {
+    // The place where requests go is checked first, because without a provider no reference
+    // matters.
     match (destination, prompt) {
         (Ok(destination), Ok(prompt)) => {
             models

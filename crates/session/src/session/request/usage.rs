@@ -49,6 +49,7 @@ impl Request {
 impl Session {
     /// Adds the usage of a request to the ledger, and shows it.
     pub(super) fn note_usage(&mut self, meter: Meter) {
+        // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
         let Some(tariff) = meter.tariff else { return };
         // A request that failed before it was counted costs nothing.
         if meter.usage == Usage::default() {
@@ -63,6 +64,7 @@ impl Session {
             time: (meter.started, now()),
         };
         if let Some(cost) = entry.cost() {
+            // Counted before the next step, which compares the sum with `max_cost` of autopilot.
             self.cycle.spend(cost.total());
         }
         let note = self.usage_note(entry);
@@ -134,6 +136,7 @@ impl Session {
 /// Returns the lines that are shown for a moment after an answer.
 fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
     let name = match request.model.is_empty() {
+        // A local server that chooses its model itself has no name for it.
         true => request.provider.clone(),
         false => request.model.clone(),
     };
@@ -142,6 +145,7 @@ fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
     if chat.requests > 1 {
         lines.push(format!("chat: {}", chat.line()));
     }
+    // With one chat, the line would repeat the chat's.
     if session.requests > chat.requests {
         let cost = dollars(session.input_cost + session.output_cost);
         lines.push(format!("all chats: {} requests, {cost}", session.requests));
@@ -152,6 +156,7 @@ fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
 /// Milliseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    // A clock before 1970 must not end the host.
     let millis = since.unwrap_or(Duration::ZERO).as_millis();
     u64::try_from(millis).unwrap_or(u64::MAX)
 }

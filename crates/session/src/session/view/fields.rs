@@ -17,9 +17,9 @@ use crate::diff::stated;
 use crate::protocol::{DiffItem, FieldItem, MarkItem};
 use crate::session::Session;
 
-/// Most calls that get fields: enough for any screen, even with folds.
+/// Maximum calls that get fields: enough for any screen, even with folds.
 const MOST: usize = 100;
-/// Most calls whose fields are cached.
+/// Maximum calls whose fields are cached.
 const KEPT: usize = 300;
 /// Columns that the front end puts before fields and their diffs.
 const INDENT: usize = 2;
@@ -51,7 +51,9 @@ impl FieldCache {
         width: usize,
     ) -> Option<MarkItem> {
         let lines = call.body.clone().map(|line| document.text().line(line));
+        // The width belongs to it too, because the rows are wrapped for it.
         let basis = digest(&(&*call.name, lines.collect::<Vec<_>>(), width));
+        // Cloned at once, so that the cache is not borrowed while `make` changes it.
         let known = self.known.borrow().get(&call.id).cloned();
         let known = match known.filter(|it| it.basis == basis) {
             Some(known) => known,
@@ -78,6 +80,8 @@ impl FieldCache {
         basis: u64,
     ) -> Option<Known> {
         let input = document.input(call).ok()?;
+        // The diff shows what the arguments state and reads no file, which may have changed
+        // since.
         let made = fields(tools, &call.name, &input, width);
         let files = made.files.iter();
         let diff_width = width.saturating_sub(INDENT);
@@ -107,6 +111,7 @@ impl Session {
         let found = visible.iter().flat_map(|lines| answered(document, lines));
         let width = self.view.width();
         // The ids of calls may repeat, but those of marks may not.
+        // Counted in the order of the text, so that a mark keeps its id from frame to frame.
         let mut seen: HashMap<&ToolUseId, usize> = HashMap::new();
         let mut items = Vec::new();
         for call in found {

@@ -30,6 +30,7 @@ impl Default for Folding {
     fn default() -> Self {
         Self {
             sent: Vec::new(),
+            // Everything, because the editor has no folds yet.
             dirty: Some(0),
             inserted: 0..0,
             due: None,
@@ -88,11 +89,13 @@ impl Folding {
     /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn changed(&mut self, lines: &Lines, count: usize) {
         let start = self.part_start(lines.start);
+        // The earliest change counts, because a message goes from there to the end.
         self.dirty = Some(self.dirty.unwrap_or(start).min(start));
         // A change within one line moves no fold.
         let reshapes = lines.len() != 1 || count != 1;
         let known = self.sent.len();
         if reshapes {
+            // Parts whose first line is gone do not exist any more.
             self.sent.retain(|part| !lines.contains(&part.first));
         }
         let lost = self.sent.len() < known;
@@ -100,6 +103,8 @@ impl Folding {
         let here = below.saturating_sub(1);
         if let Some(part) = self.sent.get_mut(here) {
             part.edited = true;
+            // A part whose first line is gone leaves its folds to the part above, which is sent
+            // again.
             part.reshaped |= lost || reshapes && part.reaches(lines.start);
         }
         // An undo that brings back a line right above a fold cuts the fold, and leaves a
@@ -125,6 +130,8 @@ impl Folding {
     /// Notes where `:move` put lines and their folds: it inserts lines, then deletes them.
     fn follow_move(&mut self, lines: &Lines, count: usize) {
         let inserted = std::mem::take(&mut self.inserted);
+        // The first half of `:move`; the next change tells whether lines are moved or just
+        // added.
         if lines.is_empty() {
             self.inserted = lines.start..lines.start + count;
         } else if count == 0 && lines.len() == inserted.len() {
@@ -171,6 +178,7 @@ impl Folding {
             self.sent.splice(at..at + usize::from(same), [part]);
         }
         self.fresh = false;
+        // Cleared only once every part was sent, however many messages that took.
         self.opening &= rest.is_some();
         self.dirty = rest;
         // The rest is sent without another pause.

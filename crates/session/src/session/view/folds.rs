@@ -23,7 +23,7 @@ use crate::session::Session;
 /// Lines that the user must see, by a stable name of their content.
 pub(super) type Seen = BTreeMap<String, Vec<usize>>;
 
-/// Most folds per message, except for a part with more. Neovim makes these in about a
+/// Maximum folds per message, except for a part with more. Neovim makes these in about a
 /// millisecond; the next ones follow a frame later.
 const PIECE: usize = 100;
 /// Time from a change to its message: colors, results, and previews come first, and
@@ -60,6 +60,7 @@ impl Showing<'_> {
     fn item(&self, fold: &Fold) -> FoldItem {
         let named = self.closed.iter().any(|name| name == fold.kind.name());
         let mut seen = self.seen.values().flatten();
+        // What the user must see is never closed, whatever the options say.
         let closed = named && !fold.must_show && !seen.any(|line| fold.lines.contains(line));
         let text = fold_text(self.document, fold, self.tools, |it, call| {
             self.outcomes.run(it, call, self.tools)
@@ -83,6 +84,7 @@ impl FoldNews {
     fn compare(&mut self, part: &FoldedPart, old: &Folding, showing: &Showing<'_>) -> usize {
         let (sent, alone) = old.part(&part.lines);
         self.starts.push(part.lines.start);
+        // Folds of a part that is two parts now, or that Neovim may have cut, are sent again.
         let has_shape = |it: &&SentPart| {
             alone && !it.reshaped && SentPart::shape(part).eq(it.folds.iter().cloned())
         };
@@ -95,6 +97,7 @@ impl FoldNews {
         let errors = errors.filter(|it| it.must_show && it.kind.is_inner());
         let errors: Vec<usize> = errors.map(|it| it.lines.start).collect();
         let now = SentPart::new(part, errors.len(), digest(&items));
+        // The text changed, but not what its folds show.
         let is_shown = same.is_some_and(|it| it.texts == now.texts);
         self.sent.push(now);
         if is_shown {
@@ -105,6 +108,7 @@ impl FoldNews {
         if has_more_errors && (sent.is_some() || !old.opening) {
             self.errors.extend(errors);
         }
+        // A part without folds counts too, so that a message of such parts has a limit.
         let count = items.len().max(1);
         let (first, last) = (part.lines.start, part.lines.end);
         self.parts.push(FoldPart { first, last, items });
@@ -136,6 +140,7 @@ impl FoldNews {
 
 fn digest(items: &[FoldItem]) -> u64 {
     let mut hasher = DefaultHasher::new();
+    // Not `closed`, which applies to a new fold only: the user may have opened it since.
     for FoldItem(_, _, _, _, group, label, text) in items {
         (group, label, text).hash(&mut hasher);
     }
@@ -150,6 +155,8 @@ impl Session {
         }
         let due = self.view.folds.due;
         let due = due.unwrap_or_else(|| Instant::now() + PAUSE);
+        // The time of the first change is kept, so that steady typing cannot delay a message
+        // forever.
         self.view.folds.due = Some(due);
         let waits = due > Instant::now();
         if waits {
@@ -198,6 +205,8 @@ impl Session {
             return;
         };
         let folding = &mut self.view.folds;
+        // The first message is sent even if it is empty: it tells the editor whether there are
+        // folds.
         if folding.fresh || !news.parts.is_empty() {
             let message = Folds {
                 buffer: self.buffer.id(),
@@ -232,6 +241,7 @@ impl Session {
 
     /// Opens folds around what the user must see and could not see before.
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
+        // What the user has seen and folded again stays folded.
         let is_new = |name: &String| !self.view.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();

@@ -15,6 +15,7 @@ impl Session {
     pub(super) fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
         let width = self.view.width();
         let waiting = marks(document, &self.cycle, &self.shared.registry, width);
+        // Previews and snapshots of calls that have ended would pile up.
         self.calls.keep_shown(&waiting);
         let visible = self.view.lines().unwrap_or_default();
         // Previews outside the window need no diff, which costs most.
@@ -32,6 +33,7 @@ impl Session {
         let call = self.calls.running(&mark.call).filter(|_| mark.running);
         let questions = call.and_then(|call| call.question_lines(width));
         let spinner = call.filter(|_| self.shared.settings.tools.show_spinner);
+        // A question takes precedence: the call runs, but only the user can continue it.
         let state = match (&questions, spinner) {
             (Some(_), _) => Some("asking"),
             (None, Some(_)) => Some("running"),
@@ -43,6 +45,7 @@ impl Session {
             (None, None) => self.pending_label(&mark),
         };
         let preview = self.shown_preview(&mark, width);
+        // A diff stands below a preview, so without one there is no place for it.
         let diff = preview
             .as_ref()
             .map(|_| self.diff(&mark, width, is_visible));

@@ -18,11 +18,11 @@ use chat::tool::ToolUseId;
 use crate::protocol::MarkItem;
 use crate::session::Session;
 
-/// Most columns of a call's arguments beside its result.
+/// Maximum columns of a call's arguments beside its result.
 const ARGUMENTS: usize = 60;
-/// Most results that get a mark: enough for any screen, even with folds.
+/// Maximum results that get a mark: enough for any screen, even with folds.
 const MOST: usize = 200;
-/// Most calls whose readable arguments are cached.
+/// Maximum calls whose readable arguments are cached.
 const KEPT: usize = 500;
 
 /// Calls that ended, and the arguments of those on the screen.
@@ -61,6 +61,7 @@ impl Outcomes {
         tools: &dyn Describe,
     ) -> Option<CallRun> {
         let (ran, run) = self.runs.get(&call.id)?;
+        // A call that was edited after it ran did not run as it is now.
         (*ran == self.arguments(document, call, tools).key).then_some(*run)
     }
 
@@ -82,6 +83,7 @@ impl Outcomes {
             key: digest(&chat::cycle::key(document, call)),
             counts: input.as_ref().and_then(|it| counts(tools, &call.name, it)),
             line: input.map_or_else(String::new, |it| {
+                // What cannot be parsed is shown by its diagnostic, so the line stays empty.
                 arguments(tools, &call.name, &it, ARGUMENTS)
             }),
         };
@@ -146,6 +148,7 @@ fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUseBlock, ToolRes
         if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
             break;
         }
+        // Results stand in the message after that of the calls.
         let turn = at.checked_sub(1).and_then(|before| document.turn(before));
         for call in turn.iter().flat_map(|turn| &turn.calls) {
             let result = call.result.filter(|_| call.is_answered());

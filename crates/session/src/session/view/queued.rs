@@ -32,6 +32,7 @@ impl Session {
 
     /// Returns the messages that wait, in order.
     fn queued_items(&self) -> Vec<QueuedItem> {
+        // In the order in which they will be sent.
         let now = self.cycle.steering().iter();
         let later = self.cycle.follow_ups();
         now.map(|text| item(text, "next"))
@@ -55,6 +56,7 @@ impl Session {
 
     /// Notes messages that the editor still shows, from a host that ended.
     pub(crate) fn note_shown(&mut self, texts: &[String]) {
+        // The editor shows them already, so the next frame has to replace or remove them.
         self.view.shown.queued = Some(Queued {
             buffer: self.buffer.id(),
             line: 0,
@@ -68,6 +70,7 @@ impl Session {
         let queued = Queued {
             tasks: self.task_items(),
             buffer: self.buffer.id(),
+            // Below the last line, so that they look like the continuation of the chat.
             line: self.buffer.text().line_count() - 1,
             items: self.queued_items(),
         };

@@ -29,6 +29,7 @@ impl Session {
     fn request_state(&self) -> RequestDisplay {
         let (state, label, elapsed_ms) = match self.request.progress() {
             Some((state, label, elapsed_ms)) => (state, Some(label), elapsed_ms),
+            // Without a request, the spinner belongs to the key that waits for tools.
             None if self.is_waiting_for_tools() => ("waiting", Some(WAITING.to_owned()), None),
             None => ("idle", None, None),
         };

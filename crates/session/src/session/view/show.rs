@@ -14,7 +14,9 @@ impl Session {
         if !self.view.is_due() || self.buffer.is_loading() || self.buffer.is_busy() {
             return;
         }
+        // The lock does not wait for a frame: until it is set, the user may type into the text.
         self.show_lock();
+        // The text stays stale, and the frame that was scheduled draws it.
         if !self.view.takes_its_turn() {
             return;
         }
@@ -23,6 +25,7 @@ impl Session {
     }
 
     fn draw(&mut self) {
+        // All is computed from one version of the text, before anything is sent.
         let folds_wait = self.folds_wait();
         let document = self.buffer.document();
         let marks = self.mark_items(&document);

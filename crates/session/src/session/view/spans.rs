@@ -8,9 +8,9 @@ use chat::text::Lines;
 use crate::protocol::{Display, Spans};
 use crate::session::Session;
 
-/// Most visible lines with regions; the front end guesses those of more.
+/// Maximum visible lines with regions; if there are more, the front end guesses the regions.
 const MOST_VISIBLE: usize = 1000;
-/// Most lines of a call whose arguments are read for each frame.
+/// Maximum lines of a call whose arguments are read for each frame.
 const MOST_LINES: usize = 50;
 
 impl Session {
@@ -19,6 +19,7 @@ impl Session {
         let visible = self.view.lines().unwrap_or_default();
         let (first, last) = (
             visible.start,
+            // Lines may have been deleted since Neovim reported the window.
             visible.end.min(self.buffer.text().line_count()),
         );
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
@@ -27,6 +28,7 @@ impl Session {
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
             lines[span.line - first].push((span.start, end, span.group));
         }
+        // `@` before a name that is no tool has no meaning.
         let is_tool = |name: &str| self.shared.registry.get(name).is_some();
         for mention in chat::address::mentions(document, &(first..last), is_tool) {
             let end = i64::try_from(mention.columns.end).unwrap_or(-1);
@@ -76,6 +78,7 @@ impl Session {
 
     /// Sends highlights that differ from those that were sent.
     pub(super) fn show_spans(&mut self, spans: Spans) {
+        // Not the sequence number: it changes with every edit, also below the window.
         let is_same = |shown: &Spans| {
             shown.first == spans.first
                 && shown.last == spans.last

@@ -71,6 +71,7 @@ impl Session {
         let text = match request.state {
             "idle" if self.disk.is_elsewhere() => "open in another program".to_owned(),
             "idle" => self.usage_text(),
+            // The spinner shows something without a request only while a key waits for tools.
             _ if !self.request.is_open() => WAITING.to_owned(),
             state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
         };
@@ -94,6 +95,7 @@ impl Session {
 
     /// Returns the number of calls that wait for the user, as their marks show it.
     fn waiting_count(&self) -> usize {
+        // From the marks, so that the number never differs from what the chat shows.
         let marks = self.view.shown.marks.iter();
         marks
             .filter(|mark| matches!(mark.state, Some("pending" | "asking")))
@@ -105,6 +107,7 @@ impl Session {
         let is_moving = !matches!(phase, Phase::Idle | Phase::Approval);
         let begun = &mut self.view.progress.begun;
         if is_moving {
+            // Kept over several requests, because the user waits for all that the key began.
             begun.get_or_insert_with(Instant::now);
         }
         let elapsed = begun.filter(|_| is_moving)?.elapsed();
@@ -129,6 +132,8 @@ impl Session {
             return RequestTarget::tutor();
         }
         let kept = self.view.progress.target.take();
+        // Rules are never changed in place, so the same rules have the same target. Looking it
+        // up reads variables and the catalogue.
         let kept = kept.filter(|(of, _)| Arc::ptr_eq(of, rules));
         let (rules, target) = kept.unwrap_or_else(|| {
             let target = endpoint::target(&rules.settings, &|name| tools::variable(name));

@@ -11,9 +11,9 @@ use tools::{Task, TaskStatus};
 use crate::protocol::TaskItem;
 use crate::session::Session;
 
-/// Most lines that the list takes on the screen.
+/// Maximum lines that the list takes on the screen.
 const LINES: usize = 8;
-/// Most columns of a task.
+/// Maximum columns of a task.
 const COLUMNS: usize = 100;
 
 /// The latest list; empty while there is nothing to show.
@@ -24,6 +24,7 @@ impl Tasks {
     /// Takes the list from the details of a result, if they contain one.
     pub(crate) fn update(&mut self, details: Option<&Value>) {
         let list = details.and_then(|it| it.get("tasks"));
+        // Another tool may use the name `tasks` for something else, which is ignored.
         let list = list.and_then(|it| Vec::<Task>::deserialize(it).ok());
         if let Some(list) = list {
             let is_done = list.iter().all(|it| it.status == TaskStatus::Completed);
@@ -63,6 +64,7 @@ impl Session {
     /// Returns the list while work is in progress, which includes pending calls.
     pub(super) fn task_items(&mut self) -> Vec<TaskItem> {
         let is_answered = |document: &Document<'_>| document.unanswered_turns().next().is_none();
+        // Pending calls count as work: a key will continue with them.
         if self.is_idle() && is_answered(&self.buffer.document()) {
             self.view.tasks = Tasks::default();
         }

@@ -15,7 +15,7 @@ use crate::usage::{Sums, count};
 /// Number of days that are shown by default.
 pub const USUAL_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(86_400);
-/// Most columns of a name in a table, which fits into 80. Of a long path the end says most.
+/// Maximum columns of a name, so that a table fits into 80. A long path is cut at its beginning.
 const MAX_NAME: usize = 32;
 /// What the headings mean.
 const LEGEND: &str =
@@ -62,6 +62,7 @@ impl UsageReport {
         let days = days.unwrap_or(USUAL_DAYS).max(1);
         let now = SystemTime::now();
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Days in UTC, because the log has no time zones and the user may travel.
         let today = Duration::from_secs(now.as_secs() / DAY.as_secs() * DAY.as_secs());
         let first = today.saturating_sub(DAY * (days - 1));
         let since = u64::try_from(first.as_millis()).unwrap_or(u64::MAX);
@@ -71,9 +72,11 @@ impl UsageReport {
 
     /// Returns the sums of these records.
     pub(super) fn of(days: u32, records: &[UsageRecord], problems: Vec<String>) -> Self {
+        // The first 10 characters of a date are the day.
         let day = |it: &UsageRecord| date(it.time).chars().take(10).collect();
         let mut by_day = grouped(records, day);
         by_day.reverse();
+        // A provider may choose its model itself, which leaves the name empty.
         let model = |it: &UsageRecord| format!("{} {}", it.provider, it.model).trim().to_owned();
         Self {
             days,
@@ -112,6 +115,7 @@ fn grouped(records: &[UsageRecord], name: impl Fn(&UsageRecord) -> String) -> Ve
 
 fn by_cost(mut rows: Vec<UsageRow>) -> Vec<UsageRow> {
     let size = |row: &UsageRow| (row.cost.unwrap_or_default(), row.sums.output);
+    // Costs are floats, which have no total order, but none of them is NaN.
     rows.sort_by(|a, b| {
         size(b)
             .partial_cmp(&size(a))
@@ -152,6 +156,7 @@ pub fn lines(report: &UsageReport) -> Vec<String> {
     lines.extend(
         table("total", std::slice::from_ref(&report.total))
             .into_iter()
+            // The heading would repeat that of the tables above.
             .skip(1),
     );
     if report.total.sums.unpriced > 0 {
@@ -178,6 +183,7 @@ fn table(heading: &str, rows: &[UsageRow]) -> Vec<String> {
 fn cells(row: &UsageRow) -> [String; 7] {
     let sums = &row.sums;
     [
+        // Names come from paths and servers, and a terminal would obey control characters.
         one_line(&short(&row.name), MAX_NAME),
         sums.requests.to_string(),
         count(sums.input),

@@ -19,13 +19,13 @@ use crate::files::RealPath;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Least time between two writes of the index.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
-/// The part of the store that the index may take: the rest is for changes.
+/// Divisor of the store's limit that gives the limit of the index. The rest is for changes.
 const PART: u64 = 2;
 
 static PROJECTS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
 /// The projects of the folders of chats.
 static OF_FOLDERS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
-/// Projects whose commands have no checkpoints, about which the user knows.
+/// Folders whose lack of checkpoints was reported to the user.
 static REPORTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A project.
@@ -54,17 +54,17 @@ enum Phase {
     Unknown,
     Building,
     Ready(Box<Index>),
-    /// It cannot have an index, and why.
+    /// It cannot have an index; the reason.
     Refused(String),
 }
 
-/// The begin of a command.
+/// Result of [`Project::begin`].
 pub(super) enum Begun {
     /// Its changes will be found.
     Yes,
     /// The index is still being made.
     NotYet,
-    /// The project has none, and why.
+    /// The project has none; the reason.
     Never(String),
 }
 
@@ -88,7 +88,7 @@ impl Project {
         project.clone()
     }
 
-    /// The project that a chat's folder is in, if that is known. Does not touch the disk.
+    /// Returns the project of a chat's folder, if it is known. Does not access the disk.
     pub(super) fn of_folder(folder: &Path) -> Option<Arc<Self>> {
         locked(&OF_FOLDERS).get(folder).cloned()
     }
@@ -103,7 +103,7 @@ impl Project {
         locked(&PROJECTS).get(root).cloned()
     }
 
-    /// Starts to make the index on a thread, unless it is made or being made.
+    /// Starts building the index on a thread, unless it exists or is being built.
     pub(super) fn prepare(self: &Arc<Self>, limit: u64) {
         let mut state = locked(&self.state);
         if matches!(state.phase, Phase::Unknown) {
@@ -126,6 +126,7 @@ impl Project {
                         save(&index, &store);
                         Phase::Ready(Box::new(index))
                     }
+                    // Final, so that not every command walks a large project.
                     Err(_) => Phase::Refused("the project has more than 200,000 files".to_owned()),
                 }
             }
@@ -198,11 +199,12 @@ impl Project {
 
     fn count(&self, index: &Index) {
         let count = index.not_covered();
+        // The number is only shown, so it needs no order with other memory.
         self.not_covered.store(count, Ordering::Relaxed);
     }
 
-    /// Takes over a change that is recorded elsewhere, as it is on disk: the text of an open
-    /// file that is not saved is no change of the project.
+    /// Updates the index with a change that another call recorded, as it is on disk: unsaved
+    /// text in the editor is no change of the project.
     pub(super) fn note(&self, store: &Store, path: &Path) {
         let mut state = locked(&self.state);
         if let State {
@@ -216,7 +218,7 @@ impl Project {
         }
     }
 
-    /// The contents that the index needs. `None` while it is made.
+    /// Returns the hashes of the contents that the index needs; `None` while it is being built.
     pub(super) fn hashes(&self, store: &Store) -> Option<HashSet<Hash>> {
         match &locked(&self.state).phase {
             Phase::Ready(index) => Some(index.hashes()),
@@ -226,18 +228,18 @@ impl Project {
         }
     }
 
-    /// Number of files that commands may change without a checkpoint, as far as is known.
+    /// Returns the known number of files that commands may change without a checkpoint.
     pub(super) fn not_covered(&self) -> usize {
         self.not_covered.load(Ordering::Relaxed)
     }
 
-    /// The bytes that were stored since the last call.
+    /// Returns the bytes that were stored since the last call.
     pub(super) fn take_added(&self) -> u64 {
         std::mem::take(&mut locked(&self.state).added)
     }
 
-    /// Writes the index from time to time, on a thread. The next program finds out what has
-    /// changed since.
+    /// Writes the index on a thread, at most once a minute. The next process that reads it
+    /// detects later changes.
     pub(super) fn save(self: Arc<Self>, store: Store) {
         let mut state = locked(&self.state);
         let is_due = state.saved.is_none_or(|it| it.elapsed() > SAVE_EVERY);
@@ -269,7 +271,7 @@ pub(super) fn saved_hashes(store: &Store) -> HashSet<Hash> {
     index::saved_hashes(&store.index_path())
 }
 
-/// Says once why commands in a project have no checkpoints.
+/// Reports once why commands in a folder have no checkpoints.
 pub(super) fn say_once(recording: &Recording, why: &str) {
     let mut reported = locked(&REPORTED);
     if !reported.contains(&recording.folder) {

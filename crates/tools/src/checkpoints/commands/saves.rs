@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::checkpoints::index::now_ns;
 use crate::files::leads_to;
 
-/// What the user saves.
+/// The files that the user saved while commands run.
 #[derive(Debug)]
 struct Saves {
     /// Number of commands that run, in any project.
@@ -25,8 +25,8 @@ fn with<T>(work: impl FnOnce(&mut Saves) -> T) -> T {
     work(&mut SAVES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Notes that the user saved a file. It belongs to the user, even if a command that runs
-/// changed it, too.
+/// Records that the user saved a file. The change is the user's, even if a running command also
+/// changed the file.
 pub fn user_saved(path: &Path) {
     with(|it| {
         // Without a command, no change needs an author.
@@ -36,12 +36,12 @@ pub fn user_saved(path: &Path) {
     });
 }
 
-/// A command begins.
+/// Counts a command that begins.
 pub(super) fn begin() {
     with(|it| it.running += 1);
 }
 
-/// A command ended.
+/// Counts a command that has ended.
 pub(super) fn end() {
     with(|it| {
         it.running = it.running.saturating_sub(1);

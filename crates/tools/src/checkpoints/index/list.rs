@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use super::stamp::Stamp;
 use super::{Index, MAX_FILES};
 
-/// Folders whose names these are belong to version control.
+/// Names of folders that belong to version control.
 const HIDDEN: [&str; 3] = [".git", ".jj", ".hg"];
 /// Endings of Neovim's swap files.
 const SWAP: [&str; 2] = ["swp", "swo"];
@@ -37,7 +37,7 @@ pub(super) fn is_rule_file(name: Option<&OsStr>) -> bool {
     name.is_some_and(|name| RULES.iter().any(|it| name == *it))
 }
 
-/// Opens a folder, not by way of a link.
+/// Opens a folder, and fails if the path itself is a link.
 pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(CWD, path, flags, Mode::empty())
@@ -97,6 +97,7 @@ fn builder(folder: &Path) -> WalkBuilder {
         // A mounted disk may be slow, and is not part of the project.
         .same_file_system(true)
         .threads(super::pass::threads())
+        // The listed folder itself may have any name.
         .filter_entry(|it| it.depth() == 0 || !is_left_out(it.file_name()));
     builder
 }

@@ -16,23 +16,23 @@ use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Objects;
 use crate::files::RealPath;
 
-/// Most threads of a pass.
+/// Maximum number of threads of a pass.
 const MAX_THREADS: usize = 8;
-/// Most changed folders that are listed one by one.
+/// Maximum number of changed folders that are listed one by one.
 const FEW: usize = 64;
 
 /// A project has more files than an index can have.
 #[derive(Debug)]
 pub(in crate::checkpoints) struct TooManyFiles;
 
-/// What differs from the index.
+/// Differences from the index.
 #[derive(Debug, Default)]
 struct Differences {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
 }
 
-/// What is listed anew.
+/// Result of listing folders again.
 #[derive(Default)]
 struct Found {
     listing: Listing,
@@ -111,6 +111,8 @@ impl Index {
 
     /// Returns true for a known file with ignore rules whose content is another.
     fn is_changed_rule(&self, path: &Path) -> bool {
+        // Compared by content, because `touch` changes the status and a listing of everything
+        // is slow.
         let image = || Captured::on_disk(&RealPath::exact(path.to_owned())).image;
         is_rule_file(path.file_name()) && self.get(path).is_some_and(|it| it.image != image())
     }
@@ -191,6 +193,7 @@ impl Index {
         let before = self.get(path);
         let mut before = before.map_or(Image::Absent, |it| it.image.clone());
         let after = known.map_or(Image::Absent, |it| it.image.clone());
+        // It was written with the same content, or only its status changed.
         if before == after && !is_rewritten(self.get(path), known) {
             return None;
         }
@@ -216,7 +219,7 @@ impl Index {
         })
     }
 
-    /// Takes over the folders that were listed, and forgets those that are gone.
+    /// Updates the folders that were listed, and removes those that are gone.
     fn take(&mut self, listing: Listing, now: i64) {
         for (path, listed) in listing {
             self.folders.entry(path).or_default().stamp = listed.stamp.settled(now);
@@ -253,6 +256,7 @@ fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
         differences.folders.push(path.to_owned());
     }
     for (name, known) in &folder.files {
+        // A link belongs to the project as a link, and its target does not.
         let stat = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW);
         if stat.map(|it| Stamp::of(&it)) != Ok(known.stamp) {
             differences.files.push(path.join(name));
@@ -267,12 +271,14 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     let stamp = Stamp::of(&real.stat().ok()??);
     let captured = Captured::on_disk(&real);
     let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
+    // Other threads store files at the same time, so a few may exceed the limit.
     let image = match is_new && room.load(Ordering::Relaxed) == 0 {
         true => Image::NotCovered("the project's checkpoints take too much space".to_owned()),
         false => captured.store(objects),
     };
     let stored = image.hash().map_or(0, |it| objects.size(it));
     let less = |room: u64| Some(room.saturating_sub(stored));
+    // Cannot fail, because `less` always returns a value.
     let _ = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     (image != Image::Absent).then_some(Known {
         stamp: match image {
@@ -298,6 +304,7 @@ pub(super) fn threads() -> usize {
 /// Works on parts of a list in threads. This thread works on the first part, so that a short
 /// list needs no other.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    // `chunks` panics for a size of 0.
     let size = items.len().div_ceil(threads()).max(1);
     thread::scope(|scope| {
         let work = &work;

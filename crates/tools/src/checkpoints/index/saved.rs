@@ -25,6 +25,7 @@ impl Index {
             serde_json::to_writer(&mut bytes, &line)?;
             bytes.write_all(b"\n")?;
         }
+        // Not synced, because a lost index is only made again.
         state_dir::replace_unsynced(path, &bytes)
     }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// Nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
-/// How long the clock of a file system may stand still, in nanoseconds.
+/// Maximum interval between two ticks of a file system's clock, in nanoseconds.
 const TICK: i64 = 100_000_000;
-/// The same for a file system that only counts seconds.
+/// The interval for a file system that only counts seconds.
 const COARSE_TICK: i64 = 2 * SECOND;
 
-/// The status of a file or folder. The default equals that of none.
+/// The status of a file or folder. No file has the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     size: u64,
@@ -29,18 +29,20 @@ impl Stamp {
         reason = "other sizes on macOS"
     )]
     pub(super) fn of(stat: &Stat) -> Self {
+        // A program can set the modification time to any number.
         let time = |seconds: i64, nanos: i64| seconds.saturating_mul(SECOND).saturating_add(nanos);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            // Unlike the modification time, no program can set this one.
             changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
             inode: u64::from(stat.st_ino),
             mode: u32::from(stat.st_mode),
         }
     }
 
-    /// The stamp to remember for something that was read at `now`. If it changed just before,
-    /// it could change again without another time, so that no stamp is remembered.
+    /// Returns the stamp to remember for something that was read at `now`: the default if it
+    /// changed so recently that another change could have the same time.
     pub(super) fn settled(self, now: i64) -> Self {
         match self.is_before(now) {
             true => self,
@@ -48,9 +50,9 @@ impl Stamp {
         }
     }
 
-    /// Returns true if its last change certainly came before `time`. The default is none of
-    /// which that is certain.
+    /// Returns true if its last change was certainly before `time`. The default returns false.
     pub(super) fn is_before(self, time: i64) -> bool {
+        // Whole seconds are a sign of a file system without nanoseconds.
         let tick = match self.changed % SECOND {
             0 => COARSE_TICK,
             _ => TICK,

@@ -42,6 +42,8 @@ pub(super) fn find(
         store,
         label: match scope {
             JournalScope::Chat(label) => label,
+            // A restore from a shell has no chat of its own, so it is recorded for that of the
+            // call.
             JournalScope::Project => first.cloned().unwrap_or_default(),
         },
         reverted,

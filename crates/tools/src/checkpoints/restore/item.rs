@@ -13,9 +13,9 @@ pub struct Item {
     /// The real path.
     pub path: PathBuf,
     pub(in crate::checkpoints) now: Image,
-    /// What it becomes, or why it stays as it is.
+    /// Its state after the restore, or the reason why it stays as it is.
     pub(in crate::checkpoints) target: Result<Image, String>,
-    /// What it was before the calls, which the user can choose although it has changed since.
+    /// Its state before the calls, which the user can choose even if it has changed since.
     pub(in crate::checkpoints) forced: Option<Image>,
     pub(in crate::checkpoints) is_merged: bool,
     pub(in crate::checkpoints) made: usize,
@@ -34,6 +34,7 @@ impl Item {
             revert(now?, change, objects, &mut is_merged)
         };
         let mut target = chain.iter().fold(Ok(now.clone()), back);
+        // The newest change is the first, so the last one is the oldest.
         let mut forced = chain.last().map(|it| it.before.clone());
         forced = forced.filter(|it| !matches!(it, Image::NotCovered(_)));
         if let Image::NotCovered(why) = &now {
@@ -44,6 +45,7 @@ impl Item {
         }
         Self {
             forced: forced.filter(|it| target.is_err() && *it != now && !is_unsaved),
+            // Folders were missing only before the change that created the file.
             made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
             path,
             now,
@@ -52,7 +54,7 @@ impl Item {
         }
     }
 
-    /// Whether it becomes something else.
+    /// Whether the restore changes it.
     pub(super) fn is_change(&self) -> bool {
         self.target.as_ref().is_ok_and(|it| *it != self.now)
     }
@@ -62,7 +64,7 @@ impl Item {
         self.forced.is_some()
     }
 
-    /// What happens to it, in a line.
+    /// Describes in one line what happens to it.
     pub(super) fn line(&self, root: &Path, objects: &Objects) -> String {
         let name = shown(root, &self.path);
         let target = match &self.target {
@@ -98,7 +100,7 @@ pub(super) fn shown(root: &Path, path: &Path) -> String {
     path.display().to_string().escape_debug().to_string()
 }
 
-/// Takes one change of a file back.
+/// Reverts one change of a file.
 fn revert(
     now: Image,
     change: &FileChange,

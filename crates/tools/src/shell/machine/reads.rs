@@ -91,6 +91,7 @@ impl Inspection<'_> {
         let is_private = match first {
             "proc" => !second.is_some_and(|it| is_in(MACHINE, it)),
             "sys" => true,
+            // A device may have the content of a whole disk, or wait for input.
             "dev" => second != Some("null"),
             _ => false,
         };
@@ -123,6 +124,7 @@ impl Inspection<'_> {
         let mut open = vec![root.clone()];
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                // What cannot be checked is refused like a secret.
                 left = left.checked_sub(1).ok_or_else(|| secret(name, &root))?;
                 let entry_name = entry.file_name();
                 let entry_name = entry_name.to_string_lossy();
@@ -149,6 +151,7 @@ impl Inspection<'_> {
 /// For `x/..` the shell drops both parts, while a program follows a link `x` first. The part
 /// after a colon may be a path in a Git revision.
 pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
+    // Both are the command's input, which another command of the line may provide.
     if word == "-" || word == "/dev/stdin" {
         return Vec::new();
     }

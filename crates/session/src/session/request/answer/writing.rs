@@ -9,7 +9,7 @@ use super::Place;
 use crate::protocol::Anchor;
 use crate::session::Session;
 
-/// Most bytes of text before the anchor that are compared.
+/// Maximum bytes of text before the anchor that are compared.
 const TAIL: usize = 64;
 
 impl Place {
@@ -23,6 +23,7 @@ impl Place {
             return true;
         }
         self.is_touched = false;
+        // In any other message, the model's text would be sent later as words of the user.
         let message = document.message_at(self.line);
         message.is_some_and(|at| document.messages[at].role == Role::Assistant)
     }
@@ -75,6 +76,7 @@ impl Session {
         let document = self.buffer.document();
         let last = document.messages.last().filter(|last| {
             let content = last.lines.start + 1..last.lines.end;
+            // Text on the marker line counts as content too.
             last.role == Role::Assistant && last.inline.is_none() && document.is_blank(content)
         });
         // An empty answer is left by a request that failed, and this one takes its place.
@@ -84,6 +86,7 @@ impl Session {
         } else {
             let edit = write::append_message(&document, Role::Assistant, &[]);
             let marker = edit.replacement.last().map_or(0, String::len);
+            // The marker is the last of the new lines; blank lines may come before it.
             let line = edit.lines.start + edit.replacement.len().saturating_sub(1);
             (Some(edit), line, marker)
         };
@@ -93,6 +96,7 @@ impl Session {
             column,
         };
         if let Some(open) = &mut self.request.open {
+            // The marker counts as a write, so the first words wait for the next frame.
             open.last_write = Some(Instant::now());
         }
         self.apply_marker(edit, Some(anchor));
@@ -109,6 +113,7 @@ impl Session {
     /// Remembers where the answer ends now, and the text before that.
     pub(crate) fn answer_grew(&mut self, line: usize, column: usize) {
         let bytes = self.buffer.text().line(line);
+        // The text need not be valid UTF-8, and it may have changed since the editor wrote.
         let before = String::from_utf8_lossy(&bytes[..column.min(bytes.len())]);
         let mut start = before.len().saturating_sub(TAIL);
         // Only whole characters can be compared with what the editor has.

@@ -58,12 +58,15 @@ fn listing(
         });
         match is_secret {
             true => left_out += 1,
+            // An item without a file, such as a line printed by `make`, cannot quote a secret
+            // one.
             false => text.push_str(&line(item, folder)),
         }
     }
     if answer.items.is_empty() {
         text.push_str(empty);
     }
+    // Neovim passes only the first items, but counts all of them.
     let more = answer.total.saturating_sub(answer.items.len());
     if more > 0 {
         text.push_str(&format!("(Not shown, {what}: {more}.)\n"));
@@ -82,6 +85,7 @@ fn listing(
 fn line(item: &ReferenceItem, folder: &Path) -> String {
     let path = item.path.as_deref().map(Path::new);
     let shown = path.and_then(|it| it.strip_prefix(folder).ok());
+    // Paths below the chat's folder are written as the model's tools take them.
     let shown = shown.map_or(item.name.clone(), |it| it.display().to_string());
     let place = match (item.line, item.column) {
         (0, _) => shown,
@@ -91,9 +95,11 @@ fn line(item: &ReferenceItem, folder: &Path) -> String {
     let parts = [
         place.as_str(),
         &item.kind,
+        // Indented, so that no line of a message looks like an item of its own.
         &item.text.replace('\n', "\n    "),
     ]
     .map(str::to_owned);
+    // Quickfix entries often have no kind, and some have no place.
     let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
     format!("{}\n", parts.join(": "))
 }
