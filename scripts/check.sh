@@ -27,6 +27,11 @@ check "rustfmt of examples" rustfmt --check --edition 2024 examples/*/src/*.rs
 check "clippy" cargo clippy --quiet --workspace --all-targets --keep-going -- -D warnings
 check "stylua" stylua --check "${lua[@]}"
 check "luacheck" luacheck --quiet --no-color "${lua[@]}"
+# Where Rust's library for Windows is installed. The other crates use Unix.
+windows=x86_64-pc-windows-gnu
+if rustup target list --installed 2>/dev/null | grep -qx "$windows"; then
+  check "crates for Windows" cargo check --quiet --target "$windows" -p flemma-chat -p flemma-provider
+fi
 check "cargo deny" cargo deny --log-level error check licenses bans sources
 check "help tags" nvim --clean --headless -l scripts/help-tags.lua doc
 

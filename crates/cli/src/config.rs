@@ -320,8 +320,12 @@ fn unknown_tool(name: &str, servers: &[String]) -> Option<String> {
 
 fn set(options: &mut Value, path: &[&str], value: Value) {
     let mut at = options;
-    // Indexing creates missing tables.
     for name in path {
+        // `registry` sets options that have not been examined, so a number may be where a
+        // table belongs.
+        if !at.is_object() {
+            *at = json!({});
+        }
         at = &mut at[*name];
     }
     *at = value;

@@ -2,11 +2,11 @@
 //!
 //! The Neovim plugin reads the JSON for the template of a new chat.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use policy::trust::Trust;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::exit_code::Code;
 use crate::problems;
@@ -20,13 +20,22 @@ use crate::stdout;
 #[derive(Debug, Default, Serialize)]
 struct ProjectReport {
     /// The file of options.
+    #[serde(serialize_with = "lossy")]
     options: Option<PathBuf>,
     /// The skills that new chats list.
     skills: Vec<Skill>,
     /// The project's folder of templates, if the user trusts it.
+    #[serde(serialize_with = "lossy")]
     templates: Option<PathBuf>,
     /// Messages for the user.
     messages: Vec<String>,
+}
+
+/// Serializes a path as text. JSON has no bytes that are not UTF-8, so these are replaced.
+fn lossy<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_deref()
+        .map(Path::to_string_lossy)
+        .serialize(serializer)
 }
 
 /// Prints the report.

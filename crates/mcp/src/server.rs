@@ -230,15 +230,15 @@ impl Server {
                 "it was started {STARTS} times within {within} seconds and ended each time"
             ));
         }
-        // Counted even if the start fails.
-        live.starts.push_back(Instant::now());
-        self.lock().state = State::Starting;
+        let begun = Instant::now();
+        let start = Start::begin(self);
         let opened = self.open().await;
-        let state = match &opened {
+        // Counted even if it failed, but not if the caller gave up: that is no crash.
+        live.starts.push_back(begun);
+        start.end(match &opened {
             Ok(_) => State::Running,
             Err(why) => State::Failed(why.clone()),
-        };
-        self.lock().state = state;
+        });
         match opened {
             Ok(connection) => {
                 live.connection = Some(connection.clone());
@@ -307,5 +307,34 @@ impl Server {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, ServerStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A start in progress. Dropped before its end if the call that caused it was cancelled.
+struct Start<'a> {
+    server: &'a Server,
+    has_ended: bool,
+}
+
+impl<'a> Start<'a> {
+    fn begin(server: &'a Server) -> Self {
+        server.lock().state = State::Starting;
+        Self {
+            server,
+            has_ended: false,
+        }
+    }
+
+    fn end(mut self, state: State) {
+        self.has_ended = true;
+        self.server.lock().state = state;
+    }
+}
+
+impl Drop for Start<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.server.lock().state = State::Resting;
+        }
     }
 }

@@ -24,6 +24,9 @@ pub struct ServerSpec {
     pub reach: Reach,
     /// Time limit of a call in seconds, if set.
     pub timeout: Option<u64>,
+    /// The command or URL as configured: variables are not expanded, because their values may
+    /// be secrets.
+    shown: String,
 }
 
 /// How to connect to a server.
@@ -128,7 +131,9 @@ fn one(
     // Hash the unexpanded text: a rotating token must not make the server new.
     let unexpanded = read(written.clone())?;
     let url = unexpanded.url.clone();
-    let identity = Identity::new(origin, name, &unexpanded.argv(), url.as_deref());
+    let argv = unexpanded.argv();
+    let identity = Identity::new(origin, name, &argv, url.as_deref());
+    let shown = url.map_or_else(|| argv.join(" "), |url| shown_url(&url));
     let written = read(expanded)?;
     let timeout = written.timeout;
     let kind = written.kind.clone();
@@ -139,7 +144,18 @@ fn one(
         identity,
         reach,
         timeout,
+        shown,
     })
+}
+
+/// Returns a URL without user info, query, and fragment.
+fn shown_url(url: &str) -> String {
+    // User info may contain a password, and the query a key.
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 fn reach(written: Written) -> Result<Reach, String> {
@@ -199,31 +215,26 @@ impl ServerSpec {
     /// Creates a server of the configuration file `origin`, without variables and with the
     /// default time limit.
     pub fn new(origin: &str, name: &str, reach: Reach) -> Self {
-        let identity = match &reach {
-            Reach::Program { argv, .. } => Identity::new(origin, name, argv, None),
-            Reach::Http { url, .. } => Identity::new(origin, name, &[], Some(url)),
+        let (identity, shown) = match &reach {
+            Reach::Program { argv, .. } => {
+                (Identity::new(origin, name, argv, None), argv.join(" "))
+            }
+            Reach::Http { url, .. } => {
+                (Identity::new(origin, name, &[], Some(url)), shown_url(url))
+            }
         };
         Self {
             name: name.to_owned(),
             identity,
             reach,
             timeout: None,
+            shown,
         }
     }
 
     /// Returns the command or URL for display, without values of variables or headers.
-    pub fn shown(&self) -> String {
-        match &self.reach {
-            Reach::Program { argv, .. } => argv.join(" "),
-            // User info may contain a password, and the query a key.
-            Reach::Http { url, .. } => {
-                let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-                let rest = rest.split(['?', '#']).next().unwrap_or_default();
-                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-                let host = authority.rsplit('@').next().unwrap_or_default();
-                format!("{scheme}://{host}{path}")
-            }
-        }
+    pub fn shown(&self) -> &str {
+        &self.shown
     }
 }
 
@@ -240,13 +251,42 @@ mod tests {
         specs.pop().ok_or_else(|| problems.concat())
     }
 
+    fn argv(spec: &ServerSpec) -> &[String] {
+        match &spec.reach {
+            Reach::Program { argv, .. } => argv,
+            Reach::Http { .. } => &[],
+        }
+    }
+
+    #[test]
+    fn values_of_variables_are_not_shown() {
+        for (written, shown) in [
+            (
+                json!({"command": "x", "args": ["--key=${WHERE}"]}),
+                "x --key=${WHERE}",
+            ),
+            (
+                json!({"url": "https://h/${WHERE}/mcp"}),
+                "https://h/${WHERE}/mcp",
+            ),
+            (
+                json!({"url": "https://h/mcp?key=${WHERE}"}),
+                "https://h/mcp",
+            ),
+            (json!({"url": "https://${WHERE}@h/mcp"}), "https://h/mcp"),
+        ] {
+            assert_eq!(read_one(written).unwrap().shown(), shown);
+        }
+    }
+
     #[test]
     fn all_common_forms_of_programs_and_addresses_are_read() {
         let spec =
             read_one(json!({"command": "npx", "args": ["-y", "x", "${WHERE}/a"], "type": "stdio"}));
-        assert_eq!(spec.unwrap().shown(), "npx -y x /srv/a");
+        assert_eq!(spec.as_ref().unwrap().shown(), "npx -y x ${WHERE}/a");
+        assert_eq!(argv(&spec.unwrap()), ["npx", "-y", "x", "/srv/a"]);
         let spec = read_one(json!({"command": ["npx", "-y", "${NOT:-x}"]}));
-        assert_eq!(spec.unwrap().shown(), "npx -y x");
+        assert_eq!(argv(&spec.unwrap()), ["npx", "-y", "x"]);
         let spec =
             read_one(json!({"url": "https://me:pw@host:1/mcp?key=k", "headers": {"A": "b"}}));
         assert_eq!(spec.unwrap().shown(), "https://host:1/mcp");

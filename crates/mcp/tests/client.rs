@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec};
+use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -160,6 +160,26 @@ async fn a_cancel_reaches_the_server_and_the_next_call_works() {
     let (called, ()) = tokio::join!(call, async { caller.cancel.cancel() });
     assert_eq!(called, Called::Cancelled);
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
+}
+
+#[tokio::test]
+async fn starts_that_were_cancelled_are_no_crashes() {
+    let fake = fake("silent");
+    for _ in 0..5 {
+        let caller = caller();
+        let call = fake.server.call("echo", Map::new(), &caller);
+        let starting = || matches!(fake.server.status().state, State::Starting);
+        let cancel = async {
+            while !starting() {
+                tokio::task::yield_now().await;
+            }
+            caller.cancel.cancel();
+        };
+        let (called, ()) = tokio::join!(call, cancel);
+        assert_eq!(called, Called::Cancelled);
+        let state = fake.server.status().state;
+        assert!(matches!(state, State::Resting), "{state:?}");
+    }
 }
 
 #[tokio::test]

@@ -27,19 +27,43 @@ pub fn as_lua(value: &Value) -> String {
                 .collect();
             format!("{{ {} }}", pairs.join(", "))
         }
-        // Strings and booleans: Lua reads the escapes of JSON.
-        other => other.to_string(),
+        Value::String(text) => string(text),
+        Value::Bool(_) => value.to_string(),
     }
 }
+
+/// Returns a string in quotes. Lua reads the escapes of JSON, except for `\u`.
+fn string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Three digits, because another digit may follow.
+            c if c.is_ascii_control() => quoted.push_str(&format!("\\{:03}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// Words that are no names in Lua 5.1, from its reference manual.
+const KEYWORDS: [&str; 21] = [
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local",
+    "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
+];
 
 fn key(name: &str) -> String {
     let plain = name
         .chars()
         .all(|it| it.is_ascii_alphanumeric() || it == '_');
-    if plain && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.is_empty() {
+    let is_name = plain && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.is_empty();
+    if is_name && !KEYWORDS.contains(&name) {
         name.to_owned()
     } else {
-        format!("[{}]", Value::from(name))
+        format!("[{}]", string(name))
     }
 }
 
@@ -55,6 +79,7 @@ mod tests {
             (json!(null), "nil"),
             (json!(true), "true"),
             (json!("a\"b"), "\"a\\\"b\""),
+            (json!("\\ \n\u{1}2 é"), r#""\\ \n\0012 é""#),
             (json!(2.0), "2"),
             (json!(0.5), "0.5"),
             (json!(u64::MAX), "18446744073709551615"),
@@ -63,8 +88,8 @@ mod tests {
             (json!({}), "{}"),
             (json!({"function": 1}), "function"),
             (
-                json!({"a_1": 1, "1a": 2, "b c": 3}),
-                "{ a_1 = 1, [\"1a\"] = 2, [\"b c\"] = 3 }",
+                json!({"a_1": 1, "1a": 2, "b c": 3, "end": 4}),
+                "{ a_1 = 1, [\"1a\"] = 2, [\"b c\"] = 3, [\"end\"] = 4 }",
             ),
         ] {
             assert_eq!(as_lua(&value), expected, "{value}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
-use mcp::{Http, ServerSpec, ServerTool};
+use mcp::{Http, Reach, ServerSpec, ServerTool};
 use serde_json::Value;
 use tools::{Precedence, Registry};
 
@@ -50,7 +50,10 @@ pub fn pins() -> Pins {
 
 /// Returns what makes the HTTP client of a server.
 pub fn http(spec: &ServerSpec) -> Http {
-    let address = spec.shown();
+    let address = match &spec.reach {
+        Reach::Http { url, .. } => url.clone(),
+        Reach::Program { .. } => String::new(),
+    };
     // Created when the server is first reached, because certificates cost memory.
     Arc::new(move || {
         let client = agent::transport::client(&address, None, CONNECT);

@@ -32,7 +32,13 @@ pub struct Skill {
     /// What it is for, on one line.
     pub description: String,
     /// The path of its `SKILL.md`.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
+}
+
+/// Serializes a path as text. JSON has no bytes that are not UTF-8, so these are replaced.
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// The skills of a project and of the user.

@@ -243,3 +243,24 @@ fn a_preset_of_the_file_can_be_approved() {
     assert_eq!(approve.decide("bash"), Some(Decision::Approve));
     assert_eq!(approve.decide("write"), Some(Decision::Deny));
 }
+
+#[test]
+fn folders_of_tools_are_added_to_options_of_any_form() {
+    let flags = Flags {
+        tools_dir: vec!["more".into()],
+        ..Flags::default()
+    };
+    for (before, after) in [
+        (json!({}), json!(["more"])),
+        (json!({"tools": 5}), json!(["more"])),
+        (json!({"tools": {"script_paths": "x"}}), json!(["more"])),
+        (
+            json!({"tools": {"script_paths": ["a"]}}),
+            json!(["a", "more"]),
+        ),
+    ] {
+        let mut options = before.clone();
+        add_tools(&mut options, &flags);
+        assert_eq!(options["tools"]["script_paths"], after, "{before}");
+    }
+}

@@ -10,7 +10,7 @@ use crate::config::{self, Flags};
 use crate::exit_code::Code;
 use crate::problems::in_a_shell;
 use crate::projects::ProjectContent;
-use crate::scripts;
+use crate::scripts::{self, OfferedTools};
 use crate::terminal;
 
 /// Trusts what the project that contains the folder brings along, or revokes that.
@@ -93,16 +93,17 @@ fn trust_offered(
 
 /// Lists the project's tools, asks, and trusts them.
 fn trust_tools(root: &Path, arguments: &TrustArgs) -> Result<String, (Code, String)> {
-    if !arguments.yes && !is_confirmed(root) {
+    let offered = OfferedTools::read(root).map_err(failed)?;
+    if !arguments.yes && !is_confirmed(root, &offered) {
         return Err(refused());
     }
-    scripts::trust(root).map_err(failed)
+    offered.trust().map_err(failed)
 }
 
 /// Lists the tools and asks whether they may run.
-fn is_confirmed(root: &Path) -> bool {
+fn is_confirmed(root: &Path, offered: &OfferedTools) -> bool {
     let mut lines = vec![format!("The tools in {}:", root.display())];
-    lines.extend(scripts::lines(root).iter().map(|line| format!("  {line}")));
+    lines.extend(offered.lines.iter().map(|line| format!("  {line}")));
     eprintln!("{}", terminal::visible(&lines.join("\n")));
     confirm("Have you read their files, and may they run?")
 }

@@ -77,12 +77,12 @@ impl Servers {
             let mut state = self.0.state();
             state.own = own;
             state.with_projects = with_projects;
+            // Read again, because a project's file may be gone.
+            state.projects.clear();
             if state.with_projects {
                 for folder in state.visited.clone() {
                     state.look(&folder);
                 }
-            } else {
-                state.projects.clear();
             }
         }
         for problem in problems {

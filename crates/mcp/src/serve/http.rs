@@ -159,11 +159,10 @@ impl Served {
         if parts.method == Method::POST {
             match messages::read(&body) {
                 Ok(message) => begins_session = message["method"] == "initialize",
-                Err(Some(answer)) => {
+                Err(answer) => {
                     let status = messages::status(&answer);
                     return said(status, "application/json", answer.to_string());
                 }
-                Err(None) => return said(202, "text/plain", String::new()),
             }
         }
         let is_plain = parts.method == Method::POST

@@ -16,25 +16,19 @@ const PARAMS: i64 = -32602;
 ///
 /// # Errors
 ///
-/// The error answer, or `None` if none is expected because the message is a notification or
-/// an answer.
-pub(super) fn read(bytes: &[u8]) -> Result<Value, Option<Value>> {
+/// The error answer. A message that cannot be read gets one even if it may be a notification.
+pub(super) fn read(bytes: &[u8]) -> Result<Value, Value> {
     // Invalid UTF-8 inside a string must not make the whole message unreadable.
     let text = String::from_utf8_lossy(bytes);
     let message: Value = match serde_json::from_str(&text) {
         Ok(message) => message,
         // Programs that cut strings in JavaScript send lone surrogates.
-        Err(error) => serde_json::from_str(&crate::surrogates::without(&text)).map_err(|_| {
-            Some(failure(
-                &Value::Null,
-                PARSE,
-                &format!("Parse error: {error}"),
-            ))
-        })?,
+        Err(error) => serde_json::from_str(&crate::surrogates::without(&text))
+            .map_err(|_| failure(&Value::Null, PARSE, &format!("Parse error: {error}")))?,
     };
     match problem(&message) {
         None => Ok(message),
-        Some((code, why)) => Err(Some(failure(id(&message), code, &why))),
+        Some((code, why)) => Err(failure(id(&message), code, &why)),
     }
 }
 
@@ -149,7 +143,7 @@ mod tests {
 
     #[track_caller]
     fn check(message: &str, id: &Value, code: i64) {
-        let answer = read(message.as_bytes()).unwrap_err().unwrap();
+        let answer = read(message.as_bytes()).unwrap_err();
         assert_eq!(answer["id"], *id, "{message}");
         assert_eq!(answer["error"]["code"], code, "{message}: {answer}");
     }

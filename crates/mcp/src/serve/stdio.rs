@@ -54,7 +54,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 // Valid JSON-RPC of a kind that the SDK doesn't know.
                 Err(_) => messages::unreadable(&message),
             },
-            Err(answer) => answer,
+            Err(answer) => Some(answer),
         };
         if let Some(answer) = answer {
             let line = answer.to_string().into_bytes();

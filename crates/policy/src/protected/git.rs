@@ -12,7 +12,8 @@ const MOST: u64 = 1024 * 1024;
 /// Maximum depth of includes, as in Git.
 const DEEPEST: usize = 10;
 
-/// Sections whose values are addresses, names, and switches, not files that run.
+/// Sections whose values are addresses, names, and switches, not files that run, except for
+/// [`PROGRAMS`].
 const HARMLESS: [&str; 8] = [
     "branch",
     "remote",
@@ -23,6 +24,10 @@ const HARMLESS: [&str; 8] = [
     "url",
     "init",
 ];
+
+/// Keys of harmless sections that name programs or a folder with hooks: of `init`, `remote`,
+/// and `submodule`.
+const PROGRAMS: [&str; 4] = ["templatedir", "uploadpack", "receivepack", "update"];
 
 /// Returns the files and folders that Git's configuration names for work in `folder`, as far as
 /// they are in its working tree, and included configuration anywhere. `home` is the user's.
@@ -41,12 +46,22 @@ pub fn named(folder: &Path, home: Option<&Path>) -> BTreeSet<PathBuf> {
         reader.file(&file, 0);
     }
     // The user's configuration applies in this repository too, and may name its files.
-    if let Some(home) = home {
-        reader.file(&home.join(".gitconfig"), 0);
-        reader.file(&home.join(".config/git/config"), 0);
+    for file in users_files(home) {
+        reader.file(&file, 0);
     }
     reader.file(Path::new("/etc/gitconfig"), 0);
     reader.found
+}
+
+/// Returns the user's configuration files, whether or not they exist.
+fn users_files(home: Option<&Path>) -> Vec<PathBuf> {
+    let named = tools::variable("GIT_CONFIG_GLOBAL").map(PathBuf::from);
+    let folder = tools::variable("XDG_CONFIG_HOME").filter(|it| !it.is_empty());
+    let xdg = folder.map(|it| Path::new(&it).join("git/config"));
+    // All of them, although Git reads some only in the absence of others.
+    let usual = home.map(|it| [it.join(".gitconfig"), it.join(".config/git/config")]);
+    let usual = usual.into_iter().flatten();
+    named.into_iter().chain(xdg).chain(usual).collect()
 }
 
 /// Returns the working tree that contains a folder, and the working tree's Git folder.
@@ -108,7 +123,7 @@ impl Reader<'_> {
                 let included = self.path(&value, folder);
                 self.found.insert(included.clone());
                 self.file(&included, depth + 1);
-            } else if !HARMLESS.contains(&section.as_str()) {
+            } else if !HARMLESS.contains(&section.as_str()) || PROGRAMS.contains(&key.as_str()) {
                 self.value(&key, &value);
             }
         }
@@ -148,10 +163,8 @@ struct Setting {
 
 fn settings(text: &str) -> impl Iterator<Item = Setting> {
     let mut section = String::new();
-    // A backslash at the end of a line continues it.
-    let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut found = Vec::new();
-    for line in text.lines() {
+    for line in joined_lines(text) {
         let mut line = line.trim();
         if let Some(rest) = line.strip_prefix('[') {
             // Git allows a setting behind its section's header, on the same line.
@@ -171,6 +184,38 @@ fn settings(text: &str) -> impl Iterator<Item = Setting> {
         });
     }
     found.into_iter()
+}
+
+/// Returns the lines, where a value that a backslash continues is one line. Git joins its parts
+/// without a blank, and continues no comments.
+fn joined_lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = String::new();
+    for line in text.lines() {
+        open.push_str(line);
+        if continues(&open) {
+            open.pop();
+        } else {
+            lines.push(std::mem::take(&mut open));
+        }
+    }
+    lines.push(open);
+    lines
+}
+
+/// Returns true if a line ends with a backslash that is neither escaped nor in a comment.
+fn continues(line: &str) -> bool {
+    let mut quoted = false;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' if chars.next().is_none() => return true,
+            '#' | ';' if !quoted => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Returns a value without its comment, quotes, and escapes.

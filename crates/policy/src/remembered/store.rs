@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Deserialize;
 use tools::state_dir;
 
@@ -139,11 +141,16 @@ impl Remembered {
 
     fn text(&self) -> io::Result<String> {
         let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        let metadata = match fs::symlink_metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-            found => found?,
+        // A link's target need not be protected from tools as this folder is, and opening a
+        // pipe would wait for its other end.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = match rustix::fs::open(&self.path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(String::new()),
+            Err(Errno::LOOP) => return Err(refused("it is a link, or not a file")),
+            opened => fs::File::from(opened?),
         };
-        // A link's target need not be protected from tools as this folder is.
+        // Of the open file, because the path may lead elsewhere by now.
+        let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(refused("it is a link, or not a file"));
         }
@@ -152,7 +159,7 @@ impl Remembered {
             return Err(refused("others than you may have written it"));
         }
         let mut text = String::new();
-        fs::File::open(&self.path)?
+        file.by_ref()
             .take(MAX_BYTES + 1)
             .read_to_string(&mut text)?;
         match text.len() as u64 > MAX_BYTES {

@@ -38,17 +38,21 @@ pub fn project_of(folder: &Path) -> Option<PathBuf> {
 ///
 /// The folder cannot be read.
 pub fn standing(root: &Path, trust: &Trust) -> Result<Standing, String> {
-    // Of the content, so that any change needs a new agreement.
-    let digest = digest(root).map_err(|error| {
-        format!(
-            "The tools in {} cannot be used: {error}. Correct that, then trust them.",
-            root.display()
-        )
-    })?;
+    let digest = digest_of(root)?;
     Ok(match trust.trusted_digest(root) {
         Some(agreed) if agreed == digest => Standing::Trusted(digest),
         Some(_) => Standing::Changed(digest),
         None => Standing::New(digest),
+    })
+}
+
+/// Returns the digest of a folder's content, so that any change needs a new agreement.
+fn digest_of(root: &Path) -> Result<String, String> {
+    digest(root).map_err(|error| {
+        format!(
+            "The tools in {} cannot be used: {error}. Correct that, then trust them.",
+            root.display()
+        )
     })
 }
 
@@ -63,16 +67,66 @@ fn looked_at(root: &Path) -> ScriptFolder {
     folder
 }
 
-/// Returns the tools in a folder, one line each. Runs none of them.
-pub fn lines(root: &Path) -> Vec<String> {
-    let folder = looked_at(root);
-    let tools = folder.tools();
-    let mut lines: Vec<String> = tools
-        .iter()
-        .map(|it| format!("{:<18} {}", it.name(), it.description().replace('\n', " ")))
-        .collect();
-    lines.extend(folder.problems().iter().map(|it| format!("{it}.")));
-    lines
+/// The tools of a project as the user was shown them, to trust exactly these.
+#[derive(Debug)]
+pub struct OfferedTools {
+    root: PathBuf,
+    digest: String,
+    /// The tools and what is wrong with them, one line each.
+    pub lines: Vec<String>,
+}
+
+impl OfferedTools {
+    /// Reads the tools in a folder. Runs none of them. Blocking.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn read(root: &Path) -> Result<Self, String> {
+        // The digest first: what changes while the tools are listed must not be trusted.
+        let digest = digest_of(root)?;
+        let folder = looked_at(root);
+        let tools = folder.tools();
+        let mut lines: Vec<String> = tools
+            .iter()
+            .map(|it| format!("{:<18} {}", it.name(), it.description().replace('\n', " ")))
+            .collect();
+        lines.extend(folder.problems().iter().map(|it| format!("{it}.")));
+        Ok(Self {
+            root: root.to_owned(),
+            digest,
+            lines,
+        })
+    }
+
+    /// Stores that the user trusts these tools. Returns the message that says what follows.
+    ///
+    /// # Errors
+    ///
+    /// The folder has changed since it was read, it cannot be read, or the trust store cannot
+    /// be written.
+    pub fn trust(&self) -> Result<String, String> {
+        let root = &self.root;
+        if digest_of(root)? != self.digest {
+            return Err(format!(
+                "The tools in {} have changed since they were listed, so nothing was trusted. Read them again.",
+                root.display()
+            ));
+        }
+        let trust = Trust::open(&state_dir::path());
+        trust
+            .trust_folder(root, &self.digest)
+            .map_err(kept_no_trust)?;
+        let folder = looked_at(root);
+        let tools = folder.tools();
+        let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
+        Ok(format!(
+            "The tools in {} can be called as they are now: {}. Your rules still apply to each call. When something in \
+             there changes, you are asked to agree again; :Flemma trust! tools takes this back.",
+            root.display(),
+            names.join(", ")
+        ))
+    }
 }
 
 /// Returns a message about tools that the user does not trust.
@@ -86,29 +140,6 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
          `flemma trust` in a shell.",
         root.display()
     )
-}
-
-/// Stores that the user trusts a folder of tools as it is. Returns the message that says
-/// what follows.
-///
-/// # Errors
-///
-/// The folder cannot be read, or the trust store cannot be written.
-pub fn trust(root: &Path) -> Result<String, String> {
-    let trust = Trust::open(&state_dir::path());
-    // Trusts the digest that was just read, not what may be there later.
-    let (Standing::Trusted(digest) | Standing::Changed(digest) | Standing::New(digest)) =
-        standing(root, &trust)?;
-    trust.trust_folder(root, &digest).map_err(kept_no_trust)?;
-    let folder = looked_at(root);
-    let tools = folder.tools();
-    let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
-    Ok(format!(
-        "The tools in {} can be called as they are now: {}. Your rules still apply to each call. When something in there \
-         changes, you are asked to agree again; :Flemma trust! tools takes this back.",
-        root.display(),
-        names.join(", ")
-    ))
 }
 
 /// Stores that the user no longer trusts the folder. Returns the message that says so.
@@ -128,4 +159,22 @@ pub fn revoke(root: &Path) -> Result<String, String> {
 
 fn kept_no_trust(error: std::io::Error) -> String {
     format!("The trust store cannot be changed: {error}.")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn tools_that_changed_after_they_were_listed_are_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("hello.lua"), "return {}").unwrap();
+        let offered = OfferedTools::read(folder.path()).unwrap();
+        fs::write(folder.path().join("hello.lua"), "os.exit()").unwrap();
+        let why = offered.trust().unwrap_err();
+        assert!(why.contains("have changed since they were listed"), "{why}");
+    }
 }
