@@ -16,11 +16,11 @@ pub struct Unfinished {
     pub start: usize,
     /// Its text up to the cursor.
     pub text: String,
-    /// What it may become.
+    /// The kind of word that it may become.
     pub kind: WordKind,
 }
 
-/// What a word may become.
+/// The kind of word that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// A role marker, at the beginning of a line.

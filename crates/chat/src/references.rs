@@ -47,7 +47,7 @@ pub enum Piece {
     },
     /// `@diff`, `@buffer:NAME`, and the like.
     Context {
-        /// What it names.
+        /// The source that it names.
         source: ContextSource,
         /// Its line.
         line: usize,

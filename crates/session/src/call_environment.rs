@@ -32,7 +32,7 @@ use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 use crate::state_dir;
 
-/// What a call needs from its chat.
+/// The parts of a chat that a call needs.
 #[derive(Clone)]
 pub struct CallEnvironment {
     /// The front end, which has open files and approval functions.

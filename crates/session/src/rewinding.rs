@@ -29,7 +29,7 @@ pub(crate) struct Rewinding {
     pub(crate) cut: Box<dyn Fn(ChatTurn) + Send + Sync>,
 }
 
-/// What the user chose.
+/// The user's choice.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Rewind {
@@ -117,7 +117,7 @@ impl Rewinding {
     }
 }
 
-/// What can be chosen: the actions, then each file, which shows its diff.
+/// Returns the items of the list: the actions, then each file, which shows its diff.
 fn items(restore: Option<&Restore>) -> (Vec<String>, Vec<Choice>) {
     let (mut items, mut choices) = (Vec::new(), Vec::new());
     let mut offer = |text: String, choice| {

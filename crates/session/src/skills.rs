@@ -29,7 +29,7 @@ const MAX_SKILLS: usize = 100;
 pub struct Skill {
     /// Its name, which is that of its folder.
     pub name: String,
-    /// What it is for, on one line.
+    /// Its purpose, on one line.
     pub description: String,
     /// The path of its `SKILL.md`.
     pub path: PathBuf,

@@ -86,7 +86,7 @@ pub fn choices(settings: &Settings) -> Vec<PickerItem> {
     presets.chain(providers).chain([tutor]).collect()
 }
 
-/// Which chats a switch changes.
+/// The chats that a switch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchScope {
     /// The current one.

@@ -124,7 +124,7 @@ pub enum CycleEvent {
     FollowUp(String),
     /// `:Flemma ask`: adds the text to the prompt, and sends it if nothing else is going on.
     Ask {
-        /// What the user selected, and their question.
+        /// The text that the user selected, and the question.
         text: String,
         /// Whether it has a question, so that it is sent.
         send: bool,
@@ -139,7 +139,7 @@ pub enum CycleEvent {
     },
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerEnd {
     /// The model completed its answer.

@@ -22,7 +22,7 @@ const TAB: usize = 4;
 /// Least columns of a row, in windows that are narrower than the line numbers need.
 const LEAST_COLUMNS: usize = 8;
 
-/// What a row shows.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A line of the file.
@@ -36,7 +36,7 @@ pub enum RowKind {
 /// A row of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// What it shows.
+    /// Its kind.
     pub kind: RowKind,
     /// The number of its line from 1, in the new text unless the line is removed. `None` if it
     /// continues the row above, or is no line.

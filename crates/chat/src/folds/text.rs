@@ -25,7 +25,7 @@ const CALLS: usize = 2;
 /// Text of a closed fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldText {
-    /// What is folded, such as `thinking`.
+    /// The kind of block, such as `thinking`.
     pub label: Cow<'static, str>,
     /// The highlight group of the label.
     pub group: &'static str,

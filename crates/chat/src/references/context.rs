@@ -5,7 +5,7 @@
 
 use super::file::{continues_a_word, decoded, without_punctuation};
 
-/// What a reference to the editor or the Git repository names.
+/// The source that a reference to the editor or the Git repository names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContextSource {
     /// The diagnostics of the open files.
@@ -18,7 +18,7 @@ pub enum ContextSource {
     Buffer(String),
 }
 
-/// Which changes of a Git repository a diff shows.
+/// The changes of a Git repository that a diff shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiffScope {
     /// All since the last commit.

@@ -139,7 +139,7 @@ pub struct ReferenceQuestion {
     pub name: String,
 }
 
-/// What a reference names in the editor.
+/// The content of a reference, as the editor returns it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReferenceAnswer {
     /// Why there is nothing: the rest of a sentence that begins with the reference.
@@ -148,7 +148,7 @@ pub struct ReferenceAnswer {
     /// Diagnostics, entries of the quickfix list, or buffers.
     #[serde(default)]
     pub items: Vec<ReferenceItem>,
-    /// How many items there are, which may be more.
+    /// Number of items that exist, which may be more.
     #[serde(default)]
     pub total: usize,
     /// The title of the quickfix list.
@@ -177,7 +177,7 @@ pub struct ReferenceItem {
     /// Its file.
     #[serde(default)]
     pub path: Option<String>,
-    /// How the user names its buffer; empty for an entry without a place.
+    /// The user's name for its buffer; empty for an entry without a place.
     pub name: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -212,7 +212,7 @@ pub struct ReviewQuestion {
     pub call: String,
     /// The diff.
     pub text: String,
-    /// What the user should know about it.
+    /// A message about it for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Lines of it that cannot be applied.

@@ -37,11 +37,11 @@ struct Known {
     diff: Diff,
 }
 
-/// What a diff depends on, besides the call.
+/// The state on which a diff depends, besides the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
     width: usize,
-    /// How often the call was shown again because a file had changed.
+    /// Number of times that the call was shown again because a file had changed.
     again: Option<u64>,
     /// Number of calls that had ended.
     ended: usize,

@@ -28,7 +28,7 @@ const LEAST_READ_MS: u64 = 500;
 #[derive(Debug, Default)]
 pub(super) struct FileSnapshots {
     known: RefCell<HashMap<CallKey, Snapshot>>,
-    /// How often a call was shown again.
+    /// Number of times that a call was shown again.
     again: u64,
     /// The contents that approved calls gave to files.
     changes: Changes,

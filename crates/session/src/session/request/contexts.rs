@@ -17,7 +17,7 @@ use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
 /// The references of all messages, by message.
 pub(super) type Referring = BTreeMap<usize, Vec<Piece>>;
 
-/// What a reference names, as the editor or Git returned it.
+/// The content of a reference, as the editor or Git returned it.
 enum Found {
     /// From Git.
     Diff(Result<GitDiff, GitProblem>),
@@ -27,11 +27,11 @@ enum Found {
     Nothing(String),
 }
 
-/// What the references of a chat name. Secrets are still in it.
+/// The content of a chat's references. Secrets are still in it.
 #[derive(Default)]
 pub(super) struct Collected(BTreeMap<ContextSource, Found>);
 
-/// Where the references of a chat are looked up.
+/// The places in which the references of a chat are looked up.
 pub(super) struct ContextPlaces {
     /// The chat's buffer.
     pub(super) buffer: BufferId,

@@ -12,7 +12,7 @@ use crate::protocol::Phase;
 /// wonder after five.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// What a request is doing.
+/// The activity of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doing {
     /// Nothing has arrived yet.

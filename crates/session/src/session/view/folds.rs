@@ -47,7 +47,7 @@ pub(super) struct FoldNews {
     rest: Option<usize>,
 }
 
-/// What the state and the text of a new fold depend on.
+/// The data on which the state and the text of a new fold depend.
 struct Showing<'a> {
     document: &'a Document<'a>,
     closed: &'a [String],

@@ -12,7 +12,7 @@ use crate::protocol::{ReferenceAnswer, ReferenceItem};
 pub(super) struct Listing {
     /// The text.
     pub(super) text: String,
-    /// What the user should know: that entries are left out.
+    /// A message for the user: that entries are left out.
     pub(super) warning: Option<String>,
 }
 
