@@ -29,7 +29,7 @@ pub enum WordKind {
     RoleOrTool,
     /// A tool, or a reference.
     Tool,
-    /// The path of a file, after `@./` or the like.
+    /// The path of a file, after `@./` or a similar start.
     File,
     /// The name of an open buffer, after `@buffer:`.
     Buffer,
@@ -212,7 +212,7 @@ mod tests {
             WordKind::Model,
         );
         assert_eq!(at("```lua\nx = |\n```\n"), None);
-        // The opening fence is no code.
+        // The opening fence is not code.
         assert_eq!(at("```lua flemma.opt.th|\n\n```\n"), None);
     }
 }

@@ -24,7 +24,7 @@ const GAPS: usize = 4;
 pub struct Fields {
     /// All rows from top to bottom, without the change.
     pub rows: Vec<FieldRow>,
-    /// What the call changes in files, as its arguments say it.
+    /// The changes of the call in files, as its arguments state them.
     pub files: Vec<StatedFile>,
 }
 

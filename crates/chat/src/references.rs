@@ -45,7 +45,7 @@ pub enum Piece {
         /// The source text.
         written: String,
     },
-    /// `@diff`, `@buffer:NAME`, and the like.
+    /// `@diff`, `@buffer:NAME`, and similar references.
     Context {
         /// The source that it names.
         source: ContextSource,

@@ -40,7 +40,7 @@ pub struct Skill {
 pub struct Skills {
     /// The skills by name. A project's skill never replaces one of the user's.
     pub found: Vec<Skill>,
-    /// Files that are no skills, and folders that are not trusted: a message each.
+    /// Files that are not skills, and folders that are not trusted: a message each.
     pub problems: Vec<String>,
 }
 

@@ -169,7 +169,7 @@ mod tests {
             let told = told(known);
             assert!(told.ends_with("from now on."), "{told}");
         }
-        // A server of the user's own has models that no catalogue lists.
+        // A server of the user has models that no catalogue lists.
         let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
         let told = message(&local, SwitchScope::ThisChat);
         assert!(told.ends_with("from now on."), "{told}");

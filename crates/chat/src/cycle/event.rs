@@ -28,7 +28,7 @@ pub struct Options {
     pub max_cost: Option<f64>,
     /// Maximum number of concurrent calls; 0 means unlimited.
     pub max_concurrent: usize,
-    /// Where the cursor moves when a reviewed call gets its result.
+    /// The place to which the cursor goes when a reviewed call gets its result.
     pub cursor_after_result: CursorAfterResult,
     /// Whether a policy may approve calls that were loaded from a file
     /// (`trust.unrecognized_calls = "policy"`).
@@ -52,7 +52,7 @@ pub struct Options {
     pub frontmatter: Option<Result<String, String>>,
 }
 
-/// Where the cursor moves when a reviewed call gets its result and autopilot stops.
+/// The place to which the cursor goes when a reviewed call gets its result and autopilot stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CursorAfterResult {

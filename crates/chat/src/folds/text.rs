@@ -124,8 +124,8 @@ fn described(document: &Document<'_>, call: &ToolUseBlock, tools: &dyn Describe)
     )
 }
 
-/// What a call did or would do, after the numbers of lines that it changed. A call that failed
-/// changed none.
+/// Returns a description of the call, after the numbers of lines that it changed. A call that
+/// failed changed none.
 fn changes_and_words(
     document: &Document<'_>,
     call: &ToolUseBlock,

@@ -96,7 +96,7 @@ fn ends(rest: &str) -> bool {
     let mut rest = rest.chars();
     match rest.next() {
         None => true,
-        // In `@diff.com`, the period is no punctuation.
+        // In `@diff.com`, the period is not punctuation.
         Some('.' | ':' | '\'' | '’') => !rest.next().is_some_and(char::is_alphanumeric),
         // A backslash escapes what follows, so it ends the word as what follows does.
         Some(next) => next == '\\' || !continues_a_word(next),

@@ -73,7 +73,7 @@ pub struct MarkItem {
     pub call_line: Option<usize>,
     /// Line of the result's header; the state is drawn after it.
     pub header_line: usize,
-    /// What the call would do. Absent fields are not sent, because a hundred calls may be
+    /// The preview of the call. Absent fields are not sent, because a hundred calls may be
     /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
@@ -141,7 +141,7 @@ pub struct DiffItem {
 pub struct DiffRow {
     /// `context`, `add`, `delete`, or `remark`.
     pub kind: &'static str,
-    /// The number of the line; 0 if the row continues the one above, or is no line.
+    /// The number of the line; 0 if the row continues the one above, or is not a line.
     pub number: usize,
     /// The text, with invisible characters spelled out.
     pub text: String,

@@ -259,7 +259,7 @@ pub struct Answered {
 pub struct FunctionAnswer {
     /// True if it returned without an error.
     pub ok: bool,
-    /// The value that it returned, unless that was a table or the like.
+    /// The value that it returned, unless that was a table, a function, or similar.
     #[serde(default)]
     pub value: Value,
     /// The type of that value; `gone` if the function no longer exists.

@@ -32,7 +32,7 @@ pub(super) struct Diffs {
 /// The diff of one call.
 #[derive(Debug, Default)]
 struct Known {
-    /// What the last request was made for; `None` if the call changes no files.
+    /// The state for which the last request was made; `None` if the call changes no files.
     basis: Option<Basis>,
     diff: Diff,
 }
