@@ -23,7 +23,7 @@ use similar::{Algorithm, DiffOp, DiffTag, TextDiff, group_diff_ops};
 use crate::text::Lines;
 
 pub use notes::Note;
-pub use shown::{Row, RowKind, ShownDiff, shown, wrapped};
+pub use shown::{Extent, Row, RowKind, ShownDiff, Wrapped, shown, wrapped};
 pub use stated::{StatedChange, StatedFile};
 pub use unified::NO_NEWLINE;
 

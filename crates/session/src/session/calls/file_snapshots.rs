@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Returns the files that a call would change, if its tool is one whose changes are shown.
-    pub(super) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
+    pub(crate) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
         self.named_files(call, input).unwrap_or_default()
     }
 
