@@ -133,7 +133,7 @@ pub struct FileIdentity {
 pub struct ReferenceQuestion {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// `diagnostics`, `quickfix`, `buffer`, or `buffers`: all that can be named.
+    /// `diagnostics`, `quickfix`, `symbols`, `buffer`, or `buffers`: all that can be named.
     pub kind: &'static str,
     /// The name of a buffer, otherwise empty.
     pub name: String,
@@ -145,7 +145,7 @@ pub struct ReferenceAnswer {
     /// Why there is nothing: the rest of a sentence that begins with the reference.
     #[serde(default)]
     pub problem: Option<String>,
-    /// Diagnostics, entries of the quickfix list, or buffers.
+    /// Diagnostics, entries of the quickfix list, symbols, or buffers.
     #[serde(default)]
     pub items: Vec<ReferenceItem>,
     /// Number of items that exist, which may be more.
@@ -171,7 +171,7 @@ pub struct ReferenceAnswer {
     pub modified: bool,
 }
 
-/// A diagnostic, an entry of the quickfix list, or a buffer.
+/// A diagnostic, an entry of the quickfix list, a symbol, or a buffer.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReferenceItem {
     /// Its file.
@@ -183,9 +183,9 @@ pub struct ReferenceItem {
     pub line: usize,
     /// The byte column, counted from 1; 0 if it is not known.
     pub column: usize,
-    /// The severity; may be empty.
+    /// The severity, or the kind of a symbol; may be empty.
     pub kind: String,
-    /// The message.
+    /// The message, or the name of a symbol.
     pub text: String,
 }
 

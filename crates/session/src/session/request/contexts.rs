@@ -1,5 +1,5 @@
 //! Collects what the user's text refers to in the editor and the Git repository, before the
-//! request is built: `@diagnostics`, `@quickfix`, `@diff`, and `@buffer:NAME`.
+//! request is built: `@diagnostics`, `@quickfix`, `@symbols`, `@diff`, and `@buffer:NAME`.
 
 mod listing;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chat::references::{ContextSource, DiffScope, Piece};
 use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
 
-use self::listing::{Listing, diagnostics, quickfix};
+use self::listing::{Listing, diagnostics, quickfix, symbols};
 use crate::editor::Editor;
 use crate::protocol::{BufferId, ReferenceAnswer};
 use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
@@ -70,6 +70,7 @@ impl ContextPlaces {
             }
             ContextSource::Diagnostics => self.ask("diagnostics", String::new()).await,
             ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
+            ContextSource::Symbols => self.ask("symbols", String::new()).await,
             ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
         }
     }
@@ -105,6 +106,9 @@ impl Collected {
                 (ContextSource::Buffer(_), Found::Editor(answer)) => buffer(answer, secrets),
                 (ContextSource::Quickfix, Found::Editor(answer)) => {
                     Ok(listed(quickfix(&answer, folder, secrets), &mut warnings))
+                }
+                (ContextSource::Symbols, Found::Editor(answer)) => {
+                    Ok(listed(symbols(&answer, folder, secrets), &mut warnings))
                 }
                 (_, Found::Editor(answer)) => {
                     Ok(listed(diagnostics(&answer, folder, secrets), &mut warnings))
