@@ -9,6 +9,7 @@ mod kinds;
 mod looks;
 mod machine;
 mod memory;
+mod menus;
 mod open;
 mod output;
 mod probe;
@@ -32,11 +33,12 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 15] = [
+const GROUPS: [(&str, Group); 16] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
     ("looks", looks::run),
+    ("menus", menus::run),
     ("streams", streams::run),
     ("steady", steady::run),
     ("send", send::run),
