@@ -29,6 +29,7 @@ check "stylua" stylua --check "${lua[@]}"
 check "luacheck" luacheck --quiet --no-color "${lua[@]}"
 check "cargo deny" cargo deny --log-level error check licenses bans sources
 check "help tags" nvim --clean --headless -l scripts/help-tags.lua doc
+check "web help" nvim --clean --headless -l scripts/web-help.lua doc target/help
 
 if [ "${#failed[@]}" -gt 0 ]; then
   printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2
