@@ -64,7 +64,7 @@ impl Rewinding {
             from: turn.number,
             calls: turn.calls.clone(),
         };
-        let restore = self.restoring.plan(&request).await?;
+        let restore = self.plan(&request).await;
         let Choice::Rewind {
             files,
             overwrite,
@@ -82,6 +82,16 @@ impl Rewinding {
             (self.cut)(turn.clone());
         }
         Ok(report)
+    }
+
+    /// Plans the restore. Without checkpoints, the chat can still be cut.
+    async fn plan(&self, request: &Request) -> Option<Restore> {
+        let planned = self.restoring.plan(request).await;
+        planned.unwrap_or_else(|text| {
+            let level = Level::Warning;
+            self.restoring.editor.notify(&Notice { level, text });
+            None
+        })
     }
 
     /// Lets the user pick a turn, the latest first.
