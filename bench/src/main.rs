@@ -4,6 +4,7 @@
 
 mod changes;
 mod chats;
+mod diffs;
 mod keys;
 mod kinds;
 mod looks;
@@ -33,7 +34,7 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 16] = [
+const GROUPS: [(&str, Group); 17] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
@@ -45,6 +46,7 @@ const GROUPS: [(&str, Group); 16] = [
     ("shell", shell::run),
     ("tools", tools::run),
     ("changes", changes::run),
+    ("diffs", diffs::run),
     ("rules", rules::run),
     ("kinds", kinds::run),
     ("output", output::run),
