@@ -2,7 +2,7 @@
 # .tools/ (scripts/install.sh). scripts/check.sh has the checks.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-views test-wire test-mcp test-peers test-model prove check bench clean-tools
+.PHONY: help demo test test-views test-wire test-mcp test-peers test-model prove check bench help-web clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,10 @@ test-mcp: ## Test MCP against independent servers and clients
 	@scripts/install.sh mcp
 	cargo build -p flemma -p flemma-mcp --bins --examples
 	@tests/mcp/others.sh
+
+help-web: ## Make web pages of the help, with pictures, in target/help
+	@scripts/install.sh nvim
+	@.tools/bin/nvim --clean --headless -l scripts/web-help.lua doc target/help
 
 prove: ## Run the long forms of the tests and a sample of mutants (hours)
 	@scripts/install.sh nvim cargo-mutants

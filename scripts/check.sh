@@ -34,6 +34,7 @@ if rustup target list --installed 2>/dev/null | grep -qx "$windows"; then
 fi
 check "cargo deny" cargo deny --log-level error check licenses bans sources
 check "help tags" nvim --clean --headless -l scripts/help-tags.lua doc
+check "web help" nvim --clean --headless -l scripts/web-help.lua doc target/help
 
 if [ "${#failed[@]}" -gt 0 ]; then
   printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of the README in doc/: views of the plugin in a real terminal.
+"""Draws the pictures of the README and the help in doc/: views of the plugin in a real terminal.
 
     scripts/screenshot.py [--check]
 
@@ -63,8 +63,21 @@ def review():
     return view(scenes.review, 31)
 
 
+def run():
+    """A finished agent run in Neovim: each call is one line"""
+    return view(scenes.run, 40)
+
+
+def answer():
+    """An answer in Neovim, with Markdown and code in their colors"""
+    return view(scenes.answer, 40)
+
+
+PICTURES = {"screenshot": demo, "diff": diff, "review": review, "run": run, "answer": answer}
+
+
 def main():
-    for name, picture in {"screenshot": demo, "diff": diff, "review": review}.items():
+    for name, picture in PICTURES.items():
         rows = picture()
         if "--check" in sys.argv[1:]:
             print("\n".join(plain(rows)), end="\n\n")

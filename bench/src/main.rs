@@ -4,11 +4,13 @@
 
 mod changes;
 mod chats;
+mod diffs;
 mod keys;
 mod kinds;
 mod looks;
 mod machine;
 mod memory;
+mod menus;
 mod open;
 mod output;
 mod probe;
@@ -32,17 +34,19 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 15] = [
+const GROUPS: [(&str, Group); 17] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
     ("looks", looks::run),
+    ("menus", menus::run),
     ("streams", streams::run),
     ("steady", steady::run),
     ("send", send::run),
     ("shell", shell::run),
     ("tools", tools::run),
     ("changes", changes::run),
+    ("diffs", diffs::run),
     ("rules", rules::run),
     ("kinds", kinds::run),
     ("output", output::run),

@@ -52,7 +52,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             hand: Some(hand),
             ..row("open", ours, Budget::median(limit).by_hand(by_hand))
         })?;
-        table.add(row("until coloured:", colours, Budget::NONE))?;
+        table.add(row("until coloured:", colours, Budget::median(limit)))?;
         table.add(row(
             "as the first chat:",
             [first.0].into_iter().collect(),

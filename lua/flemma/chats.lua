@@ -43,6 +43,17 @@ function M.list(all)
   end, chats)
 end
 
+--- Returns the chats for a picker. If there are none, says so.
+---@param all boolean
+---@return flemma.chats.Item[]?
+function M.found(all)
+  local items = M.list(all)
+  if #items > 0 then
+    return items
+  end
+  say(all and "No chat was saved yet." or "No chat of this project was saved. Try all chats: `:Flemma chats all`.")
+end
+
 --- Returns the title of a picker.
 ---@param all boolean
 ---@return string
@@ -60,9 +71,9 @@ end
 --- Lets the user pick a chat of this project, or of all projects.
 ---@param all boolean
 function M.pick(all)
-  local items = M.list(all)
-  if #items == 0 then
-    return say(all and "No chat was saved yet." or "No chat of this project was saved. Try :Flemma chats all.")
+  local items = M.found(all)
+  if not items then
+    return
   end
   vim.ui.select(items, {
     prompt = M.prompt(all),

@@ -184,7 +184,7 @@ M.COMMANDS = {
   ["fix"] = { help = "Apply the fix for the diagnostic on this line." },
   ["allow-file"] = { help = "Let this chat send the secret or outside file that this line names." },
   ["trust"] = {
-    help = "Trust this chat's frontmatter; with `project` or `tools`, what the project brings along.",
+    help = "Trust this chat's frontmatter, and ask about the project's settings. `project`, `tools`: only these.",
     words = { "project", "tools" },
   },
   ["trust!"] = { help = "Revoke that trust, and the grants of allow-file.", words = { "project", "tools" } },

@@ -13,6 +13,13 @@ local function title(all)
   return require("flemma.chats").prompt(all or false)
 end
 
+--- Returns the chats to pick from. Without any, there is a message instead of an empty picker.
+---@param given flemma.pickers.Options?
+---@return flemma.chats.Item[]?
+local function found(given)
+  return require("flemma.chats").found(given and given.all or false)
+end
+
 --- Returns the options of a picker: its own, and those that the user gave.
 ---@param own table
 ---@param given flemma.pickers.Options?
@@ -26,8 +33,12 @@ end
 --- Picks a chat with fzf-lua.
 ---@param given flemma.pickers.Options?
 function M.fzf_lua(given)
+  local items = found(given)
+  if not items then
+    return
+  end
   local lines, paths = {}, {}
-  for _, item in ipairs(require("flemma.chats").list(given and given.all or false)) do
+  for _, item in ipairs(items) do
     lines[#lines + 1] = item.text
     paths[item.text] = item.path
   end
@@ -52,9 +63,13 @@ end
 --- Picks a chat with the picker of snacks.nvim.
 ---@param given flemma.pickers.Options?
 function M.snacks(given)
+  local chats = found(given)
+  if not chats then
+    return
+  end
   local items = vim.tbl_map(function(item)
     return { text = item.text, file = item.path }
-  end, require("flemma.chats").list(given and given.all or false))
+  end, chats)
   require("snacks").picker.pick(options({
     title = title(given and given.all),
     items = items,
@@ -72,6 +87,10 @@ end
 --- Picks a chat with telescope.nvim.
 ---@param given flemma.pickers.Options?
 function M.telescope(given)
+  local items = found(given)
+  if not items then
+    return
+  end
   local defaults = require("telescope.config").values
   local all = given and given.all or false
   local own = options({}, given)
@@ -79,7 +98,7 @@ function M.telescope(given)
     .new(own, {
       prompt_title = title(all),
       finder = require("telescope.finders").new_table({
-        results = require("flemma.chats").list(all),
+        results = items,
         entry_maker = function(item)
           return { value = item, display = item.text, ordinal = item.text, path = item.path }
         end,

@@ -5,6 +5,7 @@ local M = {}
 
 local api = vim.api
 local host = require("flemma.host")
+local syntax = require("flemma.problems.syntax")
 
 --- Most problems of a text. Of more than that, none are compared.
 local MOST = 1000
@@ -119,34 +120,7 @@ local function when_published(buffer, done)
   vim.defer_fn(finish, WAIT_MS)
 end
 
---- Returns the innermost errors of a tree.
----@param root TSNode
----@param text string
----@return flemma.protocol.FoundProblem[]
-local function errors(root, text)
-  local items, lines = {}, nil ---@type flemma.protocol.FoundProblem[], string[]?
-  ---@param node TSNode
-  local function visit(node)
-    if not node:has_error() or #items > MOST then
-      return
-    end
-    local count = #items
-    for child in node:iter_children() do
-      visit(child)
-    end
-    local is_missing = node:missing()
-    if #items == count and (is_missing or node:type() == "ERROR") then
-      lines = lines or vim.split(text, "\n")
-      local row = node:start()
-      local message = is_missing and ("missing %q"):format(node:type()) or "unexpected text"
-      items[#items + 1] = found("syntax", row, lines[row + 1] or "", message)
-    end
-  end
-  visit(root)
-  return items
-end
-
---- Finds the syntax errors of a text, in steps that are too short to be felt.
+--- Finds the syntax errors of a text.
 ---@param parser string?
 ---@param text string?
 ---@param done fun(items: flemma.protocol.FoundProblem[]?) Gets nil if they are not known.
@@ -156,18 +130,24 @@ local function parse(parser, text, done)
   elseif not text then
     return done({})
   end
-  local ok, tree = pcall(vim.treesitter.get_string_parser, text, parser)
-  -- Newer versions of Neovim return nil instead of an error.
-  if not ok or not tree then
-    return done(nil)
-  end
-  tree:parse(false, function(_, trees)
-    local first = trees and select(2, next(trees))
-    local read, items = pcall(function()
-      return first and errors(first:root(), text)
-    end)
-    done(read and items and #items <= MOST and items or nil)
+  syntax.find(parser, text, LONGEST, function(items)
+    done(items and vim.tbl_map(function(item)
+      return found("syntax", item.row, item.text, item.message)
+    end, items))
   end)
+end
+
+--- Returns the parser of a file, if it is installed.
+---@param buffer integer?
+---@param message flemma.protocol.FindProblems
+---@return string?
+local function parser_for(buffer, message)
+  local filetype = buffer and vim.bo[buffer].filetype or ""
+  if filetype == "" then
+    local lines = vim.split(message.after:sub(1, LONGEST), "\n")
+    filetype = require("flemma.syntax.names").filetype_of_file(message.path, lines) or ""
+  end
+  return syntax.parser(filetype)
 end
 
 --- Answers with the problems of a file before and after a change.
@@ -190,10 +170,7 @@ function M.find_problems(message)
   end
   local buffer = require("flemma.files").buffer_of(message.path)
   when_published(buffer, add)
-  local names = require("flemma.syntax.names")
-  local language = buffer and names.of_filetype(vim.bo[buffer].filetype)
-    or names.of_file(message.path, vim.split(message.after:sub(1, LONGEST), "\n"))
-  local parser = language and language.parser
+  local parser = parser_for(buffer, message)
   parse(parser, message.after, function(after)
     if not after or #after == 0 then
       -- Without errors, nothing is left to compare.

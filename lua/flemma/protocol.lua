@@ -91,7 +91,7 @@ M.IN_ORDER =
 
 ---@class flemma.protocol.ReferenceAnswer
 ---@field problem string? Why there is nothing: the rest of a sentence that begins with the reference.
----@field items flemma.protocol.ReferenceItem[]? Diagnostics, entries of the quickfix list, or buffers.
+---@field items flemma.protocol.ReferenceItem[]? Diagnostics, entries of the quickfix list, symbols, or buffers.
 ---@field total integer? How many items there are, if not all were sent.
 ---@field title string? That of the quickfix list.
 ---@field text string? That of a buffer.

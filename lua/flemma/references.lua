@@ -1,12 +1,12 @@
---- What references in a message name in Neovim: diagnostics, the quickfix list, and the text
---- of open buffers. The host asks for it when it sends the chat.
+--- What references in a message name in Neovim: diagnostics, the quickfix list, and the symbols
+--- and text of open buffers. The host asks for it when it sends the chat.
 ---@class flemma.references
 local M = {}
 
 local api = vim.api
 local host = require("flemma.host")
 
---- Maximum number of diagnostics or quickfix entries that are sent.
+--- Maximum number of diagnostics, quickfix entries, or symbols that are sent.
 local ITEMS = 1000
 --- Largest text of a buffer, as for files.
 local BYTES = 20 * 1024 * 1024
@@ -106,6 +106,25 @@ local function quickfix()
   return { items = items, total = list.size, title = clean(list.title) }
 end
 
+--- Answers with the symbols of the open files.
+---@param reply fun(answer: flemma.protocol.ReferenceAnswer)
+local function symbols(reply)
+  local files = vim.tbl_filter(function(buffer)
+    return vim.bo[buffer].filetype ~= "chat" and vim.bo[buffer].buftype == ""
+  end, open_buffers())
+  require("flemma.symbols").find(files, function(found)
+    local items, total = {}, 0
+    for at, buffer in ipairs(files) do
+      total = total + #found[at]
+      for _, it in ipairs(vim.list_slice(found[at], 1, ITEMS - #items)) do
+        local item = { path = path_of(buffer), name = name_of(buffer), line = it.line, column = 0 }
+        items[#items + 1] = vim.tbl_extend("error", item, { kind = it.kind, text = clean(it.name) })
+      end
+    end
+    reply({ items = items, total = total })
+  end)
+end
+
 --- Returns the open buffers by the names that completion offers.
 ---@return flemma.protocol.ReferenceAnswer
 local function buffers()
@@ -173,9 +192,16 @@ local KINDS = { diagnostics = diagnostics, quickfix = quickfix, buffers = buffer
 --- Answers what a reference names.
 ---@param message flemma.protocol.Reference
 function M.reference(message)
-  local answer = KINDS[message.kind](message)
-  answer.ask = message.ask
-  host.answer(host.channel(), "reference_answered", answer)
+  local channel = host.channel()
+  local function reply(answer)
+    answer.ask = message.ask
+    host.answer(channel, "reference_answered", answer)
+  end
+  if message.kind == "symbols" then
+    -- A language server answers later.
+    return symbols(reply)
+  end
+  reply(KINDS[message.kind](message))
 end
 
 return M

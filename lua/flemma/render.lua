@@ -80,7 +80,8 @@ local function draw_below(buffer, placed)
         draw_below(buffer, placed)
       end
     end)
-    vim.list_extend(lines, item.json and fields.indented(shown) or shown)
+    local is_answered = item.json and not item.preview
+    vim.list_extend(lines, is_answered and fields.indented(shown) or shown)
   end
   if item.preview and item.state == "pending" then
     add(hint.text(#(item.diff or {}) > 0), "FlemmaHint")
@@ -185,7 +186,7 @@ local function place(buffer, item, old)
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
   fields.set(buffer, item)
-  if item.state == "pending" and item.diff and placed.below then
+  if item.state == "pending" and (item.diff or item.fields) and placed.below then
     follow.reveal(buffer, item.header_line, item.line + 1)
   end
   if item.state then

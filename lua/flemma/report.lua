@@ -53,7 +53,8 @@ function M.open(message)
   -- Fails if another buffer has the name; the chat then has none.
   pcall(api.nvim_buf_set_name, buffer, message.name)
   -- A copy in another format is lost if the user does not write it.
-  local format = message.name:match("%.(md)$") or message.name:match("%.(html)$")
+  local extension = message.name:lower()
+  local format = extension:match("%.(md)$") or extension:match("%.(html)$")
   local is_chat = not format
   vim.bo[buffer].modified = not is_chat
   if not pcall(api.nvim_set_current_buf, buffer) then

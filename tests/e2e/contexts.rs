@@ -55,7 +55,11 @@ fn the_model_gets_what_the_editor_and_git_have_when_the_chat_is_sent() {
         json!([]),
     );
     std::fs::write(editor.dir().join("new.txt"), "new\n").unwrap();
-    let text = "@You:\nSee @buffer:calc.py, @diagnostics, @quickfix and @diff\n";
+    editor.lua(
+        "vim.fn.writefile({ 'local function f() end' }, '.m.lua') vim.cmd.badd('.m.lua') vim.fn.bufload('.m.lua')",
+        json!([]),
+    );
+    let text = "@You:\nSee @buffer:calc.py, @diagnostics, @quickfix, @symbols and @diff\n";
     editor.keys("<C-w>p");
     editor.paste(text);
     editor.keys("<C-]>");
@@ -65,8 +69,9 @@ fn the_model_gets_what_the_editor_and_git_have_when_the_chat_is_sent() {
         "@buffer:calc.py (not saved):\n```python\ndef add(a, b):\n    return a + b  # sum\n```",
         "@diagnostics:\n```\ncalc.py:2:5: warning: No\n    type [lint E7]\n```",
         "@quickfix:\n```\n:grep a\ncalc.py:1:5: def\ndone\n```",
+        "@symbols:\n```\n.m.lua:1: function: f\n```",
         // Git sees the file, not the buffer.
-        "@diff:\n```diff\nThere are no changes.\nNew files, not in this diff: new.txt, question.chat\n```",
+        "@diff:\n```diff\nThere are no changes.\nNew files, not in this diff: .m.lua, new.txt, question.chat\n```",
     ] {
         assert!(sent.contains(part), "no {part}\nin {sent}");
     }

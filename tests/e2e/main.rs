@@ -81,6 +81,8 @@ mod resolvers;
 mod responsive;
 mod restoring;
 mod retries;
+mod review_drafts;
+mod review_windows;
 mod reviewing;
 mod rewinding;
 mod run_command;

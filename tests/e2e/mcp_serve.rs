@@ -149,6 +149,29 @@ fn a_denied_call_says_how_to_allow_it() {
 }
 
 #[test]
+fn what_calls_changed_is_restored_by_flemma_undo() {
+    let shell = Shell::offline();
+    shell.write("a.txt", "one\n");
+    let mut client = Client::greeted(&shell, &["--approve", "write", "--approve", "bash"]);
+    let write = json!({"label": "", "path": "a.txt", "content": "two\n"});
+    client.send(&call(2, "write", write));
+    assert_eq!(client.receive()["result"]["isError"], false);
+    client.send(&call(
+        3,
+        "bash",
+        json!({"command": "echo three > a.txt; echo x > b.txt"}),
+    ));
+    assert_eq!(client.receive()["result"]["isError"], false);
+    client.leave();
+    let ran = shell.run(&["undo", "--yes"]);
+    assert!(ran.err.contains("remove   b.txt"), "{ran:?}");
+    assert_eq!(shell.read("a.txt"), "two\n");
+    assert!(!shell.path("b.txt").exists());
+    assert_eq!(shell.run(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(shell.read("a.txt"), "one\n");
+}
+
+#[test]
 fn a_wrong_call_and_a_failed_call_have_different_errors() {
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &[]);

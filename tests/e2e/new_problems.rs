@@ -4,6 +4,7 @@
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
+use crate::script_tools::HELLO;
 use crate::stage::{self, QUESTION};
 
 /// A language server without a process: each line with `TODO` has an error. It publishes what it
@@ -124,4 +125,30 @@ fn a_server_that_says_nothing_and_an_option_end_the_wait() {
         assert!(result.contains("Applied the edit to f.txt"), "{result}");
         assert!(!result.contains("problems"), "{result}");
     }
+}
+
+#[test]
+fn a_script_that_edits_through_another_tool_gets_the_problems_and_the_counts() {
+    let python = "import llmr.mcp as m\n\
+        print(m.call_tool('edit', {'label': '', 'path': 'f.lua', 'oldText': 'b = 2', 'newText': 'b = = 2'}))\n";
+    let calls = Answer::says("I'll edit.").tool_use("t_1", "fix", json!({}));
+    let provider = Provider::anthropic([calls, Answer::says("Edited.")]);
+    let options = json!({"tools": {"auto_approve": ["$default", "fix"]}});
+    let folder = "../config/flemma/tools/fix";
+    let setup = stage::with_options(&provider, options)
+        .with(&format!("{folder}/tool.toml"), HELLO)
+        .with(&format!("{folder}/s.py"), python)
+        .with("f.lua", "local a = = 1\nlocal b = 2\nreturn a + b\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    let result = send(&editor);
+    let (first, rest) = result.split_once("New problems in ").unwrap();
+    assert!(first.contains("Applied the edit to f.lua"), "{result}");
+    assert!(
+        rest.starts_with("f.lua after this change:\nline 2: syntax error: "),
+        "{result}"
+    );
+    editor.wait_screen("the counts", |rows| {
+        rows.iter()
+            .any(|row| row.contains("+1 −1") && row.contains(":Flemma undo"))
+    });
 }

@@ -6,12 +6,21 @@ use serde_json::json;
 
 use crate::stage::*;
 
-fn before() -> String {
+pub fn before() -> String {
     (1..=20).map(|it| format!("line {it}\n")).collect()
 }
 
 /// An editor in whose chat an edit of two hunks waits, with its review open.
-fn reviewing() -> (Provider, Editor) {
+pub fn reviewing() -> (Provider, Editor) {
+    let (provider, editor) = waiting();
+    // The cursor is on the pending call.
+    editor.keys("<CR>");
+    wait_review(&editor);
+    (provider, editor)
+}
+
+/// An editor in whose chat an edit of two hunks waits.
+pub fn waiting() -> (Provider, Editor) {
     let edits = json!([
         {"oldText": "line 2\n", "newText": "two\n"},
         {"oldText": "line 18\n", "newText": "eighteen\n"},
@@ -27,20 +36,17 @@ fn reviewing() -> (Provider, Editor) {
     editor.wait_screen("the hint", |rows| {
         rows.iter().any(|it| it.contains("Enter reviews"))
     });
-    // The cursor is on the pending call.
-    editor.keys("<CR>");
-    wait_review(&editor);
     (provider, editor)
 }
 
 /// Waits until the review is the current window.
-fn wait_review(editor: &Editor) {
+pub fn wait_review(editor: &Editor) {
     editor.wait_for("the review", |it| {
         it.lua("return vim.bo.filetype", json!([])) == json!("diff")
     });
 }
 
-fn wait_chat(editor: &Editor) {
+pub fn wait_chat(editor: &Editor) {
     editor.wait_for("the chat alone", |it| {
         it.lua(
             "return {vim.bo.filetype, #vim.api.nvim_list_wins()}",
@@ -49,11 +55,11 @@ fn wait_chat(editor: &Editor) {
     });
 }
 
-fn file(editor: &Editor) -> String {
+pub fn file(editor: &Editor) -> String {
     std::fs::read_to_string(editor.dir().join("f.txt")).unwrap()
 }
 
-fn wait_message(editor: &Editor, part: &str) {
+pub fn wait_message(editor: &Editor, part: &str) {
     editor.wait_screen(part, |rows| rows.concat().contains(part));
 }
 

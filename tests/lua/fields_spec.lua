@@ -73,6 +73,22 @@ test("an answered call shows its arguments as fields above its JSON", function()
   vim.cmd.bwipeout({ bang = true })
 end)
 
+test("a pending call has fields between its preview and its keys, and its JSON comes back if they are cut", function()
+  local buffer = chat({})
+  local function show(json)
+    local item = { id = "p", line = 7, header_line = 7, state = "pending", preview = "bash: $ ls…", json = json }
+    item.fields = { { "command", "ls -l", false } }
+    render.marks({ buffer = buffer, items = { item } })
+  end
+  show({ 3, 6 })
+  same({ drawn(buffer)[1], drawn(buffer)[2] }, { "7:bash: $ ls…", "7:  command  ls -l" })
+  assert(drawn(buffer)[3]:find("runs", 1, true), drawn(buffer)[3])
+  same(hidden(buffer), { { 3, 5 } })
+  show(nil)
+  same(hidden(buffer), {})
+  vim.cmd.bwipeout({ bang = true })
+end)
+
 test("the JSON is shown while the cursor is in it", function()
   local buffer = chat({ { "command", "ls", false } })
   go(5)

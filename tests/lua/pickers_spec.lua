@@ -31,6 +31,30 @@ local function with(modules, body)
   assert(ok, why)
 end
 
+test("without chats, no picker opens, and a message says so", function()
+  local function opened()
+    error("a picker was opened")
+  end
+  local modules = { ["fzf-lua"] = { fzf_exec = opened }, snacks = { picker = { pick = opened } } }
+  modules["telescope.config"], modules["telescope.pickers"] = { values = {} }, { new = opened }
+  local notices, said = require("flemma.notices"), {}
+  local notify = notices.notify
+  notices.notify = function(notice)
+    said[#said + 1] = notice.message
+  end
+  with(modules, function(root)
+    for _, name in ipairs({ "old.chat", "new.chat" }) do
+      vim.fn.delete(root .. "/" .. name)
+    end
+    pickers.fzf_lua()
+    pickers.snacks({ all = false })
+    pickers.telescope({})
+    require("flemma.chats").pick(false)
+  end)
+  notices.notify = notify
+  same(said, vim.fn["repeat"]({ "No chat of this project was saved. Try all chats: `:Flemma chats all`." }, 4))
+end)
+
 test("fzf-lua gets one line per chat, and opens the chosen one", function()
   local lines, options
   local fzf = {

@@ -60,6 +60,24 @@ test("errors that are nested deeply, or many, are no errors of the plugin", func
   same(many.after, {})
 end)
 
+test("a text is checked in short steps, and one that is too large is not", function()
+  local line = "local function f(text) return #text > 0 and { a = text } or nil end\n"
+  local schedule, steps = vim.schedule, 0
+  vim.schedule = function(step)
+    steps = steps + 1
+    schedule(step)
+  end
+  local text = line:rep(3000) .. "x = = 1\n"
+  local found = find({ path = "/x/f.lua", before = text, after = text })
+  local taken = steps
+  local none = find({ path = "/x/f.lua", after = text:rep(2) })
+  vim.schedule = schedule
+  assert(taken > 4, taken)
+  same({ #found.before, #found.after }, { 1, 1 })
+  same(found.after[1].line, 3000)
+  same(none.after, {})
+end)
+
 --- Opens a file in a buffer of which a language server says something.
 ---@param body fun(path: string, buffer: integer, publish: fun(messages: string[]))
 local function with_server(body)

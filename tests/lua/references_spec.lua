@@ -59,6 +59,118 @@ test("a buffer without a name has its number in the list", function()
   api.nvim_buf_delete(buffer, { force = true })
 end)
 
+--- Returns the symbols in the reply, as `line kind name`.
+local function symbols_of(path)
+  local answered
+  local answer = host.answer
+  host.answer = function(_, _, payload)
+    answered = payload
+  end
+  references.reference({ ask = 3, buffer = 0, kind = "symbols", name = "" })
+  assert(vim.wait(5000, function()
+    return answered ~= nil
+  end))
+  host.answer = answer
+  local found = {}
+  for _, item in ipairs(answered.items) do
+    if vim.endswith(item.path or "", path) then
+      found[#found + 1] = ("%d %s %s"):format(item.line, item.kind, item.text)
+    end
+  end
+  return found
+end
+
+test("without a language server, symbols come from tree-sitter", function()
+  local lua = open(
+    "refs/m.lua",
+    { "local M = {}", "function M.one() local function inner() end end", "local function two() end" }
+  )
+  vim.bo[lua].filetype = "lua"
+  local c = open("refs/m.c", { "struct point { int x; };", "int *sum(int a) { return 0; }" })
+  vim.bo[c].filetype = "c"
+  same(symbols_of("refs/m.lua"), { "2 function M.one", "3 function two" })
+  same(symbols_of("refs/m.c"), { "1 struct point", "2 function sum" })
+  local other = open("refs/m.none", { "x" })
+  same(symbols_of("refs/m.none"), {})
+  for _, buffer in ipairs({ lua, c, other }) do
+    api.nvim_buf_delete(buffer, { force = true })
+  end
+end)
+
+--- Starts a language server whose answer about symbols is this, or that never answers.
+local function serve(buffer, symbols)
+  local id = vim.lsp.start({
+    name = "symbols",
+    cmd = function(dispatchers)
+      local is_closed = false
+      return {
+        request = function(method, _, callback)
+          if method == "initialize" then
+            callback(nil, { capabilities = { documentSymbolProvider = true } })
+          elseif method == "textDocument/documentSymbol" and symbols then
+            callback(nil, symbols)
+          end
+          return true, 1
+        end,
+        notify = function() end,
+        is_closing = function()
+          return is_closed
+        end,
+        terminate = function()
+          is_closed = true
+          dispatchers.on_exit(0, 0)
+        end,
+      }
+    end,
+  }, {
+    bufnr = buffer,
+    reuse_client = function()
+      return false
+    end,
+  })
+  assert(vim.wait(5000, function()
+    return #vim.lsp.get_clients({ bufnr = buffer, method = "textDocument/documentSymbol" }) == 1
+  end))
+  return id
+end
+
+--- Ends a language server.
+local function stop(id)
+  vim.lsp.stop_client(id, true)
+  assert(vim.wait(5000, function()
+    return #vim.lsp.get_clients({ name = "symbols" }) == 0
+  end))
+end
+
+local function range(line)
+  return { start = { line = line, character = 0 }, ["end"] = { line = line, character = 1 } }
+end
+
+test("symbols of a language server have the names of those that contain them, and no variables of functions", function()
+  local buffer = open("refs/s.txt", { "a", "b", "c" })
+  local field = { name = "x", kind = 13, range = range(2), selectionRange = range(2) }
+  local method = { name = "next", kind = 6, range = range(1), selectionRange = range(1), children = { field } }
+  local class = { name = "Lexer", kind = 5, range = range(0), selectionRange = range(0), children = { method } }
+  local id = serve(buffer, { class })
+  same(symbols_of("refs/s.txt"), { "1 class Lexer", "2 method Lexer.next" })
+  stop(id)
+  -- The flat form of older servers.
+  local flat = { name = "run", kind = 12, containerName = "app", location = { uri = "", range = range(2) } }
+  id = serve(buffer, { flat })
+  same(symbols_of("refs/s.txt"), { "3 function app.run" })
+  stop(id)
+  api.nvim_buf_delete(buffer, { force = true })
+end)
+
+test("a language server that does not answer is not waited for", function()
+  local buffer = open("refs/w.lua", { "function f() end" })
+  vim.bo[buffer].filetype = "lua"
+  local id = serve(buffer, nil)
+  same(symbols_of("refs/w.lua"), { "1 function f" })
+  stop(id)
+  api.nvim_buf_delete(buffer, { force = true })
+end)
+
 test("only the first thousand diagnostics and quickfix entries are sent", function()
   local buffer = open("refs/many.txt", { "x" })
   local found, entries = {}, {}

@@ -84,11 +84,11 @@ def pending(stage):
 
 
 def command(stage):
-    """A command that waits."""
+    """A command that waits, and does not fit on its line."""
     editor = stage.edit(ASK, project.COMMAND)
     send(editor)
     editor.wait_for("Alt-Enter runs")
-    return ["needs approval", "Alt-Enter runs"]
+    return ["needs approval", "bash: $ python3 -m pytest", "timeout  60", "Alt-Enter runs"]
 
 
 def review(stage):

@@ -90,7 +90,7 @@ pub struct Call {
     pub input: Value,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// The model completed its answer.

@@ -163,7 +163,7 @@ impl Provider {
             ProviderSource::Known(known) => known,
             ProviderSource::Found(endpoint) => {
                 let mut endpoint = endpoint.clone();
-                // What the program sets precedes what was found.
+                // A key that the program sets precedes one that was found.
                 endpoint.api_key = self.api_key.clone().or(endpoint.api_key);
                 endpoint.base_url = self.base_url.clone().unwrap_or(endpoint.base_url);
                 return Ok((endpoint, self.parameters.clone()));

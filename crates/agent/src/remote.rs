@@ -13,7 +13,7 @@ use tools::Ran;
 pub(crate) enum RunInput {
     /// Events of the request with this number.
     Stream(u64, Vec<StreamEvent>),
-    /// What the request with this number is waiting for.
+    /// The reason why the request with this number waits.
     Waiting(u64, String),
     /// Output of a running call.
     Output(ToolUseId, String),

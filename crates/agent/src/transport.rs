@@ -28,7 +28,7 @@ pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
 /// Time limit for listing models: a server on this machine answers at once or not at all.
 const MODELS_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a request is waiting for before its answer begins.
+/// The reason why a request waits before its answer begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitNote {
     /// As it is shown to the user.

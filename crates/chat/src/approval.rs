@@ -68,7 +68,7 @@ pub struct Resolver {
     pub name: String,
     /// Higher is asked first; equal priorities are sorted by name.
     pub priority: i32,
-    /// Where its answers come from.
+    /// The source of its answers.
     pub source: OpinionSource,
     /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so that
     /// a chat can be stricter than the options. It still denies.

@@ -16,11 +16,11 @@ pub struct Unfinished {
     pub start: usize,
     /// Its text up to the cursor.
     pub text: String,
-    /// What it may become.
+    /// The kind of word that it may become.
     pub kind: WordKind,
 }
 
-/// What a word may become.
+/// The kind of word that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// A role marker, at the beginning of a line.
@@ -29,7 +29,7 @@ pub enum WordKind {
     RoleOrTool,
     /// A tool, or a reference.
     Tool,
-    /// The path of a file, after `@./` or the like.
+    /// The path of a file, after `@./` or a similar start.
     File,
     /// The name of an open buffer, after `@buffer:`.
     Buffer,
@@ -212,7 +212,7 @@ mod tests {
             WordKind::Model,
         );
         assert_eq!(at("```lua\nx = |\n```\n"), None);
-        // The opening fence is no code.
+        // The opening fence is not code.
         assert_eq!(at("```lua flemma.opt.th|\n\n```\n"), None);
     }
 }

@@ -75,7 +75,7 @@ pub struct Cycle {
     stuck: bool,
     /// The origin of calls and approvals.
     provenance: Provenance,
-    /// Which lines were typed in this session.
+    /// The lines that were typed in this session.
     origins: Origins,
     /// The last text change, if it touched a placeholder.
     change: Option<change::StatusChange>,
@@ -114,7 +114,7 @@ struct Batch {
     by_key: bool,
 }
 
-/// Which calls a batch is about.
+/// The calls that a batch is about.
 #[derive(Debug, Clone, PartialEq)]
 enum Goal {
     /// All calls.

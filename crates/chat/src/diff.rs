@@ -23,7 +23,7 @@ use similar::{Algorithm, DiffOp, DiffTag, TextDiff, group_diff_ops};
 use crate::text::Lines;
 
 pub use notes::Note;
-pub use shown::{Row, RowKind, ShownDiff, shown, wrapped};
+pub use shown::{Extent, Row, RowKind, ShownDiff, Wrapped, shown, wrapped};
 pub use stated::{StatedChange, StatedFile};
 pub use unified::NO_NEWLINE;
 
@@ -61,7 +61,7 @@ pub struct Counts {
     pub removed: usize,
 }
 
-/// What a change does to a line.
+/// The effect of a change on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineKind {
     /// It is in both texts.
@@ -75,7 +75,7 @@ pub enum LineKind {
 /// A line of a [`Hunk`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<'t> {
-    /// What happens to it.
+    /// The effect of the change on it.
     pub kind: LineKind,
     /// Its number in the old text, zero-based.
     pub before: Option<usize>,

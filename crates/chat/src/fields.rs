@@ -6,14 +6,24 @@
 use serde_json::Value;
 
 use crate::approval::inside;
-use crate::diff::{StatedFile, wrapped};
+use crate::diff::{Extent, StatedFile, wrapped};
 use crate::preview::Describe;
 use crate::visible;
 
 /// Maximum number of fields.
 const MOST_FIELDS: usize = 12;
-/// Maximum lines of a value that are shown.
-const MOST_LINES: usize = 8;
+/// How much of a value an answered call shows.
+pub const BRIEF: Extent = Extent { lines: 8, rows: 3 };
+/// How much of a value a call shows that waits for a decision of the user.
+pub const THOROUGH: Extent = Extent {
+    lines: 30,
+    rows: 20,
+};
+/// How much of a value the hover shows, which can be scrolled.
+pub const ALMOST_ALL: Extent = Extent {
+    lines: 1_000,
+    rows: 100,
+};
 /// Maximum columns of a name.
 const NAME: usize = 16;
 /// Columns before names, and between names and values.
@@ -24,8 +34,10 @@ const GAPS: usize = 4;
 pub struct Fields {
     /// All rows from top to bottom, without the change.
     pub rows: Vec<FieldRow>,
-    /// What the call changes in files, as its arguments say it.
+    /// The changes of the call in files, as its arguments state them.
     pub files: Vec<StatedFile>,
+    /// Whether the rows leave something out.
+    pub is_cut: bool,
 }
 
 /// A row of a field.
@@ -42,7 +54,13 @@ pub struct FieldRow {
 
 /// Returns the arguments of a call of the tool `name` as rows of at most `width` columns. Sees
 /// through a call inside another.
-pub fn fields(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> Fields {
+pub fn fields(
+    tools: &dyn Describe,
+    name: &str,
+    input: &Value,
+    width: usize,
+    extent: Extent,
+) -> Fields {
     let inner = inside(name, input);
     let (name, input, outer) = match &inner {
         Some((inner, arguments)) => (*inner, arguments, Some(*inner)),
@@ -63,10 +81,22 @@ pub fn fields(tools: &dyn Describe, name: &str, input: &Value, width: usize) -> 
         ),
         other => all.push((String::new(), written(other))),
     }
-    Fields {
-        rows: rows(&all, width),
-        files: change.files,
+    let mut fields = rows(&all, width, extent);
+    fields.files = change.files;
+    fields
+}
+
+/// Returns the arguments of a call without those that the line `shown` has as they are: strings
+/// with or without their names, other values with them.
+pub fn without_shown(mut input: Value, shown: &str) -> Value {
+    if let Value::Object(arguments) = &mut input {
+        arguments.retain(|name, value| match value {
+            Value::Null => false,
+            Value::String(text) => !shown.contains(text.trim()),
+            other => !shown.contains(&format!("{name}={other}")),
+        });
     }
+    input
 }
 
 /// Returns a value as its author would write it in a form: strings without quotes.
@@ -77,37 +107,45 @@ fn written(value: &Value) -> String {
     }
 }
 
-fn rows(all: &[(String, String)], width: usize) -> Vec<FieldRow> {
+fn rows(all: &[(String, String)], width: usize, extent: Extent) -> Fields {
     let shown = all.iter().take(MOST_FIELDS);
     let column = shown.clone().map(|(name, _)| visible::columns(name)).max();
     let column = column.unwrap_or_default();
-    let mut rows: Vec<FieldRow> = shown
-        .flat_map(|(name, value)| of_value(name, value, column, width))
-        .collect();
+    let mut fields = Fields::default();
+    for (name, value) in shown {
+        fields.add(name, value, column, width, extent);
+    }
     let more = all.len().saturating_sub(MOST_FIELDS);
     if more > 0 {
-        rows.push(remark(column, &count(more, "argument")));
+        fields.rows.push(remark(column, &count(more, "argument")));
+        fields.is_cut = true;
     }
-    rows
+    fields
 }
 
-fn of_value(name: &str, value: &str, column: usize, width: usize) -> Vec<FieldRow> {
-    let (mut texts, more) = wrapped(value, width.saturating_sub(column + GAPS), MOST_LINES);
-    // An empty value still needs a row for its name.
-    if texts.is_empty() {
-        texts.push(String::new());
+impl Fields {
+    fn add(&mut self, name: &str, value: &str, column: usize, width: usize, extent: Extent) {
+        let mut wrapped = wrapped(value, width.saturating_sub(column + GAPS), extent);
+        // An empty value still needs a row for its name.
+        if wrapped.rows.is_empty() {
+            wrapped.rows.push(String::new());
+        }
+        let padding = column - visible::columns(name);
+        let first = format!("{name}{}", " ".repeat(padding));
+        let names = [first].into_iter();
+        let names = names.chain(std::iter::repeat_with(|| " ".repeat(column)));
+        let rows = names.zip(wrapped.rows).map(|(name, text)| FieldRow {
+            name,
+            text,
+            is_remark: false,
+        });
+        self.rows.extend(rows);
+        if wrapped.hidden > 0 {
+            self.rows
+                .push(remark(column, &count(wrapped.hidden, "line")));
+        }
+        self.is_cut |= wrapped.is_cut || wrapped.hidden > 0;
     }
-    let padding = column - visible::columns(name);
-    let first = format!("{name}{}", " ".repeat(padding));
-    let names = [first].into_iter();
-    let names = names.chain(std::iter::repeat_with(|| " ".repeat(column)));
-    let rows = names.zip(texts).map(|(name, text)| FieldRow {
-        name,
-        text,
-        is_remark: false,
-    });
-    let more = (more > 0).then(|| remark(column, &count(more, "line")));
-    rows.chain(more).collect()
 }
 
 fn remark(column: usize, text: &str) -> FieldRow {
@@ -133,7 +171,7 @@ mod tests {
 
     /// The rows for 40 columns, as they are drawn.
     fn shown(name: &str, input: &Value) -> Vec<String> {
-        let rows = fields(&(), name, input, 40).rows.into_iter();
+        let rows = fields(&(), name, input, 40, BRIEF).rows.into_iter();
         rows.map(|row| format!("{}|{}", row.name, row.text))
             .collect()
     }
@@ -159,11 +197,50 @@ mod tests {
     fn a_long_value_is_cut_with_the_number_of_what_is_left_out() {
         let lines = "x\n".repeat(9);
         let found = shown("write", &json!({"content": lines, "p": "y".repeat(200)}));
-        assert_eq!(found.len(), MOST_LINES + 1 + 3);
-        assert_eq!(found[MOST_LINES], "       |… 1 more line");
+        assert_eq!(found.len(), BRIEF.lines + 1 + 3);
+        assert_eq!(found[BRIEF.lines], "       |… 1 more line");
         assert_eq!(found[0], "content|x");
         let last = found.last().map_or("", String::as_str);
         assert!(last.ends_with("… (+132 characters)"), "{last}");
+    }
+
+    #[test]
+    fn a_call_that_waits_shows_a_long_command_whole() {
+        let command = format!("echo {} && rm -rf build", "x".repeat(200));
+        let input = json!({"command": command, "label": "clean"});
+        let made = fields(&(), "bash", &input, 40, THOROUGH);
+        let of_command = made.rows.iter().filter(|row| row.name != "label  ");
+        let shown: String = of_command.map(|row| row.text.as_str()).collect();
+        assert_eq!(shown, command);
+        assert!(!made.is_cut);
+        for value in ["x\n".repeat(31), "x".repeat(700)] {
+            let input = json!({ "command": value });
+            assert!(fields(&(), "bash", &input, 40, THOROUGH).is_cut, "{value}");
+            assert!(
+                !fields(&(), "bash", &input, 40, ALMOST_ALL).is_cut,
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_that_a_line_has_as_they_are_can_be_left_out() {
+        let input = json!({"command": "ls -l", "label": "a look", "timeout": null});
+        let left = |input: &Value, shown: &str| without_shown(input.clone(), shown);
+        assert_eq!(left(&input, "bash: $ ls -l  # a look"), json!({}));
+        let cut = left(&input, "bash: $ ls -l  # a lo…");
+        assert_eq!(cut, json!({"label": "a look"}));
+        let lines = json!({"command": "ls\nrm x"});
+        assert_eq!(
+            left(&lines, "bash: $ ls⤶rm x"),
+            lines,
+            "lines are read as lines"
+        );
+        let more = json!({"command": "ls -l", "timeout": 60, "tags": ["a"]});
+        let rest = json!({"timeout": 60, "tags": ["a"]});
+        assert_eq!(left(&more, "bash: $ ls -l  # 60"), rest);
+        let general = "f: command=\"ls -l\", timeout=60, tags=[1 item]";
+        assert_eq!(left(&more, general), json!({"tags": ["a"]}));
     }
 
     #[test]
@@ -191,7 +268,7 @@ mod tests {
             width in 45usize..100,
         ) {
             let input = Value::Object([(name, json!(value))].into_iter().collect());
-            for row in fields(&(), "tool", &input, width).rows {
+            for row in fields(&(), "tool", &input, width, BRIEF).rows {
                 let text = format!("{}{}", row.name, row.text);
                 prop_assert!(text.width() + GAPS <= width, "{row:?}");
                 let hides = |c: char| c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c);

@@ -56,7 +56,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
             '\n' | '\t' => out.push(character),
             // The CR of a CRLF line end.
             '\r' => {}
-            // Blanks, and what joins emoji: a browser shows them as what they are.
+            // Unusual blanks, and the joiner of emoji: a browser displays them correctly.
             '\u{200d}' | '\u{a0}' | '\u{202f}' | '\u{2009}' => out.push(character),
             _ => {
                 let mut shown = String::new();

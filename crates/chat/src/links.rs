@@ -9,7 +9,7 @@ use crate::document::{Document, PairedCall, Role};
 use crate::references::{Piece, pieces};
 use crate::text::Lines;
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
     /// Other lines of the document.

@@ -17,6 +17,9 @@ pub struct Mark {
     pub call: CallKey,
     /// Line of the call's header, zero-based.
     pub call_line: usize,
+    /// The lines of the call's arguments with their fence: the first, and the line after the
+    /// last.
+    pub arguments: (usize, usize),
     /// Line of the result's header.
     pub header_line: usize,
     /// Line of the placeholder's opening fence.
@@ -70,6 +73,10 @@ fn mark(
     Some(Mark {
         key: key.id.to_string(),
         call_line: call.tool_use.lines.start,
+        arguments: (
+            call.tool_use.body.start.saturating_sub(1),
+            call.tool_use.lines.end,
+        ),
         header_line: result.lines.start,
         fence_line: result.body.start - 1,
         preview: input.map(|input| preview(tools, &key.name, &input, width)),

@@ -12,7 +12,7 @@ const MOST: usize = 10;
 /// Maximum columns of a message, and of the line that it is about.
 const COLUMNS: usize = 200;
 
-/// What found a problem, and how serious it is.
+/// The source of a problem, and its severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A parser could not read the text.
@@ -26,13 +26,13 @@ pub enum ProblemKind {
 /// A problem that the editor found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProblem {
-    /// What found it.
+    /// Its source and severity.
     pub kind: ProblemKind,
     /// The line, zero-based.
     pub line: usize,
     /// The text of that line.
     pub text: String,
-    /// What is wrong, and the program that says so.
+    /// The problem, and the program that reports it.
     pub message: String,
 }
 

@@ -12,7 +12,7 @@ use crate::text::Lines;
 /// Maximum columns of a name.
 const WIDTH: usize = 100;
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
     /// The options of the chat.
@@ -34,13 +34,13 @@ pub enum SymbolKind {
 /// An entry of the outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is.
+    /// Its kind.
     pub kind: SymbolKind,
     /// Its name on one line, with invisible characters spelled out.
     pub name: String,
     /// The lines it covers, never none.
     pub lines: Lines,
-    /// What it contains.
+    /// The symbols that it contains.
     pub children: Vec<Symbol>,
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 /// quotes the user's text. `fix` is the next step, or empty if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What went wrong, and the consequence.
+    /// The error and its consequence.
     pub what: String,
     /// The next step.
     pub fix: String,

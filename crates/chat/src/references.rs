@@ -45,9 +45,9 @@ pub enum Piece {
         /// The source text.
         written: String,
     },
-    /// `@diff`, `@buffer:NAME`, and the like.
+    /// `@diff`, `@buffer:NAME`, and similar references.
     Context {
-        /// What it names.
+        /// The source that it names.
         source: ContextSource,
         /// Its line.
         line: usize,

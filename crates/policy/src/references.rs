@@ -23,13 +23,13 @@ use read::Reader;
 pub struct Trouble {
     /// Line of the buffer, counted from 0.
     pub line: usize,
-    /// What is wrong.
+    /// The reason.
     pub what: What,
     /// A sentence for the user.
     pub message: String,
 }
 
-/// What is wrong with a reference.
+/// The reason why a reference cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// An expression has no value.

@@ -77,7 +77,7 @@ pub struct CallFacts {
     pub has_known_shell: bool,
 }
 
-/// What rules compare of a call.
+/// The part of a call that a rule compares.
 enum Kind {
     /// A shell command: the words of each of its parts.
     Command(Vec<Vec<String>>),

@@ -31,7 +31,7 @@ pub struct Model {
     pub output: Option<u32>,
     /// Prices of tokens.
     pub price: Option<Price>,
-    /// How its thinking is controlled.
+    /// The way in which its thinking is controlled.
     pub thinking: Option<ThinkingKind>,
     /// Its levels if `thinking` is [`ThinkingKind::Levels`], the lowest first, in the
     /// provider's terms.
@@ -54,7 +54,7 @@ pub struct Model {
     pub pdf: Option<bool>,
 }
 
-/// How a model's thinking is controlled.
+/// The way in which a model's thinking is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingKind {

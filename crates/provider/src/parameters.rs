@@ -15,9 +15,9 @@ pub struct Parameters {
     pub max_tokens: Option<u32>,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// How much the model should think; `None` leaves it to the provider.
+    /// The amount of thinking; `None` leaves it to the provider.
     pub thinking: Option<Thinking>,
-    /// How long the provider may cache the prompt.
+    /// The time for which the provider may cache the prompt.
     pub cache: CacheRetention,
     /// Whether tools are described as text, and calls parsed from the answer's text.
     pub text_tools: bool,
@@ -35,7 +35,7 @@ pub struct Parameters {
     pub summary: Option<String>,
 }
 
-/// How long a provider may cache a prompt, which makes the next request cheaper.
+/// The time for which a provider may cache a prompt, which makes the next request cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheRetention {
     /// Not at all, as far as the provider lets us choose.

@@ -24,7 +24,7 @@ pub const LOCAL: &str = "local";
 pub struct ProviderSpec {
     /// Name in the options.
     pub name: &'static str,
-    /// What README adds to the name, with its punctuation; may be empty.
+    /// The text that README adds to the name, with its punctuation; may be empty.
     pub note: &'static str,
     /// Web page of its API reference; empty if Flemma's manual has all there is.
     pub docs: &'static str,

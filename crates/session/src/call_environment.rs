@@ -18,7 +18,9 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
-use tools::{Confinement, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext};
+use tools::{
+    AppliedFiles, Confinement, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext,
+};
 
 use self::inside::Inside;
 use crate::audit::Audit;
@@ -32,7 +34,7 @@ use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 use crate::state_dir;
 
-/// What a call needs from its chat.
+/// The parts of a chat that a call needs.
 #[derive(Clone)]
 pub struct CallEnvironment {
     /// The front end, which has open files and approval functions.
@@ -59,6 +61,8 @@ pub struct CallEnvironment {
     pub seen: SeenFiles,
     /// Records the files that the call and those inside it change.
     pub recorder: Recorder,
+    /// Receives what the call and those inside it do to files.
+    pub applied: AppliedFiles,
 }
 
 impl CallEnvironment {
@@ -103,6 +107,7 @@ impl CallEnvironment {
         context.seen.clone_from(&self.seen);
         context.chat.clone_from(&self.path);
         context.recorder.clone_from(&self.recorder);
+        context.applied.clone_from(&self.applied);
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
             rules: self.rules.clone(),

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 
 pub use parameters::{patience, unmet};
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone)]
 pub enum Destination {
     /// A server.

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 pub use self::event::{RequestStatus, Rested, ReviewOutcome, SessionEvent, WouldRun, WouldSend};
 use crate::protocol::*;
 
-/// What a front end is and may do.
+/// The kind of a front end, and its abilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// True without a screen: the front end runs in this process and holds the chat's file.
@@ -31,7 +31,7 @@ pub struct Capabilities {
 /// is gone ignores them.
 #[async_trait]
 pub trait Frontend: fmt::Debug + Send + Sync {
-    /// What this front end is and may do.
+    /// Returns the kind of this front end, and its abilities.
     fn capabilities(&self) -> Capabilities;
 
     /// Changes the text, all or nothing. Answered with [`Applied`].

@@ -22,7 +22,7 @@ const MOST_RESULTS: usize = 64 * 1024;
 /// Size in bytes at which a file is rewritten, without the results that were dropped.
 const MOST_BYTES: usize = 8 * MOST_RESULTS;
 
-/// What the chat's file may not contain yet.
+/// State of unfinished work that the chat's file may not contain yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HalfDone {
     /// Number of answers before the last request; `None` if there was no request.

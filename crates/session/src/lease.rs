@@ -57,7 +57,7 @@ pub enum LeaseError {
 pub struct HeldBy {
     /// The program; `None` if its file does not say.
     pub program: Option<LeaseHolder>,
-    /// How long it has had the lease, by the system clock.
+    /// Time since it took the lease, by the system clock.
     pub since: Duration,
 }
 

@@ -7,7 +7,7 @@ use crate::state_dir;
 /// Number of records that are shown by default.
 pub const USUAL_COUNT: usize = 50;
 
-/// What `:Flemma log` shows.
+/// Returns the report that `:Flemma log` shows.
 pub fn report() -> Report {
     let audit = Audit::open(&state_dir::path());
     let (mut lines, mut files) = (Vec::new(), Vec::new());

@@ -23,7 +23,7 @@ pub(crate) struct Restoring {
     pub(crate) scope: JournalScope,
 }
 
-/// What the user chose.
+/// The user's choice.
 enum Choice {
     /// Restore the files.
     Restore {
@@ -113,7 +113,7 @@ impl Restoring {
     }
 }
 
-/// What can be chosen: the actions, then each file, which shows its diff.
+/// Returns the items of the list: the actions, then each file, which shows its diff.
 fn items(restore: &Restore) -> (Vec<String>, Vec<Option<Choice>>) {
     let (mut items, mut choices) = (Vec::new(), Vec::new());
     let count = restore.changes().count();

@@ -37,7 +37,7 @@ pub(crate) struct Reviewing {
     pub(crate) earlier: Option<ApprovedChange>,
 }
 
-/// How a review ended.
+/// The outcome of a review.
 #[derive(Debug)]
 pub enum ReviewEnd {
     /// The user approved the call.
@@ -51,11 +51,11 @@ pub enum ReviewEnd {
 /// A change that the user approved in a review.
 #[derive(Debug)]
 pub struct ApprovedChange {
-    /// What the call would do.
+    /// The change that the call would make.
     pub(crate) proposed: Proposal,
-    /// What the user made of it.
+    /// The change as the user left it.
     pub(crate) reviewed: Arc<Proposal>,
-    /// What the user changed, for the model.
+    /// An account of the user's edits, for the model.
     pub(crate) account: Option<String>,
     /// The files when the change was shown.
     pub(crate) states: Vec<FileState>,

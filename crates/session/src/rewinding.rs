@@ -29,7 +29,7 @@ pub(crate) struct Rewinding {
     pub(crate) cut: Box<dyn Fn(ChatTurn) + Send + Sync>,
 }
 
-/// What the user chose.
+/// The user's choice.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Rewind {
@@ -64,7 +64,7 @@ impl Rewinding {
             from: turn.number,
             calls: turn.calls.clone(),
         };
-        let restore = self.restoring.plan(&request).await?;
+        let restore = self.plan(&request).await;
         let Choice::Rewind {
             files,
             overwrite,
@@ -82,6 +82,16 @@ impl Rewinding {
             (self.cut)(turn.clone());
         }
         Ok(report)
+    }
+
+    /// Plans the restore. Without checkpoints, the chat can still be cut.
+    async fn plan(&self, request: &Request) -> Option<Restore> {
+        let planned = self.restoring.plan(request).await;
+        planned.unwrap_or_else(|text| {
+            let level = Level::Warning;
+            self.restoring.editor.notify(&Notice { level, text });
+            None
+        })
     }
 
     /// Lets the user pick a turn, the latest first.
@@ -117,7 +127,7 @@ impl Rewinding {
     }
 }
 
-/// What can be chosen: the actions, then each file, which shows its diff.
+/// Returns the items of the list: the actions, then each file, which shows its diff.
 fn items(restore: Option<&Restore>) -> (Vec<String>, Vec<Choice>) {
     let (mut items, mut choices) = (Vec::new(), Vec::new());
     let mut offer = |text: String, choice| {

@@ -99,7 +99,7 @@ impl Scripts {
             there.insert(root);
         }
         for root in state.projects.clone() {
-            // A project's folder may be one of the user's own, which needs no trust.
+            // A project's folder may be a folder of the user, which needs no trust.
             if !there.contains(&root)
                 && root.is_dir()
                 && state.look_at_project(&root, &self.sources)

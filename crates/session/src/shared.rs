@@ -33,7 +33,7 @@ pub struct Shared {
     pub remembered: Remembered,
     /// Messages about projects that were shown.
     pub reported: ReportedProjects,
-    /// What answers requests.
+    /// The backend that answers requests.
     pub models: Arc<dyn ModelBackend>,
 }
 

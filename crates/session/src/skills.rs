@@ -29,7 +29,7 @@ const MAX_SKILLS: usize = 100;
 pub struct Skill {
     /// Its name, which is that of its folder.
     pub name: String,
-    /// What it is for, on one line.
+    /// Its purpose, on one line.
     pub description: String,
     /// The path of its `SKILL.md`.
     #[serde(serialize_with = "lossy")]
@@ -46,7 +46,7 @@ fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::E
 pub struct Skills {
     /// The skills by name. A project's skill never replaces one of the user's.
     pub found: Vec<Skill>,
-    /// Files that are no skills, and folders that are not trusted: a message each.
+    /// Files that are not skills, and folders that are not trusted: a message each.
     pub problems: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ pub struct CommandSpec {
     pub name: String,
     #[serde(default, rename = "version")]
     _version: Value,
-    /// What it does, in one sentence.
+    /// Its purpose, in one sentence.
     #[serde(default)]
     pub description: String,
     #[serde(default, rename = "category")]

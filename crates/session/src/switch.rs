@@ -86,7 +86,7 @@ pub fn choices(settings: &Settings) -> Vec<PickerItem> {
     presets.chain(providers).chain([tutor]).collect()
 }
 
-/// Which chats a switch changes.
+/// The chats that a switch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchScope {
     /// The current one.
@@ -169,7 +169,7 @@ mod tests {
             let told = told(known);
             assert!(told.ends_with("from now on."), "{told}");
         }
-        // A server of the user's own has models that no catalogue lists.
+        // A server of the user has models that no catalogue lists.
         let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
         let told = message(&local, SwitchScope::ThisChat);
         assert!(told.ends_with("from now on."), "{told}");

@@ -23,7 +23,7 @@ const PACE: Duration = Duration::from_millis(12);
 /// The chat that `:Flemma tutor` opens.
 pub const FIRST_CHAT: [&str; 2] = ["@You:", "Hello! What can you do here?"];
 
-/// What the tutor says next: text, and a call if it makes one.
+/// The tutor's next answer: text, and a call if it makes one.
 #[derive(Debug, PartialEq)]
 struct Reply {
     text: String,

@@ -183,7 +183,7 @@ impl Sums {
             0 => String::new(),
             cached => format!(" + {} cached", count(cached)),
         };
-        // What is written into the cache was read as well.
+        // Tokens written into the cache were read as well.
         let (read, written) = (count(self.input + self.cache_creation), count(self.output));
         let cost = self.cost().map(|cost| format!(", {cost}"));
         format!(

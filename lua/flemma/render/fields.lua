@@ -1,4 +1,4 @@
---- Draws the arguments of calls that have results as fields of a form, and hides their JSON
+--- Draws the arguments of calls as fields of a form, and hides their JSON
 --- where 'conceallevel' is at least 2, unless the cursor is in it.
 ---@class flemma.render.fields
 local M = {}
@@ -118,11 +118,13 @@ local function start()
   end
 end
 
---- Remembers the JSON of a mark, and hides it.
+--- Remembers the JSON of a mark, and hides it. Without JSON, shows what was hidden.
 ---@param buffer integer
 ---@param item flemma.protocol.Mark
 function M.set(buffer, item)
-  if item.json then
+  if not item.json then
+    M.remove(buffer, item.id)
+  else
     start()
     blocks[buffer] = blocks[buffer] or {}
     local old = blocks[buffer][item.id]

@@ -22,6 +22,8 @@ local SHORTENED = { wr = "write", wri = "write", writ = "write", xi = "xit", exi
 local approving = {}
 --- What the user typed last for a key, empty if the key came from elsewhere.
 local typed = ""
+--- Number of keys that the user typed in the current command line.
+local in_line = 0
 
 --- Returns true if a command line is a command that approves.
 ---@param line string
@@ -46,16 +48,27 @@ function M.watch(buffer)
   if next(approving) == nil then
     vim.on_key(function(_, keys)
       typed = keys or ""
+      in_line = in_line + (typed == "" and 0 or 1)
     end, KEYS)
   end
   approving[buffer] = false
+  local group = api.nvim_create_augroup("flemma.review.typing." .. buffer, {})
+  api.nvim_create_autocmd("CmdlineEnter", {
+    group = group,
+    pattern = ":",
+    desc = "flemma: whether a review is approved",
+    callback = function()
+      in_line = 0
+    end,
+  })
   api.nvim_create_autocmd("CmdlineLeave", {
-    group = api.nvim_create_augroup("flemma.review.typing." .. buffer, {}),
+    group = group,
     pattern = ":",
     desc = "flemma: whether a review is approved",
     callback = function()
       local is_here = api.nvim_get_current_buf() == buffer and not vim.v.event.abort
-      if is_here and typed ~= "" and M.approves(vim.fn.getcmdline()) then
+      -- Not whether the last key was typed: a mapping of <CR> may produce two.
+      if is_here and in_line > 0 and M.approves(vim.fn.getcmdline()) then
         -- `:x` writes only what was changed, but approves a diff as it is, too.
         vim.bo[buffer].modified = true
         note(buffer)

@@ -97,11 +97,11 @@ function M.of_fence(info)
   return filetypes[name] and M.of_filetype(filetypes[name]) or nil
 end
 
---- Returns the language of a file.
+--- Returns the filetype of a file.
 ---@param name string
 ---@param lines string[] Its first lines.
----@return flemma.syntax.Language?
-function M.of_file(name, lines)
+---@return string?
+function M.filetype_of_file(name, lines)
   local head = name .. "\n" .. (lines[1] or "")
   if of_files[head] == nil then
     local ok, filetype = pcall(vim.filetype.match, { filename = name, contents = lines })
@@ -110,7 +110,16 @@ function M.of_file(name, lines)
     file_count = file_count % MOST_FILES + 1
     of_files[head] = ok and filetype or false
   end
-  return of_files[head] and M.of_filetype(of_files[head]) or nil
+  return of_files[head] or nil
+end
+
+--- Returns the language of a file.
+---@param name string
+---@param lines string[] Its first lines.
+---@return flemma.syntax.Language?
+function M.of_file(name, lines)
+  local filetype = M.filetype_of_file(name, lines)
+  return filetype and M.of_filetype(filetype)
 end
 
 return M

@@ -26,7 +26,7 @@ local STRUCTURE = {
 }
 
 --- Words after an `@` that make a reference.
-local REFERENCES = { "diagnostics", "quickfix", "diff", "buffer:" }
+local REFERENCES = { "diagnostics", "quickfix", "symbols", "diff", "buffer:" }
 
 --- Makes a value plain text of one line: a folder may have any name.
 ---@param value string

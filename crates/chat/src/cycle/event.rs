@@ -28,7 +28,7 @@ pub struct Options {
     pub max_cost: Option<f64>,
     /// Maximum number of concurrent calls; 0 means unlimited.
     pub max_concurrent: usize,
-    /// Where the cursor moves when a reviewed call gets its result.
+    /// The place to which the cursor goes when a reviewed call gets its result.
     pub cursor_after_result: CursorAfterResult,
     /// Whether a policy may approve calls that were loaded from a file
     /// (`trust.unrecognized_calls = "policy"`).
@@ -52,7 +52,7 @@ pub struct Options {
     pub frontmatter: Option<Result<String, String>>,
 }
 
-/// Where the cursor moves when a reviewed call gets its result and autopilot stops.
+/// The place to which the cursor goes when a reviewed call gets its result and autopilot stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CursorAfterResult {
@@ -124,7 +124,7 @@ pub enum CycleEvent {
     FollowUp(String),
     /// `:Flemma ask`: adds the text to the prompt, and sends it if nothing else is going on.
     Ask {
-        /// What the user selected, and their question.
+        /// The text that the user selected, and the question.
         text: String,
         /// Whether it has a question, so that it is sent.
         send: bool,
@@ -139,7 +139,7 @@ pub enum CycleEvent {
     },
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerEnd {
     /// The model completed its answer.

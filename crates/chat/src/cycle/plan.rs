@@ -9,7 +9,7 @@ use crate::document::PairedCall;
 use crate::tool::ToolUseId;
 use crate::write::TextEdit;
 
-/// What one step is going to do.
+/// The changes and effects that one step will make.
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) edits: Vec<TextEdit>,

@@ -185,7 +185,7 @@ impl Cycle {
                         .map(|block| (index, block)),
                 );
             }
-            // What the user typed into a placeholder must not be lost under the result.
+            // Text that the user typed into a placeholder must not be lost under the result.
             let edits = write::place(document, &turn, &blocks);
             let typed = self.typed_meanwhile(document, &turn);
             plan.edits

@@ -30,11 +30,11 @@ pub struct ChangedFile<'t> {
     pub before: Option<&'t str>,
     /// The text that it would have. `None` if it is deleted.
     pub after: Option<&'t str>,
-    /// Where it is moved to.
+    /// The path to which it is moved.
     pub moved_to: Option<&'t str>,
 }
 
-/// What the user made of the change of a file.
+/// The result of a review for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewedFile {
     /// The text that it gets; as before if the user dropped the change. `None` if it is deleted,
@@ -42,7 +42,7 @@ pub struct ReviewedFile {
     pub after: Option<String>,
     /// Whether the user dropped everything that the call would do to it.
     pub is_dropped: bool,
-    /// What became of each hunk, in order.
+    /// The fate of each hunk, in order.
     pub hunks: Vec<ReviewedHunk>,
 }
 
@@ -51,7 +51,7 @@ pub struct ReviewedFile {
 pub struct Malformed {
     /// The line, zero-based.
     pub line: usize,
-    /// What is wrong with it, and what to do.
+    /// The error, and how to correct it.
     pub message: &'static str,
 }
 
@@ -138,7 +138,7 @@ impl ChangedFile<'_> {
         let diff = FileDiff::of(&before, &after);
         let is_dropped = match section {
             None => true,
-            // What has no hunks is dropped with its header.
+            // A file without hunks is dropped with its header.
             Some(_) => changes.is_empty() && !diff.is_empty() && self.moved_to.is_none(),
         };
         let after = match is_dropped {

@@ -15,14 +15,14 @@ use crate::visible::push_visible;
 const CONTEXT: usize = 2;
 /// Of a difference with too many lines, one of this many lines is shown.
 const FIRST_OF: usize = 3;
-/// Maximum rows of one line.
+/// Maximum rows of one line of a difference.
 const MOST_ROWS: usize = 3;
 /// Columns between tab stops.
 const TAB: usize = 4;
 /// Least columns of a row, in windows that are narrower than the line numbers need.
 const LEAST_COLUMNS: usize = 8;
 
-/// What a row shows.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A line of the file.
@@ -36,7 +36,7 @@ pub enum RowKind {
 /// A row of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// What it shows.
+    /// Its kind.
     pub kind: RowKind,
     /// The number of its line from 1, in the new text unless the line is removed. `None` if it
     /// continues the row above, or is no line.
@@ -88,6 +88,8 @@ pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
         // A blank, the sign, and a blank.
         columns: width.saturating_sub(digits + 3).max(LEAST_COLUMNS),
         returns: diff.shows_returns,
+        most: MOST_ROWS,
+        is_cut: false,
     };
     let mut left = most;
     for hunk in &hunks {
@@ -101,16 +103,37 @@ pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     }
 }
 
-/// Returns the first lines of a text as rows of at most `columns` columns, and the number of
-/// lines that are left out.
-pub fn wrapped(text: &str, columns: usize, most: usize) -> (Vec<String>, usize) {
+/// How much of a text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Most lines.
+    pub lines: usize,
+    /// Most rows of each line.
+    pub rows: usize,
+}
+
+/// A text as rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wrapped {
+    /// All rows from top to bottom.
+    pub rows: Vec<String>,
+    /// Number of lines that are left out below.
+    pub hidden: usize,
+    /// Whether the end of a line is left out.
+    pub is_cut: bool,
+}
+
+/// Returns the first lines of a text as rows of at most `columns` columns.
+pub fn wrapped(text: &str, columns: usize, extent: Extent) -> Wrapped {
     let mut rows = Rows {
         rows: Vec::new(),
         columns: columns.max(LEAST_COLUMNS),
         returns: false,
+        most: extent.rows,
+        is_cut: false,
     };
     let mut lines = text.lines();
-    for text in lines.by_ref().take(most) {
+    for text in lines.by_ref().take(extent.lines) {
         let line = Line {
             kind: LineKind::Context,
             before: None,
@@ -119,8 +142,11 @@ pub fn wrapped(text: &str, columns: usize, most: usize) -> (Vec<String>, usize) 
         };
         rows.line(&line, &[]);
     }
-    let rows = rows.rows.into_iter().map(|it| it.text);
-    (rows.collect(), lines.count())
+    Wrapped {
+        rows: rows.rows.into_iter().map(|it| it.text).collect(),
+        hidden: lines.count(),
+        is_cut: rows.is_cut,
+    }
 }
 
 struct Rows {
@@ -129,6 +155,10 @@ struct Rows {
     columns: usize,
     /// Whether `\r` at the end of a line is shown.
     returns: bool,
+    /// Most rows of a line.
+    most: usize,
+    /// Whether the end of a line was left out.
+    is_cut: bool,
 }
 
 impl Rows {
@@ -185,7 +215,7 @@ impl Rows {
                 _ => visible(character, &mut marks),
             };
             if !self.push(&piece, is_changed) {
-                if self.rows.len() - first + 1 >= MOST_ROWS {
+                if self.rows.len() - first + 1 >= self.most {
                     self.cut(text[at..].chars().count());
                     return;
                 }
@@ -225,6 +255,7 @@ impl Rows {
 
     /// Ends the last row with the number of characters that follow.
     fn cut(&mut self, mut more: usize) {
+        self.is_cut = true;
         let Some(row) = self.rows.last_mut() else {
             return;
         };

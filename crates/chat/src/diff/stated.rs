@@ -2,7 +2,7 @@
 
 use super::{Counts, FileDiff};
 
-/// What a call changes in files, as far as its arguments say it.
+/// The changes of a call in files, as far as its arguments state them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatedChange {
     /// Names of the arguments that say it.
@@ -16,7 +16,7 @@ pub struct StatedChange {
 pub struct StatedFile {
     /// The file as the call names it.
     pub name: String,
-    /// What texts don't show, such as `deleted`.
+    /// Changes that texts don't show, such as `deleted`.
     pub remark: Option<String>,
     /// Pieces of its text, and what replaces each.
     pub texts: Vec<(String, String)>,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{FileDiff, Hunk, LineKind, MOST_CONTEXT};
 use crate::text::Lines;
 
-/// What follows a line without a line break.
+/// The remark after a line without a line break.
 pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// The name of a file that does not exist.
 const NONE: &str = "/dev/null";

@@ -109,7 +109,8 @@ fn tokens<'t>(lines: &[Line<'t>]) -> Vec<&'t str> {
     tokens
 }
 
-/// Which runs of characters are one token. `None` for a character that is one by itself.
+/// Returns the class of a character; a run of one class is one token. `None` for a character
+/// that is a token by itself.
 fn class(character: char) -> Option<bool> {
     match character {
         '\n' => None,

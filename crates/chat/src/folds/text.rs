@@ -25,7 +25,7 @@ const CALLS: usize = 2;
 /// Text of a closed fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldText {
-    /// What is folded, such as `thinking`.
+    /// The kind of block, such as `thinking`.
     pub label: Cow<'static, str>,
     /// The highlight group of the label.
     pub group: &'static str,
@@ -124,8 +124,8 @@ fn described(document: &Document<'_>, call: &ToolUseBlock, tools: &dyn Describe)
     )
 }
 
-/// What a call did or would do, after the numbers of lines that it changed. A call that failed
-/// changed none.
+/// Returns a description of the call, after the numbers of lines that it changed. A call that
+/// failed changed none.
 fn changes_and_words(
     document: &Document<'_>,
     call: &ToolUseBlock,

@@ -1,24 +1,26 @@
 //! Parses references to the state of the editor and of the Git repository: `@diagnostics`,
-//! `@quickfix`, `@diff`, and `@buffer:NAME`.
+//! `@quickfix`, `@symbols`, `@diff`, and `@buffer:NAME`.
 //!
 //! A name counts only as a whole word, so `me@diff.com`, `@diffs`, and `@diff.com` are text.
 
 use super::file::{continues_a_word, decoded, without_punctuation};
 
-/// What a reference to the editor or the Git repository names.
+/// The source that a reference to the editor or the Git repository names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContextSource {
     /// The diagnostics of the open files.
     Diagnostics,
     /// The quickfix list.
     Quickfix,
+    /// The functions, types, and the like of the open files.
+    Symbols,
     /// Changes that are not committed.
     Diff(DiffScope),
     /// The text of an open buffer, by its name.
     Buffer(String),
 }
 
-/// Which changes of a Git repository a diff shows.
+/// The changes of a Git repository that a diff shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiffScope {
     /// All since the last commit.
@@ -33,9 +35,10 @@ pub enum DiffScope {
 }
 
 /// The references without a name, and what they mean.
-pub const CONTEXTS: [(&str, &str); 5] = [
+pub const CONTEXTS: [(&str, &str); 6] = [
     ("@diagnostics", "diagnostics of the open files"),
     ("@quickfix", "the quickfix list"),
+    ("@symbols", "functions and types of the open files"),
     ("@diff", "Git: changes since the last commit"),
     ("@diff:staged", "Git: staged changes"),
     ("@diff:unstaged", "Git: changes that are not staged"),
@@ -51,7 +54,9 @@ pub(crate) fn is_context(name: &str) -> bool {
 
 /// Fast path: returns false for most texts.
 pub(super) fn may_refer(text: &str) -> bool {
-    ["@di", "@qu", BUFFER].iter().any(|it| text.contains(it))
+    ["@di", "@qu", "@sy", BUFFER]
+        .iter()
+        .any(|it| text.contains(it))
 }
 
 /// Returns the reference at the start of a text, and its length in bytes; `before` is the
@@ -78,6 +83,7 @@ fn named(sign: &str) -> Option<ContextSource> {
     Some(match sign {
         "@diagnostics" => ContextSource::Diagnostics,
         "@quickfix" => ContextSource::Quickfix,
+        "@symbols" => ContextSource::Symbols,
         "@diff" => ContextSource::Diff(DiffScope::All),
         "@diff:staged" => ContextSource::Diff(DiffScope::Staged),
         "@diff:unstaged" => ContextSource::Diff(DiffScope::Unstaged),
@@ -96,7 +102,7 @@ fn ends(rest: &str) -> bool {
     let mut rest = rest.chars();
     match rest.next() {
         None => true,
-        // In `@diff.com`, the period is no punctuation.
+        // In `@diff.com`, the period is not punctuation.
         Some('.' | ':' | '\'' | '’') => !rest.next().is_some_and(char::is_alphanumeric),
         // A backslash escapes what follows, so it ends the word as what follows does.
         Some(next) => next == '\\' || !continues_a_word(next),
@@ -134,6 +140,7 @@ mod tests {
         check(&[
             ("Fix @diagnostics", "Fix <Diagnostics>"),
             ("(@quickfix)", "(<Quickfix>)"),
+            ("@symbols, @symbol", "<Symbols>, @symbol"),
             ("Review @diff.", "Review <All>."),
             ("@diff: is it good?", "<All>: is it good?"),
             (

@@ -87,7 +87,7 @@ pub(super) fn without_punctuation(mut path: &str) -> &str {
     path
 }
 
-/// Decodes `%20` and the like. Invalid escapes, NUL, and invalid UTF-8 stay as written.
+/// Decodes escapes such as `%20`. Invalid escapes, NUL, and invalid UTF-8 stay as written.
 pub fn decoded(path: &str) -> String {
     let bytes = path.as_bytes();
     let digit = |at: usize| {

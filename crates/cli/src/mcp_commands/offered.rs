@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use chat::approval::CallKey;
+use chat::cycle::{Level, Notice};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use mcp::serve::{ServedCall, ToolServer};
 use policy::trust::Trust;
 use tokio::sync::{mpsc, oneshot, watch};
+use tools::checkpoints::{CallLabel, Recorder};
 
 use crate::audit::Audit;
 use crate::call_environment::CallEnvironment;
@@ -21,6 +23,9 @@ use crate::sandbox;
 use crate::settings::Here;
 use crate::shared::Shared;
 use crate::state_dir;
+
+/// Bytes of a megabyte, in which the limit of checkpoints is given.
+const MEGABYTE: u64 = 1_000_000;
 
 /// No buffer has this number.
 const NO_BUFFER: BufferId = 0;
@@ -70,7 +75,25 @@ impl OfferedTools {
         }
     }
 
-    fn environment(&self, shared: Arc<Shared>) -> CallEnvironment {
+    /// Returns what records the files that a call changes, for `flemma undo`.
+    fn recorder(&self, shared: &Shared, call: &CallKey) -> Recorder {
+        let options = &shared.settings.checkpoints;
+        if !options.enabled {
+            return Recorder::default();
+        }
+        let label = CallLabel {
+            session: format!("mcp_{}", std::process::id()),
+            // There are no turns, so the oldest checkpoints are removed call by call.
+            turn: usize::try_from(self.calls.load(Ordering::Relaxed)).unwrap_or(usize::MAX),
+            call: call.id.as_str().to_owned(),
+            tool: call.name.clone(),
+            ..CallLabel::default()
+        };
+        let limit = options.limit.saturating_mul(MEGABYTE);
+        Recorder::new(self.folder.clone(), limit, label)
+    }
+
+    fn environment(&self, shared: Arc<Shared>, recorder: Recorder) -> CallEnvironment {
         let here = Here {
             cwd: &self.folder,
             chat: None,
@@ -87,7 +110,8 @@ impl OfferedTools {
             cwd: self.folder.clone(),
             elicitation: Arc::new(tools::NoElicitation),
             seen: tools::SeenFiles::default(),
-            recorder: tools::checkpoints::Recorder::default(),
+            recorder,
+            applied: tools::AppliedFiles::default(),
         }
     }
 }
@@ -132,8 +156,16 @@ impl ToolServer for OfferedTools {
              tools.auto_approve in flemma/config.toml.",
             call.name
         );
-        self.environment(self.now())
+        let shared = self.now();
+        let recorder = self.recorder(&shared, &key);
+        let outcome = self
+            .environment(shared, recorder.clone())
             .call(key, call.input, call.progress, &call.cancel, &way_out)
-            .await
+            .await;
+        for text in recorder.summary().remarks {
+            let level = Level::Warning;
+            self.editor.notify(&Notice { level, text });
+        }
+        outcome
     }
 }

@@ -8,7 +8,7 @@ use crate::options::InvalidOption;
 /// An invalid option and its line.
 #[derive(Debug)]
 pub struct Located {
-    /// What was wrong.
+    /// The error.
     pub invalid: InvalidOption,
     /// Line of the file, if Lua knew it.
     pub line: Option<usize>,

@@ -17,7 +17,7 @@ use super::{OptionDef, Scope, find_in_chat};
 pub struct InvalidOption {
     /// Its path; empty for the table of all options.
     pub path: String,
-    /// What is wrong and what would be right, in sentences that name the path.
+    /// The error and a correct value, in sentences that name the path.
     pub message: String,
     /// The user's word that is invalid: a name or a text.
     pub word: Option<String>,

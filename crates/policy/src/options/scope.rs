@@ -35,8 +35,8 @@ impl Scope {
     }
 }
 
-/// Which values of an option allow more than the user's own value. Stated only for options that
-/// a chat or a project can set.
+/// The values of an option that allow more than the user's own value. Stated only for options
+/// that a chat or a project can set.
 #[derive(Debug, Clone, Copy)]
 pub enum Loosens {
     /// No value does.
@@ -45,7 +45,7 @@ pub enum Loosens {
     Unless {
         /// The strictest value, as JSON.
         strict: &'static str,
-        /// What the change does, to follow "this": "would …".
+        /// The effect of the change, to follow "this": "would …".
         what: &'static str,
     },
     /// `true` does if the user's own value is `false`.

@@ -21,7 +21,7 @@ pub struct TomlOptions {
 pub struct TomlError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong, without a full stop.
+    /// The error, without a full stop.
     pub why: String,
 }
 

@@ -34,7 +34,7 @@ pub struct ProjectReading {
 pub struct ProjectProblem {
     /// The line of the file, counted from 1.
     pub line: usize,
-    /// What is wrong and what would be right, in sentences.
+    /// The problem and a correct value, in sentences.
     pub message: String,
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use chat::references::ContextSource;
 
-/// What each reference to the editor or the repository becomes, or a sentence that follows
-/// the reference and says why it cannot be sent.
+/// The text of each reference to the editor or the repository, or a sentence that follows the
+/// reference and says why it cannot be sent.
 pub type Contexts = BTreeMap<ContextSource, Result<ContextText, String>>;
 
 /// The text of a reference to the editor or the repository.

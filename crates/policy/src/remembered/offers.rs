@@ -72,7 +72,7 @@ const SINGLE: [&str; 18] = [
 pub struct RuleOffer {
     /// Description for the user.
     pub name: String,
-    /// What each rule approves.
+    /// The calls that each rule approves.
     pub calls: Vec<AllowedCalls>,
 }
 
@@ -91,7 +91,7 @@ impl RuleOffer {
     }
 }
 
-/// What an offer would add to existing rules.
+/// The rules that an offer would add to existing ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
     /// Description for the user.

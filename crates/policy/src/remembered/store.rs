@@ -188,7 +188,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, to follow its number.
+    /// The error, to follow the number of the rule.
     fn rule(self) -> Result<AllowRule, String> {
         let scope = match (self.project, self.chat) {
             (Some(_), Some(_)) => return Err("names both a project and a chat".to_owned()),

@@ -241,7 +241,7 @@ fn review(call: &CallKey, lists: &ShellLists) -> Option<Result<Needs, Unsafe>> {
 pub struct Inspection {
     /// The user's lists.
     pub lists: ShellLists,
-    /// What happens to a command that is not approved.
+    /// The treatment of a command that is not approved.
     pub unlisted: Unlisted,
     /// The folder in which `bash` starts, unless the call names one.
     pub cwd: PathBuf,

@@ -17,7 +17,7 @@ pub struct Resolvers {
     pub command_line: CommandLineApproval,
 }
 
-/// What `--approve` and `--yes` approve when no other rule decides.
+/// The calls that `--approve` and `--yes` approve when no other rule decides.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CommandLineApproval {
     /// The tools and rules that `--approve` names.

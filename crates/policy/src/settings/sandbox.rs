@@ -25,7 +25,7 @@ pub struct SandboxSettings {
     /// Secret files and folders that may be read; may contain variables.
     #[serde(default)]
     pub reveal: Vec<String>,
-    /// What commands may do.
+    /// The rights of commands.
     pub policy: SandboxPolicy,
     /// Settings of each backend.
     pub backends: Backends,

@@ -39,7 +39,7 @@ pub struct ToolSettings {
     pub autopilot: AutopilotSettings,
     /// Seconds that a tool may run.
     pub default_timeout: f64,
-    /// Which changes of files wait for the user.
+    /// The changes of files that wait for the user.
     pub review: ReviewRule,
     /// Whether the result of a change names the file's new problems.
     pub diagnostics: bool,
@@ -49,7 +49,7 @@ pub struct ToolSettings {
     pub max_concurrent: usize,
     /// Whether running calls show a spinner.
     pub show_spinner: bool,
-    /// Where the cursor goes when a call that waited gets its result.
+    /// The place to which the cursor goes when a call that waited gets its result.
     pub cursor_after_result: CursorAfterResult,
     /// Whether nothing can be typed into a chat while its tools run.
     pub lock_buffer: bool,
@@ -95,7 +95,7 @@ pub struct McpSettings {
 pub struct BashSettings {
     /// The shell; `bash` when absent.
     pub shell: Option<String>,
-    /// Where commands run; `$FLEMMA_BUFFER_PATH` is the chat's directory.
+    /// The directory of commands; `$FLEMMA_BUFFER_PATH` is the chat's directory.
     pub cwd: Option<String>,
     /// Variables added to the environment of commands.
     pub env: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ pub struct BashSettings {
     pub allow: Vec<String>,
     /// Commands that never run.
     pub deny: Vec<String>,
-    /// What happens to commands that `$shell-safe` does not approve.
+    /// The treatment of commands that `$shell-safe` does not approve.
     pub unlisted: Unlisted,
 }
 
@@ -148,7 +148,7 @@ pub struct UiSettings {
 pub struct TrustSettings {
     /// What frontmatter may loosen that the user did not type.
     pub frontmatter: FrontmatterTrust,
-    /// What decides about calls that were in the file when it was opened.
+    /// The decision about calls that were in the file when it was opened.
     pub unrecognized_calls: UnrecognizedCalls,
 }
 

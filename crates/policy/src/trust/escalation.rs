@@ -17,7 +17,7 @@ pub struct Escalation {
     pub option: String,
     /// Line of the file where it is set, counted from 1.
     pub line: usize,
-    /// What it would allow, to follow "this": "would run bash without asking".
+    /// The effect of the setting, to follow "this": "would run bash without asking".
     pub what: String,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<Str
         });
     };
     if base.decides_by_code() {
-        // What the function would say of a call is not known before there is one.
+        // The function's answer about a call is not known before there is a call.
         return Some(format!("would decide about calls that {OWN_FUNCTION}"));
     }
     let theirs = base.expand(names.iter().map(String::as_str), exclusions);

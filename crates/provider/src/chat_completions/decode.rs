@@ -35,7 +35,7 @@ const GOOD: [&str; 7] = [
 pub(crate) struct StreamReader {
     /// Whether thinking was returned and not closed yet.
     thinks: bool,
-    /// How thinking is sent back to the provider; only then is it marked with a signature.
+    /// The form in which thinking is sent back; only then is it marked with a signature.
     returns: Returns,
     /// Details that were not written into a signature yet.
     details: Vec<Detail>,

@@ -29,7 +29,7 @@ pub(crate) const THREE: [&str; 5] = ["low", "low", "medium", "high", "high"];
 pub(crate) const FIVE: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
 pub(crate) const XHIGH: [&str; 5] = ["minimal", "low", "medium", "high", "xhigh"];
 
-/// How the model's thinking is sent back to its server.
+/// The form in which the model's thinking is sent back to its server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Returns {
     /// Not at all.
@@ -45,7 +45,7 @@ pub(crate) enum Returns {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     pub thinking: ThinkingStyle,
-    /// How its thinking is sent back.
+    /// The form in which its thinking is sent back.
     pub returns: Returns,
     /// Whether a tool may be marked as strict.
     pub strict: bool,

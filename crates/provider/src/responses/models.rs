@@ -2,7 +2,7 @@
 //!
 //! By prefix of the name. Unlisted models get none of these features.
 
-/// How to request long caching of a prompt.
+/// The parameter that requests long caching of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LongCache {
     /// `prompt_cache_options`, which can also turn the cache off.

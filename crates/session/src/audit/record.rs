@@ -29,7 +29,7 @@ pub struct Record {
     pub tool: String,
     /// SHA-256 of the canonical JSON of the arguments.
     pub input: String,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub act: Act,
 }
@@ -117,7 +117,7 @@ pub(super) fn decision(decided: &Decided) -> Act {
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {

@@ -54,7 +54,7 @@ impl RuleDecision {
     }
 }
 
-/// How an approved call runs.
+/// The conditions under which an approved call runs.
 pub(super) struct Approved {
     /// The paths of the call's files.
     pub(super) paths: Vec<ApprovedPath>,

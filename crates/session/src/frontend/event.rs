@@ -18,7 +18,7 @@ pub enum SessionEvent {
     RequestFinished {
         /// The chat's buffer.
         buffer: BufferId,
-        /// How it ended.
+        /// Its outcome.
         status: RequestStatus,
     },
     /// A call starts.
@@ -45,7 +45,7 @@ pub enum SessionEvent {
         call: CallKey,
         /// True if it failed or was cancelled.
         failed: bool,
-        /// What the tool reports beside its result.
+        /// Details that the tool reports beside its result.
         details: Option<Value>,
     },
     /// Everything that a key started is done.
@@ -54,7 +54,7 @@ pub enum SessionEvent {
     FilesChanged,
     /// A piece of the model's own text. Neovim reads it in the buffer.
     AnswerText(String),
-    /// What the request waits for. Neovim shows it beside the spinner.
+    /// The reason why the request waits. Neovim shows it beside the spinner.
     RequestNote(String),
     /// In a dry run: the request that would be sent.
     WouldSend(WouldSend),
@@ -66,10 +66,10 @@ pub enum SessionEvent {
     ReviewEnded(ReviewOutcome),
 }
 
-/// How a review ended.
+/// The outcome of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewOutcome {
-    /// What is left of the change is applied.
+    /// The user approved the change without the parts that were dropped.
     Approved,
     /// The user dropped everything, so this call is rejected.
     Rejected(CallKey),
@@ -77,7 +77,7 @@ pub enum ReviewOutcome {
     Undecided,
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestStatus {
     /// The answer is complete.
@@ -120,7 +120,7 @@ pub struct Rested {
 /// A request that a dry run does not send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WouldSend {
-    /// Where it would go.
+    /// The address to which it would go.
     pub url: String,
     /// Names and values; secrets are left out.
     pub headers: Vec<(String, String)>,
@@ -135,7 +135,7 @@ pub struct WouldRun {
     pub call: CallKey,
     /// Its arguments.
     pub input: Value,
-    /// What approved it.
+    /// The approver's name.
     pub by: String,
 }
 

@@ -14,7 +14,7 @@ use super::{BufferId, WindowId};
 pub struct EditorCommand {
     /// The current buffer.
     pub buffer: BufferId,
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// The cursor's line.
     pub line: usize,
@@ -62,7 +62,7 @@ pub enum Action {
     Queue(String),
     /// Add a text to the prompt.
     Ask {
-        /// What was selected, and the question.
+        /// The selected text, and the question.
         text: String,
         /// True if the text is sent.
         send: bool,
@@ -142,7 +142,7 @@ pub enum Action {
     Unknown(String),
 }
 
-/// What a command does to an option that is on or off.
+/// The effect of a command on an option that is on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toggle {
     /// Turns it on.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::usage::Sums;
 
-/// What a front end shows. Each replaces the last one of its kind.
+/// Content that a front end shows. Each message replaces the last one of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Display {
     /// The host's version.
@@ -36,7 +36,7 @@ pub enum Display {
     Unfold(Unfold),
     /// Tasks and queued messages.
     Queued(Queued),
-    /// What the open request is doing.
+    /// The state of the open request.
     Request(RequestDisplay),
     /// The status line's text.
     Statusline(Box<Statusline>),
@@ -46,7 +46,7 @@ pub enum Display {
     Lock(BufferLock),
     /// Whether another program works on the chat.
     Taken(Taken),
-    /// Where the cursor goes.
+    /// The place to which the cursor goes.
     Cursor(Cursor),
     /// The end of a review.
     ReviewClosed(ReviewClosed),
@@ -73,7 +73,7 @@ pub struct MarkItem {
     pub call_line: Option<usize>,
     /// Line of the result's header; the state is drawn after it.
     pub header_line: usize,
-    /// What the call would do. Absent fields are not sent, because a hundred calls may be
+    /// The preview of the call. Absent fields are not sent, because a hundred calls may be
     /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
@@ -84,7 +84,7 @@ pub struct MarkItem {
     /// first, and the line after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<(usize, usize)>,
-    /// What the call changes, by file.
+    /// The changes that the call makes, by file.
     #[serde(skip_serializing_if = "has_none")]
     pub diff: Arc<[DiffItem]>,
     /// `pending`, `running`, `asking`, `done`, or `failed`.
@@ -117,7 +117,7 @@ fn has_none<T>(items: &Arc<[T]>) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldItem(pub String, pub String, pub bool);
 
-/// What a call changes in a file.
+/// The change that a call makes in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DiffItem {
     /// The file as the call names it; empty if `labels` says why the call would fail.
@@ -141,7 +141,7 @@ pub struct DiffItem {
 pub struct DiffRow {
     /// `context`, `add`, `delete`, or `remark`.
     pub kind: &'static str,
-    /// The number of the line; 0 if the row continues the one above, or is no line.
+    /// The number of the line; 0 if the row continues the one above, or is not a line.
     pub number: usize,
     /// The text, with invisible characters spelled out.
     pub text: String,
@@ -247,7 +247,7 @@ pub struct Diagnostics {
     pub items: Vec<DiagnosticItem>,
 }
 
-/// What a chat is doing.
+/// The activity of a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -285,7 +285,7 @@ pub struct Statusline {
     pub provider: String,
     /// The model's name, or empty.
     pub model: String,
-    /// What the chat is doing.
+    /// The activity of the chat.
     pub phase: Phase,
     /// Seconds until the next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]

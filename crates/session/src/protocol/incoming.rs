@@ -97,7 +97,7 @@ pub struct Applied {
     pub buffer: BufferId,
     /// Number of the edit.
     pub edit: u64,
-    /// What the editor did.
+    /// The outcome of the edit.
     pub outcome: EditOutcome,
     /// Sequence number of the text now.
     pub seq: u64,

@@ -19,7 +19,7 @@ pub struct Lookup {
     pub buffer: BufferId,
     /// Sequence number of the text that the place is in.
     pub seq: u64,
-    /// What is asked.
+    /// The kind of information.
     pub kind: LookupKind,
     /// The line.
     pub line: usize,
@@ -29,7 +29,7 @@ pub struct Lookup {
     pub last: usize,
 }
 
-/// What a [`Lookup`] asks.
+/// The kind of information that a [`Lookup`] requests.
 // Deserialized from its name, because rmpv cannot read enums from strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -38,15 +38,15 @@ pub enum LookupKind {
     Symbols,
     /// The folds of the chat.
     Folds,
-    /// Where the text at the place leads.
+    /// The target of the link at the place.
     Link,
-    /// What the text at the place means.
+    /// An explanation of the text at the place.
     Hover,
-    /// What can be done about the lines.
+    /// Actions for the lines.
     Actions,
-    /// What can be done about the pending calls of the chat.
+    /// Actions for the pending calls of the chat.
     Lenses,
-    /// What the word before the place may become.
+    /// Completions of the word before the place.
     Menu,
 }
 
@@ -76,24 +76,24 @@ pub enum LookupAnswer {
     Symbols(Vec<Symbol>),
     /// All folds, outer ones before those in them.
     Folds(Vec<Fold>),
-    /// Where the text leads. The path of a file is absolute.
+    /// The target of the link. The path of a file is absolute.
     Link(Link),
-    /// What the text means.
+    /// An explanation of the text.
     Hover(Hover),
-    /// What can be done.
+    /// Actions for the lines.
     Actions(Vec<OfferedAction>),
-    /// What can be done about pending calls.
+    /// Actions for pending calls.
     Lenses(Vec<OfferedAction>),
-    /// What a word may become.
+    /// Completions of a word.
     Menu(Menu),
 }
 
-/// What a word that is being written may become.
+/// Completions of a word that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Menu {
     /// The word.
     pub word: Unfinished,
-    /// What it may become, the best first.
+    /// The completions, the best first.
     pub items: Vec<MenuItem>,
     /// True if there may be others that fit a longer word, so that the front end asks again.
     pub is_partial: bool,
@@ -104,13 +104,13 @@ pub struct Menu {
 pub struct MenuItem {
     /// The text that replaces the word.
     pub text: String,
-    /// What it is, in a word.
+    /// Its kind, in a word.
     pub detail: String,
     /// More about it.
     pub help: Option<String>,
 }
 
-/// What a text means.
+/// An explanation of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hover {
     /// Plain text.
@@ -122,7 +122,7 @@ pub struct Hover {
 /// A command that the user can choose at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedAction {
-    /// What it does, in the imperative.
+    /// Its effect, in the imperative.
     pub title: String,
     /// The command, as in [`Action::parse`](super::Action::parse).
     pub command: &'static str,

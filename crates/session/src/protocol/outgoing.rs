@@ -38,7 +38,7 @@ pub struct BufferEdit {
     pub seq: u64,
     /// Sorted and disjoint.
     pub changes: Vec<LineChange>,
-    /// Where an answer will grow, in the changed text.
+    /// The place in the changed text at which an answer will grow.
     pub anchor: Option<Anchor>,
     /// True if it continues the undo step of the host's last change.
     pub join: bool,

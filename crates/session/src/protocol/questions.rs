@@ -133,22 +133,22 @@ pub struct FileIdentity {
 pub struct ReferenceQuestion {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// `diagnostics`, `quickfix`, `buffer`, or `buffers`: all that can be named.
+    /// `diagnostics`, `quickfix`, `symbols`, `buffer`, or `buffers`: all that can be named.
     pub kind: &'static str,
     /// The name of a buffer, otherwise empty.
     pub name: String,
 }
 
-/// What a reference names in the editor.
+/// The content of a reference, as the editor returns it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReferenceAnswer {
     /// Why there is nothing: the rest of a sentence that begins with the reference.
     #[serde(default)]
     pub problem: Option<String>,
-    /// Diagnostics, entries of the quickfix list, or buffers.
+    /// Diagnostics, entries of the quickfix list, symbols, or buffers.
     #[serde(default)]
     pub items: Vec<ReferenceItem>,
-    /// How many items there are, which may be more.
+    /// Number of items that exist, which may be more.
     #[serde(default)]
     pub total: usize,
     /// The title of the quickfix list.
@@ -171,21 +171,21 @@ pub struct ReferenceAnswer {
     pub modified: bool,
 }
 
-/// A diagnostic, an entry of the quickfix list, or a buffer.
+/// A diagnostic, an entry of the quickfix list, a symbol, or a buffer.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReferenceItem {
     /// Its file.
     #[serde(default)]
     pub path: Option<String>,
-    /// How the user names its buffer; empty for an entry without a place.
+    /// The user's name for its buffer; empty for an entry without a place.
     pub name: String,
     /// The line, counted from 1.
     pub line: usize,
     /// The byte column, counted from 1; 0 if it is not known.
     pub column: usize,
-    /// The severity; may be empty.
+    /// The severity, or the kind of a symbol; may be empty.
     pub kind: String,
-    /// The message.
+    /// The message, or the name of a symbol.
     pub text: String,
 }
 
@@ -212,7 +212,7 @@ pub struct ReviewQuestion {
     pub call: String,
     /// The diff.
     pub text: String,
-    /// What the user should know about it.
+    /// A message about it for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Lines of it that cannot be applied.
@@ -259,7 +259,7 @@ pub struct Answered {
 pub struct FunctionAnswer {
     /// True if it returned without an error.
     pub ok: bool,
-    /// The value that it returned, unless that was a table or the like.
+    /// The value that it returned, unless that was a table, a function, or similar.
     #[serde(default)]
     pub value: Value,
     /// The type of that value; `gone` if the function no longer exists.

@@ -8,7 +8,7 @@ use chat::cycle::{CycleEvent, Level, Notice};
 use chat::document::{Block, Document, Message, Role};
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
-use tools::checkpoints::{CallLabel, JournalScope, Name, Recorder, Request};
+use tools::checkpoints::{CallLabel, Coverage, JournalScope, Name, Recorder, Request};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
@@ -55,15 +55,19 @@ impl Session {
         }
     }
 
-    /// Adds to the preview of a command how many files `:Flemma undo` would not restore.
+    /// Adds to the preview of a command what `:Flemma undo` would not restore.
     pub(crate) fn with_coverage(&self, preview: String, width: usize) -> String {
-        match self.recorder_of(CallLabel::default()).not_covered() {
-            0 => preview,
-            count => {
-                let text = format!("{preview} (:Flemma undo lacks {})", files(count));
-                chat::preview::one_line(&text, width)
-            }
-        }
+        let lacks = match self.recorder_of(CallLabel::default()).coverage() {
+            Coverage::Full => return preview,
+            Coverage::Lacks(count) => format!("lacks {}", files(count)),
+            Coverage::NotYet => "cannot restore it yet".to_owned(),
+            Coverage::Nothing => "cannot restore it".to_owned(),
+        };
+        let note = format!(" (:Flemma undo {lacks})");
+        // The end of a long command is cut rather than what the user must know.
+        let room = width.saturating_sub(note.chars().count()).max(width / 2);
+        let preview = chat::preview::one_line(&preview, room);
+        chat::preview::one_line(&format!("{preview}{note}"), width)
     }
 
     /// Returns the label of this chat's checkpoints.

@@ -31,7 +31,10 @@ impl Session {
     /// Opens the chat as a web page if the name ends in `.html`, and otherwise as Markdown, by
     /// default under the chat's own name with `.md`.
     pub(super) fn export(&self, name: Option<&str>) {
-        let is_page = name.is_some_and(|it| it.ends_with(".html"));
+        let name = name.map(str::to_lowercase).zip(name);
+        let is_page = name
+            .as_ref()
+            .is_some_and(|(lower, _)| lower.ends_with(".html"));
         let document = self.buffer.document();
         let lines = match is_page {
             true => page(&document, &self.shared.registry),
@@ -42,8 +45,12 @@ impl Session {
         }
         let own = self.disk.path().unwrap_or(Path::new("chat"));
         let path = match name {
-            Some(name) => self.disk.cwd().join(name),
-            None => own.with_extension("md"),
+            Some((_, name)) => tools::resolve(self.disk.cwd(), name),
+            None => Ok(own.with_extension("md")),
+        };
+        let path = match path {
+            Ok(path) => path,
+            Err(why) => return self.inform(&format!("The chat was not exported: {why}")),
         };
         let mut path = path.to_string_lossy().into_owned();
         // The front end distinguishes Markdown from a chat by the name.

@@ -81,9 +81,9 @@ pub enum Input {
     Directory(String),
     /// A tool's explanation of why its call was rejected.
     Refused(CallKey, Option<String>),
-    /// Where the request with this number goes, and its prices.
+    /// The destination of the request with this number, and its prices.
     Label(u64, String, Option<Tariff>),
-    /// What the request with this number waits for, before its answer begins.
+    /// The reason why the request with this number waits, before its answer begins.
     Note(u64, WaitNote),
     /// The ids of the calls in the chat, for the request with this number. Comes before
     /// its answer.

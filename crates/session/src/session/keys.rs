@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Carries out a command that is no event of the cycle.
+    /// Carries out a command that is not an event of the cycle.
     fn carry_out_at_once(&mut self, action: &Action, line: usize) {
         match action {
             Action::TrustTools(trusts) => self.trust_tools(*trusts),

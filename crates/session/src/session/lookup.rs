@@ -6,11 +6,14 @@ mod menu;
 
 use std::path::{Path, PathBuf};
 
+use chat::approval::inside;
 use chat::document::{Document, PairedCall, Status};
+use chat::fields::{ALMOST_ALL, fields, without_shown};
 use chat::folds::folds;
 use chat::links::{Link, call_at, link_at};
 use chat::outline::outline;
-use chat::preview::preview;
+use chat::preview::{Describe, preview};
+use serde_json::Value;
 
 use super::Session;
 use crate::protocol::*;
@@ -87,13 +90,14 @@ impl Session {
         let marks = chat::marks::marks(document, &self.cycle, &self.shared.registry, WIDTH);
         let mark = marks.iter().find(|it| it.call_line == lines.start);
         let shown = mark.and_then(|mark| self.shown_preview(mark, WIDTH));
-        let text = shown.unwrap_or_else(|| match document.input(call.tool_use) {
-            Ok(input) => preview(&self.shared.registry, &call.tool_use.name, &input, WIDTH),
-            Err(error) => format!(
-                "{}: its arguments cannot be read: {error}",
-                call.tool_use.name
-            ),
-        });
+        let (name, tools) = (&call.tool_use.name, &self.shared.registry);
+        let text = match document.input(call.tool_use) {
+            Ok(input) => {
+                let line = shown.unwrap_or_else(|| preview(tools, name, &input, WIDTH));
+                with_fields(tools, name, input, line)
+            }
+            Err(error) => format!("{name}: its arguments cannot be read: {error}"),
+        };
         let state = call.status().map(|status| {
             // While a call runs, its placeholder still says `approved`.
             let running = mark.is_some_and(|it| it.running);
@@ -128,7 +132,7 @@ impl Session {
         let mut offers: Vec<OfferedAction> = fixes.collect();
         let call = call_at(&document, lookup.line).filter(is_pending);
         if let Some(call) = call {
-            offers.extend(decisions(&call, " this call"));
+            offers.extend(self.decisions(&call, " this call"));
         }
         let withheld = self.withheld_lines().any(is_near);
         offers.extend(withheld.then(|| OfferedAction {
@@ -148,27 +152,47 @@ impl Session {
             .flat_map(|turn| {
                 let pending = turn.calls.iter().filter(|call| is_pending(call));
                 pending
-                    .flat_map(|call| decisions(call, ""))
+                    .flat_map(|call| self.decisions(call, ""))
                     .collect::<Vec<_>>()
             })
             .collect()
     }
+
+    /// Returns the decisions about a pending call, at the header of its placeholder.
+    fn decisions(&self, call: &PairedCall<'_>, what: &str) -> Vec<OfferedAction> {
+        let header = call.result.map_or(&call.tool_use.lines, |it| &it.lines);
+        let guarded = &self.policy.rules().options.guarded;
+        let has_diff = guarded.contains(&*call.tool_use.name);
+        let all = [
+            Some(("Run", "resolve")),
+            has_diff.then_some(("Review", "review")),
+            Some(("Reject", "reject")),
+        ];
+        let offer = |(verb, command)| OfferedAction {
+            title: format!("{verb}{what}"),
+            command,
+            line: header.start,
+            is_fix: false,
+        };
+        all.into_iter().flatten().map(offer).collect()
+    }
+}
+
+/// Returns the preview of a call, with the arguments below it that it does not have whole.
+fn with_fields(tools: &dyn Describe, name: &str, input: Value, preview: String) -> String {
+    let inner = inside(name, &input).map(|(name, arguments)| (name.to_owned(), arguments));
+    let (name, input) = inner.unwrap_or((name.to_owned(), input));
+    let rest = without_shown(input, &preview);
+    let made = fields(tools, &name, &rest, WIDTH, ALMOST_ALL);
+    let rows = made.rows.iter();
+    let rows: Vec<String> = rows
+        .map(|row| format!("  {}  {}", row.name, row.text))
+        .collect();
+    [vec![preview], rows].concat().join("\n")
 }
 
 fn is_pending(call: &PairedCall<'_>) -> bool {
     call.status() == Some(Status::Pending)
-}
-
-/// Returns the decisions about a pending call, at the header of its placeholder.
-fn decisions(call: &PairedCall<'_>, what: &str) -> [OfferedAction; 2] {
-    let header = call.result.map_or(&call.tool_use.lines, |it| &it.lines);
-    let offer = |verb: &str, command| OfferedAction {
-        title: format!("{verb}{what}"),
-        command,
-        line: header.start,
-        is_fix: false,
-    };
-    [offer("Run", "resolve"), offer("Reject", "reject")]
 }
 
 /// Returns the absolute path of a reference in a chat.

@@ -15,6 +15,8 @@ impl Session {
         if let Some(reason) = self.why_not_renamed() {
             return self.inform(reason);
         }
+        // A user may write the name of a file.
+        let given = given.map(|it| it.strip_suffix(".chat").unwrap_or(it));
         let title = given.map_or_else(|| title(&self.buffer.document()), |it| Some(it.to_owned()));
         let Some(stem) = title.as_deref().and_then(file_stem) else {
             return self.inform(match given {

@@ -31,13 +31,13 @@ use crate::protocol::*;
 /// Lines around the visible ones that are highlighted too, so that short scrolling shows no
 /// plain text.
 const MARGIN: usize = 60;
-/// Minimum time between two drawings of live output.
-// Commands may print thousands of times a second, and the user reads a few lines.
+/// Minimum time between two drawings of live output. Commands may print thousands of times a
+/// second, and the user reads only a few lines.
 const OUTPUT_EVERY: Duration = Duration::from_millis(100);
 /// Width that is assumed until a window shows the chat.
 const DEFAULT_WIDTH: usize = 80;
 
-/// What the editor shows of a chat.
+/// The state of a chat's display.
 #[derive(Default)]
 pub(super) struct View {
     timing: Timing,
@@ -65,7 +65,7 @@ struct Timing {
     drawn: Option<Instant>,
 }
 
-/// What was shown last.
+/// The messages that were shown last.
 #[derive(Default)]
 struct Shown {
     marks: Vec<MarkItem>,
@@ -77,7 +77,7 @@ struct Shown {
     queued: Option<Queued>,
 }
 
-/// Where the user last pressed one of our keys.
+/// The place where the user last pressed one of our keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LastKey {
     pub(super) window: Option<WindowId>,
@@ -209,8 +209,8 @@ impl View {
     }
 
     /// Forgets all folds, because the whole text was replaced.
-    // The new folds count as never sent, so all of them are sent again.
     pub(super) fn forget_folds(&mut self) {
+        // The new state counts as never sent, so all folds are sent again.
         self.folds = Folding::default();
     }
 

@@ -50,7 +50,7 @@ impl Filled {
     ///
     /// # Errors
     ///
-    /// What is wrong with the template, and its line.
+    /// The error in the template, with its line.
     pub fn render(&mut self, what: &str, template: &str) -> Result<String, String> {
         let mut environment = Environment::new();
         // A misspelled name is an error instead of an empty text.
@@ -139,7 +139,7 @@ enum Segment {
     Own(String),
     /// Output of one of its expressions.
     Argument(String),
-    /// An expression of ours for a variable.
+    /// An expression that this module added for a variable.
     Variable(String),
 }
 

@@ -37,7 +37,7 @@ const MAX_PATH: usize = 4096;
 pub struct UsageRecord {
     /// When it ended, in milliseconds since 1970.
     pub time: u64,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     #[serde(default)]
     pub took_ms: u64,
     /// The chat's path, if the buffer had a name.

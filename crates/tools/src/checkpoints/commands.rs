@@ -3,6 +3,7 @@
 //! Everything here blocks, so it runs on threads of its own. Commands that overlap share one
 //! checkpoint, because nothing shows which of them changed a file.
 
+mod coverage;
 mod project;
 mod saves;
 
@@ -10,6 +11,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use self::coverage::Coverage;
 use self::project::{Begun, Project};
 pub use self::saves::user_saved;
 use super::journal::{CallLabel, FileChange};
@@ -105,12 +107,12 @@ impl Recorder {
         });
     }
 
-    /// Returns the known number of files that commands may change but no checkpoint covers.
-    /// Does not access the disk.
-    pub fn not_covered(&self) -> usize {
+    /// Returns what an undo of the next command could restore, as far as is known. Does not access
+    /// the disk.
+    pub fn coverage(&self) -> Coverage {
         let folder = self.0.as_ref().map(|it| &*it.folder);
         let project = folder.and_then(Project::of_folder);
-        project.map_or(0, |it| it.not_covered())
+        project.map_or(Coverage::Full, |it| it.coverage())
     }
 }
 

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::image::{Image, Name};
 use super::objects::Hash;
 
+/// Most checkpoints that are kept without their changes.
+const MOST_REMOVED: usize = 1000;
+
 /// The call that changed files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallLabel {
@@ -72,6 +75,9 @@ pub(super) struct Checkpoint {
     /// True if the restore with this id failed, and was taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) dropped: bool,
+    /// True if its changes were removed to make room for later ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) removed: bool,
 }
 
 /// Selects checkpoints by their chat.
@@ -160,8 +166,20 @@ impl Journal {
         let mut latest = latest.take_while(|it| it.reverted.is_some());
         latest.find(|it| {
             let is_undo = it.reverted.as_ref().is_some_and(|it| !it.redo);
-            is_undo && !undone.contains(&*it.id)
+            is_undo && !it.removed && !undone.contains(&*it.id)
         })
+    }
+
+    /// The calls of a scope that are not undone and whose changes were removed, the oldest
+    /// first.
+    pub(super) fn removed<'a>(
+        &'a self,
+        scope: &JournalScope,
+    ) -> impl Iterator<Item = &'a Checkpoint> {
+        let undone = self.undone();
+        let removed = self.checkpoints.iter();
+        let removed = removed.filter(|it| it.removed && it.reverted.is_none() && scope.has(it));
+        removed.filter(move |it| !undone.contains(&*it.id))
     }
 
     /// Returns true if one of these checkpoints was reverted.
@@ -199,18 +217,40 @@ impl Journal {
         images.filter_map(Image::hash).collect()
     }
 
-    /// Removes the checkpoints of the oldest turn. Returns false if there is none.
+    /// Removes the changes of the oldest turn. Its calls stay for a while, so that a restore
+    /// can say what it lacks. Returns false if no turn has changes.
     pub(super) fn remove_oldest_turn(&mut self) -> bool {
         let turn = |it: &Checkpoint| {
             // A checkpoint of commands that overlapped counts for the turn of the first one.
             let call = it.calls.first();
             call.map(|it| (it.chat.clone(), it.session.clone(), it.turn))
         };
-        let Some(oldest) = self.checkpoints.first().map(turn) else {
+        let mut left = self.checkpoints.iter().filter(|it| !it.removed);
+        let Some(oldest) = left.next().map(turn) else {
             return false;
         };
-        self.checkpoints.retain(|it| turn(it) != oldest);
+        for checkpoint in &mut self.checkpoints {
+            if turn(checkpoint) == oldest {
+                checkpoint.files.clear();
+                checkpoint.removed = true;
+            }
+        }
+        let removed = self.checkpoints.iter().filter(|it| it.removed).count();
+        let mut forgotten = removed.saturating_sub(MOST_REMOVED);
+        self.checkpoints.retain(|it| {
+            let stays = !it.removed || forgotten == 0;
+            forgotten -= usize::from(!stays);
+            stays
+        });
         true
+    }
+}
+
+impl Checkpoint {
+    /// Whether one of its calls has one of these ids, or is of this or a later turn.
+    pub(super) fn is_since(&self, turn: usize, calls: &[String]) -> bool {
+        let mut labels = self.calls.iter();
+        labels.any(|it| it.turn >= turn || calls.contains(&it.call))
     }
 }
 

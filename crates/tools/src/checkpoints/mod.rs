@@ -23,7 +23,7 @@ mod store;
 mod tests;
 
 pub(crate) use commands::CommandRun;
-pub use commands::user_saved;
+pub use commands::{Coverage, user_saved};
 pub use image::Name;
 pub use journal::{CallLabel, JournalScope};
 pub use recorder::{Recorder, Summary};

@@ -213,8 +213,12 @@ impl Recording {
         };
         let removed = store.shrink(self.limit, |hash| needed.contains(hash));
         if let Ok(turns @ 1..) = removed {
+            let turns = match turns {
+                1 => "oldest turn".to_owned(),
+                _ => format!("{turns} oldest turns"),
+            };
             self.remark(format!(
-                "The checkpoints of the {turns} oldest turns were removed, because those of {} take more than {} MB \
+                "The checkpoints of the {turns} were removed, because those of {} take more than {} MB \
                  (checkpoints.limit).",
                 store.root.display(),
                 self.limit / 1_000_000

@@ -252,7 +252,7 @@ impl Restore {
             calls: vec![self.label.clone()],
             reverted: Some(self.reverted.clone()),
             files: changes.to_vec(),
-            dropped: false,
+            ..Checkpoint::default()
         };
         let written = self.store.append(&line);
         written.map_err(|error| {

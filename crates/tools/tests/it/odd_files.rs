@@ -1,7 +1,7 @@
 //! Changes of paths that are no ordinary text files: they say what is there, and leave it as it is.
 
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
@@ -86,4 +86,25 @@ async fn mixed_line_ends_and_a_missing_last_one_stay() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_named_and_keeps_its_bytes() {
+    if rustix::process::geteuid().is_root() {
+        // Root can read every file.
+        return;
+    }
+    let place = TestFolder::new().with("secret", "a\n");
+    let mode = |mode| fs::set_permissions(place.path("secret"), Permissions::from_mode(mode));
+    mode(0o000).unwrap();
+    for (tool, input) in calls("secret") {
+        if tool != "write" {
+            let problem = place.failed(tool, input).await;
+            assert!(problem.contains("secret"), "{tool}: {problem}");
+            assert!(problem.contains("ermission denied"), "{tool}: {problem}");
+        }
+    }
+    mode(0o600).unwrap();
+    assert_eq!(place.text("secret"), "a\n");
+    assert_eq!(place.names(), ["secret"]);
 }

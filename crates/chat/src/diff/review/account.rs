@@ -9,11 +9,11 @@ use crate::diff::{FileDiff, MOST_CONTEXT};
 pub struct ReviewedHunk {
     /// The first line of the old text that it changes, from 1.
     pub line: usize,
-    /// What became of it.
+    /// Its fate in the review.
     pub fate: Fate,
 }
 
-/// What became of a hunk. Texts have a `-` or `+` before each line.
+/// The fate of a hunk in the review. Texts have a `-` or `+` before each line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// It is applied as it was.

@@ -14,7 +14,7 @@ pub(super) struct Section<'t> {
 pub(super) struct EditedHunk<'t> {
     /// The line of its header, zero-based.
     pub line: usize,
-    /// Where it starts in the old text, zero-based, and how many lines it had there.
+    /// Its first line in the old text, zero-based, and its number of lines there.
     pub start: usize,
     pub count: usize,
     pub lines: Vec<EditedLine<'t>>,

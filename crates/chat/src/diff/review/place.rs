@@ -106,7 +106,7 @@ fn misfit(hunk: &EditedHunk<'_>, old: &[&str]) -> usize {
     line.map_or(hunk.line, |it| it.line)
 }
 
-/// What a hunk of the original diff changes.
+/// Returns the changes that a hunk of the original diff makes.
 pub(super) fn of_hunk(hunk: &Hunk<'_>, old: &[&str]) -> Vec<LineChange> {
     let lines = hunk.lines.iter().map(|it| {
         let text = it.text.strip_suffix('\n');

@@ -14,7 +14,7 @@ impl Parser<'_> {
             return;
         };
         let meant = nearest(word);
-        // Models write "@param:" and the like, so warn only about near misses.
+        // Models write lines such as "@param:", so warn only about near misses.
         if meant.is_none() && role == Some(Role::Assistant) {
             return;
         }

@@ -37,8 +37,8 @@ impl Session {
     }
 
     /// Replaces the whole text. Lines that differ from the known text arrived in bulk.
-    // On the first load, the origin of all lines is noted at once, in `attached`.
     fn replace_text(&mut self, text: Text) {
+        // On the first load, `attached` notes the origin of all lines at once.
         if self.buffer.has_origin {
             let known = self.buffer.text();
             let new: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();

@@ -16,7 +16,7 @@ pub(super) struct InFlight {
     kind: EditKind,
 }
 
-/// What an edit in flight writes.
+/// The content of an edit in flight.
 enum EditKind {
     /// Changes that the cycle decided on.
     Cycle {
@@ -31,7 +31,7 @@ enum EditKind {
     /// The marker of an answer, or its end, outside the cycle.
     Marker {
         changes: Vec<LineChange>,
-        /// Where the answer grows.
+        /// The place where the answer grows.
         anchor: Option<Anchor>,
     },
     /// A piece of an answer.

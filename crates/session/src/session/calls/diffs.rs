@@ -32,16 +32,16 @@ pub(super) struct Diffs {
 /// The diff of one call.
 #[derive(Debug, Default)]
 struct Known {
-    /// What the last request was made for; `None` if the call changes no files.
+    /// The state for which the last request was made; `None` if the call changes no files.
     basis: Option<Basis>,
     diff: Diff,
 }
 
-/// What a diff depends on, besides the call.
+/// The state on which a diff depends, besides the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
     width: usize,
-    /// How often the call was shown again because a file had changed.
+    /// Number of times that the call was shown again because a file had changed.
     again: Option<u64>,
     /// Number of calls that had ended.
     ended: usize,

@@ -17,7 +17,7 @@ use tools::{Elicitation, Form, FormReply};
 use crate::form;
 use crate::session::{Input, Session};
 
-/// What happened to a question.
+/// An event of a question.
 pub enum QuestionEvent {
     /// A call asks.
     Asked(Form, oneshot::Sender<FormReply>),

@@ -28,7 +28,7 @@ const LEAST_READ_MS: u64 = 500;
 #[derive(Debug, Default)]
 pub(super) struct FileSnapshots {
     known: RefCell<HashMap<CallKey, Snapshot>>,
-    /// How often a call was shown again.
+    /// Number of times that a call was shown again.
     again: u64,
     /// The contents that approved calls gave to files.
     changes: Changes,
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Returns the files that a call would change, if its tool is one whose changes are shown.
-    pub(super) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
+    pub(crate) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
         self.named_files(call, input).unwrap_or_default()
     }
 

@@ -14,7 +14,7 @@ use crate::session::{Input, Session};
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     asked: BTreeSet<CallKey>,
-    /// How many of them have not answered yet.
+    /// Number of them that have not answered yet.
     pending: usize,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
-use tools::{Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
+use tools::{AppliedFiles, Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
 
 use super::applied::AppliedDiff;
 use super::details::within_bounds;
@@ -227,6 +227,7 @@ impl Session {
             elicitation,
             seen: self.calls.seen.clone(),
             recorder: self.recorder(call),
+            applied: AppliedFiles::default(),
         }
     }
 

@@ -128,7 +128,7 @@ impl Session {
         let journal = Journal::of(&state_dir::path(), path);
         let journal = recovery.journal.insert(journal);
         match &recovery.now {
-            // What happened before the rename belongs in the new record.
+            // Events before the rename belong in the new record.
             Some(now) => recovery.unwritten = now.entries(),
             None => {
                 recovery.now = journal.read();

@@ -9,6 +9,7 @@ use chat::cycle::{Level, Notice};
 use super::Freshness;
 use crate::project::{self, ProjectConfig};
 use crate::projects::{self, ProjectContent};
+use crate::scripts;
 use crate::session::{Input, Session};
 use crate::shared::Shared;
 use crate::state_dir;
@@ -118,12 +119,19 @@ impl Session {
     /// `:Flemma trust project`: asks whether the project's options apply as they are, or
     /// revokes that.
     pub(crate) fn trust_project(&self, trusts: bool) {
+        self.ask_about_project(trusts, NOTHING);
+    }
+
+    /// The same with another message if there is nothing. If that is empty, there is no
+    /// message unless something waits for trust.
+    pub(super) fn ask_about_project(&self, trusts: bool, nothing: &'static str) {
         let folder = self.disk.cwd().to_owned();
         let (editor, inbox) = (self.editor.clone(), self.inbox.clone());
         let (buffer, shared) = (self.buffer.id(), self.shared.clone());
         tokio::spawn(async move {
             let said = match ProjectContent::around(&folder) {
-                Ok(offered) if offered.is_empty() => Ok(Some(NOTHING.to_owned())),
+                Ok(offered) if nothing.is_empty() && offered.is_trusted() => Ok(None),
+                Ok(offered) if offered.is_empty() => Ok(Some(with_tools(nothing, &folder))),
                 Ok(offered) if !trusts => offered.revoke().map(Some),
                 Ok(_) => {
                     projects::trust(&editor, buffer, &folder, &shared.settings, &shared.registry)
@@ -144,10 +152,14 @@ impl Session {
             }
         });
     }
+}
 
-    /// Returns true if the project has options that do not apply.
-    pub(super) fn has_untrusted_project(&self) -> bool {
-        !self.policy.project.withheld.is_empty()
+/// Adds how to trust the tools of a project, if it has some: they are code, so they are trusted
+/// by name only.
+fn with_tools(nothing: &str, folder: &Path) -> String {
+    match scripts::project_of(folder) {
+        Some(_) => format!("{nothing} For its tools, use :Flemma trust tools."),
+        None => nothing.to_owned(),
     }
 }
 

@@ -16,6 +16,11 @@ use crate::session::Session;
 use crate::state_dir;
 use crate::trust::Trust;
 
+const AGREED: &str = "The frontmatter of this file is yours or trusted already, and the project has no options, \
+                      skills, or templates in a folder .flemma, so there is nothing to trust.";
+const NO_FRONTMATTER: &str = "This chat has no frontmatter in a file, and its project no options, skills, or \
+                              templates in a folder .flemma, so there is nothing to trust.";
+
 impl Session {
     /// Notes which lines of a text that just arrived came with the file.
     pub(crate) fn note_origin(&mut self, came: Came) {
@@ -46,17 +51,38 @@ impl Session {
         })
     }
 
-    /// `:Flemma trust`: trusts the frontmatter as it is, in this file.
+    /// `:Flemma trust`: trusts the frontmatter as it is, in this file, then asks about what of
+    /// the project waits for trust.
     pub(crate) fn trust(&mut self) {
+        let has_file = self.disk.path().is_some();
+        let has_frontmatter = has_file && self.buffer.document().frontmatter.is_some();
+        if self.is_frontmatter_waiting() {
+            self.trust_frontmatter();
+            self.ask_about_project(true, "");
+        } else if has_frontmatter {
+            self.ask_about_project(true, AGREED);
+        } else {
+            self.ask_about_project(true, NO_FRONTMATTER);
+        }
+    }
+
+    /// Returns true if the chat has a frontmatter in a file that the user has neither typed nor
+    /// trusted.
+    fn is_frontmatter_waiting(&self) -> bool {
         let document = self.buffer.document();
-        let (Some(path), Some(_)) = (self.disk.path(), &document.frontmatter) else {
-            if self.has_untrusted_project() {
-                return self.trust_project(true);
-            }
-            return self
-                .inform("This chat has no frontmatter in a file, so there is nothing to trust.");
+        let path = self.disk.path().filter(|_| document.frontmatter.is_some());
+        let is_agreed = |path| {
+            self.is_frontmatter_typed() || is_trusted(Some(path), &document.frontmatter_text())
         };
-        let (path, text) = (path.to_owned(), document.frontmatter_text());
+        path.is_some_and(|path| !is_agreed(path))
+    }
+
+    fn trust_frontmatter(&mut self) {
+        let document = self.buffer.document();
+        let Some(path) = self.disk.path().map(Path::to_owned) else {
+            return;
+        };
+        let text = document.frontmatter_text();
         let editor = self.editor.clone();
         self.with_rules_now(move |rules| agree(&editor, &path, &text, rules));
         if let Some(lines) = frontmatter_lines(&document) {

@@ -39,16 +39,16 @@ pub(super) struct Open {
     last_write: Option<Instant>,
     /// Whether there was more text than fitted into the last write.
     has_more: bool,
-    /// How it ended, once it has.
+    /// Its outcome, once it has ended.
     pub(super) end: Option<AnswerEnd>,
-    /// What it waits for, other than the answer.
+    /// The reason why it waits, if that is not the answer.
     pub(super) note: Option<WaitNote>,
     pub(super) doing: Doing,
     /// When a part of the answer last arrived.
     pub(super) heard: Instant,
 }
 
-/// Where an answer grows.
+/// The place where an answer grows.
 #[derive(Default)]
 struct Place {
     /// The editor's anchor, once the marker line is written.

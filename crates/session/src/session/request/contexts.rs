@@ -1,5 +1,5 @@
 //! Collects what the user's text refers to in the editor and the Git repository, before the
-//! request is built: `@diagnostics`, `@quickfix`, `@diff`, and `@buffer:NAME`.
+//! request is built: `@diagnostics`, `@quickfix`, `@symbols`, `@diff`, and `@buffer:NAME`.
 
 mod listing;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chat::references::{ContextSource, DiffScope, Piece};
 use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
 
-use self::listing::{Listing, diagnostics, quickfix};
+use self::listing::{Listing, diagnostics, quickfix, symbols};
 use crate::editor::Editor;
 use crate::protocol::{BufferId, ReferenceAnswer};
 use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
@@ -17,7 +17,7 @@ use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
 /// The references of all messages, by message.
 pub(super) type Referring = BTreeMap<usize, Vec<Piece>>;
 
-/// What a reference names, as the editor or Git returned it.
+/// The content of a reference, as the editor or Git returned it.
 enum Found {
     /// From Git.
     Diff(Result<GitDiff, GitProblem>),
@@ -27,11 +27,11 @@ enum Found {
     Nothing(String),
 }
 
-/// What the references of a chat name. Secrets are still in it.
+/// The content of a chat's references. Secrets are still in it.
 #[derive(Default)]
 pub(super) struct Collected(BTreeMap<ContextSource, Found>);
 
-/// Where the references of a chat are looked up.
+/// The places in which the references of a chat are looked up.
 pub(super) struct ContextPlaces {
     /// The chat's buffer.
     pub(super) buffer: BufferId,
@@ -70,6 +70,7 @@ impl ContextPlaces {
             }
             ContextSource::Diagnostics => self.ask("diagnostics", String::new()).await,
             ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
+            ContextSource::Symbols => self.ask("symbols", String::new()).await,
             ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
         }
     }
@@ -105,6 +106,9 @@ impl Collected {
                 (ContextSource::Buffer(_), Found::Editor(answer)) => buffer(answer, secrets),
                 (ContextSource::Quickfix, Found::Editor(answer)) => {
                     Ok(listed(quickfix(&answer, folder, secrets), &mut warnings))
+                }
+                (ContextSource::Symbols, Found::Editor(answer)) => {
+                    Ok(listed(symbols(&answer, folder, secrets), &mut warnings))
                 }
                 (_, Found::Editor(answer)) => {
                     Ok(listed(diagnostics(&answer, folder, secrets), &mut warnings))

@@ -12,7 +12,7 @@ use crate::protocol::Phase;
 /// wonder after five.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// What a request is doing.
+/// The activity of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doing {
     /// Nothing has arrived yet.
@@ -28,7 +28,7 @@ pub(super) enum Doing {
 impl Open {
     /// When an answer that has begun counts as stalled, unless more of it arrives.
     pub(super) fn stalls_at(&self) -> Option<Instant> {
-        // Models may think for minutes before their first word, which is no stall.
+        // Models may think for minutes before their first word, which is not a stall.
         let has_begun = self.doing != Doing::Waiting && self.end.is_none();
         has_begun.then(|| self.heard + STALLED)
     }

@@ -52,6 +52,11 @@ fn a_chat_is_renamed_to_its_first_words_or_to_a_title() {
         stage.names(),
         ["why-does-next-panic.chat", "the-lexer-ünicode.chat"]
     );
+    // The extension of a name, and what would lead elsewhere.
+    for title in ["notes.chat", "../../notes", "notes\u{202e}\n"] {
+        stage.runs("rename", title);
+        assert_eq!(stage.names().last().unwrap(), "notes.chat", "{title:?}");
+    }
 }
 
 #[test]
@@ -94,8 +99,18 @@ fn an_export_is_a_page_if_its_name_ends_in_html_and_markdown_otherwise() {
             .iter()
             .any(|it| it == "<p>Why does <code>next</code> panic?</p>")
     );
+    stage.runs("export", "PAGE.HTML");
+    assert_eq!(stage.opened().lines[0], "<!DOCTYPE html>");
     stage.runs("export", "out");
     let text = stage.opened();
     assert!(text.name.ends_with("/out.md"), "{}", text.name);
     assert_eq!(text.lines[0], "## System");
+}
+
+#[test]
+fn an_export_goes_to_the_home_folder_as_in_a_shell() {
+    let stage = chat(CHAT, &[]);
+    stage.runs("export", "~/out.md");
+    let name = stage.opened().name;
+    assert!(!name.contains('~') && name.ends_with("/out.md"), "{name}");
 }

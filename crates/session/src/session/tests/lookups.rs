@@ -122,6 +122,42 @@ fn a_pending_call_offers_its_decisions_and_says_what_it_would_do() {
 }
 
 #[test]
+fn a_pending_change_of_a_file_can_be_reviewed() {
+    let edit = r#"{"label":"tabs","path":"f.py","oldText":"a","newText":"b"}"#;
+    let stage = Stage::of(&waiting("edit", edit));
+    let commands: Vec<&str> = stage
+        .offers("**Tool Result:**")
+        .iter()
+        .map(|it| it.1)
+        .collect();
+    assert_eq!(commands, ["resolve", "review", "reject"]);
+    let LookupAnswer::Lenses(lenses) = stage.look_up(LookupKind::Lenses, "Go.", 0) else {
+        panic!("lenses")
+    };
+    let titles: Vec<&str> = lenses.iter().map(|it| it.title.as_str()).collect();
+    assert_eq!(titles, ["Run", "Review", "Reject"]);
+}
+
+#[test]
+fn the_hover_has_a_long_command_whole() {
+    let command = format!("echo {} && rm -rf build", "x".repeat(300));
+    let stage = Stage::of(&waiting("bash", &format!(r#"{{"command":"{command}"}}"#)));
+    let hover = stage.hover("**Tool Use:**", 0).unwrap();
+    let (_, fields) = hover.split_once('\n').unwrap();
+    let shown: String = fields.lines().map(|line| line.trim_start()).collect();
+    let expected = format!("command  {command}(pending)");
+    assert_eq!(shown, expected);
+}
+
+/// A chat whose call of a tool is pending.
+fn waiting(tool: &str, input: &str) -> String {
+    format!(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `{tool}` (`t_1`)\n\n```json\n{input}\n```\n\n\
+         @You:\n\n**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```\n"
+    )
+}
+
+#[test]
 fn a_problem_with_a_fix_offers_it() {
     let stage = one_waits();
     stage.changes("status=pending", "status=aproved", None);

@@ -84,6 +84,47 @@ fn a_trusted_file_applies_until_it_changes() {
 }
 
 #[test]
+fn trust_without_an_argument_asks_about_the_project_after_the_frontmatter() {
+    // A chat without frontmatter.
+    let stage = in_project(LOOSE).answers([calls([echo("t_1")])]);
+    stage
+        .chooses(0)
+        .key("trust")
+        .wait_notice("Trusted as it is now: ");
+    stage.press("advance");
+    stage.expect_became(["t_1"], ["ran"]);
+
+    // A frontmatter that waits as well.
+    let text = super::below("flemma.opt.tools.auto_approve:append(\"bash\")");
+    let stage = Stage::beside(&[(CONFIG, LOOSE)], json!({}), &text);
+    let stage = stage.answers([calls([echo("t_1"), bash("t_2", "touch ran")])]);
+    stage.chooses(0).key("trust");
+    stage
+        .wait_notice("The frontmatter of this file is trusted as it is now.")
+        .wait_notice("Trusted as it is now: ");
+    stage.press("advance");
+    stage.expect_became(["t_1", "t_2"], ["ran", "ran"]);
+
+    // Both are trusted.
+    stage
+        .key("trust")
+        .wait_notice("Trusted already, as it is now: ");
+}
+
+#[test]
+fn a_frontmatter_can_be_trusted_while_the_project_is_not() {
+    let text = super::below("flemma.opt.tools.auto_approve = { \"bash\" }");
+    let stage = Stage::beside(&[(CONFIG, LOOSE)], json!({}), &text);
+    let stage = stage.answers([calls([echo("t_1"), bash("t_2", "touch ran")])]);
+    stage
+        .chooses(2)
+        .key("trust")
+        .wait_notice("The frontmatter of this file is trusted");
+    stage.press("advance");
+    stage.expect_became(["t_1", "t_2"], ["waits", "ran"]);
+}
+
+#[test]
 fn the_user_can_read_the_file_first_and_trust_nothing() {
     let stage = in_project(LOOSE);
     stage.chooses(1).trust_project("trust");

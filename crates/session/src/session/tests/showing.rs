@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{begins, calls, echo, ends, says, wait};
 use super::{QUESTION, Record, Stage};
-use crate::protocol::{DiagnosticItem, Display, FieldItem};
+use crate::protocol::{DiagnosticItem, Display, FieldItem, MarkItem};
 
 fn has_state(record: &Record, state: &str) -> bool {
     record.marks().iter().any(|it| it.state == Some(state))
@@ -178,7 +178,7 @@ fn hidden_characters_in_a_command_are_shown() {
 }
 
 #[test]
-fn an_answered_call_has_its_arguments_as_fields_and_a_pending_one_has_its_preview() {
+fn an_answered_call_has_its_arguments_as_fields_and_its_change() {
     let edit = r#"{"label":"tabs","path":"f.py","oldText":"a\nb\n","newText":"a\nc\n"}"#;
     let stage = Stage::of(&format!(
         "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `edit` (`t_1`)\n\n```json\n{edit}\n```\n\n\
@@ -188,9 +188,7 @@ fn an_answered_call_has_its_arguments_as_fields_and_a_pending_one_has_its_previe
     ));
     stage.wait("a mark", |it| has_state(it, "pending"));
     let marks = stage.record().marks();
-    let with_fields: Vec<_> = marks.iter().filter(|it| it.json.is_some()).collect();
-    assert_eq!(with_fields.len(), 1, "{marks:#?}");
-    let mark = with_fields[0];
+    let mark = marks.iter().find(|it| it.id == "t_1 call 1").unwrap();
     assert_eq!(
         (mark.line, mark.header_line, mark.json),
         (5, 4, Some((6, 9)))
@@ -206,6 +204,54 @@ fn an_answered_call_has_its_arguments_as_fields_and_a_pending_one_has_its_previe
         (&*mark.diff[0].name, &*mark.diff[0].counts),
         ("f.py", "+1 −1")
     );
+}
+
+/// Returns the mark of a pending call with this input.
+fn pending_mark(tool: &str, input: &str) -> MarkItem {
+    let stage = Stage::of(&format!(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `{tool}` (`t_1`)\n\n```json\n{input}\n```\n\n\
+         @You:\n\n**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```\n"
+    ));
+    stage.wait("a mark", |it| has_state(it, "pending"));
+    let marks = stage.record().marks();
+    marks
+        .into_iter()
+        .find(|it| it.state == Some("pending"))
+        .unwrap()
+}
+
+/// The fields of a mark as `name|value`.
+fn fields_of(mark: &MarkItem) -> Vec<String> {
+    let rows = mark.fields.iter();
+    rows.map(|it| format!("{}|{}", it.0, it.1)).collect()
+}
+
+#[test]
+fn a_pending_call_whose_preview_says_all_has_no_fields() {
+    let mark = pending_mark("bash", r#"{"label":"a look","command":"ls"}"#);
+    assert_eq!(fields_of(&mark), [""; 0]);
+    assert_eq!(mark.json, Some((6, 9)), "the JSON says no more");
+}
+
+#[test]
+fn a_pending_command_that_is_longer_than_a_line_is_shown_whole() {
+    let mark = pending_mark("bash", r#"{"command":"make\nmake test","timeout":60}"#);
+    let fields = ["command|make", "       |make test", "timeout|60"];
+    assert_eq!(fields_of(&mark), fields);
+    assert_eq!(mark.json, Some((6, 9)));
+
+    let command = format!("echo {} && rm -rf build", "x".repeat(300));
+    let mark = pending_mark("bash", &format!(r#"{{"command":"{command}"}}"#));
+    let shown: String = mark.fields.iter().map(|it| it.1.as_str()).collect();
+    assert_eq!(shown, command);
+}
+
+#[test]
+fn the_json_of_a_pending_call_is_not_hidden_if_fields_leave_something_out() {
+    let command = "x\\n".repeat(40);
+    let mark = pending_mark("bash", &format!(r#"{{"command":"{command}"}}"#));
+    assert_eq!(fields_of(&mark)[30], "       |… 10 more lines");
+    assert_eq!(mark.json, None);
 }
 
 /// A call of `todo` with one task.

@@ -158,6 +158,47 @@ fn a_command_that_changed_ten_files_is_undone_and_redone() {
     assert!(labels.any(|it| it.ends_with(":Flemma undo")));
 }
 
+#[test]
+fn what_is_removed_because_the_store_is_full_is_announced() {
+    let options = json!({"tools": {"require_approval": false}, "checkpoints": {"limit": 20}});
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage::with(options, QUESTION);
+    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    for turn in 1..=6 {
+        let command = format!("head -c 5000000 /dev/urandom > large; echo {turn} > a");
+        let id = format!("t_{turn}");
+        stage.script.answers_next(calls([bash(&id, &command)]));
+        stage.script.answers_next(super::script::says("Done."));
+        if turn > 1 {
+            let last = stage.text().lines().count() - 1;
+            stage.replaces(last..last + 1, &[format!("More {turn}.")], Some(usize::MAX));
+        }
+        stage.press("advance");
+    }
+    stage.wait_notice("oldest turn");
+    stage.wait_notice("take more than 20 MB (checkpoints.limit).");
+    // The list is still that of all calls, and says what it lacks.
+    choose(&stage, Some(5));
+    choose(&stage, Some(1));
+    stage.key("rewind").wait_notice("removed to make room");
+    stage.wait_notice("Restored 2 files");
+    assert_ne!(text(&folder), "6\n");
+}
+
+#[test]
+fn a_chat_without_checkpoints_can_be_cut() {
+    let (stage, _folder) = ran(["echo two > a", "echo b > b"]);
+    let home = std::env::home_dir().unwrap();
+    stage.send(Input::Directory(home.to_str().unwrap().to_owned()));
+    choose(&stage, Some(1));
+    choose(&stage, Some(0));
+    stage
+        .key("rewind")
+        .wait_notice("because that is no project");
+    stage.wait("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
+    assert_eq!(last_list(&stage)[0], "Cut the chat; u brings it back");
+}
+
 const COMMANDS: [&str; 3] = ["echo two >> a", "echo b > b", "echo c > c; echo x > b"];
 
 #[test]
@@ -240,4 +281,23 @@ fn a_command_that_changes_a_file_without_a_checkpoint_is_reported() {
     stage.press("advance");
     stage.wait_notice(":Flemma undo cannot restore large: it is larger than 16 MB.");
     stage.wait_rest();
+}
+
+#[test]
+fn a_command_says_before_it_runs_what_no_checkpoint_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = fs::File::create(folder.path().join("large")).unwrap();
+    large.set_len(17 * 1024 * 1024).unwrap();
+    let stage = Stage::with(json!({"tools": {"auto_approve": []}}), QUESTION);
+    let long = format!("echo {}", "x".repeat(300));
+    let stage = stage.answers([calls([bash("t_1", "true")]), calls([bash("t_2", &long)])]);
+    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.press("advance");
+    stage.press_at("resolve", "status=pending");
+    // The end of the command is cut, and not what it says.
+    stage.wait("the preview", |it| {
+        let marks = it.marks();
+        let mut previews = marks.iter().filter_map(|it| it.preview.as_deref());
+        previews.any(|it| it.starts_with("bash: ") && it.ends_with("… (:Flemma undo lacks 1 file)"))
+    });
 }

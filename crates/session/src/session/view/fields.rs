@@ -1,17 +1,20 @@
 //! The arguments of open calls as fields of a form, in place of their JSON.
 //!
-//! Calls that are pending or run have their previews instead.
+//! A call that is pending or runs has those below its preview that are not in it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use chat::approval::{CallKey, meant};
 use chat::document::{Document, ToolUseBlock};
-use chat::fields::{FieldRow, fields};
+use chat::fields::{BRIEF, FieldRow, Fields, THOROUGH, fields, without_shown};
+use chat::marks::Mark;
 use chat::preview::Describe;
 use chat::text::Lines;
 use chat::tool::ToolUseId;
+use serde_json::Value;
 
 use crate::diff::stated;
 use crate::protocol::{DiffItem, FieldItem, MarkItem};
@@ -39,6 +42,8 @@ struct Known {
     basis: u64,
     rows: Arc<[FieldItem]>,
     diff: Arc<[DiffItem]>,
+    /// Whether the rows leave something out.
+    is_cut: bool,
 }
 
 impl FieldCache {
@@ -53,12 +58,20 @@ impl FieldCache {
         let lines = call.body.clone().map(|line| document.text().line(line));
         // The width belongs to it too, because the rows are wrapped for it.
         let basis = digest(&(&*call.name, lines.collect::<Vec<_>>(), width));
-        // Cloned at once, so that the cache is not borrowed while `make` changes it.
-        let known = self.known.borrow().get(&call.id).cloned();
-        let known = match known.filter(|it| it.basis == basis) {
-            Some(known) => known,
-            None => self.make(document, call, tools, width, basis)?,
-        };
+        let known = self.known(&call.id, basis, || {
+            let input = document.input(call).ok()?;
+            // The diff shows what the arguments state and reads no file, which may have changed
+            // since.
+            let made = fields(tools, &call.name, &input, width, BRIEF);
+            let files = made.files.iter();
+            let diff_width = width.saturating_sub(INDENT);
+            Some(Known {
+                basis,
+                rows: made.rows.into_iter().map(wire).collect(),
+                diff: files.map(|it| stated(it, diff_width, WHOLE)).collect(),
+                is_cut: made.is_cut,
+            })
+        })?;
         let fence = call.body.start - 1;
         Some(MarkItem {
             // Above the fence, because what is hidden has no virtual lines.
@@ -71,31 +84,25 @@ impl FieldCache {
         })
     }
 
-    fn make(
+    /// Returns the fields of a call, which are made once.
+    fn known(
         &self,
-        document: &Document<'_>,
-        call: &ToolUseBlock,
-        tools: &dyn Describe,
-        width: usize,
+        id: &ToolUseId,
         basis: u64,
+        make: impl FnOnce() -> Option<Known>,
     ) -> Option<Known> {
-        let input = document.input(call).ok()?;
-        // The diff shows what the arguments state and reads no file, which may have changed
-        // since.
-        let made = fields(tools, &call.name, &input, width);
-        let files = made.files.iter();
-        let diff_width = width.saturating_sub(INDENT);
-        let known = Known {
-            basis,
-            rows: made.rows.into_iter().map(wire).collect(),
-            diff: files.map(|it| stated(it, diff_width, WHOLE)).collect(),
-        };
+        // Cloned at once, so that the cache is not borrowed while `make` runs.
+        let known = self.known.borrow().get(id).cloned();
+        if let Some(known) = known.filter(|it| it.basis == basis) {
+            return Some(known);
+        }
+        let known = make()?;
         let mut all = self.known.borrow_mut();
         if all.len() >= KEPT {
             // Simpler than finding the oldest, and one redraw makes the visible ones again.
             all.clear();
         }
-        all.insert(call.id.clone(), known.clone());
+        all.insert(id.clone(), known.clone());
         Some(known)
     }
 }
@@ -105,6 +112,52 @@ fn wire(row: FieldRow) -> FieldItem {
 }
 
 impl Session {
+    /// Adds to the mark of a call without a result the arguments that its preview does not have
+    /// whole, and hides its JSON if everything in it is shown.
+    pub(super) fn add_fields(&self, item: &mut MarkItem, mark: &Mark, width: usize) {
+        let Some(preview) = item.preview.as_ref().filter(|_| !self.editor.is_headless()) else {
+            return;
+        };
+        // A diff shows exactly what the call does, which its arguments only ask for.
+        if !item.diff.is_empty() {
+            let is_whole = |it: &DiffItem| it.more == 0 && !it.rows.is_empty();
+            item.json = item.diff.iter().all(is_whole).then_some(mark.arguments);
+            return;
+        }
+        let call = &mark.call;
+        let basis = digest(&(&*call.name, &*call.input, preview, width));
+        let known = self.view.fields.known(&call.id, basis, || {
+            let made = self.fields_below(call, preview, width)?;
+            Some(Known {
+                basis,
+                rows: made.rows.into_iter().map(wire).collect(),
+                diff: Arc::default(),
+                is_cut: made.is_cut,
+            })
+        });
+        if let Some(known) = known {
+            item.fields = known.rows;
+            item.json = (!known.is_cut).then_some(mark.arguments);
+        }
+    }
+
+    /// Returns what is shown of a call's arguments below its preview.
+    fn fields_below(&self, call: &CallKey, preview: &str, width: usize) -> Option<Fields> {
+        let input: Value = serde_json::from_str(&call.input).ok()?;
+        // Its diff follows, so its arguments would only flash.
+        if !self.changed_files(call, None).is_empty() {
+            return Some(Fields {
+                is_cut: true,
+                ..Fields::default()
+            });
+        }
+        // The name of a call inside another is in the preview.
+        let (meant, input) = meant(call, &input);
+        let rest = without_shown(input, preview);
+        let tools = &self.shared.registry;
+        Some(fields(tools, &meant.name, &rest, width, THOROUGH))
+    }
+
     /// Returns the marks with the fields of answered calls on the screen.
     pub(super) fn field_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
         let visible = self.view.lines().filter(|_| !self.editor.is_headless());

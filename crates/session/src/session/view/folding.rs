@@ -145,7 +145,7 @@ impl Folding {
 
     /// Forgets what was sent, so that all folds are sent again.
     pub(super) fn begin_again(&mut self) {
-        // What the user has seen does not depend on what was sent.
+        // The list of seen content does not depend on the folds that were sent.
         let seen = std::mem::take(&mut self.seen);
         *self = Self {
             seen,

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// or a call in it got its result.
 const BEFORE: usize = 2;
 
-/// Folds that are to be sent.
+/// Folds that will be sent.
 #[derive(Debug, Default)]
 pub(super) struct FoldNews {
     parts: Vec<FoldPart>,
@@ -47,7 +47,7 @@ pub(super) struct FoldNews {
     rest: Option<usize>,
 }
 
-/// What the state and the text of a new fold depend on.
+/// The data on which the state and the text of a new fold depend.
 struct Showing<'a> {
     document: &'a Document<'a>,
     closed: &'a [String],
@@ -60,7 +60,7 @@ impl Showing<'_> {
     fn item(&self, fold: &Fold) -> FoldItem {
         let named = self.closed.iter().any(|name| name == fold.kind.name());
         let mut seen = self.seen.values().flatten();
-        // What the user must see is never closed, whatever the options say.
+        // Content that the user must see is never closed, whatever the options say.
         let closed = named && !fold.must_show && !seen.any(|line| fold.lines.contains(line));
         let text = fold_text(self.document, fold, self.tools, |it, call| {
             self.outcomes.run(it, call, self.tools)
@@ -80,7 +80,7 @@ impl Showing<'_> {
 }
 
 impl FoldNews {
-    /// Compares a part with what was sent of it. Returns how many folds are to be sent.
+    /// Compares a part with its sent state. Returns the number of folds to send.
     fn compare(&mut self, part: &FoldedPart, old: &Folding, showing: &Showing<'_>) -> usize {
         let (sent, alone) = old.part(&part.lines);
         self.starts.push(part.lines.start);
@@ -104,7 +104,7 @@ impl FoldNews {
             return 0;
         }
         let has_more_errors = errors.len() > sent.map_or(0, |it| it.errors);
-        // When a chat is opened, its old errors are no news that unfolds anything.
+        // When a chat is opened, its old errors are not new, so they unfold nothing.
         if has_more_errors && (sent.is_some() || !old.opening) {
             self.errors.extend(errors);
         }
@@ -241,7 +241,7 @@ impl Session {
 
     /// Opens folds around what the user must see and could not see before.
     pub(super) fn show_unfolded(&mut self, seen: Seen) {
-        // What the user has seen and folded again stays folded.
+        // Content that the user has seen and folded again stays folded.
         let is_new = |name: &String| !self.view.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();

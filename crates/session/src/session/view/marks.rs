@@ -45,14 +45,14 @@ impl Session {
             (None, None) => self.pending_label(&mark),
         };
         let preview = self.shown_preview(&mark, width);
-        // A diff stands below a preview, so without one there is no place for it.
+        // A diff stands below a preview, so a diff without a preview would have no place.
         let diff = preview
             .as_ref()
             .map(|_| self.diff(&mark, width, is_visible));
-        MarkItem {
+        let mut item = MarkItem {
             preview,
             diff: diff.unwrap_or_default(),
-            id: mark.key,
+            id: mark.key.clone(),
             line: mark.fence_line,
             call_line: (!mark.running).then_some(mark.call_line),
             header_line: mark.header_line,
@@ -64,7 +64,11 @@ impl Session {
                 .or_else(|| spinner.map(RunningCall::output))
                 .unwrap_or_default(),
             ..MarkItem::default()
+        };
+        if is_visible {
+            self.add_fields(&mut item, &mark, width);
         }
+        item
     }
 
     /// Returns the preview of a call, and below it what a pending call does to its file.

@@ -83,7 +83,7 @@ impl Outcomes {
             key: digest(&chat::cycle::key(document, call)),
             counts: input.as_ref().and_then(|it| counts(tools, &call.name, it)),
             line: input.map_or_else(String::new, |it| {
-                // What cannot be parsed is shown by its diagnostic, so the line stays empty.
+                // Arguments that cannot be parsed have a diagnostic, so the line stays empty.
                 arguments(tools, &call.name, &it, ARGUMENTS)
             }),
         };

@@ -1,4 +1,5 @@
-//! Draws what is beside the text: computes it from the document and sends what changed.
+//! Draws the marks, highlights, and messages around the text: computes them from the document
+//! and sends those that changed.
 
 use chat::diagnostic::{Diagnostic, Severity};
 use chat::document::Document;

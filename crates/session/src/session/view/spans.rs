@@ -28,7 +28,7 @@ impl Session {
             let end = span.end.map_or(-1, |end| i64::try_from(end).unwrap_or(-1));
             lines[span.line - first].push((span.start, end, span.group));
         }
-        // `@` before a name that is no tool has no meaning.
+        // `@` before a name that is not a tool's has no meaning.
         let is_tool = |name: &str| self.shared.registry.get(name).is_some();
         for mention in chat::address::mentions(document, &(first..last), is_tool) {
             let end = i64::try_from(mention.columns.end).unwrap_or(-1);

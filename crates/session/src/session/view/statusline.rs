@@ -12,7 +12,7 @@ use crate::session::queue::WAITING;
 use crate::status;
 use crate::usage::RequestUsage;
 
-/// What the status line keeps between two frames.
+/// The state that the status line keeps between two frames.
 #[derive(Default)]
 pub(super) struct Progress {
     /// When the chat began what it is doing; `None` while it does nothing.

@@ -17,7 +17,7 @@ pub const USUAL_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(86_400);
 /// Maximum columns of a name, so that a table fits into 80. A long path is cut at its beginning.
 const MAX_NAME: usize = 32;
-/// What the headings mean.
+/// Explanation of the headings.
 const LEGEND: &str =
     "Tokens: \"cached\" were read from a cache, and \"stored\" were written into one.";
 /// Columns of a number.
@@ -48,7 +48,7 @@ pub struct UsageReport {
     pub by_model: Vec<UsageRow>,
     /// By project, the most expensive first.
     pub by_project: Vec<UsageRow>,
-    /// What is missing in the sums.
+    /// Parts of the log that the sums lack.
     pub problems: Vec<String>,
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Group;
+use super::coverage::{Coverage, IndexState};
 use crate::checkpoints::image::Captured;
 use crate::checkpoints::index::{self, Index, now_ns};
 use crate::checkpoints::journal::FileChange;
@@ -34,8 +34,8 @@ pub(super) struct Project {
     state: Mutex<State>,
     /// Signals that the index was made.
     made: Condvar,
-    /// Number of files that the index lacks.
-    not_covered: AtomicUsize,
+    /// What is known of the index, beside the state, which is locked while files are read.
+    index: Mutex<IndexState>,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Project {
                 root: root.to_owned(),
                 state: Mutex::default(),
                 made: Condvar::new(),
-                not_covered: AtomicUsize::new(0),
+                index: Mutex::default(),
             })
         });
         project.clone()
@@ -107,10 +107,20 @@ impl Project {
     pub(super) fn prepare(self: &Arc<Self>, limit: u64) {
         let mut state = locked(&self.state);
         if matches!(state.phase, Phase::Unknown) {
-            state.phase = Phase::Building;
+            self.set(&mut state, Phase::Building);
             let project = self.clone();
             std::thread::spawn(move || project.build(limit));
         }
+    }
+
+    fn set(&self, state: &mut State, phase: Phase) {
+        *locked(&self.index) = match &phase {
+            Phase::Unknown => IndexState::Unknown,
+            Phase::Building => IndexState::Building(Instant::now()),
+            Phase::Ready(index) => IndexState::Ready(index.not_covered()),
+            Phase::Refused(_) => IndexState::Refused,
+        };
+        state.phase = phase;
     }
 
     fn build(&self, limit: u64) {
@@ -122,7 +132,6 @@ impl Project {
                 let mut index = Index::load(&path, root, limit / PART, &store.objects);
                 match index.refresh(&store.objects, None) {
                     Ok(_) => {
-                        self.count(&index);
                         save(&index, &store);
                         Phase::Ready(Box::new(index))
                     }
@@ -132,7 +141,7 @@ impl Project {
             }
         };
         let mut state = locked(&self.state);
-        state.phase = phase;
+        self.set(&mut state, phase);
         state.saved = Some(Instant::now());
         drop(state);
         self.made.notify_all();
@@ -162,7 +171,7 @@ impl Project {
         // What changed before the command is not its change.
         if index.refresh(&store.objects, None).is_err() {
             let why = "the project has more than 200,000 files".to_owned();
-            *phase = Phase::Refused(why.clone());
+            self.set(&mut state, Phase::Refused(why.clone()));
             return Begun::Never(why);
         }
         let mut new = Group {
@@ -198,9 +207,7 @@ impl Project {
     }
 
     fn count(&self, index: &Index) {
-        let count = index.not_covered();
-        // The number is only shown, so it needs no order with other memory.
-        self.not_covered.store(count, Ordering::Relaxed);
+        *locked(&self.index) = IndexState::Ready(index.not_covered());
     }
 
     /// Updates the index with a change that another call recorded, as it is on disk: unsaved
@@ -228,9 +235,9 @@ impl Project {
         }
     }
 
-    /// Returns the known number of files that commands may change without a checkpoint.
-    pub(super) fn not_covered(&self) -> usize {
-        self.not_covered.load(Ordering::Relaxed)
+    /// Returns what an undo of a command would lack, as far as is known.
+    pub(super) fn coverage(&self) -> Coverage {
+        locked(&self.index).coverage(Instant::now())
     }
 
     /// Returns the bytes that were stored since the last call.

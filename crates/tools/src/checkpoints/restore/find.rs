@@ -18,13 +18,8 @@ pub(super) fn find(
     let store = Arc::new(Store::open(folder)?);
     let journal = store.read();
     let journal = journal.map_err(|error| unreadable(&error).to_string())?;
-    let problem = (journal.damaged > 0).then(|| {
-        format!(
-            "{} lines of the checkpoints' journal are damaged; what they say cannot be restored.",
-            journal.damaged
-        )
-    });
     let found = requested(&journal, &scope, request);
+    let problem = problem(&journal, lacking(&journal, &scope, request, &found));
     if found.is_empty() {
         // Damage may be why nothing was found, so the user must read about it.
         return problem.map_or(Ok(None), Err);
@@ -53,6 +48,46 @@ pub(super) fn find(
     }))
 }
 
+/// Says what cannot be restored: what is in damaged lines, and what was removed.
+fn problem(journal: &Journal, lacking: usize) -> Option<String> {
+    let mut problems = Vec::new();
+    if journal.damaged > 0 {
+        problems.push(format!(
+            "{} lines of the checkpoints' journal are damaged; what they say cannot be restored.",
+            journal.damaged
+        ));
+    }
+    if lacking > 0 {
+        let (calls, it) = match lacking {
+            1 => ("checkpoint of 1 earlier call was".to_owned(), "it"),
+            _ => (
+                format!("checkpoints of {lacking} earlier calls were"),
+                "they",
+            ),
+        };
+        problems.push(format!(
+            "The {calls} removed to make room (checkpoints.limit), so what {it} changed stays."
+        ));
+    }
+    (!problems.is_empty()).then(|| problems.join(" "))
+}
+
+/// Number of calls that a request is about and whose changes were removed.
+fn lacking(
+    journal: &Journal,
+    scope: &JournalScope,
+    request: &Request,
+    found: &[&Checkpoint],
+) -> usize {
+    let removed = journal.removed(scope);
+    match request {
+        Request::Turns { from, calls } => removed.filter(|it| it.is_since(*from, calls)).count(),
+        // Without changes that are left, the last turns are those that were removed.
+        Request::Undo | Request::LastTurns(_) if found.is_empty() => removed.count(),
+        Request::Undo | Request::LastTurns(_) | Request::Redo => 0,
+    }
+}
+
 /// The checkpoints that a request selects, the oldest first.
 fn requested<'a>(
     journal: &'a Journal,
@@ -64,10 +99,7 @@ fn requested<'a>(
         Request::Redo => journal.last_undo(scope).into_iter().collect(),
         Request::Turns { from, calls } => {
             let mut found = journal.calls(scope);
-            found.retain(|it| {
-                let mut labels = it.calls.iter();
-                labels.any(|it| it.turn >= *from || calls.contains(&it.call))
-            });
+            found.retain(|it| it.is_since(*from, calls));
             found
         }
         Request::LastTurns(count) => last_turns(journal.calls(scope), *count),

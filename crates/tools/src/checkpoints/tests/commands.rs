@@ -8,7 +8,7 @@ use chat::tool::ToolUseId;
 use serde_json::json;
 
 use super::{LIMIT, Project, block_on};
-use crate::checkpoints::{CommandRun, Recorder, Summary, commands, user_saved};
+use crate::checkpoints::{CommandRun, Coverage, Recorder, Summary, commands, user_saved};
 use crate::context::ToolContext;
 use crate::run;
 
@@ -200,7 +200,7 @@ fn files_that_are_too_large_are_named() {
         summary.remarks[0].contains("large: it is larger than 16 MB"),
         "{summary:?}"
     );
-    assert_eq!(project.recorder().not_covered(), 1);
+    assert_eq!(project.recorder().coverage(), Coverage::Lacks(1));
     let restored = project.undo();
     assert_eq!(restored.kept.len(), 1);
     assert_eq!(project.text("y"), None);

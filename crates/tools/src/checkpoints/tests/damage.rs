@@ -59,7 +59,39 @@ fn the_oldest_turns_are_removed_when_the_store_is_full() {
     assert_eq!(store.shrink(all, |_| false).unwrap(), 0);
     assert_eq!(store.shrink(all - 1, |_| false).unwrap(), 1);
     assert_eq!(size(&store), 0);
-    assert!(project.plan(Request::Undo).unwrap().is_none());
+    let why = project.plan(Request::Undo).unwrap_err();
+    assert!(
+        why.starts_with("The checkpoints of 20 earlier calls were removed"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_restore_says_which_calls_it_lacks_since_the_store_was_full() {
+    let mut project = Project::new();
+    project.put("a", "0\n");
+    for turn in 1..=4 {
+        project.turn = turn;
+        project.write("a", &format!("{turn}\n"));
+    }
+    let since = |from| Request::Turns {
+        from,
+        calls: Vec::new(),
+    };
+    let store = project.store();
+    let all: u64 = store.objects.sizes().iter().map(|it| it.1).sum();
+    assert_eq!(store.shrink(all - 1, |_| false).unwrap(), 1);
+
+    let plan = project.plan(since(2)).unwrap().unwrap();
+    assert_eq!((plan.problem, plan.calls.len()), (None, 3));
+    let plan = project.plan(since(1)).unwrap().unwrap();
+    let lacks = "The checkpoint of 1 earlier call was removed to make room (checkpoints.limit), so what it changed stays.";
+    assert_eq!(plan.problem.as_deref(), Some(lacks));
+    project.restore(since(1), false);
+    assert_eq!(project.text("a").as_deref(), Some("1\n"));
+    assert_eq!(project.plan(Request::Undo).unwrap_err(), lacks);
+    project.redo();
+    assert_eq!(project.text("a").as_deref(), Some("4\n"));
 }
 
 #[test]
@@ -160,4 +192,42 @@ fn a_store_of_another_user_is_not_used_and_the_calls_still_run() {
     assert_eq!(fs::read(&journal).unwrap(), before);
     assert_eq!(project.undo().kept.len(), 1);
     assert_eq!(project.text("a").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn a_file_that_the_store_does_not_hold_is_not_removed() {
+    let mut project = Project::new();
+    project.write("new", "one\n");
+    let store = project.store();
+    let objects = store.journal_path().with_file_name("objects");
+    let plan = project.plan(Request::Undo).unwrap().unwrap();
+    // The list says that the file is removed, and then the store loses what it holds.
+    assert_eq!(plan.lines(), ["remove   new"]);
+    fs::remove_dir_all(&objects).unwrap();
+    fs::write(&objects, "a file").unwrap();
+    let refused = block_on(plan.apply(false, &NoBuffers)).unwrap_err();
+    assert!(refused.contains("othing was restored"), "{refused}");
+    assert_eq!(project.text("new").as_deref(), Some("one\n"));
+
+    // A store that can be written holds it again before the file is removed.
+    fs::remove_file(&objects).unwrap();
+    assert_eq!(project.undo().changed, [project.path("new")]);
+    project.redo();
+    assert_eq!(project.text("new").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn what_the_index_lost_is_read_again_and_nothing_is_restored_wrongly() {
+    for damage in ["", "garbage\n", "{\"path\": 7}\n\0\0\n"] {
+        let mut project = Project::new();
+        project.put("a", "one\n");
+        project.sh("true");
+        commands::forget(&project.path(""));
+        fs::write(project.store().index_path(), damage).unwrap();
+        project.put("a", "two\n");
+        assert_eq!(project.sh("echo three > a; echo x > b").changes, 2);
+        project.undo();
+        assert_eq!(project.text("a").as_deref(), Some("two\n"), "{damage:?}");
+        assert_eq!(project.text("b"), None);
+    }
 }

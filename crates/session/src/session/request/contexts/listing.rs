@@ -1,4 +1,4 @@
-//! Diagnostics and entries of the quickfix list as text, one per line.
+//! Diagnostics, entries of the quickfix list, and symbols as text, one per line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::protocol::{ReferenceAnswer, ReferenceItem};
 pub(super) struct Listing {
     /// The text.
     pub(super) text: String,
-    /// What the user should know: that entries are left out.
+    /// A message for the user: that entries are left out.
     pub(super) warning: Option<String>,
 }
 
@@ -36,6 +36,12 @@ pub(super) fn quickfix(answer: &ReferenceAnswer, folder: &Path, secrets: &Secret
         listing.text.insert_str(0, &format!("{}\n", answer.title));
     }
     listing
+}
+
+/// Returns the text of the symbols of open files. Those in secret files are left out.
+pub(super) fn symbols(answer: &ReferenceAnswer, folder: &Path, secrets: &Secrets) -> Listing {
+    let empty = "The open files have no symbols that a language server or a parser knows.\n";
+    listing(answer, "symbols", empty, folder, secrets)
 }
 
 fn listing(
@@ -168,6 +174,20 @@ mod tests {
         );
         let warning = listing.warning.unwrap();
         assert_eq!(warning, "Not sent, quickfix entries of secret files: 1.");
+    }
+
+    #[test]
+    fn a_symbol_is_a_line_with_its_place_and_kind() {
+        let items = vec![
+            item("/p/lexer.py", 3, 0, "method", "Lexer.next"),
+            item("/p/.env", 1, 0, "variable", "KEY"),
+        ];
+        let listing = symbols(&answer(items, 4), Path::new("/p"), &secrets());
+        assert_eq!(
+            listing.text,
+            "lexer.py:3: method: Lexer.next\n(Not shown, symbols: 2.)\n\
+             (Left out, symbols of secret files: 1.)\n"
+        );
     }
 
     #[test]
