@@ -347,6 +347,8 @@ fn tool_call(part: &Part) -> Option<ToolCall<'_>> {
     // Some servers parse this text and reject the whole request if it is not JSON.
     let arguments = arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get());
     Some(ToolCall {
+        // Unchanged, unlike in other protocols: Kimi's models write IDs such as
+        // `functions.bash:0`, and call tools less reliably if they read others.
         id: id.as_str(),
         r#type: "function",
         function: Function {
