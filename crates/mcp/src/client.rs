@@ -6,6 +6,7 @@
 mod explain;
 mod http;
 mod limited;
+mod listing;
 mod mend;
 mod peer;
 mod questions;
@@ -17,8 +18,8 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
-    PaginatedRequestParams, PingRequest, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, PingRequest,
+    ServerResult,
 };
 use rmcp::service::{RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Program, Progress};
 
-use crate::definition::{Definition, MOST_TOOLS, clean};
+use crate::definition::clean;
 use crate::spec::ServerSpec;
 use limited::Trouble;
 use peer::Peer;
@@ -38,8 +39,6 @@ use questions::Questions;
 const READY: Duration = Duration::from_secs(30);
 /// Time limit for a ping to a server that missed a call's time limit.
 const ALIVE: Duration = Duration::from_secs(2);
-/// Maximum pages of a tool list.
-const PAGES: usize = 100;
 /// Maximum rounds of questions before a result.
 const ROUNDS: usize = 10;
 /// Maximum bytes of a server's text quoted in our messages.
@@ -93,15 +92,6 @@ pub enum Called {
     Cancelled,
 }
 
-/// Tools of a server.
-#[derive(Debug, Default)]
-pub struct Offered {
-    /// The tools, sorted by name.
-    pub definitions: Vec<Definition>,
-    /// Tools that can't be offered, one sentence each.
-    pub left_out: Vec<String>,
-}
-
 impl Connection {
     /// Connects to a server and negotiates a protocol version. `events` receives what the
     /// server reports on its own.
@@ -136,68 +126,6 @@ impl Connection {
     /// Returns true if the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.running.is_closed() || self.running.peer().is_transport_closed()
-    }
-
-    /// Requests the list of tools.
-    ///
-    /// # Errors
-    ///
-    /// The list can't be read; a phrase.
-    pub async fn definitions(&self) -> Result<Offered, String> {
-        // One limit for all pages, because a server could stretch each of them.
-        let listed = timeout(READY, self.list()).await;
-        let tools =
-            listed.unwrap_or_else(|_| Err("it did not list its tools in time".to_owned()))?;
-        let mut offered = Offered::default();
-        for tool in &tools {
-            let name = tool["name"].as_str().unwrap_or_default();
-            match definition(name, tool) {
-                Ok(definition) => offered.definitions.push(definition),
-                Err(why) => {
-                    let name = clean(name, 100);
-                    offered
-                        .left_out
-                        .push(format!("The tool \"{name}\" is left out: {why}."));
-                }
-            }
-        }
-        // Servers may list their tools in any order, and `Server::learn` compares lists.
-        offered.definitions.sort_by(|a, b| a.name.cmp(&b.name));
-        // The list is sorted, so duplicates are adjacent. The protocol requires unique
-        // names.
-        offered.definitions.dedup_by(|a, b| a.name == b.name);
-        Ok(offered)
-    }
-
-    async fn list(&self) -> Result<Vec<Value>, String> {
-        let mut tools = Vec::new();
-        let mut cursor = None;
-        // The limits on pages and tools end a list whose cursors run in circles.
-        for _ in 0..PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let request = ListToolsRequest::with_param(params);
-            let request = ClientRequest::ListToolsRequest(request);
-            let result = self.running.peer().send_request(request).await;
-            let mut page = match value(result) {
-                Ok(page) => page,
-                Err(error) => return Err(self.explain(&error).await),
-            };
-            let Value::Array(listed) = page["tools"].take() else {
-                return Err("its list of tools cannot be read".to_owned());
-            };
-            tools.extend(listed);
-            // Checked on each page, so that a server can't fill the memory with all of them.
-            if tools.len() > MOST_TOOLS {
-                return Err(format!("it has more than {MOST_TOOLS} tools"));
-            }
-            // Some servers send an empty cursor with the last page.
-            let next = page["nextCursor"].as_str().filter(|it| !it.is_empty());
-            cursor = next.map(str::to_owned);
-            if cursor.is_none() {
-                return Ok(tools);
-            }
-        }
-        Err(format!("its list of tools has more than {PAGES} pages"))
     }
 
     /// Calls a tool with the time limit `caller.limit`. Reports cancellation and timeout to
@@ -392,15 +320,4 @@ fn answered(result: &Value) -> Called {
 /// Returns the result as sent, even if the SDK parsed it as another type.
 fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceError> {
     serde_json::to_value(result?).map_err(|_| ServiceError::UnexpectedResponse)
-}
-
-fn definition(name: &str, tool: &Value) -> Result<Definition, String> {
-    let schema = tool["inputSchema"].as_object().cloned();
-    let schema = schema.ok_or_else(|| "it has no schema of its arguments".to_owned())?;
-    Definition::new(
-        name,
-        // The description is optional in the protocol.
-        tool["description"].as_str().unwrap_or_default(),
-        schema,
-    )
 }

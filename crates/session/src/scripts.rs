@@ -21,7 +21,7 @@ use project::Standing;
 
 /// Names that `flemma tool` uses for its own commands.
 pub const TAKEN: [&str; 2] = ["new", "help"];
-pub use project::{OfferedTools, project_of, remark, revoke, standing};
+pub use project::{ListedTools, project_of, remark, revoke, standing};
 
 /// The tool folders of one host, shared by all clones.
 #[derive(Clone)]

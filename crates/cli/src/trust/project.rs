@@ -10,7 +10,7 @@ use crate::config::{self, Flags};
 use crate::exit_code::Code;
 use crate::problems::in_a_shell;
 use crate::projects::ProjectContent;
-use crate::scripts::{self, OfferedTools};
+use crate::scripts::{self, ListedTools};
 use crate::terminal;
 
 /// Trusts what the project that contains the folder brings along, or revokes that.
@@ -93,7 +93,7 @@ fn trust_offered(
 
 /// Lists the project's tools, asks, and trusts them.
 fn trust_tools(root: &Path, arguments: &TrustArgs) -> Result<String, (Code, String)> {
-    let offered = OfferedTools::read(root).map_err(failed)?;
+    let offered = ListedTools::read(root).map_err(failed)?;
     if !arguments.yes && !is_confirmed(root, &offered) {
         return Err(refused());
     }
@@ -101,7 +101,7 @@ fn trust_tools(root: &Path, arguments: &TrustArgs) -> Result<String, (Code, Stri
 }
 
 /// Lists the tools and asks whether they may run.
-fn is_confirmed(root: &Path, offered: &OfferedTools) -> bool {
+fn is_confirmed(root: &Path, offered: &ListedTools) -> bool {
     let mut lines = vec![format!("The tools in {}:", root.display())];
     lines.extend(offered.lines.iter().map(|line| format!("  {line}")));
     eprintln!("{}", terminal::visible(&lines.join("\n")));

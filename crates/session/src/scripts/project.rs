@@ -69,14 +69,14 @@ fn looked_at(root: &Path) -> ScriptFolder {
 
 /// The tools of a project as the user was shown them, to trust exactly these.
 #[derive(Debug)]
-pub struct OfferedTools {
+pub struct ListedTools {
     root: PathBuf,
     digest: String,
     /// The tools and what is wrong with them, one line each.
     pub lines: Vec<String>,
 }
 
-impl OfferedTools {
+impl ListedTools {
     /// Reads the tools in a folder. Runs none of them. Blocking.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ mod tests {
     fn tools_that_changed_after_they_were_listed_are_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("hello.lua"), "return {}").unwrap();
-        let offered = OfferedTools::read(folder.path()).unwrap();
+        let offered = ListedTools::read(folder.path()).unwrap();
         fs::write(folder.path().join("hello.lua"), "os.exit()").unwrap();
         let why = offered.trust().unwrap_err();
         assert!(why.contains("have changed since they were listed"), "{why}");

@@ -11,7 +11,7 @@ use super::evaluate_frontmatter::is_trusted;
 use crate::editor::Editor;
 use crate::protocol::Came;
 use crate::rules::Rules;
-use crate::scripts::{self, OfferedTools};
+use crate::scripts::{self, ListedTools};
 use crate::session::Session;
 use crate::state_dir;
 use crate::trust::Trust;
@@ -99,7 +99,7 @@ impl Session {
         let (editor, scripts) = (self.editor.clone(), self.shared.scripts.clone());
         tokio::task::spawn_blocking(move || {
             let result = if trusts {
-                OfferedTools::read(&root).and_then(|it| it.trust())
+                ListedTools::read(&root).and_then(|it| it.trust())
             } else {
                 scripts::revoke(&root)
             };
