@@ -78,7 +78,9 @@ local function check_by_host(path)
   end
   for line in vim.gsplit(result.stdout, "\n", { trimempty = true }) do
     local finding = vim.json.decode(line)
-    vim.health[finding.level](finding.text, finding.fix)
+    -- Neovim makes a link of what follows `:help`, with the quote behind it.
+    local fix = finding.fix and finding.fix:gsub("`:help ([^%s`]+)`", "|%1|") or nil
+    vim.health[finding.level](finding.text, fix)
   end
 end
 

@@ -67,6 +67,8 @@ local function prepare(template, place)
   local text, problem = require("flemma.template").text(template, place)
   if not text then
     say(problem --[[@as string]])
+    -- The project may have the template, and wait for trust.
+    remark(place.report, {})
     return nil
   end
   -- Also creates the folders above it; there is no error if it exists.

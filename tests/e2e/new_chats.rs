@@ -85,6 +85,7 @@ fn a_projects_skills_and_templates_are_used_once_the_user_trusts_them() {
     assert!(!editor.text().contains("release:"), "{}", editor.text());
     editor.keys(":Flemma new fix<CR>");
     wait_message(&editor, "There is no template \"fix\".");
+    wait_message(&editor, "has templates that came with this project.");
 
     editor.command("edit question.chat");
     editor.keys(":Flemma trust project<CR>");

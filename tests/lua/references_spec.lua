@@ -42,6 +42,15 @@ test("a buffer is named by its path from the working directory, the end of it, o
   api.nvim_buf_delete(two, { force = true })
 end)
 
+test("a buffer may have a name that is a pattern, a command, or looks like a number", function()
+  for _, name in ipairs({ "refs/a b[1]*.txt", "refs/%d|q.txt", "refs/é\\x.txt", "99999" }) do
+    local buffer = open(name, { name })
+    same(ask("buffer", name).text, name .. "\n")
+    api.nvim_buf_delete(buffer, { force = true })
+    assert(ask("buffer", name).problem:find("is not an open buffer"), name)
+  end
+end)
+
 test("the text of a buffer has no bytes that a message cannot hold", function()
   local buffer = open("refs/bytes.txt", { "a\0b", "\255", "é" })
   local answer = ask("buffer", "refs/bytes.txt")

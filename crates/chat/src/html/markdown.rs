@@ -76,9 +76,8 @@ impl Writer {
             Tag::Link { dest_url, .. } => self.link(&dest_url),
             // Loading an image would tell its server who reads the chat, so only link to it.
             Tag::Image { dest_url, .. } => {
-                let link = self.link(&dest_url);
                 self.out.push_str("Image: ");
-                link
+                self.link(&dest_url)
             }
             Tag::TableHead => {
                 self.is_head = true;
@@ -196,6 +195,10 @@ mod tests {
         check(
             "[a](https://x.org/?b&c)",
             "<p><a rel=\"noreferrer\" href=\"https://x.org/?b&amp;c\">a</a></p>",
+        );
+        check(
+            "![a](https://x.org/a.png)",
+            "<p>Image: <a rel=\"noreferrer\" href=\"https://x.org/a.png\">a</a></p>",
         );
         for address in [
             "javascript:x()",

@@ -108,6 +108,19 @@ fn an_export_is_a_page_if_its_name_ends_in_html_and_markdown_otherwise() {
 }
 
 #[test]
+fn a_fork_from_the_frontmatter_and_an_export_of_nothing_are_reported() {
+    let stage = chat("```lua\nlocal x = 1\n```\n\n@You:\nGo.\n", &[]);
+    stage.press_at("fork", "local x");
+    stage.expect_notice("Put the cursor on the last message that the fork should contain.");
+    let stage = chat("", &[]);
+    stage.runs("export", "out.html");
+    stage.expect_notice("The chat has no messages, so there is nothing to export.");
+    let opened = stage.record();
+    let is_open = |it: &Display| matches!(it, Display::Open(_));
+    assert!(!opened.shown.iter().any(is_open));
+}
+
+#[test]
 fn an_export_goes_to_the_home_folder_as_in_a_shell() {
     let stage = chat(CHAT, &[]);
     stage.runs("export", "~/out.md");

@@ -29,6 +29,9 @@ const INDENT: usize = 2;
 /// Maximum lines of a change that is shown whole.
 const WHOLE: usize = 30;
 
+/// What a call that waits says below fields that are cut.
+const CUT: &str = "K shows all of it.";
+
 /// The fields of calls on the screen.
 #[derive(Debug, Default)]
 pub(super) struct FieldCache {
@@ -155,7 +158,15 @@ impl Session {
         let (meant, input) = meant(call, &input);
         let rest = without_shown(input, preview);
         let tools = &self.shared.registry;
-        Some(fields(tools, &meant.name, &rest, width, THOROUGH))
+        let mut made = fields(tools, &meant.name, &rest, width, THOROUGH);
+        if made.is_cut {
+            made.rows.push(FieldRow {
+                name: String::new(),
+                text: CUT.to_owned(),
+                is_remark: true,
+            });
+        }
+        Some(made)
     }
 
     /// Returns the marks with the fields of answered calls on the screen.
