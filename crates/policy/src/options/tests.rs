@@ -233,3 +233,16 @@ fn what_a_value_loosens_depends_on_the_users_own() {
         assert_eq!(what, expected.then_some("x"), "{loosens:?} {value} {own}");
     }
 }
+
+#[test]
+fn what_an_option_is_has_its_path_its_values_its_default_and_its_help() {
+    let limit = about("max_tokens").unwrap();
+    let lines: Vec<&str> = limit.lines().collect();
+    assert_eq!(lines[0], "parameters.max_tokens");
+    assert!(lines[1].contains("; default: "), "{limit}");
+    assert!(lines.len() > 3 && lines[2].is_empty(), "{limit}");
+    // A table has no values of its own.
+    let table = about("tools").unwrap();
+    assert!(!table.contains("default:"), "{table}");
+    assert_eq!(about("nothing"), None);
+}
