@@ -19,6 +19,7 @@ use crate::names::folded;
 pub use conceal::Concealed;
 pub(crate) use conceal::is_suspect;
 use inodes::Inodes;
+pub(crate) use tracked::blob_name;
 
 /// Why the content of a file is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

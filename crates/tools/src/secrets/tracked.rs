@@ -37,15 +37,19 @@ impl Indexes {
                 Vec::new()
             }
         });
-        // The ID under which Git stores the content.
-        let mut blob = Sha1::new();
-        blob.update(format!("blob {}\0", text.len()));
-        blob.update(&text);
-        let id = blob.finalize();
+        let id = blob_name(&text);
         // An index holds IDs as raw bytes. In a repository with SHA-256, none is found, and the
         // file stays hidden.
         memchr::memmem::find(index, &id).is_some()
     }
+}
+
+/// The SHA-1 under which Git stores a content.
+pub(crate) fn blob_name(text: &[u8]) -> [u8; 20] {
+    let mut blob = Sha1::new();
+    blob.update(format!("blob {}\0", text.len()));
+    blob.update(text);
+    blob.finalize().into()
 }
 
 /// The index of the repository that a folder is in.

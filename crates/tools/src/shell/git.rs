@@ -3,6 +3,7 @@
 //! Pure: it checks the command line. `repository` checks the programs that a repository's
 //! configuration and attributes name.
 
+use super::contents::contents;
 use super::options::{OPEN, Options, Parsed, Refusal, is_in, no_patterns, parse, refuse};
 use super::programs::Reads;
 use super::words::Word;
@@ -163,14 +164,14 @@ fn history<'a>(name: &str, rest: &'a [Word]) -> Result<Reads<'a>, Refusal> {
         // `git stash` alone stashes the changes; `git reflog` shows.
         return match name {
             "stash" => refuse(name, CHANGE),
-            _ => shows(name, rest, &[DIFF, LOG]),
+            _ => shows("log", rest, &[DIFF, LOG]),
         };
     };
     match (name, first.value.as_str()) {
-        ("stash", "list") | ("reflog", "show") => shows(name, more, &[DIFF, LOG]),
-        ("stash", "show") => shows(name, more, &[DIFF]),
+        ("stash", "list") | ("reflog", "show") => shows("log", more, &[DIFF, LOG]),
+        ("stash", "show") => shows("show", more, &[DIFF]),
         // Without a subcommand, `reflog` shows.
-        ("reflog", option) if option.starts_with('-') => shows(name, rest, &[DIFF, LOG]),
+        ("reflog", option) if option.starts_with('-') => shows("log", rest, &[DIFF, LOG]),
         (_, other) => refuse(other, CHANGE),
     }
 }
@@ -184,16 +185,20 @@ pub(super) fn runs_something(format: &str) -> bool {
 }
 
 fn shows<'a>(name: &str, rest: &'a [Word], options: &[&'static str]) -> Result<Reads<'a>, Refusal> {
-    let parsed = parsed(rest, options, MORE)?;
-    let mut operands = parsed.operands;
-    // The first operand of `git grep` is the regular expression.
-    if name == "grep" && !operands.is_empty() {
-        let first = operands.remove(0);
+    let mut parsed = parsed(rest, options, MORE)?;
+    // Without `-e`, the first operand of `git grep` is the regular expression.
+    if name == "grep" && !parsed.has(&["-e"]) && !parsed.operands.is_empty() {
+        let first = parsed.operands.remove(0);
         if first.is_pattern() {
             return refuse(&first.value, OPEN);
         }
+        // If `--` precedes the expression, revisions may follow.
+        parsed.before_dashes = parsed.before_dashes.and_then(|it| it.checked_sub(1));
     }
-    Ok(Reads::paths(operands))
+    Ok(Reads {
+        contents: contents(name, &parsed),
+        ..Reads::paths(parsed.operands)
+    })
 }
 
 fn parsed<'a>(

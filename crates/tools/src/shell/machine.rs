@@ -4,6 +4,7 @@
 //! Reads folders, links, and Git's configuration. It runs nothing.
 
 mod reads;
+mod tracked;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -143,7 +144,11 @@ impl<'a> Inspection<'a> {
         self.paths(name, &inputs)?;
         match name {
             "cd" => self.change(reads.paths.first().map(|it| it.value.as_str())),
-            "git" => self.git(arguments),
+            "git" => {
+                self.git(arguments)?;
+                let contents = reads.contents.as_ref();
+                contents.map_or(Ok(()), |it| self.contents(it))
+            }
             _ => Ok(()),
         }
     }

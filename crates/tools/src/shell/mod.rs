@@ -5,10 +5,12 @@
 //! names. Neither runs anything. The rules are safe without a sandbox. If there is one,
 //! approved commands run in it, read-only.
 
+mod contents;
 mod environment;
 mod expand;
 mod find;
 mod git;
+mod git_index;
 mod machine;
 mod network;
 mod options;

@@ -153,6 +153,8 @@ pub(super) struct Parsed<'a> {
     pub options: Vec<(String, Option<String>)>,
     /// The other words.
     pub operands: Vec<&'a Word>,
+    /// How many of the operands precede a `--`; `None` without one.
+    pub before_dashes: Option<usize>,
     /// Whether an option or `--` follows an operand; some programs take it for an operand.
     pub is_mixed: bool,
 }
@@ -195,6 +197,7 @@ pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, 
             parsed.operands.push(word);
         } else if value == "--" {
             parsed.is_mixed |= !parsed.operands.is_empty();
+            parsed.before_dashes = Some(parsed.operands.len());
             only_operands = true;
         } else if (options.has("-#") && is_signed('-', value))
             || (options.has("+#") && is_signed('+', value))

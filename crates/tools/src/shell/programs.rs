@@ -3,6 +3,7 @@
 //! Pure. `table` lists the programs. `special` checks those whose rules a list of options cannot
 //! express.
 
+use super::contents::Contents;
 use super::options::{OPEN, Operands, Options, Refusal, UNLISTED, is_in, parse, refuse};
 use super::rule::{Deep, Rule};
 use super::table::rule;
@@ -15,6 +16,8 @@ pub(super) struct Reads<'a> {
     pub paths: Vec<&'a Word>,
     /// How it searches folders, if it reads all files below them.
     pub deep: Option<Search>,
+    /// The contents of tracked files that Git shows.
+    pub contents: Option<Contents<'a>>,
     /// Names that it looks up in `PATH`.
     pub looked_up: Vec<&'a Word>,
     /// Whether it only prints a version. It depends on which program of that name runs.

@@ -8,11 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::git::runs_something;
+use super::git_index::{self, GitIndex};
 use super::options::is_in;
 use super::settings::{self, Setting};
-
-#[path = "gitlinks.rs"]
-mod gitlinks;
 
 /// Longest file of settings or attributes that is read (256 KB).
 const MOST: u64 = 256 * 1024;
@@ -44,7 +42,8 @@ const NAMED: &str = "remote.fetch remote.gh-resolved remote.mirror remote.prune 
     submodule.active submodule.branch submodule.fetchrecursesubmodules submodule.path \
     submodule.shallow submodule.url";
 /// Settings of the user or the system that change what Git reads or runs, whatever the value.
-const REFUSED: &str = "diff.external core.attributesfile core.alternaterefscommand core.worktree";
+const REFUSED: &str = "diff.external core.attributesfile core.alternaterefscommand core.worktree \
+    grep.fallbacktonoindex";
 
 /// A setting that may run a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +177,7 @@ impl Repositories {
             }
         }
         // The index lists the folders that may have attributes, and the submodules.
-        let Some(index) = gitlinks::read(&git.join("index")) else {
+        let Some(index) = git_index::read(&git.join("index")) else {
             return named(&git.join("index"), "an index that cannot be read");
         };
         // Attributes run a program only by naming a driver that is configured.
@@ -197,12 +196,7 @@ impl Repositories {
     }
 
     /// All files in which Git looks for attributes.
-    fn attribute_files(
-        &self,
-        top: &Path,
-        folders: &[PathBuf],
-        index: &gitlinks::Folders,
-    ) -> Vec<PathBuf> {
+    fn attribute_files(&self, top: &Path, folders: &[PathBuf], index: &GitIndex) -> Vec<PathBuf> {
         let own = folders.iter().map(|it| it.join("info/attributes"));
         let tracked = index
             .folders
@@ -300,13 +294,13 @@ fn is_beside(git: &Path, worktree: &str) -> bool {
 }
 
 /// Whether Git recognizes a folder as a Git folder.
-fn is_gits(folder: &Path) -> bool {
+pub(super) fn is_gits(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
 /// The Git folder that `.git` is, or that it names if it is a file.
-fn git_folder(git: &Path) -> Result<PathBuf, Named> {
+pub(super) fn git_folder(git: &Path) -> Result<PathBuf, Named> {
     if git.is_dir() {
         return Ok(git.to_owned());
     }

@@ -185,8 +185,8 @@ fn a_submodule_is_looked_into() {
     let bytes = fs::read(&index).unwrap();
     let name = bytes.windows(3).position(|it| it == b"sub").unwrap();
     let outside = [&bytes[..name], b"../", &bytes[name + 3..]].concat();
-    assert!(gitlinks::parse(&bytes, 20).is_some());
-    assert!(gitlinks::parse(&outside, 20).is_none());
+    assert!(git_index::parse(&bytes, 20).is_some());
+    assert!(git_index::parse(&outside, 20).is_none());
     world.git(&["update-index", "--index-version", "4"]);
     assert!(world.check("project").is_err());
     world.git(&["update-index", "--split-index"]);

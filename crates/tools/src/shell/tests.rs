@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "tests/tracked.rs"]
+mod tracked;
 #[path = "tests/world.rs"]
 mod world;
 

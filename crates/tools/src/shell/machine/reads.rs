@@ -62,7 +62,7 @@ impl Inspection<'_> {
     }
 
     /// The files that words name, wherever the command may run.
-    fn all(&self, name: &str, words: &[&Word]) -> Result<Vec<PathBuf>, Unsafe> {
+    pub(super) fn all(&self, name: &str, words: &[&Word]) -> Result<Vec<PathBuf>, Unsafe> {
         let mut found = Vec::new();
         for word in words {
             for folder in &self.folders {
@@ -112,7 +112,7 @@ impl Inspection<'_> {
     }
 
     /// Refuses a search through a folder that contains a secret, or too many files to check.
-    fn deep(&self, name: &str, root: &Path, search: Search) -> Result<(), Unsafe> {
+    pub(super) fn deep(&self, name: &str, root: &Path, search: Search) -> Result<(), Unsafe> {
         let root = leads_to(root);
         let above = |it: &Path| it.starts_with(&root);
         // These always contain secrets, and too many files to check.
@@ -149,7 +149,7 @@ impl Inspection<'_> {
 /// The paths that a word may mean.
 ///
 /// For `x/..` the shell drops both parts, while a program follows a link `x` first. The part
-/// after a colon may be a path in a Git revision.
+/// after any colon may be a path in a Git revision, as in `:0:x`.
 pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
     // Both are the command's input, which another command of the line may provide.
     if word == "-" || word == "/dev/stdin" {
@@ -157,7 +157,8 @@ pub(super) fn spellings(word: &str, folder: &Path) -> Vec<PathBuf> {
     }
     let path = folder.join(word);
     let plain = without_dots(&path);
-    let behind = word.split_once(':').map(|(_, it)| folder.join(it));
+    let behind = word.match_indices(':').map(|(at, _)| &word[at + 1..]);
+    let behind = behind.map(|it| folder.join(it));
     let mut all = vec![path];
     all.extend((plain != all[0]).then_some(plain));
     all.extend(behind.filter(|it| it != folder));

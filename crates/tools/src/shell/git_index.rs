@@ -1,4 +1,4 @@
-//! The folders in the index of a Git repository: those with files, and submodules.
+//! The index of a Git repository: its files, their folders, and submodules.
 //!
 //! Source: gitformat-index(5), versions 2 to 4.
 
@@ -9,26 +9,34 @@ use std::path::{Component, Path, PathBuf};
 /// Largest index that is read (64 MB).
 const MOST: u64 = 64 * 1024 * 1024;
 /// The mode of a submodule.
-const LINK: u32 = 0o160_000;
+const SUBMODULE: u32 = 0o160_000;
+/// The mode of a symbolic link.
+const LINK: u32 = 0o120_000;
 /// Size of an entry's fixed fields: ten numbers. An object name and two bytes of flags follow.
 const FIXED: usize = 40;
 
-/// The folders in an index.
+/// The files and folders in an index.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Folders {
+pub(super) struct GitIndex {
+    /// Files, relative to the top, and the names of their contents. A file with conflicts has
+    /// several. Without symbolic links, because Git does not follow them.
+    pub files: Vec<(PathBuf, ObjectName)>,
     /// Folders that contain files, relative to the top. The top itself is the empty path.
     pub folders: BTreeSet<PathBuf>,
     /// Submodules.
     pub links: Vec<PathBuf>,
 }
 
+/// The hash that names an object, with zeros behind it if it is a SHA-1.
+pub(super) type ObjectName = [u8; 32];
+
 /// Reads an index, or returns `None` if its format is unknown. A missing index is empty.
-pub(super) fn read(file: &Path) -> Option<Folders> {
+pub(super) fn read(file: &Path) -> Option<GitIndex> {
     match file.symlink_metadata() {
         Err(_) => {
-            return Some(Folders {
+            return Some(GitIndex {
                 folders: [PathBuf::new()].into(),
-                ..Folders::default()
+                ..GitIndex::default()
             });
         }
         Ok(found) if !found.is_file() || found.len() > MOST => return None,
@@ -45,18 +53,20 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Parses an index whose object names have `hash` bytes.
-pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
+pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<GitIndex> {
     let version = number(bytes, 4)?;
     if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let mut found = Folders::default();
+    let mut found = GitIndex::default();
     found.folders.insert(PathBuf::new());
     // The header has twelve bytes: signature, version, and number of entries.
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..number(bytes, 8)? {
         // The mode is the seventh of the ten numbers.
         let mode = number(bytes, at + 24)?;
+        let mut object = ObjectName::default();
+        object[..hash].copy_from_slice(bytes.get(at + FIXED..at + FIXED + hash)?);
         at = entry(bytes, at, hash, version, &mut name)?;
         // With any name that is not UTF-8, the index counts as unreadable.
         let path = PathBuf::from(std::str::from_utf8(&name).ok()?);
@@ -65,13 +75,16 @@ pub(super) fn parse(bytes: &[u8], hash: usize) -> Option<Folders> {
         if !path.components().all(is_inside) {
             return None;
         }
-        if mode & 0o170_000 == LINK {
+        if mode & 0o170_000 == SUBMODULE {
             found.links.push(path.clone());
         }
         for folder in path.ancestors().skip(1) {
             if !found.folders.insert(folder.to_owned()) {
                 break;
             }
+        }
+        if ![SUBMODULE, LINK].contains(&(mode & 0o170_000)) {
+            found.files.push((path, object));
         }
     }
     extensions(bytes, at, hash).then_some(found)

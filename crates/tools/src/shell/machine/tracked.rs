@@ -1,0 +1,212 @@
+//! Checks that Git shows no secret that the repository tracks.
+//!
+//! Compares with the index. What only older commits contain is not checked.
+
+use std::path::{Path, PathBuf};
+
+use super::Inspection;
+use crate::files::{leads_to, without_dots};
+use crate::secrets::{SecretFile, Secrets, blob_name};
+use crate::shell::Unsafe;
+use crate::shell::contents::{Contents, Name, Source, is_plain_path, name};
+use crate::shell::git_index::{self, GitIndex, ObjectName};
+use crate::shell::programs::Search;
+use crate::shell::repository::{git_folder, is_gits};
+
+/// Deepest nesting of submodules; `Repositories` refuses more.
+const DEEPEST: usize = 6;
+/// Largest secret that is compared with the index (1 MB).
+const MOST: u64 = 1024 * 1024;
+
+/// A secret file in the index of a repository.
+struct TrackedSecret {
+    file: SecretFile,
+    object: ObjectName,
+}
+
+/// What limits the output of a Git command.
+#[derive(Default)]
+struct Scope {
+    /// Whether all files may be shown.
+    is_open: bool,
+    /// Whether paths limit what is shown of revisions.
+    is_limited: bool,
+    /// Whether a revision is named.
+    has_revision: bool,
+    /// Whether a path in a revision is named.
+    has_path: bool,
+    /// Whether an object is named by its hash, so it may be any file.
+    has_object: bool,
+    /// The files and folders that are shown.
+    paths: Vec<PathBuf>,
+}
+
+impl Inspection<'_> {
+    /// Refuses to show secrets that a repository tracks.
+    pub(super) fn contents(&self, shown: &Contents<'_>) -> Result<(), Unsafe> {
+        for folder in &self.folders {
+            let top = top(folder);
+            if shown.source == Source::WorkingTree {
+                self.outside(shown, folder, top)?;
+            }
+            let mut tracked = Vec::new();
+            if let Some(top) = top {
+                add_tracked(top, &self.machine.secrets, &mut tracked, 0);
+            }
+            if tracked.is_empty() {
+                continue;
+            }
+            let scope = self.scope(shown, folder, top.unwrap_or(folder))?;
+            if let Some(found) = tracked.iter().find(|it| scope.shows(shown.source, it)) {
+                return Err(Unsafe::Secret {
+                    program: "git".to_owned(),
+                    path: found.file.path.clone(),
+                    grant: Some(found.file.grant()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the folders that `git diff` compares like `diff -r`: outside of a repository, or if
+    /// one of them is outside.
+    fn outside(
+        &self,
+        shown: &Contents<'_>,
+        folder: &Path,
+        top: Option<&Path>,
+    ) -> Result<(), Unsafe> {
+        let words = shown.named.iter().chain(shown.limits.iter().flatten());
+        let paths = self.all("git", &words.copied().collect::<Vec<_>>())?;
+        let is_inside = |it: &PathBuf| top.is_some_and(|top| leads_to(it).starts_with(top));
+        if paths.iter().all(is_inside) {
+            return Ok(());
+        }
+        let search = Search {
+            hidden: true,
+            here: false,
+        };
+        let folders = paths.iter().filter(|it| it.is_dir() && *it != folder);
+        folders
+            .into_iter()
+            .try_for_each(|it| self.deep("git", it, search))
+    }
+
+    fn scope(&self, shown: &Contents<'_>, folder: &Path, top: &Path) -> Result<Scope, Unsafe> {
+        let mut scope = Scope::default();
+        for word in &shown.named {
+            let path = folder.join(&word.value);
+            if shown.limits.is_none() && (word.is_pattern() || path.symlink_metadata().is_ok()) {
+                // Git refuses a word that could be a path and a revision.
+                scope.is_limited = true;
+                scope.paths.extend(self.all("git", &[word])?);
+                continue;
+            }
+            match name(&word.value) {
+                // A revision contains paths from the top, unless they begin with a dot.
+                Name::Path(path) => {
+                    scope.has_path = true;
+                    scope.paths.extend([top.join(path), folder.join(path)]);
+                }
+                Name::Object => scope.has_object = true,
+                Name::Other => scope.has_revision = true,
+            }
+        }
+        for word in shown.limits.iter().flatten() {
+            scope.is_limited = true;
+            scope.is_open |= !word.is_pattern() && !is_plain_path(&word.value);
+            scope.paths.extend(self.all("git", &[word])?);
+        }
+        let lines = shown.lines_of.iter();
+        scope
+            .paths
+            .extend(lines.flat_map(|it| [top.join(it), folder.join(it)]));
+        scope.is_limited |= !shown.lines_of.is_empty();
+        if shown.source == Source::Folder && !scope.is_limited {
+            scope.paths.push(folder.to_owned());
+            scope.is_limited = true;
+        }
+        let real = scope.paths.iter().map(|it| leads_to(it));
+        let real: Vec<PathBuf> = real.collect();
+        scope.paths = scope.paths.iter().map(|it| without_dots(it)).collect();
+        scope.paths.extend(real);
+        Ok(scope)
+    }
+}
+
+impl Scope {
+    /// Whether a command shows a tracked secret.
+    fn shows(&self, source: Source, secret: &TrackedSecret) -> bool {
+        let is_named = self.paths.iter().any(|it| secret.file.path.starts_with(it));
+        match source {
+            // The hash may be that of any content, and a commit is shown with all its changes.
+            Source::Objects | Source::WorkingTree | Source::Named if self.has_object => {
+                return true;
+            }
+            Source::Named => return is_named,
+            _ => {}
+        }
+        // Without a path, all files are shown.
+        let is_everything = self.has_revision || self.has_object || self.paths.is_empty();
+        let is_shown = is_named || self.is_open || (!self.is_limited && is_everything);
+        let compares_index = source == Source::WorkingTree && !self.has_revision && !self.has_path;
+        is_shown && (!compares_index || secret.is_changed())
+    }
+}
+
+impl TrackedSecret {
+    /// Whether its content may differ from that in the index.
+    fn is_changed(&self) -> bool {
+        let path = &self.file.path;
+        let size = path.symlink_metadata();
+        if size.is_ok_and(|it| it.len() > MOST) {
+            return true;
+        }
+        let text = std::fs::read(path);
+        // In a repository with SHA-256, the names differ, too.
+        text.map_or(true, |text| self.object[..20] != blob_name(&text))
+    }
+}
+
+/// The top of the working tree that contains a folder.
+fn top(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|it| {
+        let git = it.join(".git");
+        git.symlink_metadata().is_ok() && git_folder(&git).is_ok_and(|it| is_gits(&it))
+    })
+}
+
+/// Adds the secrets in the index of a repository and of its submodules.
+fn add_tracked(top: &Path, secrets: &Secrets, found: &mut Vec<TrackedSecret>, depth: usize) {
+    // An index that cannot be read was refused before.
+    let index = git_folder(&top.join(".git")).ok();
+    let index = index.and_then(|it| git_index::read(&it.join("index")));
+    let Some(GitIndex {
+        files,
+        folders,
+        links,
+    }) = index
+    else {
+        return;
+    };
+    let mut hidden = folders.iter().map(|it| top.join(it));
+    let hidden: Vec<PathBuf> = hidden
+        .by_ref()
+        .filter(|it| secrets.below(it, true).is_some())
+        .collect();
+    for (path, object) in files {
+        let path = top.join(path);
+        let is_hidden = hidden.iter().any(|it| path.starts_with(it));
+        let kind = secrets.below(&path, false);
+        let kind = kind.or_else(|| is_hidden.then(|| secrets.kind(&path))?);
+        if let Some(kind) = kind {
+            let file = SecretFile { kind, path };
+            found.push(TrackedSecret { file, object });
+        }
+    }
+    if depth < DEEPEST {
+        for link in links {
+            add_tracked(&top.join(link), secrets, found, depth + 1);
+        }
+    }
+}
