@@ -8,7 +8,7 @@ use rustix::fs::RawMode;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
-    FileState, FileTarget, FileText, Fingerprint, ShownFiles, Stored, blocking, resolve,
+    Expected, FileState, FileTarget, FileText, Fingerprint, ShownFiles, Stored, blocking, resolve,
 };
 
 impl ToolContext {
@@ -33,7 +33,7 @@ impl ToolContext {
     pub(crate) async fn store(
         &self,
         target: &FileTarget,
-        expected: Option<FileText>,
+        expected: Expected,
         text: String,
     ) -> Result<Stored, ToolError> {
         // Recorded before the write because another call may check the file during it.

@@ -2,7 +2,7 @@
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, FileTarget, Stored};
+use crate::files::{Before, Expected, FileTarget, Stored};
 use crate::proposal::{Proposal, ProposedFile};
 
 /// A change of a file that is not made yet.
@@ -15,8 +15,7 @@ pub(crate) struct PlannedFile {
     pub after: Option<String>,
     /// The new place of the file, if it is moved.
     pub moved_to: Option<FileTarget>,
-    /// Whether the file keeps its encoding, and must still have the text `before`. Otherwise it
-    /// is stored as UTF-8 over any content.
+    /// Whether the file keeps its encoding. Otherwise it is stored as UTF-8.
     pub keeps: bool,
     /// Remarks on how the change was found, a sentence each.
     pub remarks: Vec<String>,
@@ -61,7 +60,12 @@ impl PlannedFile {
             return Ok(Stored::default());
         };
         let before = self.before.text();
-        let expected = before.filter(|_| self.keeps).cloned();
+        let expected = match &self.before {
+            Before::Text(text) if self.keeps => Expected::Changed(text.clone()),
+            Before::Text(text) => Expected::Replaced(text.clone()),
+            Before::Absent => Expected::Absent,
+            Before::Other(_) => Expected::Any,
+        };
         let (path, before) = (self.target.path(), before.map(|it| &*it.text));
         let stored = ctx.store(&self.target, expected, text.clone()).await?;
         match before.filter(|_| self.keeps) {

@@ -19,8 +19,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, RawMode, accessat, fsync, linkat, openat, renameat,
-    unlinkat,
+    Access, AtFlags, CWD, Mode, OFlags, RawMode, RenameFlags, accessat, fsync, linkat, openat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -59,9 +59,28 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
 ///
 /// As for [`write`], or a component of the path has become a link.
 pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
+    write_by(path, |folder, name| replace(folder, path, name, content))
+}
+
+/// Writes a new file like [`write_real`].
+///
+/// # Errors
+///
+/// As for [`write_real`], or `AlreadyExists`. What is there is unchanged then.
+pub(crate) fn create_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
+    write_by(path, |folder, name| {
+        let make = |is_named| New::make(folder, NEW_FILE, is_named);
+        put(path.as_path(), name, content, make, Place::Free)
+    })
+}
+
+fn write_by(
+    path: &RealPath,
+    write: impl FnOnce(&OwnedFd, &OsStr) -> io::Result<Metadata>,
+) -> io::Result<Metadata> {
     let (_, name) = path.split()?;
     let parents = Parents::make(path)?;
-    let written = replace(&parents.folder, path, name, content)?;
+    let written = write(&parents.folder, name)?;
     // The rename has happened; that it survives a power cut is best effort.
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let _ = openat(&parents.folder, ".", folder, Mode::empty()).and_then(fsync);
@@ -79,9 +98,8 @@ fn replace(
     let old = match open_old(folder, name) {
         Ok(old) => old,
         Err(Errno::NOENT) => {
-            return put(path, name, content, |is_named| {
-                New::make(folder, NEW_FILE, is_named)
-            });
+            let make = |is_named| New::make(folder, NEW_FILE, is_named);
+            return put(path, name, content, make, Place::Any);
         }
         Err(error) => return Err(error.into()),
     };
@@ -95,13 +113,20 @@ fn replace(
     }
     // Mode bits don't tell about access control lists and read-only file systems.
     accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?;
-    let put = put(path, name, content, |is_named| {
-        New::like(folder, &old, &metadata, is_named)
-    });
-    match put {
+    let make = |is_named| New::like(folder, &old, &metadata, is_named);
+    match put(path, name, content, make, Place::Any) {
         Err(error) if needs_no_folder(&error) => in_place(folder, name, &metadata, content),
         put => put,
     }
+}
+
+/// Whether a file may already have the name of a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The new file replaces it.
+    Any,
+    /// The name must be free.
+    Free,
 }
 
 /// Writes a new file and renames it to `name`.
@@ -110,19 +135,21 @@ fn put<'f>(
     name: &OsStr,
     content: &[u8],
     make: impl Fn(bool) -> io::Result<New<'f>>,
+    place: Place,
 ) -> io::Result<Metadata> {
     let attempt = |is_named| {
         let mut new = make(is_named)?;
         let written = fill(&mut new.file, content)?;
-        new.rename(path, name)?;
+        new.rename(path, name, place)?;
         Ok(written)
     };
     // Some file systems don't support unnamed files.
     attempt(false).or_else(|error: io::Error| match error.kind() {
         // A file with a name would fail in the same way.
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ResourceBusy => {
-            Err(error)
-        }
+        io::ErrorKind::StorageFull
+        | io::ErrorKind::QuotaExceeded
+        | io::ErrorKind::ResourceBusy
+        | io::ErrorKind::AlreadyExists => Err(error),
         _ => attempt(true),
     })
 }
@@ -248,7 +275,7 @@ impl<'f> New<'f> {
     /// # Errors
     ///
     /// Any error of the system; `ResourceBusy` while a command has the file mounted.
-    fn rename(mut self, path: &Path, name: &OsStr) -> io::Result<()> {
+    fn rename(mut self, path: &Path, name: &OsStr, place: Place) -> io::Result<()> {
         // An unnamed file gets a temporary name first, because linkat(2) can't replace a file.
         let named = match self.name.take() {
             Some(named) => named,
@@ -256,10 +283,27 @@ impl<'f> New<'f> {
         };
         // From here on, a failure removes it.
         self.name = Some(named.clone());
-        let rename = || renameat(self.folder, &*named, self.folder, name);
+        let rename = || match place {
+            Place::Any => renameat(self.folder, &*named, self.folder, name),
+            Place::Free => rename_to_free(self.folder, &named, name),
+        };
         unless_mounted(path, rename).unwrap_or(Err(Errno::BUSY))?;
         self.name = None;
         Ok(())
+    }
+}
+
+/// Renames a file in a folder, unless another has the new name.
+fn rename_to_free(folder: &OwnedFd, from: &str, to: &OsStr) -> rustix::io::Result<()> {
+    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        // Some file systems lack this, so a file that appears in this moment would be replaced.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            match statat(folder, to, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => renameat(folder, from, folder, to),
+                found => Err(found.err().unwrap_or(Errno::EXIST)),
+            }
+        }
+        renamed => renamed,
     }
 }
 

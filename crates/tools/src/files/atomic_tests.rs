@@ -129,9 +129,22 @@ fn a_file_gets_its_name_also_where_every_file_has_one() {
     for is_named in [true, false] {
         let mut new = New::make(&parent, NEW_FILE, is_named).unwrap();
         fill(&mut new.file, b"new").unwrap();
-        new.rename(real.as_path(), name).unwrap();
+        new.rename(real.as_path(), name, Place::Any).unwrap();
     }
     drop(New::make(&parent, NEW_FILE, true).unwrap());
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 1);
+}
+
+#[test]
+fn a_new_file_takes_the_place_of_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let real = RealPath::of(&folder.path().join("deep/f")).unwrap();
+    create_real(&real, b"one").unwrap();
+    let refused = create_real(&real, b"two").unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(real.as_path()).unwrap(), b"one");
+    // Nothing is left beside it.
+    let names = fs::read_dir(folder.path().join("deep")).unwrap();
+    assert_eq!(names.count(), 1);
 }

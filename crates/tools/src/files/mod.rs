@@ -29,7 +29,7 @@ pub use real::{RealPath, leads_to};
 pub use shown::{Changes, FileState, ShownFiles};
 pub(crate) use target::{FileTarget, Stored};
 pub use text::Unshown;
-pub(crate) use text::{Before, FileText};
+pub(crate) use text::{Before, Expected, FileText};
 
 use std::io;
 use std::path::Path;

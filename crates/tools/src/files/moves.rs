@@ -35,12 +35,12 @@ impl FileTarget {
     ///
     /// # Errors
     ///
-    /// An error of the system.
+    /// A file is there again, or an error of the system.
     pub(crate) async fn recreate(&self, text: FileText, mode: RawMode) -> Result<(), ToolError> {
         let path = self.real().clone();
         blocking(move || {
             let bytes = text.bytes().unwrap_or_default();
-            let created = atomic::write_real(&path, &bytes).and_then(|_| {
+            let created = atomic::create_real(&path, &bytes).and_then(|_| {
                 // After the write, because the mode may forbid writing.
                 let file = path.open(OFlags::RDONLY)?;
                 Ok(fchmod(&file, Mode::from_raw_mode(mode))?)

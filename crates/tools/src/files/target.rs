@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chat::truncate::floor_char_boundary;
 
 use super::open::check_regular;
-use super::text::{Before, FileText, Unshown};
+use super::text::{Before, Expected, FileText, Unshown};
 use super::{Encoding, Fingerprint, MAX_SIZE, RealPath};
 use super::{atomic, blocking, check_size, file_error, open_regular};
 use crate::buffers::{OpenBuffers, Replaced, Replacement};
@@ -114,37 +114,42 @@ impl FileTarget {
         .await
     }
 
-    /// Replaces the text of the file. `expected` is the text that it must still have, or `None`
-    /// to replace any text and store UTF-8.
+    /// Replaces the text of the file, or creates it, if it is still as expected.
     ///
     /// # Errors
     ///
     /// The file has changed in the meantime or can't be written. It is unchanged then.
     pub(crate) async fn store(
         &self,
-        expected: Option<FileText>,
+        expected: Expected,
         text: String,
     ) -> Result<Stored, ToolError> {
         if self.buffers.text(self.path()).await.is_some() {
             // Otherwise the buffer and the file would differ.
-            return self.store_open(expected, &text).await;
+            return self.store_open(&expected, &text).await;
         }
         let path = self.path.clone();
         blocking(move || {
-            let encoding = expected.as_ref().map_or(Encoding::Utf8, |it| it.encoding);
+            let encoding = expected.encoding().unwrap_or_default();
             let bytes = encoding
                 .encode(&text)
                 .map_err(|character| cannot_hold(path.as_path(), encoding, character))?;
             // As late as possible: until the rename, other programs can still write to the file.
-            if expected.is_some_and(|expected| !is_still(&path, &expected)) {
-                return Err(ToolError::Failed(format!(
-                    "{} was changed by another program in the meantime, so nothing was written. Read it \
-                     again.",
-                    path.as_path().display()
-                )));
+            let is_changed = match &expected {
+                Expected::Replaced(expected) | Expected::Changed(expected) => {
+                    !is_still(&path, expected)
+                }
+                // Checked by the system.
+                Expected::Any | Expected::Absent => false,
+            };
+            if is_changed {
+                return Err(interfered(path.as_path(), "changed"));
             }
-            atomic::write_real(&path, &bytes)
-                .map_err(|error| write_error(path.as_path(), &error))?;
+            let written = match expected {
+                Expected::Absent => atomic::create_real(&path, &bytes),
+                _ => atomic::write_real(&path, &bytes),
+            };
+            written.map_err(|error| write_error(path.as_path(), &error))?;
             Ok(Stored {
                 bytes: bytes.len() as u64,
                 remarks: Vec::new(),
@@ -155,16 +160,12 @@ impl FileTarget {
     }
 
     /// Stores the text through the editor, which writes the resolved file or none.
-    async fn store_open(
-        &self,
-        expected: Option<FileText>,
-        text: &str,
-    ) -> Result<Stored, ToolError> {
+    async fn store_open(&self, expected: &Expected, text: &str) -> Result<Stored, ToolError> {
         let before = self.identity().await?;
         let new = Replacement {
-            expected: expected.as_ref().map(|it| it.text.as_str()),
+            expected: expected.text(),
             text,
-            as_utf8: expected.is_none(),
+            as_utf8: expected.encoding().is_none(),
             file: before,
         };
         let replaced = self.buffers.replace(self.path(), new).await;
@@ -260,7 +261,17 @@ fn cannot_hold(path: &Path, encoding: Encoding, character: char) -> ToolError {
     ))
 }
 
-fn write_error(path: &Path, error: &io::Error) -> ToolError {
+fn interfered(path: &Path, how: &str) -> ToolError {
+    ToolError::Failed(format!(
+        "{} was {how} by another program in the meantime, so nothing was written. Read it again.",
+        path.display()
+    ))
+}
+
+pub(super) fn write_error(path: &Path, error: &io::Error) -> ToolError {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return interfered(path, "created");
+    }
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NotADirectory => "a part of its path is a file".to_owned(),

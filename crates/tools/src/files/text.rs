@@ -55,6 +55,39 @@ impl Before {
     }
 }
 
+/// What a file must be for a new text to be stored in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Anything. The text is stored as UTF-8.
+    Any,
+    /// It does not exist.
+    Absent,
+    /// It has this text. The new one is stored as UTF-8.
+    Replaced(FileText),
+    /// It has this text, and keeps its encoding.
+    Changed(FileText),
+}
+
+impl Expected {
+    /// The text that an open buffer must have.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Any => None,
+            // A buffer of a file that does not exist is empty.
+            Self::Absent => Some(""),
+            Self::Replaced(text) | Self::Changed(text) => Some(&text.text),
+        }
+    }
+
+    /// The encoding of the new text; `None` for UTF-8, whatever the old one is.
+    pub(super) fn encoding(&self) -> Option<Encoding> {
+        match self {
+            Self::Changed(text) => Some(text.encoding),
+            Self::Any | Self::Absent | Self::Replaced(_) => None,
+        }
+    }
+}
+
 /// Why an existing file has no text that could be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unshown {

@@ -5,7 +5,7 @@ use rustix::fs::RawMode;
 use super::PatchedFile;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Before, FileTarget, FileText};
+use crate::files::{Before, Expected, FileTarget, FileText};
 use crate::planned::PlannedFile;
 use crate::proposal::Proposal;
 
@@ -79,7 +79,9 @@ async fn store(
             Ok(String::new())
         }
         (Before::Absent | Before::Other(_), Some(after)) => {
-            let stored = ctx.store(&target, None, after.clone()).await?;
+            // A patch creates a file only where none is.
+            let stored = ctx.store(&target, Expected::Absent, after.clone());
+            let stored = stored.await?;
             ctx.seen.add(target.path(), &after);
             done.push(Done::Created(target, after));
             Ok(stored.remark())
@@ -114,7 +116,7 @@ async fn change(
     if before.text == after {
         return Ok(String::new());
     }
-    let expected = Some(before.clone());
+    let expected = Expected::Changed(before.clone());
     let stored = ctx.store(&target, expected, after.clone()).await?;
     ctx.seen.replace(target.path(), &before.text, &after);
     done.push(Done::Changed(target, before, after));
@@ -157,8 +159,8 @@ impl Done {
             }
             Self::Changed(target, before, after) => {
                 // A later change by the user must stay.
-                let expected = before.with(after);
-                ctx.store(&target, Some(expected), before.text).await?;
+                let expected = Expected::Changed(before.with(after));
+                ctx.store(&target, expected, before.text).await?;
                 Ok(())
             }
             Self::Moved(from, to, before) => ctx.rename(&to, &from, &before).await,

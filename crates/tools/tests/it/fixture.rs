@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -140,6 +141,46 @@ impl OpenBuffers for OneBuffer {
             bytes: new.text.len() as u64,
             ..Replaced::default()
         })
+    }
+}
+
+/// Another program that writes files while a call runs: right before a path is looked up in the
+/// editor for the `nth` time.
+pub struct Interferes {
+    path: PathBuf,
+    nth: AtomicUsize,
+    writes: Vec<(PathBuf, &'static str)>,
+}
+
+impl Interferes {
+    pub fn new(path: &Path, nth: usize, writes: &[(PathBuf, &'static str)]) -> Arc<Self> {
+        let folder = path.parent().unwrap().canonicalize().unwrap();
+        Arc::new(Self {
+            path: folder.join(path.file_name().unwrap()),
+            nth: AtomicUsize::new(nth),
+            writes: writes.to_vec(),
+        })
+    }
+
+    pub fn has_written(&self) -> bool {
+        self.nth.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[async_trait]
+impl OpenBuffers for Interferes {
+    async fn text(&self, path: &Path) -> Option<OpenText> {
+        let is_it = path == self.path && self.nth.load(Ordering::Relaxed) > 0;
+        if is_it && self.nth.fetch_sub(1, Ordering::Relaxed) == 1 {
+            for (path, text) in &self.writes {
+                fs::write(path, text).unwrap();
+            }
+        }
+        None
+    }
+
+    async fn replace(&self, _path: &Path, _new: Replacement<'_>) -> Result<Replaced, String> {
+        Err("It is not open.".to_owned())
     }
 }
 

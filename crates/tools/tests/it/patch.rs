@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tools::{FileState, Registry, ShownFiles};
 
-use crate::fixture::{OneBuffer, TestFolder};
+use crate::fixture::{Interferes, OneBuffer, TestFolder};
 
 fn input(sections: &str) -> Value {
     let patch = format!("*** Begin Patch\n{sections}*** End Patch\n");
@@ -154,4 +154,37 @@ async fn every_file_that_a_patch_names_is_one_that_the_call_changes() {
     place.done("apply_patch", call).await;
     assert_eq!(place.text("a"), "1\n2\n");
     assert!(!place.path("d").exists());
+}
+
+#[tokio::test]
+async fn a_file_that_another_program_creates_meanwhile_stays() {
+    let moved = "*** Update File: a\n*** Move to: new\n@@\n-one\n+1\n";
+    for (sections, looked_up) in [("*** Add File: new\n+mine\n", "new"), (moved, "a")] {
+        let mut place = TestFolder::new().with("a", "one\n");
+        // The call looks the file up to plan its change, and again to store it.
+        let theirs = (place.path("new"), "theirs");
+        let other = Interferes::new(&place.path(looked_up), 2, &[theirs]);
+        place.ctx.buffers = other.clone();
+
+        let text = place.failed("apply_patch", input(sections)).await;
+
+        assert!(other.has_written(), "{sections}");
+        assert_eq!(place.text("new"), "theirs", "{text}");
+        assert_eq!(place.text("a"), "one\n", "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_took_the_place_of_a_deleted_one_stays_when_the_patch_is_reverted() {
+    let mut place = TestFolder::new().with("a", "one\n").with("b", "two\n");
+    let theirs = [(place.path("a"), "theirs"), (place.path("b"), "changed")];
+    let other = Interferes::new(&place.path("b"), 2, &theirs);
+    place.ctx.buffers = other.clone();
+    let sections = "*** Delete File: a\n*** Delete File: b\n";
+
+    let text = place.failed("apply_patch", input(sections)).await;
+
+    assert!(other.has_written());
+    assert!(text.contains("could not be reverted"), "{text}");
+    assert_eq!(place.text("a"), "theirs");
 }

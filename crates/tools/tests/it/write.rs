@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
-use crate::fixture::{OneBuffer, TestFolder};
+use crate::fixture::{Interferes, OneBuffer, TestFolder};
 
 fn input(path: &str, content: &str) -> Value {
     json!({ "label": "test", "path": path, "content": content })
@@ -180,4 +180,32 @@ async fn own_changes_are_no_changes_since_the_file_was_read() {
         place.done("write", write("three\n")).await,
         "Wrote 6 bytes to a."
     );
+}
+
+#[tokio::test]
+async fn a_file_that_another_program_writes_meanwhile_stays() {
+    let append = json!({ "path": "a", "content": "mine", "append": true });
+    for (tool, input, is_there) in [
+        ("write", input("a", "mine"), false),
+        ("write", input("a", "mine"), true),
+        ("write_file", append.clone(), false),
+        ("write_file", append, true),
+    ] {
+        let mut place = TestFolder::new();
+        if is_there {
+            place = place.with("a", "old");
+        }
+        // The call looks the file up to plan the change, and again to store it.
+        let other = Interferes::new(&place.path("a"), 2, &[(place.path("a"), "theirs")]);
+        place.ctx.buffers = other.clone();
+
+        let text = place.failed(tool, input).await;
+
+        assert!(
+            text.contains("by another program in the meantime"),
+            "{text}"
+        );
+        assert!(other.has_written());
+        assert_eq!(place.text("a"), "theirs");
+    }
 }
