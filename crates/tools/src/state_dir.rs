@@ -46,7 +46,15 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// A lock that excludes other hosts until it is dropped.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held, and let go by dropping it")] File);
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that starts at this moment has a copy of the file until
+        // it runs its program. Closing follows in any case.
+        let _ = self.0.unlock();
+    }
+}
 
 /// Waits for the lock file `name` in a folder, both of which are created if needed.
 ///
@@ -55,24 +63,57 @@ pub struct Lock(#[expect(dead_code, reason = "held, and let go by dropping it")]
 /// `TimedOut` if another host holds the lock for more than a second, or the folder or file
 /// can't be created.
 pub fn lock(folder: &Path, name: &str) -> io::Result<Lock> {
+    lock_by(lock_file(folder, name)?, File::try_lock)
+}
+
+/// Waits for a lock that any number of holders share, and that excludes [`lock`] and
+/// [`try_lock`] of the same name.
+///
+/// # Errors
+///
+/// As for [`lock`].
+pub fn lock_shared(folder: &Path, name: &str) -> io::Result<Lock> {
+    lock_by(lock_file(folder, name)?, File::try_lock_shared)
+}
+
+/// Takes a lock like [`lock`], or returns `None` if another holds it.
+///
+/// # Errors
+///
+/// The folder or file can't be created.
+pub fn try_lock(folder: &Path, name: &str) -> io::Result<Option<Lock>> {
+    let file = lock_file(folder, name)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Lock(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn lock_file(folder: &Path, name: &str) -> io::Result<File> {
     make_folder(folder)?;
-    let file = OpenOptions::new()
+    OpenOptions::new()
         .create(true)
         // Creating a file requires write access. Nothing is written to it.
         .append(true)
         .mode(FILE_MODE)
-        .open(folder.join(name))?;
-    match file.try_lock() {
+        .open(folder.join(name))
+}
+
+type Attempt = fn(&File) -> Result<(), TryLockError>;
+
+fn lock_by(file: File, attempt: Attempt) -> io::Result<Lock> {
+    match attempt(&file) {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::Error(error)) => Err(error),
-        Err(TryLockError::WouldBlock) => aside(|| wait_for(file)),
+        Err(TryLockError::WouldBlock) => aside(|| wait_for(file, attempt)),
     }
 }
 
-fn wait_for(file: File) -> io::Result<Lock> {
+fn wait_for(file: File, attempt: Attempt) -> io::Result<Lock> {
     let begun = Instant::now();
     loop {
-        match file.try_lock() {
+        match attempt(&file) {
             Ok(()) => return Ok(Lock(file)),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => {
@@ -99,7 +140,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Replaces a file like [`replace`], but without waiting for the disk, so a system crash may
+/// Replaces a file like [`replace`], also under the lock, but without waiting for the disk, so a system crash may
 /// lose the change.
 ///
 /// # Errors
@@ -146,6 +187,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[test]
+    fn a_shared_lock_excludes_only_those_that_do_not_share_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = lock_shared(folder.path(), "lock").unwrap();
+        drop(lock_shared(folder.path(), "lock").unwrap());
+        assert!(try_lock(folder.path(), "lock").unwrap().is_none());
+        drop(shared);
+        assert!(try_lock(folder.path(), "lock").unwrap().is_some());
+    }
 
     #[test]
     fn who_waits_for_a_lock_keeps_no_other_work_of_the_thread_waiting() {

@@ -9,6 +9,8 @@ use crate::state_dir;
 
 /// Name of the folder in the state folder.
 const FOLDER: &str = "diffs";
+/// Lock file in the state folder.
+const LOCK: &str = "diffs.lock";
 /// Maximum bytes of a diff that is kept.
 const MAX_BYTES: usize = 1024 * 1024;
 /// Maximum number of diffs, and of bytes of all diffs.
@@ -33,6 +35,9 @@ pub(super) fn keep(state: &Path, diff: &str) -> io::Result<Option<String>> {
     state_dir::make_folder(&folder)?;
     // Equal diffs share a file, and the digest in the log is its name.
     let name = sha256(diff.as_bytes());
+    // Another host may keep an equal diff at the same time. Beside the folder, whose oldest files
+    // are removed.
+    let _lock = state_dir::lock(state, LOCK)?;
     // Not synced to disk, because the log is complete without the diff.
     state_dir::replace_unsynced(&file(state, &name), diff.as_bytes())?;
     drop_oldest(&folder, MOST)?;

@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 pub use self::coverage::Coverage;
 use self::project::{Begun, Project};
+use self::saves::SaveWatch;
 pub use self::saves::user_saved;
 use super::journal::{CallLabel, FileChange};
 use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
 use super::store::Store;
 use crate::files::blocking;
+use crate::state_dir::Lock;
 
 /// Commands that overlap, and their common checkpoint.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +30,7 @@ pub(super) struct Group {
     pub(super) labels: Vec<CallLabel>,
     /// Number of commands that run.
     running: usize,
-    /// When the first one began, in nanoseconds since 1970.
+    /// When the first one began, in nanoseconds since 1970. The user's saves are known since.
     since: i64,
 }
 
@@ -57,6 +59,9 @@ struct Running {
     recording: Arc<Recording>,
     store: Store,
     project: Arc<Project>,
+    saves: SaveWatch,
+    /// Keeps the contents that the index needs to find changes, until they are in the journal.
+    contents: Option<Lock>,
 }
 
 impl CommandRun {
@@ -125,15 +130,17 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     let store = recording.open().ok()?;
     let project = Project::of(&store.root);
     project.add_folder(&recording.folder);
-    match project.begin(&store, &recording) {
-        Begun::Yes => {
-            saves::begin();
-            Some(Running {
-                recording,
-                store,
-                project,
-            })
-        }
+    // Before the index is brought up to date, because the user may save a file meanwhile.
+    let saves = SaveWatch::begin();
+    let contents = store.keep_contents();
+    match project.begin(&store, &recording, saves.since) {
+        Begun::Yes => Some(Running {
+            recording,
+            store,
+            project,
+            saves,
+            contents,
+        }),
         Begun::NotYet => {
             recording.remark(
                 "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed."
@@ -154,6 +161,8 @@ impl Running {
             recording,
             store,
             project,
+            saves,
+            contents,
         } = self;
         let (group, mut changes) = project.end(&store);
         let saved = saves::since(group.since);
@@ -165,7 +174,7 @@ impl Running {
         let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) = changes
             .into_iter()
             .partition(|it| saved.contains(&it.path.0));
-        saves::end();
+        drop(saves);
         for FileChange { path, .. } in of_user {
             let path = path.0.strip_prefix(&store.root).unwrap_or(&path.0);
             recording.remark(format!(
@@ -176,6 +185,7 @@ impl Running {
         if !changes.is_empty() {
             recording.append(&store, &group, changes);
         }
+        drop(contents);
         let added = project.take_added();
         recording.shrink(&store, added);
         project.save(store);

@@ -11,6 +11,7 @@ use super::store::{Store, new_id, now, project_in};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
 use crate::files::{FileTarget, RealPath, blocking};
+use crate::state_dir::Lock;
 
 /// Bytes after which the size of the store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
@@ -51,6 +52,8 @@ pub(crate) struct Before {
     image: Image,
     /// Number of folders above it that do not exist.
     missing: usize,
+    /// Keeps its content in the store until the change is in the journal.
+    contents: Option<Lock>,
 }
 
 impl Recorder {
@@ -83,8 +86,13 @@ impl Recorder {
             let above = path.ancestors().skip(1);
             // A restore removes the folders that the call makes.
             let missing = above.take_while(|it| !it.exists()).count();
+            let contents = store.keep_contents();
             let image = captured.store(&store.objects);
-            Ok(Before { image, missing })
+            Ok(Before {
+                image,
+                missing,
+                contents,
+            })
         });
         // The call goes on without a checkpoint. `open` has added a remark.
         before.await.ok()
@@ -154,6 +162,7 @@ impl Recording {
         };
         let own = Group::of_one(self.id.clone(), self.label.clone());
         self.append(&store, &own, vec![change]);
+        drop(before.contents);
         self.shrink(&store, size);
     }
 

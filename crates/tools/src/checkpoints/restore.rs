@@ -161,6 +161,7 @@ impl Restore {
         // Another Neovim must not restore the same files between the check and the record.
         let lock = self.store.lock_restores();
         let _lock = lock.map_err(|error| format!("The files were not restored: {error}."))?;
+        let _contents = self.store.keep_contents();
         let planned = std::mem::take(&mut self.items);
         // The files may have changed while the user read the list.
         self.plan_items(buffers).await?;

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::geteuid;
 
+use super::index::Index;
 use super::journal::{Checkpoint, Journal};
 use super::objects::{Hash, Objects};
 use crate::files::leads_to;
@@ -17,6 +18,8 @@ use crate::state_dir::{self, FILE_MODE, Lock};
 
 /// Folder of all projects in the state folder.
 const FOLDER: &str = "checkpoints";
+/// Lock of the contents: shared by calls, and exclusive while contents are removed.
+const CONTENTS: &str = "contents.lock";
 /// Names that mark the top of a project.
 const TOPS: [&str; 3] = [".git", ".jj", ".hg"];
 /// Letters of the hash that names a project's folder.
@@ -101,6 +104,18 @@ impl Store {
         state_dir::lock(&self.folder, "restore.lock")
     }
 
+    /// Writes the index of the project.
+    pub(super) fn save_index(&self, index: &Index) -> io::Result<()> {
+        let _lock = state_dir::lock(&self.folder, "index.lock")?;
+        index.save(&self.index_path())
+    }
+
+    /// Keeps all contents until the lock is dropped, because a call's journal line follows only
+    /// after its contents. `None` if the store is locked for long, and contents may get lost.
+    pub(super) fn keep_contents(&self) -> Option<Lock> {
+        state_dir::lock_shared(&self.folder, CONTENTS).ok()
+    }
+
     /// Reads the journal; an empty one if there is none.
     pub(super) fn read(&self) -> io::Result<Journal> {
         match fs::read(self.journal_path()) {
@@ -126,7 +141,8 @@ impl Store {
     }
 
     /// Removes the oldest turns until all contents fit into `limit` bytes. Contents in
-    /// `exempt` stay. Returns the number of turns that were removed.
+    /// `exempt` stay. Returns the number of turns that were removed: 0 while another call keeps
+    /// the contents.
     pub(super) fn shrink(&self, limit: u64, exempt: impl Fn(&Hash) -> bool) -> io::Result<usize> {
         // Listed without the lock, because that takes long. Contents that are added later stay.
         let sizes = self.objects.sizes();
@@ -134,6 +150,10 @@ impl Store {
         if total <= limit {
             return Ok(0);
         }
+        // The contents of a call that runs are in no line of the journal yet.
+        let Some(_contents) = state_dir::try_lock(&self.folder, CONTENTS)? else {
+            return Ok(0);
+        };
         // Locked, so that no line is added between reading and replacing the journal.
         let _lock = state_dir::lock(&self.folder, "lock")?;
         let mut journal = self.read()?;

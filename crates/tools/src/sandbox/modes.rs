@@ -32,11 +32,20 @@ type Calls = &'static [(u32, Call)];
 /// `io_uring_setup`.
 const SHARED: Calls = &[(452, Sets { mode: 2 }), (437, Hides), (425, Hides)];
 
-/// Linux's number of each architecture, and its system calls besides [`SHARED`]. 32-bit
-/// architectures are included because 64-bit processors run their programs as well.
-const ARCHITECTURES: [(u32, Calls); 4] = [
+/// System calls of architectures without old ones: mknodat, fchmod, fchmodat, and openat.
+const GENERIC: Calls = &[
+    (33, Sets { mode: 2 }),
+    (52, Sets { mode: 1 }),
+    (53, Sets { mode: 2 }),
+    (56, Makes { flags: 2, mode: 3 }),
+];
+
+/// Rust's name and Linux's number of each architecture, and its system calls besides [`SHARED`].
+/// 32-bit architectures are included because 64-bit processors run their programs as well.
+const ARCHITECTURES: [(&str, u32, Calls); 6] = [
     // x86-64, and x32, whose numbers have one more bit.
     (
+        "x86_64",
         0xc000_003e,
         &[
             // open, creat, chmod, fchmod, mknod, openat, mknodat, and fchmodat.
@@ -52,6 +61,7 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
     ),
     // i386.
     (
+        "x86",
         0x4000_0003,
         &[
             // open, creat, mknod, chmod, fchmod, openat, mknodat, and fchmodat.
@@ -65,20 +75,12 @@ const ARCHITECTURES: [(u32, Calls); 4] = [
             (306, Sets { mode: 2 }),
         ],
     ),
-    // aarch64.
-    (
-        0xc000_00b7,
-        &[
-            // mknodat, fchmod, fchmodat, and openat; the others are missing on this
-            // architecture.
-            (33, Sets { mode: 2 }),
-            (52, Sets { mode: 1 }),
-            (53, Sets { mode: 2 }),
-            (56, Makes { flags: 2, mode: 3 }),
-        ],
-    ),
+    ("aarch64", 0xc000_00b7, GENERIC),
+    ("riscv64", 0xc000_00f3, GENERIC),
+    ("riscv32", 0x4000_00f3, GENERIC),
     // arm.
     (
+        "arm",
         0x4000_0028,
         &[
             // open, creat, mknod, chmod, fchmod, openat, mknodat, and fchmodat.
@@ -116,14 +118,25 @@ const FAIL: u32 = 0x0005_0000;
 ///
 /// # Errors
 ///
-/// The kernel doesn't support filters.
+/// The filter has no system calls of this architecture, or the kernel doesn't support filters.
 pub(super) fn restrict() -> Result<(), String> {
+    supports(std::env::consts::ARCH)?;
     seccompiler::apply_filter(&program()).map_err(|error| error.to_string())
+}
+
+/// Whether the filter covers this architecture. It lets through all calls of others.
+fn supports(architecture: &str) -> Result<(), String> {
+    match ARCHITECTURES.iter().any(|(it, ..)| *it == architecture) {
+        true => Ok(()),
+        false => Err(format!(
+            "there is no filter of system calls for {architecture}"
+        )),
+    }
 }
 
 fn program() -> Vec<Instruction> {
     let mut program = vec![load(ARCHITECTURE)];
-    for (architecture, calls) in ARCHITECTURES {
+    for (_, architecture, calls) in ARCHITECTURES {
         // A call of x32 has the number of x86-64 with this bit. No other number has it.
         let mut block = vec![load(NUMBER), instruction(AND, 0, 0, !X32)];
         for (number, call) in calls.iter().chain(SHARED) {
@@ -213,7 +226,7 @@ mod tests {
 
     #[test]
     fn no_architecture_has_a_call_that_sets_the_bits() {
-        for (architecture, calls) in ARCHITECTURES {
+        for (_, architecture, calls) in ARCHITECTURES {
             for (number, call) in calls.iter().chain(SHARED) {
                 for mode in [0o4755, 0o2755, 0o6000, 0o104_711] {
                     // Each flag that creates a file, together with others.
@@ -230,14 +243,24 @@ mod tests {
         }
         // chmod of x32.
         assert_eq!(
-            run(ARCHITECTURES[0].0, X32 | 90, [0, 0o4755, 0, 0]),
+            run(ARCHITECTURES[0].1, X32 | 90, [0, 0o4755, 0, 0]),
             FAIL | EPERM
         );
     }
 
     #[test]
+    fn an_architecture_that_the_filter_lets_through_does_not_count_as_restricted() {
+        for name in ["x86_64", "aarch64", "riscv64"] {
+            assert_eq!(supports(name), Ok(()));
+        }
+        for name in ["powerpc64", "s390x", "loongarch64"] {
+            assert!(supports(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_allowed() {
-        for (architecture, calls) in ARCHITECTURES {
+        for (_, architecture, calls) in ARCHITECTURES {
             for (number, call) in calls {
                 assert_eq!(
                     run(architecture, *number, [0o101, 0o755, 0o755, 0o755]),

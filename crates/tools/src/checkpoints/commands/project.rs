@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Group;
 use super::coverage::{Coverage, IndexState};
 use crate::checkpoints::image::Captured;
-use crate::checkpoints::index::{self, Index, now_ns};
+use crate::checkpoints::index::{self, Index};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Hash;
 use crate::checkpoints::recorder::Recording;
@@ -128,6 +128,8 @@ impl Project {
             // The next command tries again.
             Err(_) => Phase::Unknown,
             Ok(store) => {
+                // Until the index on disk names them.
+                let _contents = store.keep_contents();
                 let (path, root) = (store.index_path(), self.root.clone());
                 let mut index = Index::load(&path, root, limit / PART, &store.objects);
                 match index.refresh(&store.objects, None) {
@@ -147,8 +149,14 @@ impl Project {
         self.made.notify_all();
     }
 
-    /// Begins a command: brings the index up to date, unless another command runs.
-    pub(super) fn begin(self: &Arc<Self>, store: &Store, recording: &Recording) -> Begun {
+    /// Begins a command: brings the index up to date, unless another command runs. Saves of the
+    /// user are known from the time `since`.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        store: &Store,
+        recording: &Recording,
+        since: i64,
+    ) -> Begun {
         self.prepare(recording.limit);
         let state = locked(&self.state);
         let waited = self
@@ -167,7 +175,6 @@ impl Project {
             group.add(&recording.label);
             return Begun::Yes;
         }
-        let since = now_ns();
         // What changed before the command is not its change.
         if index.refresh(&store.objects, None).is_err() {
             let why = "the project has more than 200,000 files".to_owned();
@@ -268,7 +275,7 @@ impl Project {
 }
 
 fn save(index: &Index, store: &Store) {
-    if let Err(error) = index.save(&store.index_path()) {
+    if let Err(error) = store.save_index(index) {
         tracing::warn!(%error, "the index of a project could not be written");
     }
 }

@@ -36,20 +36,35 @@ pub fn user_saved(path: &Path) {
     });
 }
 
-/// Counts a command that begins.
-pub(super) fn begin() {
-    with(|it| it.running += 1);
+/// A command, during which the user's saves are recorded.
+#[derive(Debug)]
+pub(super) struct SaveWatch {
+    /// When the first save was recorded that counts, in nanoseconds since 1970.
+    pub(super) since: i64,
 }
 
-/// Counts a command that has ended.
-pub(super) fn end() {
-    with(|it| {
-        it.running = it.running.saturating_sub(1);
-        // No later command begins before these times.
-        if it.running == 0 {
-            it.files.clear();
-        }
-    });
+impl SaveWatch {
+    /// Counts a command that begins.
+    pub(super) fn begin() -> Self {
+        with(|it| {
+            it.running += 1;
+            // Not earlier: a save between this time and the count would be missing.
+            Self { since: now_ns() }
+        })
+    }
+}
+
+impl Drop for SaveWatch {
+    /// Counts a command that has ended.
+    fn drop(&mut self) {
+        with(|it| {
+            it.running = it.running.saturating_sub(1);
+            // No later command begins before these times.
+            if it.running == 0 {
+                it.files.clear();
+            }
+        });
+    }
 }
 
 /// Real paths of the files that were saved since a time.
@@ -57,4 +72,17 @@ pub(super) fn since(time: i64) -> HashSet<PathBuf> {
     let files = with(|it| it.files.clone());
     let files = files.into_iter().filter(|(_, at)| *at >= time);
     files.map(|(path, _)| leads_to(&path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_save_right_after_a_command_has_begun_is_the_users() {
+        let watch = SaveWatch::begin();
+        let path = Path::new("/nowhere/saved");
+        user_saved(path);
+        assert!(since(watch.since).contains(path));
+    }
 }

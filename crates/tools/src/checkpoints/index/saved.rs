@@ -12,7 +12,7 @@ use crate::checkpoints::objects::{Hash, Objects};
 use crate::state_dir;
 
 impl Index {
-    /// Writes the index: one JSON array per folder.
+    /// Writes the index: one JSON array per folder. The caller holds the lock of the index.
     pub(in crate::checkpoints) fn save(&self, path: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (path, folder) in &self.folders {

@@ -3,13 +3,18 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::commands::end;
 use super::{LIMIT, Project, block_on, use_a_state_folder_of_our_own};
 use crate::buffers::NoBuffers;
+use crate::checkpoints::image::{Image, Name};
+use crate::checkpoints::index::Index;
 use crate::checkpoints::store::Store;
 use crate::checkpoints::{
     CallLabel, CommandRun, JournalScope, Recorder, Request, Restore, commands,
 };
+use crate::files::{FileTarget, RealPath};
 
 #[test]
 fn a_damaged_content_is_reported_and_nothing_is_restored() {
@@ -156,6 +161,64 @@ fn contents_that_the_index_needs_stay_when_old_turns_are_removed() {
     project.undo();
     assert_eq!(project.text("a").as_deref(), Some("one\n"));
     assert_eq!(project.text("b").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn contents_of_a_call_that_runs_stay_when_old_turns_are_removed() {
+    let project = Project::new();
+    project.put("a", "one\n");
+    let target = RealPath::of(&project.path("a")).unwrap();
+    let target = block_on(FileTarget::find(target, Arc::new(NoBuffers))).unwrap();
+    let recorder = Recorder::new(project.path(""), LIMIT, project.label());
+    let before = block_on(recorder.before(&target));
+    // Another host finds its store full.
+    assert_eq!(project.store().shrink(0, |_| false).unwrap(), 0);
+    project.put("a", "two\n");
+    block_on(recorder.after(&target, before));
+    project.undo();
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
+    assert_eq!(project.store().shrink(0, |_| false).unwrap(), 1);
+    assert_eq!(project.store().objects.sizes(), []);
+}
+
+#[test]
+fn contents_that_a_running_command_may_change_stay_when_another_host_removes_old_turns() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    let running = project.begin();
+    assert_eq!(project.store().shrink(0, |_| false).unwrap(), 0);
+    project.put("a", "two\n");
+    assert_eq!(end(running).changes, 1);
+    project.undo();
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn hosts_that_write_the_index_at_the_same_time_leave_a_whole_one() {
+    let project = Project::new();
+    let (root, store) = (project.path(""), project.store());
+    let files = |count: usize| {
+        let mut index = Index::new(root.clone(), LIMIT);
+        for number in 0..count {
+            let path = root.join(format!("folder{number}/file"));
+            index.set(&path, Image::Link(Name("x".into())));
+        }
+        index
+    };
+    let (small, large) = (files(10), files(2000));
+    std::thread::scope(|scope| {
+        for index in [&small, &large] {
+            let store = &store;
+            scope.spawn(move || (0..30).for_each(|_| store.save_index(index).unwrap()));
+        }
+        for _ in 0..30 {
+            let path = store.index_path();
+            let found = Index::load(&path, root.clone(), LIMIT, &store.objects);
+            assert!(found == Index::new(root.clone(), LIMIT) || found == small || found == large);
+        }
+    });
+    let found = Index::load(&store.index_path(), root.clone(), LIMIT, &store.objects);
+    assert!(found == small || found == large);
 }
 
 #[test]
