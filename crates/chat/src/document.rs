@@ -7,6 +7,7 @@
 //! happens next.
 
 mod block;
+mod fixes;
 mod own;
 mod pairing;
 mod parse;
@@ -261,17 +262,24 @@ impl<'t> Document<'t> {
     }
 
     /// Returns the fix for a line, or for any line of its block: keys put the cursor on a
-    /// block's first line.
+    /// block's first line. The fix may change other lines than those of the problem.
     pub fn fix_at(&self, line: usize) -> Option<&Fix> {
-        let fix_in = |lines: Lines| {
-            let mut all = self.diagnostics.iter().filter_map(|it| it.fix.as_ref());
-            all.find(move |fix| fix.lines.start < lines.end && lines.start < fix.lines.end)
+        let meet = |one: &Lines, other: &Lines| one.start < other.end && other.start < one.end;
+        let all = || self.diagnostics.iter().filter(|it| it.fix.is_some());
+        let fix_in = |lines: &Lines| {
+            let mut fixes = all().filter_map(|it| it.fix.as_ref());
+            fixes.find(|fix| meet(&fix.lines, lines))
         };
-        // The line itself first: a block may have several diagnostics.
-        fix_in(line..line + 1).or_else(|| {
+        let fix_of = |lines: &Lines| all().find(|it| meet(&it.lines, lines))?.fix.as_ref();
+        let block = || {
             let message = self.messages.get(self.message_at(line)?)?;
             let mut blocks = self.blocks_of(message).iter().map(Block::lines);
-            fix_in(blocks.find(|lines| lines.contains(&line))?)
+            blocks.find(|lines| lines.contains(&line))
+        };
+        // The line itself first: a block may have several diagnostics.
+        fix_in(&(line..line + 1)).or_else(|| {
+            let block = block()?;
+            fix_in(&block).or_else(|| fix_of(&block))
         })
     }
 

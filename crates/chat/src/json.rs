@@ -3,10 +3,14 @@
 //! A duplicate key is an error, because preview and execution could then differ. So is
 //! nesting beyond serde_json's limit of 128.
 
+mod repair;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+pub use self::repair::repaired;
 
 /// Parses `text` as one JSON object.
 ///

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::fixes;
 use super::{Block, Document, Message, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::tool::ToolUseId;
@@ -169,7 +170,7 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
         if message.role != Role::Assistant {
             // Results that follow no assistant message with calls.
             let unasked = document.results_of(message).filter(|_| seen != Some(at));
-            found.extend(unasked.map(orphan));
+            found.extend(unasked.map(|result| orphan(document, result)));
         } else if let Some(turn) = document.turn(at) {
             seen = turn.answers;
             if !turn.calls.iter().all(PairedCall::is_answered) {
@@ -178,14 +179,22 @@ pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Di
             // Calls at the end may still get their results.
             let older = turn.answers.unwrap_or(at) < last;
             let calls = turn.calls.iter();
-            found.extend(calls.filter_map(|call| call_problem(document, call, older)));
-            found.extend(turn.orphans.iter().map(|result| orphan(result)));
+            let answers = turn.answers.filter(|_| older);
+            let answers = answers.and_then(|at| document.messages.get(at));
+            found.extend(calls.filter_map(|call| call_problem(document, call, older, answers)));
+            let orphans = turn.orphans.iter();
+            found.extend(orphans.map(|result| orphan(document, result)));
         }
     }
     (unanswered, found)
 }
 
-fn call_problem(document: &Document<'_>, call: &PairedCall<'_>, older: bool) -> Option<Diagnostic> {
+fn call_problem(
+    document: &Document<'_>,
+    call: &PairedCall<'_>,
+    older: bool,
+    answers: Option<&Message>,
+) -> Option<Diagnostic> {
     let header = call.tool_use.lines.start..call.tool_use.lines.start + 1;
     let id = &call.tool_use.id;
     if call.duplicate {
@@ -203,26 +212,28 @@ fn call_problem(document: &Document<'_>, call: &PairedCall<'_>, older: bool) -> 
     }
     if call.result.is_none() && older {
         let message = format!("The call \"{id}\" has no result in the @You: message after it.");
-        return Some(Diagnostic::warning(header, message));
+        let mut problem = Diagnostic::warning(header, message);
+        problem.fix = answers.and_then(|it| fixes::with_result(document, call.tool_use, it));
+        return Some(problem);
     }
     // An answered call is never run, so its arguments don't matter.
     if call.is_answered() {
         return None;
     }
     let error = document.input(call.tool_use).err()?;
-    Some(Diagnostic::error(
-        header,
-        format!(
-            "The arguments of \"{id}\" cannot be read: {error}. The call gets an error result."
-        ),
-    ))
+    let message = format!(
+        "The arguments of \"{id}\" cannot be read: {error}. The call gets an error result."
+    );
+    let mut problem = Diagnostic::error(header, message);
+    problem.fix = fixes::readable(document, call.tool_use);
+    Some(problem)
 }
 
-fn orphan(result: &ToolResultBlock) -> Diagnostic {
+fn orphan(document: &Document<'_>, result: &ToolResultBlock) -> Diagnostic {
     let header = result.lines.start..result.lines.start + 1;
     let message = format!(
         "No call of the answer before has the id \"{}\" (or it already has a result), so this result is not sent.",
         result.tool_use_id
     );
-    Diagnostic::warning(header, message)
+    Diagnostic::warning(header, message).with_fix(fixes::without_result(document, result))
 }

@@ -32,6 +32,70 @@ fn a_fix_is_found_from_every_line_of_its_block() {
     assert_eq!(fix.lines, 10..11);
 }
 
+/// Applies the fix for the line that contains `place`, and returns the text.
+fn fixed(text: &str, place: &str) -> String {
+    let document = Text::from(text);
+    let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    let line = lines.iter().position(|it| it.contains(place)).unwrap();
+    let parsed = Document::parse(&document);
+    let fix = parsed.fix_at(line).unwrap();
+    lines.splice(fix.lines.clone(), fix.replacement.clone());
+    lines.join("\n")
+}
+
+#[test]
+fn a_result_that_no_call_has_is_deleted() {
+    let text = "@Assistant:\nHm.\n\n@You:\n**Tool Result:** `a`\n\n```\nx\n```\n\nMore.";
+    let expected = "@Assistant:\nHm.\n\n@You:\nMore.";
+    assert_eq!(fixed(text, "Tool Result"), expected);
+    let last = "@You:\n**Tool Result:** `a`\n\n```\nx\n```";
+    assert_eq!(fixed(last, "Tool Result"), "@You:");
+}
+
+#[test]
+fn an_older_call_without_a_result_gets_one() {
+    let call = "@Assistant:\n**Tool Use:** `bash` (`a`)\n\n```json\n{}\n```\n\n";
+    let rest = "Go on.\n\n@Assistant:\nWell.";
+    let text = format!("{call}@You:\n{rest}");
+    let result = "**Tool Result:** `a` (error)\n\n```\nThe call was not run.\n```\n";
+    let expected = format!("{call}@You:\n{result}\n{rest}");
+    let found = fixed(&text, "Tool Use");
+    assert_eq!(found, expected);
+    let text = Text::from(&*found);
+    assert_eq!(Document::parse(&text).diagnostics, []);
+    // Text beside the marker has no line to put it below.
+    let text = format!("{call}@You: {rest}");
+    let text = Text::from(&*text);
+    assert_eq!(Document::parse(&text).fix_at(1), None);
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_repaired() {
+    let call = |fence: &str, input: &str| {
+        format!("@Assistant:\n**Tool Use:** `bash` (`a`)\n\n{fence}\n{input}\n```\n")
+    };
+    for (fence, input, expected) in [
+        ("```json", "{\"command\": \"ls\",}", "{\"command\": \"ls\"}"),
+        (
+            "```json",
+            "{\"command\": \"a\nb",
+            "{\"command\": \"a\\nb\"}",
+        ),
+        ("```sh", "{\"command\": \"ls\"}", "{\"command\": \"ls\"}"),
+    ] {
+        let found = fixed(&call(fence, input), "Tool Use");
+        assert_eq!(found, call("```json", expected));
+    }
+    for (fence, input) in [("```json", "ls"), ("```sh", "ls")] {
+        let text = Text::from(&*call(fence, input));
+        let document = Document::parse(&text);
+        assert_eq!(
+            (document.fix_at(1), document.diagnostics.is_empty()),
+            (None, false)
+        );
+    }
+}
+
 #[test]
 fn a_misspelled_status_is_marked_on_its_own_line() {
     let text = Text::from(MISSPELLED);

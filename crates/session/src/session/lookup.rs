@@ -13,6 +13,7 @@ use chat::folds::folds;
 use chat::links::{Link, call_at, link_at};
 use chat::outline::outline;
 use chat::preview::{Describe, preview};
+use chat::text::Lines;
 use serde_json::Value;
 
 use super::Session;
@@ -118,7 +119,8 @@ impl Session {
         let is_near = |line: usize| (lookup.line..=lookup.last).contains(&line);
         let fixes = document.diagnostics.iter().filter_map(|it| {
             let fix = it.fix.as_ref()?;
-            let touches = fix.lines.start <= lookup.last && lookup.line < fix.lines.end;
+            let meets = |lines: &Lines| lines.start <= lookup.last && lookup.line < lines.end;
+            let touches = meets(&it.lines) || meets(&fix.lines);
             // The command finds a fix by its line, so only the first fix of a line can be
             // offered.
             let is_found = document.fix_at(fix.lines.start) == Some(fix);

@@ -149,6 +149,16 @@ fn the_hover_has_a_long_command_whole() {
     assert_eq!(shown, expected);
 }
 
+#[test]
+fn a_call_whose_arguments_cannot_be_read_offers_their_repair() {
+    let stage = Stage::of(&waiting("bash", r#"{"command":"ls","#));
+    let offers = stage.offers("**Tool Use:**");
+    let repair = ("Repair the JSON".to_owned(), "fix");
+    assert!(offers.contains(&repair), "{offers:?}");
+    stage.press_at("fix", "**Tool Use:**");
+    stage.wait_text("\n{\"command\":\"ls\"}\n");
+}
+
 /// A chat whose call of a tool is pending.
 fn waiting(tool: &str, input: &str) -> String {
     format!(
