@@ -95,6 +95,27 @@ fn changes_of_ignored_files_and_of_git_are_left_alone() {
 }
 
 #[test]
+fn what_the_user_saves_while_a_command_begins_is_not_the_commands_change() {
+    let mut project = Project::new();
+    for number in 0..500 {
+        project.put(&format!("src/{number}"), "one\n");
+    }
+    project.sh("true");
+    let recorder = project.recorder();
+    let begins = {
+        let recorder = recorder.clone();
+        std::thread::spawn(move || block_on(CommandRun::begin(&recorder)))
+    };
+    // Each at another moment, some of them while the index is brought up to date.
+    for number in 0..500 {
+        project.put(&format!("src/{number}"), "by the user\n");
+        user_saved(&project.path(&format!("src/{number}")));
+    }
+    let summary = end((begins.join().unwrap(), recorder));
+    assert_eq!(summary.changes, 0);
+}
+
+#[test]
 fn a_file_that_rules_no_longer_ignore_is_not_removed() {
     let mut project = Project::new();
     project.put(".gitignore", "mine\n");
