@@ -144,11 +144,7 @@ impl<'a> Inspection<'a> {
         self.paths(name, &inputs)?;
         match name {
             "cd" => self.change(reads.paths.first().map(|it| it.value.as_str())),
-            "git" => {
-                self.git(arguments)?;
-                let contents = reads.contents.as_ref();
-                contents.map_or(Ok(()), |it| self.contents(it))
-            }
+            "git" => self.git(arguments, &reads),
             _ => Ok(()),
         }
     }
@@ -227,7 +223,7 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    fn git(&self, arguments: &[Word]) -> Result<(), Unsafe> {
+    fn git(&self, arguments: &[Word], reads: &Reads<'_>) -> Result<(), Unsafe> {
         let is_version = |it: &Word| matches!(it.value.as_str(), "--version" | "version");
         // These read no configuration.
         if arguments.first().is_none_or(is_version) {
@@ -235,11 +231,14 @@ impl<'a> Inspection<'a> {
         }
         for folder in &self.folders {
             let found = self.repositories.check(folder);
-            found.map_err(|named| Unsafe::Configuration {
+            let trees = found.map_err(|named| Unsafe::Configuration {
                 program: "git".to_owned(),
                 file: named.file,
                 setting: named.setting,
             })?;
+            if let Some(shown) = &reads.contents {
+                self.contents(shown, folder, &trees)?;
+            }
         }
         Ok(())
     }

@@ -61,6 +61,13 @@ fn named<T>(file: &Path, setting: impl Into<String>) -> Result<T, Named> {
     })
 }
 
+/// A working tree of a repository.
+#[derive(Debug)]
+pub(super) struct WorkTree {
+    pub top: PathBuf,
+    pub index: GitIndex,
+}
+
 /// Checks repositories, with the folders of the user's own configuration.
 pub(super) struct Repositories {
     home: Option<PathBuf>,
@@ -75,12 +82,13 @@ impl Repositories {
         Self { home, config }
     }
 
-    /// Checks that Git runs no other program in this folder.
+    /// Checks that Git runs no other program in this folder. Returns the repository that it finds,
+    /// and its submodules.
     ///
     /// # Errors
     ///
     /// The setting that may run one.
-    pub(super) fn check(&self, folder: &Path) -> Result<(), Named> {
+    pub(super) fn check(&self, folder: &Path) -> Result<Vec<WorkTree>, Named> {
         let drivers = self.drivers()?;
         for folder in folder.ancestors() {
             // Git would use the folder itself, with whatever its configuration says.
@@ -92,13 +100,14 @@ impl Repositories {
                 continue;
             }
             let real = git_folder(&git)?;
-            self.repository(&real, folder, &drivers, 0)?;
+            let mut found = Vec::new();
+            self.repository(&real, folder, &drivers, &mut found)?;
             // Git searches the folders above if this is no valid repository.
             if is_gits(&real) {
-                return Ok(());
+                return Ok(found);
             }
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Checks the user's and the system's configuration, and returns its drivers and filters.
@@ -154,15 +163,18 @@ impl Repositories {
         }
     }
 
-    /// Checks a repository with the Git folder `git` and the working tree `top`.
+    /// Checks a repository with the Git folder `git` and the working tree `top`, and its
+    /// submodules.
     fn repository(
         &self,
         git: &Path,
         top: &Path,
         drivers: &[String],
-        depth: usize,
+        found: &mut Vec<WorkTree>,
     ) -> Result<(), Named> {
-        if depth > DEEPEST {
+        // The repositories that contain this one.
+        let above = found.iter().filter(|it| top.starts_with(&it.top));
+        if above.count() > DEEPEST {
             return named(git, "too many submodules");
         }
         let folders = with_common(git)?;
@@ -184,11 +196,16 @@ impl Repositories {
         if !drivers.is_empty() {
             attributes(self.attribute_files(top, &folders, &index), drivers)?;
         }
-        index.links.iter().try_for_each(|link| {
+        let links = index.links.clone();
+        found.push(WorkTree {
+            top: top.to_owned(),
+            index,
+        });
+        links.iter().try_for_each(|link| {
             let top = top.join(link);
             let git = top.join(".git");
             match git.symlink_metadata() {
-                Ok(_) => self.repository(&git_folder(&git)?, &top, drivers, depth + 1),
+                Ok(_) => self.repository(&git_folder(&git)?, &top, drivers, found),
                 // The submodule is not checked out.
                 Err(_) => Ok(()),
             }
@@ -294,13 +311,13 @@ fn is_beside(git: &Path, worktree: &str) -> bool {
 }
 
 /// Whether Git recognizes a folder as a Git folder.
-pub(super) fn is_gits(folder: &Path) -> bool {
+fn is_gits(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
 /// The Git folder that `.git` is, or that it names if it is a file.
-pub(super) fn git_folder(git: &Path) -> Result<PathBuf, Named> {
+fn git_folder(git: &Path) -> Result<PathBuf, Named> {
     if git.is_dir() {
         return Ok(git.to_owned());
     }

@@ -55,7 +55,7 @@ impl World {
     fn check(&self, folder: &str) -> Result<(), String> {
         let repositories = Repositories::new(Some(self.home()), None);
         let found = repositories.check(&self.home().join(folder));
-        found.map_err(|it| it.setting)
+        found.map(drop).map_err(|it| it.setting)
     }
 }
 

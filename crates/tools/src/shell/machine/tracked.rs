@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::Inspection;
 use crate::files::{leads_to, without_dots};
-use crate::secrets::{SecretFile, Secrets, blob_name};
+use crate::secrets::{SecretFile, blob_name};
 use crate::shell::Unsafe;
 use crate::shell::contents::{Contents, Name, Source, is_plain_path, name};
-use crate::shell::git_index::{self, GitIndex, ObjectName};
+use crate::shell::git_index::ObjectName;
 use crate::shell::programs::Search;
-use crate::shell::repository::{git_folder, is_gits};
+use crate::shell::repository::WorkTree;
 
-/// Deepest nesting of submodules; `Repositories` refuses more.
-const DEEPEST: usize = 6;
 /// Largest secret that is compared with the index (1 MB).
 const MOST: u64 = 1024 * 1024;
 
@@ -42,30 +40,52 @@ struct Scope {
 }
 
 impl Inspection<'_> {
-    /// Refuses to show secrets that a repository tracks.
-    pub(super) fn contents(&self, shown: &Contents<'_>) -> Result<(), Unsafe> {
-        for folder in &self.folders {
-            let top = top(folder);
-            if shown.source == Source::WorkingTree {
-                self.outside(shown, folder, top)?;
-            }
-            let mut tracked = Vec::new();
-            if let Some(top) = top {
-                add_tracked(top, &self.machine.secrets, &mut tracked, 0);
-            }
-            if tracked.is_empty() {
-                continue;
-            }
-            let scope = self.scope(shown, folder, top.unwrap_or(folder))?;
-            if let Some(found) = tracked.iter().find(|it| scope.shows(shown.source, it)) {
-                return Err(Unsafe::Secret {
-                    program: "git".to_owned(),
-                    path: found.file.path.clone(),
-                    grant: Some(found.file.grant()),
-                });
-            }
+    /// Refuses to show secrets that a repository tracks, if Git runs in `folder`. The first of the
+    /// working trees contains the folder, and the others are submodules.
+    pub(super) fn contents(
+        &self,
+        shown: &Contents<'_>,
+        folder: &Path,
+        trees: &[WorkTree],
+    ) -> Result<(), Unsafe> {
+        let top = trees.first().map(|it| &*it.top);
+        if shown.source == Source::WorkingTree {
+            self.outside(shown, folder, top)?;
         }
-        Ok(())
+        let tracked = trees.iter().flat_map(|it| self.tracked(it));
+        let tracked: Vec<TrackedSecret> = tracked.collect();
+        if tracked.is_empty() {
+            return Ok(());
+        }
+        let scope = self.scope(shown, folder, top.unwrap_or(folder))?;
+        match tracked.iter().find(|it| scope.shows(shown.source, it)) {
+            Some(TrackedSecret { file, .. }) => Err(Unsafe::Secret {
+                program: "git".to_owned(),
+                path: file.path.clone(),
+                grant: Some(file.grant()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The secrets in the index of a repository.
+    fn tracked(&self, tree: &WorkTree) -> Vec<TrackedSecret> {
+        let secrets = &self.machine.secrets;
+        let folders = tree.index.folders.iter().map(|it| tree.top.join(it));
+        let folders = folders.filter(|it| secrets.below(it, true).is_some());
+        let folders: Vec<PathBuf> = folders.collect();
+        let secret = |(path, object): &(PathBuf, ObjectName)| {
+            let path = tree.top.join(path);
+            let kind = secrets.below(&path, false).or_else(|| {
+                let is_inside = folders.iter().any(|it| path.starts_with(it));
+                is_inside.then(|| secrets.kind(&path))?
+            })?;
+            Some(TrackedSecret {
+                file: SecretFile { kind, path },
+                object: *object,
+            })
+        };
+        tree.index.files.iter().filter_map(secret).collect()
     }
 
     /// Checks the folders that `git diff` compares like `diff -r`: outside of a repository, or if
@@ -165,48 +185,5 @@ impl TrackedSecret {
         let text = std::fs::read(path);
         // In a repository with SHA-256, the names differ, too.
         text.map_or(true, |text| self.object[..20] != blob_name(&text))
-    }
-}
-
-/// The top of the working tree that contains a folder.
-fn top(folder: &Path) -> Option<&Path> {
-    folder.ancestors().find(|it| {
-        let git = it.join(".git");
-        git.symlink_metadata().is_ok() && git_folder(&git).is_ok_and(|it| is_gits(&it))
-    })
-}
-
-/// Adds the secrets in the index of a repository and of its submodules.
-fn add_tracked(top: &Path, secrets: &Secrets, found: &mut Vec<TrackedSecret>, depth: usize) {
-    // An index that cannot be read was refused before.
-    let index = git_folder(&top.join(".git")).ok();
-    let index = index.and_then(|it| git_index::read(&it.join("index")));
-    let Some(GitIndex {
-        files,
-        folders,
-        links,
-    }) = index
-    else {
-        return;
-    };
-    let mut hidden = folders.iter().map(|it| top.join(it));
-    let hidden: Vec<PathBuf> = hidden
-        .by_ref()
-        .filter(|it| secrets.below(it, true).is_some())
-        .collect();
-    for (path, object) in files {
-        let path = top.join(path);
-        let is_hidden = hidden.iter().any(|it| path.starts_with(it));
-        let kind = secrets.below(&path, false);
-        let kind = kind.or_else(|| is_hidden.then(|| secrets.kind(&path))?);
-        if let Some(kind) = kind {
-            let file = SecretFile { kind, path };
-            found.push(TrackedSecret { file, object });
-        }
-    }
-    if depth < DEEPEST {
-        for link in links {
-            add_tracked(&top.join(link), secrets, found, depth + 1);
-        }
     }
 }
