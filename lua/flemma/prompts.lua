@@ -27,6 +27,7 @@ function M.prompt(message)
     end
     if message.items then
       vim.ui.select(message.items, { prompt = title, kind = "flemma", format_item = notices.escape }, function(_, item)
+        require("flemma.report").close_diff()
         answer(nil, item)
       end)
     else

@@ -7,6 +7,9 @@ local api = vim.api
 --- Most lines of a report's window.
 local MAX_HEIGHT = 20
 
+---@type integer? The window of a diff beside a list.
+local diff_window
+
 ---@param lines string[]
 ---@return string[] lines Without line feeds.
 local function flat(lines)
@@ -23,15 +26,50 @@ local function open_file(path)
   end
 end
 
---- Shows a report in a window that `q` closes. <CR> opens the file of a line that has one.
----@param message flemma.protocol.Report
-function M.report(message)
-  local lines = flat(message.lines)
+--- Creates a buffer with a report.
+---@param title string
+---@param lines string[]
+---@return integer buffer
+local function create(title, lines)
   local buffer = api.nvim_create_buf(false, true)
   api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].modifiable = false
-  pcall(api.nvim_buf_set_name, buffer, "flemma://" .. message.title)
+  pcall(api.nvim_buf_set_name, buffer, "flemma://" .. title)
+  return buffer
+end
+
+--- Closes the diff that is shown beside a list.
+function M.close_diff()
+  if diff_window then
+    pcall(api.nvim_win_close, diff_window, true)
+    diff_window = nil
+  end
+end
+
+--- Shows a diff beside a list, until the user has chosen from it. Takes no focus.
+---@param lines string[]
+local function show_diff(lines)
+  M.close_diff()
+  local buffer = create("diff", lines)
+  vim.bo[buffer].filetype = "diff"
+  -- At the top, because Neovim's own list covers the bottom of the screen.
+  local height = math.min(#lines, math.max(4, math.floor(vim.o.lines / 4)))
+  local opened, window =
+    pcall(api.nvim_open_win, buffer, false, { split = "above", win = -1, height = height, style = "minimal" })
+  diff_window = opened and window or nil
+  -- The list blocks Neovim before it draws by itself.
+  vim.cmd.redraw()
+end
+
+--- Shows a report in a window that `q` closes. <CR> opens the file of a line that has one.
+---@param message flemma.protocol.Report
+function M.report(message)
+  local lines = flat(message.lines)
+  if message.title == "diff" then
+    return show_diff(lines)
+  end
+  local buffer = create(message.title, lines)
   local height = math.min(#lines, MAX_HEIGHT)
   api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height, style = "minimal" })
   local files = {}

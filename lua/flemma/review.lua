@@ -7,9 +7,9 @@ local api = vim.api
 local colors = require("flemma.review.colors")
 local host = require("flemma.host")
 local notices = require("flemma.notices")
+local problems = require("flemma.review.problems")
 local typing = require("flemma.review.typing")
 
-local NAMESPACE = api.nvim_create_namespace("flemma.review")
 --- The line above the diff.
 local KEYS = " :w approves what is left · dih drops a hunk · ]c next hunk · :q decides later"
 --- Options of its window; the chat's are copied otherwise.
@@ -75,19 +75,35 @@ local function answer(review, text)
   return host.answer(review.asker, "reviewed", { ask = review.ask, text = text })
 end
 
+--- Writes a review to another file, as `:w NAME` does. Neovim checks that there is none.
+---@param buffer integer
+---@param path string
+local function write_copy(buffer, path)
+  local written, why = pcall(vim.fn.writefile, api.nvim_buf_get_lines(buffer, 0, -1, false), path)
+  notify(
+    written and "info" or "error",
+    written and ("Nothing was approved; the diff is in %s."):format(vim.fn.fnamemodify(path, ":~:."))
+      or ("The diff was not written: %s"):format(tostring(why):gsub("^Vim:", ""))
+  )
+end
+
 --- Takes a write: approves what is left if the user typed the command in this window.
 ---@param buffer integer
-local function on_write(buffer)
+---@param event vim.api.keyset.create_autocmd.callback_args
+local function on_write(buffer, event)
+  if event.match ~= api.nvim_buf_get_name(buffer) then
+    return write_copy(buffer, event.match)
+  end
   local review = reviews[buffer]
   vim.bo[buffer].modified = false
   if not typing.take(buffer) then
     review.drafted = true
-    return notify("info", "Kept as a draft. Type :w in the review window to approve what is left.")
+    return notify("info", "Kept as a draft; type :w in its window to approve it.")
   end
   if review.answered then
     return notify("info", "This review was answered already. Run :Flemma review in the chat to decide again.")
   end
-  vim.diagnostic.reset(NAMESPACE, buffer)
+  problems.set(buffer, {})
   review.drafted = false
   if not answer(review, text_of(buffer)) then
     -- The next review of the call keeps this text.
@@ -103,6 +119,7 @@ end
 local function select_hunk()
   local first = vim.fn.search("^\\(@@\\|diff \\)", "bcnW")
   if first == 0 or not vim.startswith(vim.fn.getline(first), "@@") then
+    notify("warn", "The cursor is in no hunk. ]c goes to the next one.")
     return api.nvim_feedkeys(vim.keycode("<Esc>"), "n", false)
   end
   local below = vim.fn.search("^\\(@@\\|diff \\)", "nW")
@@ -152,6 +169,7 @@ local function on_wipeout(buffer)
   reviews[buffer] = nil
   typing.forget(buffer)
   colors.forget(buffer)
+  problems.forget(buffer)
   api.nvim_del_augroup_by_name("flemma.review." .. buffer)
   if gone and not gone.answered then
     answer(gone, nil)
@@ -163,14 +181,14 @@ local function follow(buffer)
   local group = api.nvim_create_augroup("flemma.review." .. buffer, {})
   ---@param event string
   ---@param description string
-  ---@param action fun(buffer: integer)
+  ---@param action fun(buffer: integer, event: vim.api.keyset.create_autocmd.callback_args)
   local function on(event, description, action)
     api.nvim_create_autocmd(event, {
       group = group,
       buffer = buffer,
       desc = "flemma: " .. description,
-      callback = function()
-        action(buffer)
+      callback = function(args)
+        action(buffer, args)
       end,
     })
   end
@@ -294,29 +312,17 @@ end
 
 --- Shows what cannot be applied, and moves the cursor to the first such line.
 ---@param buffer integer
----@param problems { line: integer, message: string }[]
-local function show_problems(buffer, problems)
-  local last = api.nvim_buf_line_count(buffer) - 1
-  vim.diagnostic.config({ virtual_text = true }, NAMESPACE)
-  vim.diagnostic.set(
-    NAMESPACE,
-    buffer,
-    vim.tbl_map(function(problem)
-      local line = math.min(problem.line, last)
-      return {
-        lnum = line,
-        col = 0,
-        message = problem.message,
-        severity = vim.diagnostic.severity.ERROR,
-        source = "flemma",
-      }
-    end, problems)
-  )
-  local first, window = problems[1], vim.fn.bufwinid(buffer)
-  if first then
-    notify("error", ("Nothing was applied. Line %d of the review: %s"):format(first.line + 1, first.message))
+---@param found { line: integer, message: string }[]
+local function show_problems(buffer, found)
+  local line, window = problems.set(buffer, found), vim.fn.bufwinid(buffer)
+  if line then
+    notify("error", ("Nothing was applied. Line %d of the review: %s"):format(line + 1, found[1].message))
     if window ~= -1 then
-      api.nvim_win_set_cursor(window, { math.min(first.line, last) + 1, 0 })
+      api.nvim_win_set_cursor(window, { line + 1, 0 })
+      -- The message is below the line, where the window may end.
+      api.nvim_win_call(window, function()
+        vim.cmd.normal({ "zz", bang = true })
+      end)
     end
   end
 end

@@ -129,3 +129,31 @@ fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhi
     editor.keys("u");
     assert_eq!(editor.text(), before);
 }
+
+#[test]
+fn the_diff_of_a_listed_file_is_shown_until_the_user_decides() {
+    let provider = Provider::anthropic([write("ONE\n2\n3\n4\n5\n"), Answer::says("Done.")]);
+    let setup = setup(&provider).with("a.txt", BEFORE).size(80, 24);
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    editor.keys(":Flemma undo<CR>");
+    let shows = |text: &'static str| move |rows: &[String]| rows.iter().any(|row| row == text);
+    editor.wait_screen("the list", shows("3: restore  a.txt  +1 −1"));
+    editor.keys("3<CR>");
+    // Beside the list, which is shown again.
+    editor.wait_screen("the diff", |rows| {
+        let found = ["-ONE", "+1", "1: Change 1 file"].map(|it| rows.iter().any(|row| row == it));
+        found == [true; 3]
+    });
+    editor.keys("1<CR>");
+    wait_message(&editor, "Restored 1 file: a.txt.");
+    let state = "return { vim.bo.filetype, #vim.api.nvim_list_wins() }";
+    assert_eq!(editor.lua(state, json!([])), json!(["chat", 1]));
+    assert_eq!(
+        fs::read_to_string(editor.dir().join("a.txt")).unwrap(),
+        BEFORE
+    );
+    editor.command("Flemma undo");
+    wait_message(&editor, "or all changes are undone");
+}

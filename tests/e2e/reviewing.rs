@@ -163,17 +163,58 @@ fn an_emptied_review_asks_for_a_reason_and_rejects_the_call() {
     assert_eq!(file(&editor), before());
 }
 
+/// Lines of the review with a diagnostic, from 1.
+fn problems(editor: &Editor) -> Vec<u64> {
+    let code = "return vim.tbl_map(function(it) return it.lnum + 1 end, vim.diagnostic.get(0))";
+    let lines = editor.lua(code, json!([]));
+    let lines = lines.as_array().into_iter().flatten();
+    lines.filter_map(|it| it.as_u64()).collect()
+}
+
 #[test]
 fn a_malformed_diff_shows_where_and_nothing_is_applied() {
     let (_provider, editor) = reviewing();
     editor.keys("/-line 2<CR>x");
     editor.keys(":w<CR>");
-    editor.wait_for("a diagnostic", |it| {
-        it.lua("return #vim.diagnostic.get(0)", json!([])) == json!(1)
-    });
+    editor.wait_for("a diagnostic", |it| problems(it).len() == 1);
+    // The message is longer than a line of this window.
+    wait_message(&editor, "(removed).");
     assert_eq!(file(&editor), before());
     editor.keys("u");
+    editor.wait_for("no diagnostic", |it| problems(it).is_empty());
     editor.keys(":w<CR>");
     wait_end(&editor, "Done.\n\n@You:\n\n");
     assert!(file(&editor).contains("two\n") && file(&editor).contains("eighteen\n"));
+}
+
+#[test]
+fn a_problem_stays_at_its_line_until_its_hunk_is_edited() {
+    let (_provider, editor) = reviewing();
+    // Both hunks lack the sign of a line.
+    editor.keys("/-line 2<CR>x/-line 18<CR>x:w<CR>");
+    editor.wait_for("both problems", |it| problems(it).len() == 2);
+    let second = problems(&editor)[1];
+    editor.keys("ggdih");
+    wait_message(&editor, "The cursor is in no hunk");
+    editor.keys("]cdih");
+    editor.wait_for("one problem", |it| problems(it) == [second - 7]);
+    editor.keys("u");
+    editor.wait_for("the hunk", |it| problems(it) == [second]);
+    editor.keys("/^line 18<CR>i-<Esc>");
+    editor.wait_for("no problem", |it| problems(it).is_empty());
+}
+
+#[test]
+fn a_write_to_another_file_saves_the_diff_and_approves_nothing() {
+    let (_provider, editor) = reviewing();
+    editor.keys("dih:w copy.diff<CR>");
+    wait_message(&editor, "Nothing was approved");
+    let copy = || std::fs::read_to_string(editor.dir().join("copy.diff")).unwrap();
+    assert!(copy().contains("+eighteen\n") && !copy().contains("+two"));
+    editor.keys("u:w copy.diff<CR>");
+    wait_message(&editor, "E13: File exists");
+    assert!(!copy().contains("+two"));
+    editor.keys(":w! copy.diff<CR>");
+    editor.wait_for("the copy", |_| copy().contains("+two"));
+    assert_eq!(file(&editor), before());
 }

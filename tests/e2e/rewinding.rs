@@ -57,6 +57,11 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
     editor.keys("1<CR>");
     editor.wait_for("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
     assert_eq!([read("a.txt"), read("b.txt")], ["1\n2\n3\n4\nfive\n", ""]);
+    // At the prompt, although the text around it was removed.
+    editor.wait_screen("the report", |rows| {
+        rows.iter()
+            .any(|row| row.starts_with("· Restored 2 files: a.txt, b.txt."))
+    });
 
     editor.keys("u");
     assert_eq!(editor.text(), whole);

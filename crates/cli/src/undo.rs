@@ -51,8 +51,9 @@ async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
     if !arguments.yes && !confirm("Change these files?") {
         return Ok((Code::Denied, "Nothing was changed.".to_owned()));
     }
+    let root = restore.root().to_owned();
     let restored = restore.apply(arguments.overwrite, &NoBuffers).await?;
-    Ok((Code::Ok, report(&request, &restored)))
+    Ok((Code::Ok, report(&request, &restored, &root)))
 }
 
 /// The project's folder, and the chat or all chats of the project.

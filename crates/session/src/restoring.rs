@@ -1,6 +1,6 @@
 //! A restore of files, as the user sees it: the list first, then a question, then a report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::cycle::{Level, Notice};
@@ -68,10 +68,11 @@ impl Restoring {
         restore: Restore,
         overwrite: bool,
     ) -> Result<String, String> {
+        let root = restore.root().to_owned();
         let restored = restore.apply(overwrite, &*self.buffers).await?;
         // Open buffers of these files show the restored texts.
         self.editor.check_files();
-        Ok(report(request, &restored))
+        Ok(report(request, &restored, &root))
     }
 
     /// Plans a restore, and reports damage of the journal.
@@ -157,22 +158,26 @@ fn title(request: &Request, restore: &Restore) -> String {
 /// The message when no call changed a file.
 pub fn nothing(request: &Request) -> &'static str {
     match request {
-        Request::Undo => "There is nothing to undo: no call here changed a file.",
+        Request::Undo => {
+            "There is nothing to undo: no call here changed a file, or all changes are undone."
+        }
         Request::Redo => "There is nothing to redo.",
         Request::Turns { .. } | Request::LastTurns(_) => {
-            "There is nothing to restore: no call since then changed a file."
+            "There is nothing to restore: no call since then changed a file, or all changes are undone."
         }
     }
 }
 
-/// The message about a finished restore.
-pub fn report(request: &Request, restored: &Restored) -> String {
-    let mut changed: Vec<String> = restored
-        .changed
-        .iter()
-        .take(MOST_NAMED)
-        .map(|it| it.display().to_string())
-        .collect();
+/// Returns the message about a finished restore, with names below `root`, the project's folder.
+pub fn report(request: &Request, restored: &Restored, root: &Path) -> String {
+    let name = |path: &Path| {
+        path.strip_prefix(root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    };
+    let named = restored.changed.iter().take(MOST_NAMED);
+    let mut changed: Vec<String> = named.map(|it| name(it)).collect();
     let count = restored.changed.len();
     if let more @ 1.. = count.saturating_sub(changed.len()) {
         changed.push(format!("and {more} more"));
@@ -190,7 +195,7 @@ pub fn report(request: &Request, restored: &Restored) -> String {
         ),
     };
     for (path, why) in &restored.kept {
-        text.push_str(&format!("\nLeft as it is: {}: {why}.", path.display()));
+        text.push_str(&format!("\nLeft as it is: {}: {why}.", name(path)));
     }
     text
 }

@@ -25,8 +25,8 @@ pub struct ChatTurn {
 pub(crate) struct Rewinding {
     pub(crate) turns: Vec<ChatTurn>,
     pub(crate) restoring: Restoring,
-    /// Cuts the chat below a message.
-    pub(crate) cut: Box<dyn Fn(ChatTurn) + Send + Sync>,
+    /// Cuts the chat below a message, and shows what was restored.
+    pub(crate) cut: Box<dyn Fn(ChatTurn, Option<String>) + Send + Sync>,
 }
 
 /// The user's choice.
@@ -79,7 +79,8 @@ impl Rewinding {
         };
         // Only after the files: if these cannot be restored, the chat still shows their calls.
         if cut {
-            (self.cut)(turn.clone());
+            (self.cut)(turn.clone(), report);
+            return Ok(None);
         }
         Ok(report)
     }

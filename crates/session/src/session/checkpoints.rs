@@ -123,7 +123,7 @@ impl Session {
         let rewinding = Rewinding {
             turns: turns.collect(),
             restoring: self.restoring(),
-            cut: Box::new(move |turn| drop(inbox.send(Input::Cut(turn)))),
+            cut: Box::new(move |turn, report| drop(inbox.send(Input::Cut(turn, report)))),
         };
         tokio::spawn(rewinding.run());
     }
@@ -132,8 +132,17 @@ impl Session {
         self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty()
     }
 
-    /// Removes everything below a message of the user, which becomes the prompt.
-    pub(super) fn cut(&mut self, turn: &ChatTurn) {
+    /// Removes everything below a message of the user, which becomes the prompt, and reports
+    /// what was restored.
+    pub(super) fn cut(&mut self, turn: &ChatTurn, report: Option<String>) {
+        self.cut_below(turn);
+        // Afterwards, because a message at the prompt goes with the text that is removed.
+        if let Some(report) = report {
+            self.inform(&report);
+        }
+    }
+
+    fn cut_below(&mut self, turn: &ChatTurn) {
         if self.is_working() {
             return self.inform(BUSY);
         }

@@ -88,8 +88,8 @@ pub enum Input {
     /// The ids of the calls in the chat, for the request with this number. Comes before
     /// its answer.
     Ids(u64, Ids),
-    /// The user wants to cut the chat.
-    Cut(ChatTurn),
+    /// The user wants to cut the chat. The text says which files were restored.
+    Cut(ChatTurn, Option<String>),
     /// A part of the answer to the request with this number.
     Stream(u64, Vec<StreamEvent>),
 }
@@ -140,7 +140,7 @@ impl Session {
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Ids(number, ids) => self.request.set_ids(number, ids),
-            Input::Cut(turn) => self.cut(&turn),
+            Input::Cut(turn, report) => self.cut(&turn, report),
             Input::Stream(number, events) => self.stream(number, events),
             // `handle` handles all others.
             _ => {}
