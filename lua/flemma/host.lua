@@ -35,6 +35,9 @@ local deaths = {}
 ---@type string? Why no host is running, as a message with its fix.
 local problem
 local restarts = 0
+--- Whether the next key installs the program, because it is missing or of another version, and
+--- the user has not named it.
+local installs_at_key = false
 
 ---@param level "info"|"warn"|"error"
 ---@param message string
@@ -77,14 +80,41 @@ function M.root()
   return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
 end
 
+--- Returns the host binary that the user names.
+---@return string?
+local function named_binary()
+  local path = config.get().host.path or vim.env.FLEMMA_HOST
+  return path ~= "" and path or nil
+end
+
+--- Stops the host because of its program, and says how to install another.
+---@param why string
+local function give_up_program(why)
+  local keymaps = config.get().keymaps
+  local key = keymaps.enabled and keymaps.normal.send or ""
+  -- What is installed would not be used instead of a program that the user names.
+  installs_at_key = key and key ~= "" and not named_binary() or false
+  local hint = "Press %s in a chat to install the one of this version, or run :Flemma install."
+  hint = installs_at_key and hint:format(require("flemma.hint").name(key)) or INSTALL
+  give_up(("%s, so nothing can be sent. %s"):format(why, hint))
+end
+
+--- Returns whether a key should install the program. The key after it tries to start it again.
+---@return boolean
+function M.take_install()
+  local installs = installs_at_key
+  installs_at_key = false
+  return installs
+end
+
 --- Finds the host binary: the option, $FLEMMA_HOST, the newest of the installed program and
 --- the builds in the plugin's folder, then PATH. A wrong value of the first two is reported,
 --- not replaced.
 ---@return string path Which need not exist.
 function M.binary()
-  local explicit = config.get().host.path or vim.env.FLEMMA_HOST
-  if explicit and explicit ~= "" then
-    return vim.fs.normalize(explicit)
+  local named = named_binary()
+  if named then
+    return vim.fs.normalize(named)
   end
   local root, program = M.root(), vim.fn.has("win32") == 1 and "flemma.exe" or "flemma"
   local newest, time
@@ -147,13 +177,13 @@ end
 function start()
   local path = M.binary()
   if vim.fn.executable(path) == 0 then
-    give_up(("There is no host program at %s, so nothing can be sent. %s"):format(path, INSTALL))
+    give_up_program(("There is no host program at %s"):format(path))
     return
   end
-  problem = nil
+  problem, installs_at_key = nil, false
   local ok, id = pcall(vim.fn.jobstart, { path, "host" }, { rpc = true, on_exit = on_exit })
   if not ok or id <= 0 then
-    give_up(("The host program %s does not start, so nothing can be sent. %s"):format(path, INSTALL))
+    give_up_program(("The host program %s does not start"):format(path))
     return
   end
   channel = id
@@ -177,8 +207,7 @@ end
 local function on_welcome(answer)
   stop_watchdog()
   if answer.protocol ~= protocol.VERSION then
-    local why = "The host speaks protocol %s, the plugin %d, so nothing can be sent. %s"
-    give_up(why:format(answer.protocol, protocol.VERSION, INSTALL))
+    give_up_program(("The host speaks protocol %s, the plugin %d"):format(answer.protocol, protocol.VERSION))
     return
   end
   welcome = answer

@@ -75,8 +75,8 @@ end)
 
 test("a pending call has fields between its preview and its keys, and its JSON comes back if they are cut", function()
   local buffer = chat({})
-  local function show(json)
-    local item = { id = "p", line = 7, header_line = 7, state = "pending", preview = "bash: $ ls…", json = json }
+  local function show(lines)
+    local item = { id = "p", line = 7, header_line = 7, state = "pending", preview = "bash: $ ls…", json = lines }
     item.fields = { { "command", "ls -l", false } }
     render.marks({ buffer = buffer, items = { item } })
   end

@@ -125,13 +125,40 @@ test("a host that keeps dying is restarted three times, then off with a hint", f
   assert(reported[#reported]:find(":Flemma restart", 1, true), reported[#reported])
 end)
 
-test("a host of another protocol is stopped with a message that names the fix", function()
+test("a host of another protocol is stopped with a message that names the key that installs the fitting one", function()
+  local named, binary = vim.env.FLEMMA_HOST, host.binary
+  vim.env.FLEMMA_HOST = nil
+  host.binary = function()
+    return vim.v.progpath
+  end
   host.restart()
   forget()
   welcome(99)
   same(#stopped, 1)
   assert(reported[1]:find("The host speaks protocol 99, the plugin 2", 1, true), reported[1])
+  assert(reported[1]:find("Press Ctrl-] in a chat to install", 1, true), reported[1])
   same(host.channel(), nil)
+  local install, installed, before = require("flemma.install"), 0, starts
+  local real_start = install.start
+  install.start = function()
+    installed = installed + 1
+  end
+  require("flemma.buffer").command("status")
+  same({ installed, starts }, { 0, before + 1 })
+  welcome(99)
+  require("flemma.buffer").command("advance")
+  same({ installed, starts }, { 1, before + 1 })
+  -- The next key tries again to start it.
+  require("flemma.buffer").command("advance")
+  same({ installed, starts }, { 1, before + 2 })
+  -- A program that the user names is not replaced.
+  vim.env.FLEMMA_HOST = vim.v.progpath
+  welcome(99)
+  assert(reported[#reported]:find("Run :Flemma install", 1, true), reported[#reported])
+  require("flemma.buffer").command("advance")
+  same(installed, 1)
+  welcome(99)
+  vim.env.FLEMMA_HOST, host.binary, install.start = named, binary, real_start
   vim.cmd.bwipeout({ bang = true })
 end)
 
