@@ -113,10 +113,9 @@ fn of_lua(file: &str, text: &str) -> Vec<Function> {
         let is_comment = first.trim_start().starts_with("--");
         let below = &lines[number + 1..];
         let is_end = |it: &&str| it.trim_start().starts_with("end") && indent(it) == indent(first);
-        // The string "function" is a type's name.
         if !is_comment
             && let Some((_, rest)) = first.split_once("function")
-            && rest.starts_with(['(', ' '])
+            && has_parameters(rest)
             && !rest.contains("end")
             && let Some(end) = below.iter().position(is_end)
         {
@@ -130,6 +129,15 @@ fn of_lua(file: &str, text: &str) -> Vec<Function> {
         }
     }
     functions
+}
+
+/// Returns true if a name, or none, and parameters follow the word "function", which may also
+/// be in a string.
+fn has_parameters(rest: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_.:".contains(c);
+    rest.trim_start()
+        .trim_start_matches(is_name)
+        .starts_with('(')
 }
 
 fn place(file: &str, text: &str, number: usize) -> String {
