@@ -105,7 +105,8 @@ pub(super) const SHOWS: &[(&str, &[&str])] = &[
     ("rev-parse", &[REV_PARSE]),
     (
         "shortlog",
-        &[LOG, "-nsec -w? --numbered --summary --email --group="],
+        // Its own first, because `-n` takes a value in `LOG`.
+        &["-nsec -w? --numbered --summary --email --group=", LOG],
     ),
     ("show", &[DIFF, LOG]),
     (

@@ -4,6 +4,10 @@ use std::process::Command;
 
 use super::world::World;
 use crate::shell::Unsafe;
+use crate::shell::git::SHOWS;
+use crate::shell::options::{Operands, Options, Value};
+use crate::shell::rule::Rule;
+use crate::shell::table::PROGRAMS;
 
 /// Options of each repository, independent of the machine's configuration.
 const OPTIONS: [&str; 4] = ["-c", "user.name=a", "-c", "user.email=a@b"];
@@ -65,6 +69,61 @@ fn the_regex_of_an_option_does_not_hide_the_path_behind_it() {
     ] {
         asks(&world, command);
     }
+}
+
+/// All ways to write an option with the value 1.
+fn spellings(name: &str, value: Value) -> Vec<String> {
+    let joined = match name.starts_with("--") {
+        true => format!("{name}=1"),
+        false => format!("{name}1"),
+    };
+    match value {
+        Value::No => vec![name.to_owned()],
+        Value::Maybe => vec![name.to_owned(), joined],
+        Value::Yes => vec![format!("{name} 1"), joined],
+    }
+}
+
+/// Beginnings of command lines: each program that reads files, with each option.
+fn beginnings() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |program: &str, options: Options, behind: &str| {
+        let spelled = options.all().into_iter();
+        let spelled = spelled.flat_map(|(name, value)| spellings(&name, value));
+        found.extend(spelled.map(|it| format!("{program} {it}{behind}")));
+        found.push(format!("{program}{behind}"));
+    };
+    for (program, rule) in PROGRAMS {
+        match rule {
+            Rule::Plain(options, Operands::Paths(_)) | Rule::First(options, _) => {
+                add(program, *options, "")
+            }
+            // The first operand is a regular expression if no option gives one.
+            Rule::Search(options, _) => add(program, *options, " x"),
+            Rule::Plain(..) | Rule::Version(_) | Rule::By(_) => {}
+        }
+    }
+    for (command, options) in SHOWS {
+        let behind = if *command == "grep" { " x" } else { "" };
+        add(&format!("git {command}"), Options::of(options), behind);
+    }
+    found
+}
+
+#[test]
+fn no_option_keeps_the_path_behind_it_from_being_checked() {
+    let world = World::new();
+    let (mut run, mut all) = (0, 0);
+    for beginning in beginnings() {
+        for path in ["conf/.env", "-- conf/.env"] {
+            let command = format!("{beginning} {path}");
+            assert!(world.inspect(&command).is_err(), "{command}");
+        }
+        run += usize::from(world.inspect(&format!("{beginning} README.md")).is_ok());
+        all += 1;
+    }
+    // Most of them show other files.
+    assert!(all > 1500 && run > all * 9 / 10, "{run} of {all}");
 }
 
 #[test]
