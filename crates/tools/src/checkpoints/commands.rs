@@ -18,7 +18,7 @@ pub use self::saves::user_saved;
 use super::journal::{CallLabel, FileChange};
 use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
-use super::store::Store;
+use super::store::{Store, new_id};
 use crate::files::blocking;
 use crate::state_dir::Lock;
 
@@ -42,6 +42,17 @@ impl Group {
             labels: vec![label],
             ..Self::default()
         }
+    }
+
+    /// The group of a command that begins.
+    fn begin(label: &CallLabel, since: i64) -> Self {
+        let mut group = Self {
+            id: new_id(),
+            since,
+            ..Self::default()
+        };
+        group.add(label);
+        group
     }
 
     fn add(&mut self, label: &CallLabel) {

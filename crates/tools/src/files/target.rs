@@ -135,14 +135,7 @@ impl FileTarget {
                 .encode(&text)
                 .map_err(|character| cannot_hold(path.as_path(), encoding, character))?;
             // As late as possible: until the rename, other programs can still write to the file.
-            let is_changed = match &expected {
-                Expected::Replaced(expected) | Expected::Changed(expected) => {
-                    !is_still(&path, expected)
-                }
-                // Checked by the system.
-                Expected::Any | Expected::Absent => false,
-            };
-            if is_changed {
+            if !is_still(&path, &expected) {
                 return Err(interfered(path.as_path(), "changed"));
             }
             let written = match expected {
@@ -249,8 +242,14 @@ pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError
     Ok(FileText { text, encoding })
 }
 
-fn is_still(path: &RealPath, expected: &FileText) -> bool {
-    read_text(path).is_ok_and(|text| text == *expected)
+fn is_still(path: &RealPath, expected: &Expected) -> bool {
+    match expected {
+        Expected::Replaced(expected) | Expected::Changed(expected) => {
+            read_text(path).is_ok_and(|text| text == *expected)
+        }
+        // That no file is there is checked by the system.
+        Expected::Any | Expected::Absent => true,
+    }
 }
 
 fn cannot_hold(path: &Path, encoding: Encoding, character: char) -> ToolError {

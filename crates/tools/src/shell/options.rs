@@ -187,18 +187,16 @@ pub(super) fn refuse<T>(word: &str, could: &'static str) -> Result<T, Refusal> {
 pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, Refusal> {
     let mut parsed = Parsed::default();
     let mut words = arguments.iter();
-    let mut only_operands = false;
     while let Some(word) = words.next() {
         let value = word.value.as_str();
         if word.is_open() {
             return refuse(value, OPEN);
         }
-        if only_operands {
+        if parsed.before_dashes.is_some() {
             parsed.operands.push(word);
         } else if value == "--" {
             parsed.is_mixed |= !parsed.operands.is_empty();
             parsed.before_dashes = Some(parsed.operands.len());
-            only_operands = true;
         } else if (options.has("-#") && is_signed('-', value))
             || (options.has("+#") && is_signed('+', value))
         {

@@ -201,14 +201,11 @@ impl Repositories {
             top: top.to_owned(),
             index,
         });
-        links.iter().try_for_each(|link| {
-            let top = top.join(link);
-            let git = top.join(".git");
-            match git.symlink_metadata() {
-                Ok(_) => self.repository(&git_folder(&git)?, &top, drivers, found),
-                // The submodule is not checked out.
-                Err(_) => Ok(()),
-            }
+        let submodules = links.iter().map(|it| top.join(it));
+        // The others are not checked out.
+        let mut submodules = submodules.filter(|it| it.join(".git").symlink_metadata().is_ok());
+        submodules.try_for_each(|top| {
+            self.repository(&git_folder(&top.join(".git"))?, &top, drivers, found)
         })
     }
 

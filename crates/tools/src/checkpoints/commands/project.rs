@@ -12,7 +12,7 @@ use crate::checkpoints::index::{self, Index};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Hash;
 use crate::checkpoints::recorder::Recording;
-use crate::checkpoints::store::{Store, new_id};
+use crate::checkpoints::store::Store;
 use crate::files::RealPath;
 
 /// How long the first command waits for the index. Small projects take milliseconds.
@@ -181,13 +181,7 @@ impl Project {
             self.set(&mut state, Phase::Refused(why.clone()));
             return Begun::Never(why);
         }
-        let mut new = Group {
-            id: new_id(),
-            since,
-            ..Group::default()
-        };
-        new.add(&recording.label);
-        *group = Some(new);
+        *group = Some(Group::begin(&recording.label, since));
         Begun::Yes
     }
 

@@ -115,21 +115,13 @@ impl Inspection<'_> {
     fn scope(&self, shown: &Contents<'_>, folder: &Path, top: &Path) -> Result<Scope, Unsafe> {
         let mut scope = Scope::default();
         for word in &shown.named {
-            let path = folder.join(&word.value);
-            if shown.limits.is_none() && (word.is_pattern() || path.symlink_metadata().is_ok()) {
+            let exists = folder.join(&word.value).symlink_metadata().is_ok();
+            if shown.limits.is_none() && (word.is_pattern() || exists) {
                 // Git refuses a word that could be a path and a revision.
                 scope.is_limited = true;
                 scope.paths.extend(self.all("git", &[word])?);
-                continue;
-            }
-            match name(&word.value) {
-                // A revision contains paths from the top, unless they begin with a dot.
-                Name::Path(path) => {
-                    scope.has_path = true;
-                    scope.paths.extend([top.join(path), folder.join(path)]);
-                }
-                Name::Object => scope.has_object = true,
-                Name::Other => scope.has_revision = true,
+            } else {
+                scope.add(name(&word.value), [top, folder]);
             }
         }
         for word in shown.limits.iter().flatten() {
@@ -155,6 +147,19 @@ impl Inspection<'_> {
 }
 
 impl Scope {
+    /// Adds what a word names. A path in a revision begins at the first folder, or with a dot at
+    /// the second.
+    fn add(&mut self, name: Name<'_>, folders: [&Path; 2]) {
+        match name {
+            Name::Path(path) => {
+                self.has_path = true;
+                self.paths.extend(folders.map(|it| it.join(path)));
+            }
+            Name::Object => self.has_object = true,
+            Name::Other => self.has_revision = true,
+        }
+    }
+
     /// Whether a command shows a tracked secret.
     fn shows(&self, source: Source, secret: &TrackedSecret) -> bool {
         let is_named = self.paths.iter().any(|it| secret.file.path.starts_with(it));
