@@ -4,6 +4,18 @@ use super::{Document, Message, ToolResultBlock, ToolUseBlock};
 use crate::diagnostic::Fix;
 use crate::json;
 
+/// Gives a call an id that no other call has.
+pub(super) fn unique(call: &ToolUseBlock) -> Fix {
+    let header = call.lines.start..call.lines.start + 1;
+    // The line number makes the new ID unique.
+    let id = format!("{}_{}", call.id, header.start + 1);
+    Fix {
+        title: "Give this call a unique id".to_owned(),
+        lines: header,
+        replacement: vec![format!("**Tool Use:** `{}` (`{id}`)", call.name)],
+    }
+}
+
 /// Deletes a result that no call has.
 pub(super) fn without_result(document: &Document<'_>, result: &ToolResultBlock) -> Fix {
     let mut lines = result.lines.clone();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::fixes;
 use super::{Block, Document, Message, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
-use crate::diagnostic::{Diagnostic, Fix};
+use crate::diagnostic::Diagnostic;
 use crate::tool::ToolUseId;
 
 /// An assistant message with calls, and the answers to them.
@@ -199,16 +199,7 @@ fn call_problem(
     let id = &call.tool_use.id;
     if call.duplicate {
         let message = format!("Two calls of this answer have the id \"{id}\", so neither is run.");
-        return Some(Diagnostic::error(header.clone(), message).with_fix(Fix {
-            title: "Give this call a unique id".to_owned(),
-            lines: header.clone(),
-            // The line number makes the new ID unique.
-            replacement: vec![format!(
-                "**Tool Use:** `{}` (`{id}_{}`)",
-                call.tool_use.name,
-                header.start + 1
-            )],
-        }));
+        return Some(Diagnostic::error(header, message).with_fix(fixes::unique(call.tool_use)));
     }
     if call.result.is_none() && older {
         let message = format!("The call \"{id}\" has no result in the @You: message after it.");

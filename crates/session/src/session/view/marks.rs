@@ -21,7 +21,11 @@ impl Session {
         // Previews outside the window need no diff, which costs most.
         let waiting = waiting.into_iter().map(|mark| {
             let is_visible = visible.contains(&mark.fence_line);
-            self.mark_item(mark, width, is_visible)
+            let mut item = self.mark_item(&mark, width, is_visible);
+            if is_visible {
+                self.add_fields(&mut item, &mark, width);
+            }
+            item
         });
         let mut items: Vec<MarkItem> = waiting.collect();
         items.extend(self.outcome_items(document));
@@ -29,7 +33,7 @@ impl Session {
         items
     }
 
-    fn mark_item(&self, mark: Mark, width: usize, is_visible: bool) -> MarkItem {
+    fn mark_item(&self, mark: &Mark, width: usize, is_visible: bool) -> MarkItem {
         let call = self.calls.running(&mark.call).filter(|_| mark.running);
         let questions = call.and_then(|call| call.question_lines(width));
         let spinner = call.filter(|_| self.shared.settings.tools.show_spinner);
@@ -42,14 +46,12 @@ impl Session {
         let label = match (&questions, spinner) {
             (Some(_), _) => Some("asks you".to_owned()),
             (None, Some(_)) => self.running_label(&mark.call.name),
-            (None, None) => self.pending_label(&mark),
+            (None, None) => self.pending_label(mark),
         };
-        let preview = self.shown_preview(&mark, width);
+        let preview = self.shown_preview(mark, width);
         // A diff stands below a preview, so a diff without a preview would have no place.
-        let diff = preview
-            .as_ref()
-            .map(|_| self.diff(&mark, width, is_visible));
-        let mut item = MarkItem {
+        let diff = preview.as_ref().map(|_| self.diff(mark, width, is_visible));
+        MarkItem {
             preview,
             diff: diff.unwrap_or_default(),
             id: mark.key.clone(),
@@ -64,11 +66,7 @@ impl Session {
                 .or_else(|| spinner.map(RunningCall::output))
                 .unwrap_or_default(),
             ..MarkItem::default()
-        };
-        if is_visible {
-            self.add_fields(&mut item, &mark, width);
         }
-        item
     }
 
     /// Returns the preview of a call, and below it what a pending call does to its file.
