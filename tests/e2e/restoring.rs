@@ -75,6 +75,7 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
     assert_eq!(shell.read("a.txt"), "new\n");
 
     shell.write("a.txt", "mine\n");
+    // It stays the call that an undo is about, because its file can still be overwritten.
     assert_eq!(shell.run(&["undo", "--yes"]).code, Some(0));
     assert_eq!(shell.read("a.txt"), "mine\n");
     let ran = shell.run(&["undo", "--yes", "--overwrite"]);

@@ -46,6 +46,10 @@ async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
     // `changes` leaves out conflicts, which only `--overwrite` restores.
     let overwrites = arguments.overwrite && restore.conflicts().next().is_some();
     if restore.changes().next().is_none() && !overwrites {
+        if restore.conflicts().next().is_none() {
+            // Recorded nevertheless, so that the next undo is about the call before.
+            restore.apply(false, &NoBuffers).await?;
+        }
         return Ok((Code::Ok, "No file needs to be changed.".to_owned()));
     }
     if !arguments.yes && !confirm("Change these files?") {

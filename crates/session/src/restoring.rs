@@ -53,6 +53,8 @@ impl Restoring {
         // Nothing would change, so there is nothing to ask.
         if restore.changes().next().is_none() && restore.conflicts().next().is_none() {
             let lines = restore.lines().join("\n");
+            // Recorded nevertheless, so that the next undo is about the call before.
+            restore.apply(false, &*self.buffers).await?;
             return Ok(Some(format!("No file needs to be changed:\n{lines}")));
         }
         let Some(overwrite) = self.ask(&request, &restore).await else {

@@ -84,6 +84,18 @@ fn nothing_is_restored_unless_the_user_says_so_and_a_file_shows_its_diff() {
 }
 
 #[test]
+fn a_call_whose_files_need_no_change_does_not_stop_the_next_undo() {
+    let (stage, folder) = ran(["echo two > a", "echo three > a"]);
+    fs::write(folder.path().join("a"), "two\n").unwrap();
+    stage
+        .key("undo")
+        .wait_notice("No file needs to be changed:\nsame     a");
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 1 file");
+    assert_eq!(text(&folder), "one\n");
+}
+
+#[test]
 fn a_file_that_changed_since_stays_unless_the_user_overwrites_it() {
     let (stage, folder) = wrote();
     fs::write(folder.path().join("a"), "mine\n").unwrap();

@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// Divisor of the store's limit that gives the limit of the index. The rest is for changes.
 const PART: u64 = 2;
+/// Why a project has no index.
+const TOO_MANY: &str = "the project has more than 200,000 files";
 
 static PROJECTS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
 /// The projects of the folders of chats.
@@ -138,7 +140,7 @@ impl Project {
                         Phase::Ready(Box::new(index))
                     }
                     // Final, so that not every command walks a large project.
-                    Err(_) => Phase::Refused("the project has more than 200,000 files".to_owned()),
+                    Err(_) => Phase::Refused(TOO_MANY.to_owned()),
                 }
             }
         };
@@ -177,9 +179,8 @@ impl Project {
         }
         // What changed before the command is not its change.
         if index.refresh(&store.objects, None).is_err() {
-            let why = "the project has more than 200,000 files".to_owned();
-            self.set(&mut state, Phase::Refused(why.clone()));
-            return Begun::Never(why);
+            self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
+            return Begun::Never(TOO_MANY.to_owned());
         }
         *group = Some(Group::begin(&recording.label, since));
         Begun::Yes
