@@ -141,6 +141,11 @@ mod tests {
                 3,
                 "parameters.temperature is inf; it must be a finite number",
             ),
+            (
+                "[parameters]\nx = [1.0, nan]\n",
+                2,
+                "parameters.x is NaN; it must be a finite number",
+            ),
             ("\u{feff}= 1\n", 1, ""),
         ] {
             let error = TomlOptions::read(text).unwrap_err();

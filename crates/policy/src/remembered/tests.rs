@@ -281,10 +281,14 @@ fn a_rule_counts_only_where_all_of_the_offer_applies() {
 }
 
 #[test]
-fn a_rule_for_a_folder_covers_what_is_below_it() {
+fn a_rule_covers_narrower_ones() {
     let facts = edits(&["/p/src/deep/a"]);
     let below = |path: &str| AllowedCalls::Below(path.into());
     let file = |path: &str| AllowedCalls::File(path.into());
+    let tool = |name: &str, input: Option<&str>| AllowedCalls::Tool {
+        name: name.to_owned(),
+        input: input.map(str::to_owned),
+    };
     for (rule, offer, missing) in [
         (below("/p/src"), file("/p/src/deep/a"), 0),
         (below("/p/src"), below("/p/src/deep"), 0),
@@ -293,6 +297,19 @@ fn a_rule_for_a_folder_covers_what_is_below_it() {
         (below("/p/src"), file("/p/src2/a"), 1),
         (below("/p/src/deep"), below("/p/src"), 1),
         (file("/p/src/deep/a"), below("/p/src/deep"), 1),
+        (tool("fetch", None), tool("fetch", Some("{}")), 0),
+        (tool("fetch", None), tool("fetch2", Some("{}")), 1),
+        (tool("fetch", Some("{}")), tool("fetch", None), 1),
+        (
+            command("make", false).calls,
+            command("make x", false).calls,
+            1,
+        ),
+        (
+            command("make", true).calls,
+            command("make x", false).calls,
+            0,
+        ),
     ] {
         let (name, calls) = (offer.name(), vec![offer]);
         let offer = RuleOffer { name, calls };

@@ -109,6 +109,14 @@ fn a_malformed_file_says_where_and_none_of_its_rules_applies() {
             "[[allow]]\ncommand = ['a']\ninput = '{}'",
             "rule 1 needs one of",
         ),
+        (
+            "[[allow]]\nedit = '/a'\narguments = 'any'",
+            "rule 1 needs one of",
+        ),
+        (
+            "[[allow]]\nedit = '/a'\ninput = '{}'",
+            "rule 1 needs one of",
+        ),
         ("[[allow]]\ntool = 'bash'", "rule 1 allows all of \"bash\""),
         (
             "[[allow]]\ntool = 'write'",

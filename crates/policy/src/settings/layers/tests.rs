@@ -255,3 +255,14 @@ fn values_are_shown_as_lua_writes_them() {
         assert_eq!(as_lua(&value), lua);
     }
 }
+
+#[test]
+fn plan_mode_outlasts_a_change_of_an_option() {
+    let mut settings = settings(json!({}));
+    settings.plan = true;
+    let switched = settings
+        .switched("tools.autopilot.enabled", &json!(false))
+        .unwrap();
+    assert!(switched.is_planning());
+    assert!(settings.with_fixed(vec!["model"]).is_planning());
+}

@@ -301,3 +301,16 @@ fn the_cycle_gets_the_options() {
         assert!(options.tools.contains_key(tool), "{tool}");
     }
 }
+
+#[test]
+fn every_edit_waits_for_a_review_if_the_option_says_so() {
+    let reviews = |given: Value| {
+        let registry = Registry::builtin();
+        Settings::read(&given, &registry)
+            .0
+            .options(&registry)
+            .reviews
+    };
+    assert!(reviews(json!({"tools": {"review": "always"}})));
+    assert!(!reviews(json!({})));
+}
