@@ -23,7 +23,7 @@ pub fn parse_object(text: &str) -> Result<Value, String> {
         return Err("it is empty; a JSON object is needed".to_owned());
     }
     // serde_json would turn such a number into a float, so the call would run with another one.
-    if let Some((_, number)) = integers(text).find(|(_, it)| !fits_64_bits(it)) {
+    if let Some((_, number)) = integers(text).find(|(_, it)| is_too_large(it)) {
         return Err(format!(
             "the number {number} has more than 64 bits and would change; write it as a string"
         ));
@@ -35,8 +35,12 @@ pub fn parse_object(text: &str) -> Result<Value, String> {
     }
 }
 
-fn fits_64_bits(number: &str) -> bool {
-    number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+/// Returns true for an integer of more than 64 bits. What is no number, such as `-`, is an error
+/// that serde_json explains.
+fn is_too_large(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
 }
 
 /// Returns the integers of a JSON text as written, with their byte offsets. Numbers with a
@@ -210,6 +214,10 @@ mod tests {
             );
         }
         assert!(parse_object(r#"{"n":"18446744073709551616"}"#).is_ok());
+        for text in ["-", "ls -l", r#"{"n":1-2}"#, "--help"] {
+            let why = parse_object(text).err().unwrap_or_default();
+            assert!(!why.is_empty() && !why.contains("64 bits"), "{text}: {why}");
+        }
     }
 
     #[test]
