@@ -7,6 +7,7 @@ use std::io;
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value as Json, json};
 
+use crate::changes::file;
 use crate::probe;
 use crate::stage::{await_lua, await_turn, bare, ours, press, rest};
 use crate::table::{Budget, Row, Samples, Table};
@@ -15,8 +16,6 @@ use crate::tools::begin;
 const CHAT: &str = "@You:\nGo.\n";
 /// Frames of each kind.
 const FRAMES: usize = 50;
-/// Lines of a diff that is longer than the screen.
-const LINES: usize = 2_000;
 /// Edits of the large file.
 const EDITS: usize = 6;
 /// Milliseconds of a redraw of the whole screen.
@@ -40,27 +39,14 @@ pub fn run(table: &mut Table) -> io::Result<()> {
 
 /// Adds a row for frames, and one for their difference.
 fn add(table: &mut Table, what: &str, hand: Samples, ours: Samples) -> io::Result<()> {
-    let added = ours.median() - hand.median();
-    table.add(Row {
+    let row = Row {
         what: what.to_owned(),
         hand: Some(hand),
         ours,
         budget: Budget::NONE,
         lines: None,
-    })?;
-    table.add(Row {
-        what: "added to it by the plugin".to_owned(),
-        hand: None,
-        ours: [added].into_iter().collect(),
-        budget: Budget::median(2.0),
-        lines: None,
-    })
-}
-
-fn code(word: &str) -> String {
-    (0..LINES / 2)
-        .map(|it| format!("let value_{it} = {word}({it}); // {word}\n"))
-        .collect()
+    };
+    table.compare(row, "the plugin", 2.0)
 }
 
 /// Redraws a screen full of a diff, and the same text without the plugin.
@@ -68,8 +54,8 @@ fn frames(is_review: bool) -> io::Result<(Samples, Samples)> {
     let provider = Provider::anthropic([""; 0]);
     let options = json!({"tools": {"auto_approve": [], "review_delay": 0}});
     let with = ours(&provider, CHAT, options);
-    fs::write(with.dir().join("a.rs"), code("before"))?;
-    let input = json!({"label": "", "path": "a.rs", "content": code("after")});
+    fs::write(with.dir().join("a.rs"), file("before"))?;
+    let input = json!({"label": "", "path": "a.rs", "content": file("after")});
     provider.then(Answer::new().tool_use("toolu_1", "write", input));
     press(&with, "<C-]>");
     await_lua(

@@ -25,21 +25,14 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     let measured = starts(&folder);
     std::fs::remove_dir_all(&folder)?;
     let (hand, ours, modules) = measured?;
-    let added = ours.median() - hand.median();
-    table.add(Row {
+    let row = Row {
         what: "start-up of Neovim with init and setup(), processor".to_owned(),
         hand: Some(hand),
         ours,
         budget: Budget::median(6.0).by_hand(4.5),
         lines: None,
-    })?;
-    table.add(Row {
-        what: "added to it by the plugin".to_owned(),
-        hand: None,
-        ours: [added].into_iter().collect(),
-        budget: Budget::median(1.5),
-        lines: None,
-    })?;
+    };
+    table.compare(row, "the plugin", 1.5)?;
     table.add(Row {
         what: "files required before a chat is opened (count)".to_owned(),
         hand: None,

@@ -217,6 +217,25 @@ impl Table {
         Ok(())
     }
 
+    /// Adds a row with work by hand, and one for what `by` adds to it: at most `limit`, in the
+    /// median.
+    ///
+    /// # Errors
+    ///
+    /// Standard output is closed.
+    pub fn compare(&mut self, row: Row, by: &str, limit: f64) -> io::Result<()> {
+        let by_hand = row.hand.as_ref().map_or(0.0, Samples::median);
+        let added = row.ours.median() - by_hand;
+        self.add(row)?;
+        self.add(Row {
+            what: format!("added to it by {by}"),
+            hand: None,
+            ours: [added].into_iter().collect(),
+            budget: Budget::median(limit),
+            lines: None,
+        })
+    }
+
     /// Prints how each cost grows from the shortest chat to the longest: the exponent, which is 0 for
     /// constant and 1 for proportional cost.
     ///

@@ -13,8 +13,8 @@ struct Agent {
     name: &'static str,
     /// Variables with its address; a command that may reach it gets them.
     variables: &'static [&'static str],
-    /// Usual locations of its sockets; `$RUNTIME` is the session's runtime folder, a `*` at the
-    /// end stands for any name.
+    /// Usual locations of its sockets. `$RUNTIME` is the session's runtime folder, and a `*` at
+    /// the end matches any name.
     places: &'static [&'static str],
     /// Messages of programs that cannot reach it.
     complaints: &'static [&'static str],
@@ -186,7 +186,7 @@ impl Agent {
     }
 }
 
-/// Returns the paths that one of [`Agent::places`] stands for.
+/// Expands one of [`Agent::places`] to paths.
 fn places(place: &str) -> Vec<PathBuf> {
     let uid = rustix::process::getuid().as_raw().to_string();
     // A session that sets no variable usually has the folder, which systemd makes.

@@ -127,8 +127,8 @@ fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> bool {
         let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else {
             return false;
         };
-        // `link` refers to another file with entries, and `sdir` stands for folders that the
-        // index does not list.
+        // With `link`, entries are in another file; with `sdir`, folders are listed without the
+        // files in them.
         if name == b"link" || name == b"sdir" || !name.iter().all(u8::is_ascii_alphabetic) {
             return false;
         }

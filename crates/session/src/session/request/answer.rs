@@ -292,7 +292,7 @@ impl Session {
             if !open.place.is_lost {
                 self.note_answer_end(&open.place.tail);
             }
-            // Neovim keeps the anchor, and updates it at each edit, until it is told to drop it.
+            // Neovim updates the anchor at each edit until it is released.
             let anchor = ReleaseAnchor { buffer, anchor };
             self.editor.frontend().release_anchor(anchor);
         }

@@ -148,7 +148,7 @@ fn results(document: &Document<'_>, lines: &Lines) -> Vec<(ToolUseBlock, ToolRes
         if document.messages[at].lines.start >= lines.end || found.len() >= MOST {
             break;
         }
-        // Results stand in the message after that of the calls.
+        // Results are in the message after that of the calls.
         let turn = at.checked_sub(1).and_then(|before| document.turn(before));
         for call in turn.iter().flat_map(|turn| &turn.calls) {
             let result = call.result.filter(|_| call.is_answered());
