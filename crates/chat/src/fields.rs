@@ -86,16 +86,33 @@ pub fn fields(
     fields
 }
 
-/// Returns the arguments of a call without those that the line `shown` has as they are: strings
-/// with or without their names, other values with them.
+/// Returns the arguments of a call without those that its preview `shown` has as they are:
+/// strings with or without their names, other values with them.
+///
+/// Each part of the preview counts for one argument, so that no argument is left out because its
+/// text is part of another one.
 pub fn without_shown(mut input: Value, shown: &str) -> Value {
-    if let Value::Object(arguments) = &mut input {
-        arguments.retain(|name, value| match value {
-            Value::Null => false,
-            Value::String(text) => !shown.contains(text.trim()),
-            other => !shown.contains(&format!("{name}={other}")),
-        });
+    let Value::Object(arguments) = &mut input else {
+        return input;
+    };
+    arguments.retain(|_, value| !value.is_null());
+    // The name of the tool is no argument.
+    let mut left = shown.split_once(": ").map_or(shown, |it| it.1).to_owned();
+    let mut strings: Vec<(String, String)> = arguments
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.trim().to_owned())))
+        .collect();
+    // The longest first, because it may contain the others.
+    strings.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
+    let is_unique = |text: &str| strings.iter().filter(|it| it.1 == text).count() == 1;
+    for (name, text) in &strings {
+        // A single character could be any mark of the preview.
+        if text.chars().count() > 1 && is_unique(text) && left.contains(text) {
+            left = left.replacen(text, "\n", 1);
+            arguments.remove(name);
+        }
     }
+    arguments.retain(|name, value| value.is_string() || !left.contains(&format!("{name}={value}")));
     input
 }
 
@@ -239,6 +256,20 @@ mod tests {
         let more = json!({"command": "ls -l", "timeout": 60, "tags": ["a"]});
         let rest = json!({"timeout": 60, "tags": ["a"]});
         assert_eq!(left(&more, "bash: $ ls -l  # 60"), rest);
+        // What is a part of another argument, or of the preview's own marks, is not shown.
+        for (folder, line) in [
+            ("/", "shell: $ ls /tmp"),
+            ("/tmp", "shell: $ ls /tmp"),
+            ("shell", "shell: $ ls /tmp"),
+            ("$", "shell: $ ls /tmp"),
+            ("ls /tmp", "shell: $ ls /tmp"),
+        ] {
+            let input = json!({"command": "ls /tmp", "working_dir": folder});
+            let kept = left(&input, line);
+            assert_eq!(kept["working_dir"], json!(folder), "{line}");
+        }
+        let echo = json!({"command": "echo timeout=9", "timeout": 9});
+        assert_eq!(left(&echo, "bash: $ echo timeout=9"), json!({"timeout": 9}));
         let general = "f: command=\"ls -l\", timeout=60, tags=[1 item]";
         assert_eq!(left(&more, general), json!({"tags": ["a"]}));
     }
