@@ -12,7 +12,6 @@ pub use escalation::{Escalation, escalations, overruled};
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -254,7 +253,7 @@ fn read_store(path: &Path) -> io::Result<Store> {
         return Err(damaged("it is not a file"));
     }
     // Another user of the machine could otherwise trust a chat in this user's name.
-    if metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
+    if !platform::user::wrote_alone(&metadata) {
         return Err(damaged("others than you may have written it"));
     }
     let mut text = String::new();

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -155,7 +154,7 @@ impl Remembered {
             return Err(refused("it is a link, or not a file"));
         }
         // Another user of the machine could otherwise approve calls here.
-        if metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
+        if !platform::user::wrote_alone(&metadata) {
             return Err(refused("others than you may have written it"));
         }
         let mut text = String::new();

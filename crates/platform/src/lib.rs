@@ -1,0 +1,8 @@
+//! What differs between operating systems.
+//!
+//! The other crates refer to no operating system, except in modules that are named for one. What
+//! they need of it is here, with the same signatures everywhere: each module has one
+//! implementation in `unix.rs` and one in `windows.rs`. A function whose guarantee is weaker on one
+//! of them says so in its documentation.
+
+pub mod user;

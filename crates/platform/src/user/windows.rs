@@ -1,0 +1,5 @@
+use std::fs::Metadata;
+
+pub(super) fn wrote_alone(_metadata: &Metadata) -> bool {
+    true
+}
