@@ -104,32 +104,40 @@ local function request(file, lines, entry)
 end
 
 --- Asks for colors by a parser.
----@param parser string
+---@param language flemma.syntax.Language
 ---@param lines string[]
 ---@param skip integer
 ---@param entry flemma.syntax.Entry
-local function parse(parser, lines, skip, entry)
+local function parse(language, lines, skip, entry)
   local tree = require("flemma.syntax.tree")
-  local guess = tree.grown(parser, lines, skip)
-  entry.rows = guess or tree.rows(parser, lines, skip)
+  local guess = tree.grown(language.parser, lines, skip, function(part)
+    return bounded(language, part)
+  end)
+  -- Bounding all lines takes as long as parsing some, so it waits until all are parsed.
+  local all = not guess and bounded(language, lines)
+  entry.rows = guess or all and tree.rows(language.parser, lines, all, skip) or {}
   entry.complete = guess == nil
 end
 
 --- Replaces a guess once the text has not grown for a while, and forgets it if it has.
----@param parser string
+---@param language flemma.syntax.Language
 ---@param lines string[]
 ---@param skip integer
 ---@param entry flemma.syntax.Entry
 ---@param key string
-local function settle(parser, lines, skip, entry, key)
+local function settle(language, lines, skip, entry, key)
   local tree = require("flemma.syntax.tree")
   vim.defer_fn(function()
-    if not tree.is_last(parser, lines) then
+    if not tree.is_last(language.parser, lines) then
       young[key], old[key] = nil, nil
       return
     end
-    local ok, rows = pcall(tree.rows, parser, lines, skip)
-    entry.rows, entry.complete = ok and rows or entry.rows, true
+    local all = bounded(language, lines)
+    if all then
+      local ok, rows = pcall(tree.rows, language.parser, lines, all, skip)
+      entry.rows = ok and rows or entry.rows
+    end
+    entry.complete = true
     call_waiting(entry)
   end, tree.FULL_MS)
 end
@@ -141,18 +149,18 @@ end
 ---@return flemma.syntax.Entry
 local function compute(language, lines, skip, key)
   local entry = { rows = {}, complete = true, waiting = {} }
-  local fits = bounded(language, lines)
-  if not fits then
-    return entry
-  elseif language.parser then
+  if language.parser then
     -- Queries are files of the user and may be broken.
-    pcall(parse, language.parser, fits, skip, entry)
+    pcall(parse, language, lines, skip, entry)
     if not entry.complete then
-      settle(language.parser, fits, skip, entry, key)
+      settle(language, lines, skip, entry, key)
     end
   elseif vim.g.syntax_on then
-    entry.rows, entry.complete = require("flemma.syntax.file").known(language.file, fits), false
-    request(language.file, fits, entry)
+    local fits = bounded(language, lines)
+    if fits then
+      entry.rows, entry.complete = require("flemma.syntax.file").known(language.file, fits), false
+      request(language.file, fits, entry)
+    end
   end
   return entry
 end

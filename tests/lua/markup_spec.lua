@@ -216,16 +216,16 @@ test("an answer that arrives in many pieces is parsed a few times, and its end h
   local buffer = chat_of({ "@Assistant:", "Some **bold** words" })
   shows(buffer, 1, "**bold**{@markup.strong.markdown_inline}")
   parsed = 0
-  for piece = 1, 10 do
+  for piece = 1, 13 do
     time = time + 20
     vim.api.nvim_buf_set_text(buffer, 1, -1, 1, -1, { (" and *%d*"):format(piece) })
     -- What has colors keeps them.
     assert(drawn(buffer, 1):find("**bold**{@markup.strong.markdown_inline}", 1, true), drawn(buffer, 1))
   end
   vim.uv.now, vim.treesitter.get_string_parser = now, parser
-  -- Pieces of 200 ms: once every 80.
+  -- Pieces of 260 ms: once every 120.
   same(parsed, 2)
-  shows(buffer, 1, "*10*{@markup.italic.markdown_inline}")
+  shows(buffer, 1, "*13*{@markup.italic.markdown_inline}")
 end)
 
 test("text that replaces what arrived has its own colors at once", function()

@@ -11,7 +11,7 @@ local CONTEXT = 8
 M.FULL_MS = 300
 --- How long it is not parsed at all. What arrives meanwhile has no colors yet. An answer arrives
 --- in up to 60 pieces per second, and a parser takes longer than all other work on a piece.
-local TAIL_MS = 80
+local TAIL_MS = 120
 
 --- Adds the part of a range that is in each of its rows.
 ---@param rows flemma.syntax.Rows
@@ -83,11 +83,12 @@ end
 
 --- Returns the colors of a text, also of languages inside it.
 ---@param language string
----@param lines string[]
+---@param lines string[] All lines as they are.
+---@param parsed string[] The lines to parse, one for each of them.
 ---@param skip integer Number of lines at the start without colors.
 ---@return flemma.syntax.Rows
-function M.rows(language, lines, skip)
-  local rows = parse(language, lines, skip)
+function M.rows(language, lines, parsed, skip)
+  local rows = parse(language, parsed, skip)
   local now = vim.uv.now()
   last[language] = { lines = lines, skip = skip, rows = rows, full = now, tail = now, parsed = #lines }
   return rows
@@ -109,10 +110,11 @@ end
 --- Returns the colors of the last text with more at its end, as an answer arrives. Only the last
 --- lines are parsed, so that the cost of an answer does not grow with its code.
 ---@param language string
----@param lines string[]
+---@param lines string[] All lines as they are.
 ---@param skip integer
+---@param bounded fun(lines: string[]): string[]? Returns the lines to parse, or nil if they take too long.
 ---@return flemma.syntax.Rows? rows A guess. Nil if it is another text, or if it is time to parse all of it.
-function M.grown(language, lines, skip)
+function M.grown(language, lines, skip, bounded)
   local before, now = last[language], vim.uv.now()
   if not before or before.skip ~= skip or now - before.full > M.FULL_MS or not has_grown(before, lines) then
     return nil
@@ -126,7 +128,11 @@ function M.grown(language, lines, skip)
   if start < 0 then
     return nil
   end
-  local tail = parse(language, vim.list_slice(lines, start + 1), CONTEXT)
+  local tail = bounded(vim.list_slice(lines, start + 1))
+  if not tail then
+    return nil
+  end
+  tail = parse(language, tail, CONTEXT)
   local rows = vim.list_slice(before.rows, 1, start + CONTEXT)
   vim.list_extend(rows, tail, CONTEXT + 1)
   last[language] = { lines = lines, skip = skip, rows = rows, full = before.full, tail = now, parsed = #lines }
