@@ -239,7 +239,7 @@ local function send_context(buffer)
   if tools then
     tools.flush()
   end
-  require("flemma.files").tell()
+  require("flemma.files").send_list()
   if chats[buffer] then
     directory.send(buffer)
   end

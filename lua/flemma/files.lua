@@ -64,9 +64,9 @@ end
 ---@type string[]? The paths that the host knows.
 local sent
 
---- Tells the host which files are open, so that it asks about no others. Called before
+--- Sends the host the list of open files, so that it asks about no others. Called before
 --- anything that may start work on files.
-function M.tell()
+function M.send_list()
   local paths = vim.tbl_map(api.nvim_buf_get_name, open_files())
   if not vim.deep_equal(paths, sent) then
     sent = paths
@@ -74,10 +74,10 @@ function M.tell()
   end
 end
 
---- Tells a new host, and from then on whenever the list changes.
+--- Sends the list to a new host, and from then on whenever it changes.
 function M.watch()
   sent = nil
-  M.tell()
+  M.send_list()
   local group = api.nvim_create_augroup("flemma.files", { clear = true })
   api.nvim_create_autocmd("BufWritePost", {
     group = group,
@@ -93,7 +93,7 @@ function M.watch()
     group = group,
     desc = "flemma: which files are open",
     -- Scheduled, because a buffer is still loaded while `BufUnload` runs.
-    callback = vim.schedule_wrap(M.tell),
+    callback = vim.schedule_wrap(M.send_list),
   })
 end
 

@@ -69,10 +69,10 @@ local function rested(data)
   local text = needed and not (edits and edits.is_edit(buffer)) and news(buffer, data) or nil
   local failed = ended[buffer] == "error" or ended[buffer] == "cancelled"
   ended[buffer] = nil
-  local told = require("flemma.progress").finish(buffer, text, failed)
+  local is_shown = require("flemma.progress").finish(buffer, text, failed)
   if text then
     ring(text)
-    if not visible and not told then
+    if not visible and not is_shown then
       require("flemma.notices").notify({ buffer = buffer, level = "info", message = text })
     end
   end

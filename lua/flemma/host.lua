@@ -41,7 +41,7 @@ local installs_at_key = false
 
 ---@param level "info"|"warn"|"error"
 ---@param message string
-local function tell(level, message)
+local function report(level, message)
   notices.notify({ level = level, message = message })
 end
 
@@ -71,7 +71,7 @@ local function give_up(why)
   if id then
     vim.fn.jobstop(id)
   end
-  tell("error", why)
+  report("error", why)
 end
 
 --- Returns the plugin's folder.
@@ -169,7 +169,7 @@ local function on_exit(id, code)
     return
   end
   restarts = restarts + 1
-  tell("warn", ("The host stopped (exit code %d) and is starting again; the text is unchanged."):format(code))
+  report("warn", ("The host stopped (exit code %d) and is starting again; the text is unchanged."):format(code))
   start()
 end
 
@@ -241,7 +241,7 @@ end
 function M.when_ready(job)
   -- A host that stopped too often is not started again at once.
   if not channel and recent_deaths() > MAX_RESTARTS and problem then
-    tell("error", problem)
+    report("error", problem)
     return
   end
   if not channel then
@@ -277,7 +277,7 @@ function M.send(method, payload)
   end
   local ok, why = pcall(vim.rpcnotify, channel, method, payload)
   if not ok and method == "configure" then
-    tell("error", ("setup(): the options cannot be sent to the host, so the defaults apply. %s"):format(why))
+    report("error", ("setup(): the options cannot be sent to the host, so the defaults apply. %s"):format(why))
   end
   return ok
 end
@@ -317,7 +317,7 @@ local function deliver(receive, method, payload)
   end
   M.log(("%s: %s"):format(method, result))
   local message = "The plugin could not handle a message from the host (%s). See the log: %s"
-  tell("error", message:format(method, config.get().host.log))
+  report("error", message:format(method, config.get().host.log))
 end
 
 --- Passes one message of the host to its module.

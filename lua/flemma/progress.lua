@@ -15,7 +15,7 @@ local AT_REST = { idle = true, approval = true }
 ---@class flemma.progress.Run
 ---@field phase string
 ---@field since number When the phase began, in `vim.uv.now()`.
----@field told table<string, boolean> Phases of this run that were reported.
+---@field reported table<string, boolean> Phases of this run that were reported.
 ---@field id integer? Of Neovim's progress message.
 
 ---@type table<integer, flemma.progress.Run>
@@ -51,10 +51,10 @@ end
 ---@param buffer integer
 ---@param run flemma.progress.Run
 ---@param info flemma.status.Info
-local function tell(buffer, run, info)
+local function report(buffer, run, info)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
   local text = ("%s: %s"):format(name ~= "" and name or "a chat without a name", info.doing)
-  run.told[run.phase] = true
+  run.reported[run.phase] = true
   local id = show(require("flemma.notices").escape(text), "running", run.id)
   if id then
     run.id = id
@@ -77,7 +77,7 @@ function M.update(buffer, info)
   end
   local now, run = vim.uv.now(), runs[buffer]
   if not run or AT_REST[run.phase] and not run.id then
-    run = { phase = info.phase, since = now, told = {} }
+    run = { phase = info.phase, since = now, reported = {} }
     runs[buffer] = run
   elseif run.phase ~= info.phase then
     run.phase, run.since = info.phase, now
@@ -85,8 +85,8 @@ function M.update(buffer, info)
   local mode = api.nvim_get_mode().mode:sub(1, 1)
   -- A message would disturb a command line or a prompt. The next second will do.
   local can_show = mode ~= "c" and mode ~= "r"
-  if can_show and not run.told[run.phase] and now - run.since >= M.LONG_MS and is_hidden(buffer) then
-    tell(buffer, run, info)
+  if can_show and not run.reported[run.phase] and now - run.since >= M.LONG_MS and is_hidden(buffer) then
+    report(buffer, run, info)
   end
 end
 

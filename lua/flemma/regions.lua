@@ -1,4 +1,4 @@
---- The regions of a chat as far as lines near the screen tell, until the host sends them. The
+--- The regions of a chat as far as the lines near the screen show, until the host sends them. The
 --- rules are those of the host, except that a role marker counts inside a fence as well.
 ---@class flemma.regions
 local M = {}

@@ -59,7 +59,7 @@ impl Outcome {
 }
 
 /// Returns the summary of a call whose result is in the document. `run` is the observed
-/// run, if any; `counts` are the changed lines that its arguments tell.
+/// run, if any; `counts` are the changed lines that its arguments show.
 pub fn outcome(
     document: &Document<'_>,
     call: &ToolUseBlock,
@@ -78,7 +78,7 @@ pub fn outcome(
     let name = preview::one_line(&call.name, NAME);
     let took = run.map(|run| duration(run.took));
     let changed = run.and_then(|run| run.changed).or(counts);
-    // A failed call may have changed less than its arguments tell.
+    // A failed call may have changed less than its arguments show.
     let changed = changed.filter(|_| !failed).map(|it| it.to_string());
     let undo = run.is_some_and(|run| run.is_undoable);
     let undo = undo.then(|| UNDO.to_owned());
@@ -161,7 +161,7 @@ mod tests {
         );
     }
 
-    /// What the arguments of an edit tell.
+    /// What the arguments of an edit show.
     const COUNTS: Counts = Counts {
         added: 2,
         removed: 1,

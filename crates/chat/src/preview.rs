@@ -58,7 +58,7 @@ pub fn arguments(tools: &dyn Describe, name: &str, input: &Value, width: usize) 
     visible::fit(&body(tools, name, input), width)
 }
 
-/// Returns how many lines a call adds and removes, as far as its arguments tell. Sees through
+/// Returns how many lines a call adds and removes, as far as its arguments show. Sees through
 /// a call inside another.
 pub fn counts(tools: &dyn Describe, name: &str, input: &Value) -> Option<Counts> {
     let change = match inside(name, input) {

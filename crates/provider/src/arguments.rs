@@ -14,7 +14,7 @@ pub(crate) const MAX_HELD_BYTES: usize = 16 * 1024 * 1024;
 
 /// Returns `text`, trimmed, if it is a complete JSON object.
 ///
-/// No proper prefix of an object is one, so this also tells whether a call's arguments are
+/// No proper prefix of an object is one, so this also shows whether a call's arguments are
 /// complete.
 pub(crate) fn whole_object(text: &str) -> Option<&RawValue> {
     serde_json::from_str::<&RawValue>(text)

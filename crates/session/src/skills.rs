@@ -135,7 +135,7 @@ fn read(text: &str, path: &Path) -> Result<Skill, (usize, String)> {
     })?;
     let line_of = |field: &str| {
         let found = yaml.iter().position(|it| it.starts_with(field));
-        // The position counts from 0, and the line `---` stands above.
+        // The position counts from 0, and the line `---` precedes it.
         found.map_or(1, |at| at + 2)
     };
     check_name(&header.name, path).map_err(|why| (line_of("name"), why))?;

@@ -155,24 +155,24 @@ mod tests {
 
     #[test]
     fn a_model_that_is_not_in_the_catalogue_is_remarked_on() {
-        let told = |model: &str| {
+        let answer_to = |model: &str| {
             let settings = switched(json!({"1": "anthropic", "2": model})).unwrap();
             message(&settings, SwitchScope::ThisChat)
         };
-        let typo = told("claude-sonet-4-6");
+        let typo = answer_to("claude-sonet-4-6");
         assert!(typo.contains("does not list this model"), "{typo}");
         assert!(
             typo.ends_with("Did you mean \"claude-sonnet-4-6\"?"),
             "{typo}"
         );
         for known in ["claude-sonnet-4-6", "claude-sonnet-4-6-20990101"] {
-            let told = told(known);
-            assert!(told.ends_with("from now on."), "{told}");
+            let answer = answer_to(known);
+            assert!(answer.ends_with("from now on."), "{answer}");
         }
         // A server of the user has models that no catalogue lists.
         let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
-        let told = message(&local, SwitchScope::ThisChat);
-        assert!(told.ends_with("from now on."), "{told}");
+        let answer = message(&local, SwitchScope::ThisChat);
+        assert!(answer.ends_with("from now on."), "{answer}");
     }
 
     #[test]

@@ -18,8 +18,8 @@ local example = require("flemma.tools.example")
 ---@field callback? flemma.tools.Steps The tool, if only its description and `opts` are outside.
 
 --- Added above a prompt that asks for a block of XML.
-local NATIVE = "Call this tool like any other. Where XML is described below, give what stands in `action` as the "
-  .. "arguments of the call instead."
+local NATIVE = "Call this tool like any other. Where XML is described below, give the contents of `action` as "
+  .. "the arguments of the call."
 
 ---@param value any
 ---@return boolean

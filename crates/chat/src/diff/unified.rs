@@ -12,7 +12,7 @@ pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 const NONE: &str = "/dev/null";
 
 impl FileDiff<'_> {
-    /// Prints the difference of a file. `exists` tells whether it does before and after. Texts
+    /// Prints the difference of a file. `exists` says whether it does before and after. Texts
     /// that are equal print nothing.
     pub fn unified(&self, name: &str, exists: (bool, bool)) -> String {
         if self.is_empty() {

@@ -134,7 +134,7 @@ fn changes_and_words(
 ) -> String {
     let words = described(document, call, tools);
     let changed = run(document, call).and_then(|run| run.changed);
-    // The run knows what it changed; the arguments tell only what it should change.
+    // The run knows what it changed; the arguments only say what it should change.
     match changed.or_else(|| known_counts(document, call, tools)) {
         Some(counts) if is_done(document, call) => format!("{counts} {words}"),
         _ => words,
@@ -150,7 +150,7 @@ fn is_done(document: &Document<'_>, call: &ToolUseBlock) -> bool {
     result.is_some_and(|it| it.kind == ResultKind::Final { is_error: false })
 }
 
-/// Numbers of lines that a call changes, as far as its arguments tell.
+/// Numbers of lines that a call changes, as far as its arguments show.
 fn known_counts(
     document: &Document<'_>,
     call: &ToolUseBlock,

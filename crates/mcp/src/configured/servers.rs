@@ -86,7 +86,7 @@ impl Servers {
             }
         }
         for problem in problems {
-            self.0.tell_once(Level::Error, problem);
+            self.0.notify_once(Level::Error, problem);
         }
         self.settle();
     }
@@ -141,7 +141,7 @@ impl Servers {
         }
         if waiting.is_empty() {
             let nothing = "No .mcp.json here needs your consent.";
-            self.0.tell(Level::Info, nothing.to_owned());
+            self.0.notify(Level::Info, nothing.to_owned());
         }
         self.settle();
     }
@@ -162,12 +162,12 @@ impl Servers {
                     let done = format!(
                         "The tools of the MCP server \"{name}\" are used as it describes them now."
                     );
-                    inner.tell(Level::Info, done);
+                    inner.notify(Level::Info, done);
                 });
             }
             Ok(_) => {
                 let nothing = format!("The MCP server \"{name}\" has no changed tools to accept.");
-                self.0.tell(Level::Info, nothing);
+                self.0.notify(Level::Info, nothing);
             }
         }
     }
@@ -184,7 +184,7 @@ impl Servers {
             // A failed start reports itself.
             if server.start().await.is_ok() {
                 let name = &server.spec.name;
-                inner.tell(
+                inner.notify(
                     Level::Info,
                     format!("The MCP server \"{name}\" is running."),
                 );
@@ -256,7 +256,7 @@ impl Servers {
         }
         drop(state);
         for (level, text) in words {
-            self.0.tell_once(level, text);
+            self.0.notify_once(level, text);
         }
     }
 
@@ -324,17 +324,17 @@ pub(super) fn origin(file: Option<&Path>) -> String {
 }
 
 impl Inner {
-    fn tell(&self, level: Level, text: String) {
+    fn notify(&self, level: Level, text: String) {
         (self.parts.notify)(&Notice { level, text });
     }
 
     fn report_problem(&self, problem: &Problem) {
-        self.tell(Level::Error, problem.to_string());
+        self.notify(Level::Error, problem.to_string());
     }
 
-    fn tell_once(&self, level: Level, text: String) {
+    fn notify_once(&self, level: Level, text: String) {
         if self.state().shown.insert(text.clone()) {
-            self.tell(level, text);
+            self.notify(level, text);
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct StreamReader {
     open: BTreeMap<u64, Block>,
     /// The last call, if its block has stopped without complete arguments. It may have
     /// none, or the token limit may have cut it; only the stop reason, right after it,
-    /// tells which.
+    /// shows which.
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,

@@ -32,7 +32,7 @@ pub(super) fn add(details: &mut Vec<Detail>, piece: &Value) {
     };
     let same = |it: &&mut Detail| {
         let both = |name: &str| it.get(name) == piece.get(name);
-        // Without an index, pieces can't be told apart, so each is a detail of its own.
+        // Without an index, pieces can't be matched, so each is a detail of its own.
         piece.get("index").is_some_and(Value::is_u64) && both("index") && both("type")
     };
     match details.iter_mut().find(same) {

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct StreamReader {
     calls: Calls,
     /// The last call, if its item is done without complete arguments. It may have none, or
-    /// the token limit may have cut it; only the end of the answer tells which.
+    /// the token limit may have cut it; only the end of the answer shows which.
     held: Option<ToolUse>,
     thinking: Thinking,
     /// Text arrived in deltas, so an item's full text is a repetition.

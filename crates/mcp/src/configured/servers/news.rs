@@ -33,7 +33,7 @@ impl Inner {
                 let text = format!(
                     "The MCP server \"{name}\" asked for input that it cannot get here: {asked}"
                 );
-                self.tell(Level::Warning, text);
+                self.notify(Level::Warning, text);
             }
         }
     }
@@ -57,7 +57,7 @@ impl Inner {
             let text = format!(
                 "The MCP server \"{name}\" offers {count} tools. `:Flemma mcp {name}` lists them."
             );
-            self.tell(Level::Info, text);
+            self.notify(Level::Info, text);
         }
     }
 
@@ -65,7 +65,7 @@ impl Inner {
         // Published again, because the changed tools are disabled now.
         self.publish(server);
         let name = &server.spec.name;
-        self.tell(Level::Warning, report::differs(name, &server.status()));
+        self.notify(Level::Warning, report::differs(name, &server.status()));
     }
 
     /// Pins the accepted definitions.

@@ -94,12 +94,12 @@ fn a_context_without_a_text_is_reported_at_its_line() {
     let troubles = world
         .resolve_where("one\n@quickfix and @diagnostics", &agreed)
         .unwrap_err();
-    let told: Vec<(usize, &str)> = troubles
+    let reported: Vec<(usize, &str)> = troubles
         .iter()
         .map(|it| (it.line, it.message.as_str()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (1, "@quickfix is broken."),
             (1, "@diagnostics is not available here."),

@@ -66,7 +66,7 @@ impl User {
         }
     }
 
-    fn tell(&self, event: QuestionEvent) {
+    fn deliver(&self, event: QuestionEvent) {
         if let Some(inbox) = self.inbox.upgrade() {
             drop(inbox.send(Input::Question(self.call.clone(), event)));
         }
@@ -79,7 +79,7 @@ impl Elicitation for User {
         // Sent even if this future is dropped because its call was cancelled.
         let _taken_back = TakenBack(self);
         let (reply, answer) = oneshot::channel();
-        self.tell(QuestionEvent::Asked(form, reply));
+        self.deliver(QuestionEvent::Asked(form, reply));
         // The sender is dropped with the question if the session ends.
         answer.await.unwrap_or(FormReply::Cancelled)
     }
@@ -90,7 +90,7 @@ struct TakenBack<'a>(&'a User);
 
 impl Drop for TakenBack<'_> {
     fn drop(&mut self) {
-        self.0.tell(QuestionEvent::TakenBack);
+        self.0.deliver(QuestionEvent::TakenBack);
     }
 }
 

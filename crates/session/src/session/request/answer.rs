@@ -287,7 +287,7 @@ impl Session {
         let end = open.end.unwrap_or(AnswerEnd::Failed);
         let buffer = self.buffer.id();
         if let Some(anchor) = open.place.anchor {
-            // This tells recovery that the text has the whole answer, which an answer without a
+            // From this, recovery knows that the text has the whole answer, which an answer without a
             // place never gets.
             if !open.place.is_lost {
                 self.note_answer_end(&open.place.tail);

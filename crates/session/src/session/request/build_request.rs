@@ -109,7 +109,7 @@ impl RequestSource {
             .map_err(|troubles| self.unresolved(troubles))?;
         // Only now: a request that is not sent needs no warnings.
         for warning in warnings {
-            self.tell(Input::Remark(warning));
+            self.deliver(Input::Remark(warning));
         }
         Ok(Built {
             prompt: build_with(&document, &self.rules.offered, &own),
@@ -151,11 +151,11 @@ impl RequestSource {
         let unresolved = troubles.into_iter();
         let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
         // The session shows them at their lines; the message below is for the notification.
-        self.tell(Input::Unresolved(unresolved.collect()));
+        self.deliver(Input::Unresolved(unresolved.collect()));
         problem(format!("{} Nothing was sent.", lines.join(" ")))
     }
 
-    fn tell(&self, input: Input) {
+    fn deliver(&self, input: Input) {
         if let Some(inbox) = self.inbox.upgrade() {
             drop(inbox.send(input));
         }

@@ -71,7 +71,7 @@ impl Session {
     fn cache_key(&self) -> Option<String> {
         let path = self.disk.path()?;
         let mut digest = sha256(path.as_os_str().as_encoded_bytes());
-        // 128 bits are enough to tell chats apart.
+        // 128 bits are enough for no two chats to be the same.
         digest.truncate(32);
         Some(digest)
     }
@@ -131,13 +131,13 @@ impl Sending {
         let tariff = destination.as_ref().ok().and_then(tariff);
         // Before the prompt is built, which may take a while, so that the spinner names the
         // model.
-        self.tell(Input::Label(self.number, label, tariff));
+        self.deliver(Input::Label(self.number, label, tariff));
         let prompt = source.build().await.map(|built| {
-            self.tell(Input::Ids(self.number, built.ids));
+            self.deliver(Input::Ids(self.number, built.ids));
             built.prompt
         });
         for text in self.remarks(&destination, &prompt) {
-            self.tell(Input::Remark(text));
+            self.deliver(Input::Remark(text));
         }
         let calls = text_calls(&destination, &prompt);
         if let Some(batches) = self.exchange(destination, prompt) {
@@ -164,7 +164,7 @@ impl Sending {
         Some(batches)
     }
 
-    fn tell(&self, input: Input) {
+    fn deliver(&self, input: Input) {
         // The session may have been closed meanwhile, which concerns this task no longer.
         drop(self.inbox.send(input));
     }
@@ -223,7 +223,7 @@ impl Sending {
                 // Models without tools write calls as text, which is turned into calls here.
                 batch = calls.read(batch);
             }
-            self.tell(Input::Stream(self.number, batch));
+            self.deliver(Input::Stream(self.number, batch));
         }
     }
 }

@@ -49,7 +49,7 @@ impl Session {
             (None, None) => self.pending_label(mark),
         };
         let preview = self.shown_preview(mark, width);
-        // A diff stands below a preview, so a diff without a preview would have no place.
+        // A diff is drawn below a preview, so a diff without one would have no place.
         let diff = preview.as_ref().map(|_| self.diff(mark, width, is_visible));
         MarkItem {
             preview,
