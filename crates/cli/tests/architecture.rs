@@ -21,10 +21,10 @@ fn root() -> PathBuf {
 /// Names in the `[dependencies]` table of a crate.
 fn dependencies(name: &str) -> BTreeSet<String> {
     let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
-    let table = manifest
-        .split("\n[")
-        .find(|table| table.starts_with("dependencies]"))
-        .unwrap();
+    let mut tables = manifest.split("\n[");
+    let table = tables.find(|table| table.starts_with("dependencies]"));
+    // `platform` has only dependencies of one operating system each.
+    let table = table.unwrap_or_default();
     let keys = table
         .lines()
         .skip(1)
@@ -103,7 +103,8 @@ fn dependencies_point_one_way() {
 fn the_modules_of_a_crate_form_no_cycle() {
     for (name, _) in CRATES {
         let imports = imports::of_crate(&root().join("crates").join(name).join("src"));
-        assert!(!imports.is_empty(), "{name}");
+        // The modules of `platform` need not know each other.
+        assert!(name == "platform" || !imports.is_empty(), "{name}");
         if let Some(cycle) = imports::shortest_cycle(&imports) {
             panic!("cycle in {name}:\n{}", imports::describe(&cycle));
         }

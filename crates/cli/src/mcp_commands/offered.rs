@@ -162,8 +162,10 @@ impl ToolServer for OfferedTools {
             .environment(shared, recorder.clone())
             .call(key, call.input, call.progress, &call.cancel, &way_out)
             .await;
-        for text in recorder.summary().remarks {
-            let level = Level::Warning;
+        let summary = recorder.summary();
+        let remarks = summary.remarks.into_iter().map(|it| (Level::Warning, it));
+        let ignored = summary.ignored.map(|it| (Level::Info, it));
+        for (level, text) in remarks.chain(ignored) {
             self.editor.notify(&Notice { level, text });
         }
         outcome

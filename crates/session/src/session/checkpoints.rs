@@ -59,7 +59,14 @@ impl Session {
     pub(crate) fn with_coverage(&self, preview: String, width: usize) -> String {
         let lacks = match self.recorder_of(CallLabel::default()).coverage() {
             Coverage::Full => return preview,
-            Coverage::Lacks(count) => format!("lacks {}", files(count)),
+            Coverage::Lacks { files: 0, .. } => "lacks ignored files".to_owned(),
+            Coverage::Lacks {
+                files: count,
+                ignored,
+            } => match ignored {
+                true => format!("lacks {} and ignored ones", files(count)),
+                false => format!("lacks {}", files(count)),
+            },
             Coverage::NotYet => "cannot restore it yet".to_owned(),
             Coverage::Nothing => "cannot restore it".to_owned(),
         };
@@ -86,6 +93,10 @@ impl Session {
         for text in summary.remarks {
             let level = Level::Warning;
             self.editor.notify(&Notice { level, text });
+        }
+        // Builds write ignored files all the time, so this is no warning.
+        if let Some(text) = summary.ignored {
+            self.inform(&text);
         }
         summary.changes > 0
     }

@@ -4,15 +4,16 @@
 //! checkpoint, because nothing shows which of them changed a file.
 
 mod coverage;
+mod ignored;
 mod project;
 mod saves;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::coverage::Coverage;
-use self::project::{Begun, Project};
+use self::project::{Begun, Ended, Project};
 use self::saves::SaveWatch;
 pub use self::saves::user_saved;
 use super::journal::{CallLabel, FileChange};
@@ -32,6 +33,8 @@ pub(super) struct Group {
     running: usize,
     /// When the first one began, in nanoseconds since 1970. The user's saves are known since.
     since: i64,
+    /// Files that other calls changed meanwhile.
+    noted: HashSet<PathBuf>,
 }
 
 impl Group {
@@ -71,6 +74,8 @@ struct Running {
     store: Store,
     project: Arc<Project>,
     saves: SaveWatch,
+    /// When it began, by the clock of the file system.
+    began: i64,
     /// Keeps the contents that the index needs to find changes, until they are in the journal.
     contents: Option<Lock>,
 }
@@ -146,6 +151,7 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     let contents = store.keep_contents();
     match project.begin(&store, &recording, saves.since) {
         Begun::Yes => Some(Running {
+            began: store.clock(),
             recording,
             store,
             project,
@@ -168,38 +174,56 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
 
 impl Running {
     fn end(self) {
+        let ended = self.project.end(&self.store, self.began);
+        let Ended { group, ignored, .. } = &ended;
+        let chats = group.labels.iter().filter_map(CallLabel::chat_path);
+        // The session itself writes chats while their commands run. What the user saved
+        // meanwhile is not the command's change, so an undo must not revert it.
+        let chats: HashSet<PathBuf> = chats.map(Path::to_owned).collect();
+        let saved = saves::since(group.since);
+        // A file that became ignored only now has a checkpoint.
+        let covered = ended.changes.iter().map(|it| &it.path.0);
+        let explained = [&chats, &saved, &group.noted].into_iter().flatten();
+        let explained = explained.chain(covered).cloned().collect();
+        if let Some(text) = ignored::describe(ignored, &explained, &self.store.root) {
+            self.recording.report_ignored(text);
+        }
+        if let Some(why) = &ended.lost {
+            self.recording.remark(format!(
+                ":Flemma undo cannot restore what this command changed: {why}."
+            ));
+        }
+        self.record(ended, &chats, &saved);
+        let added = self.project.take_added();
         let Self {
             recording,
             store,
             project,
-            saves,
             contents,
+            saves,
+            ..
         } = self;
-        let (group, mut changes) = project.end(&store);
-        let saved = saves::since(group.since);
-        let chats = group.labels.iter().filter_map(CallLabel::chat_path);
-        let chats: HashSet<&Path> = chats.collect();
-        // The session itself writes chats while their commands run.
-        changes.retain(|it| !chats.contains(&*it.path.0));
-        // What the user saved meanwhile is not the command's change, so an undo must not revert it.
-        let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) = changes
-            .into_iter()
-            .partition(|it| saved.contains(&it.path.0));
-        drop(saves);
+        drop((saves, contents));
+        recording.shrink(&store, added);
+        project.save(store);
+    }
+
+    /// Adds what changed to the checkpoint, without the chats and what the user saved.
+    fn record(&self, ended: Ended, chats: &HashSet<PathBuf>, saved: &HashSet<PathBuf>) {
+        let Ended { group, changes, .. } = ended;
+        let changes = changes.into_iter().filter(|it| !chats.contains(&it.path.0));
+        let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) =
+            changes.partition(|it| saved.contains(&it.path.0));
         for FileChange { path, .. } in of_user {
-            let path = path.0.strip_prefix(&store.root).unwrap_or(&path.0);
-            recording.remark(format!(
+            let path = path.0.strip_prefix(&self.store.root).unwrap_or(&path.0);
+            self.recording.remark(format!(
                 "You saved {} while a command ran, so :Flemma undo leaves it as it is.",
                 path.display()
             ));
         }
         if !changes.is_empty() {
-            recording.append(&store, &group, changes);
+            self.recording.append(&self.store, &group, changes);
         }
-        drop(contents);
-        let added = project.take_added();
-        recording.shrink(&store, added);
-        project.save(store);
     }
 }
 
@@ -219,6 +243,4 @@ pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
 }
 
 #[cfg(test)]
-pub(super) fn forget(root: &Path) {
-    project::forget(root);
-}
+pub(super) use project::{forget, outgrow};

@@ -4,10 +4,12 @@
 //! [`Index::refresh`] compares the status of each known file and folder with that of the last
 //! pass. It lists only folders whose status changed, and reads only files whose status changed.
 
+mod ignored;
 mod list;
 mod pass;
 mod saved;
 mod stamp;
+mod threads;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -15,9 +17,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::ignored::{Bound, IgnoredChange, IgnoredChanges, IgnoredKind};
+pub(super) use self::pass::{Passed, TooManyFiles};
 pub(super) use self::saved::saved_hashes;
 use self::stamp::Stamp;
-pub(super) use self::stamp::now_ns;
+pub(super) use self::stamp::{changed_at, now_ns};
 use super::image::Image;
 use super::objects::Hash;
 
@@ -38,6 +42,8 @@ pub(super) struct Index {
 struct Folder {
     stamp: Stamp,
     files: BTreeMap<OsString, Known>,
+    /// What is in it and ignored; true for folders.
+    ignored: BTreeMap<OsString, bool>,
 }
 
 /// A file as it was read.
@@ -68,6 +74,11 @@ impl Index {
     pub(super) fn not_covered(&self) -> usize {
         let lacks = |it: &&Known| matches!(it.image, Image::NotCovered(_));
         self.known().filter(lacks).count()
+    }
+
+    /// Returns true if something in the project is ignored.
+    pub(super) fn has_ignored(&self) -> bool {
+        self.folders.values().any(|it| !it.ignored.is_empty())
     }
 
     fn known(&self) -> impl Iterator<Item = &Known> {

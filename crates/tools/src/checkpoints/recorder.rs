@@ -16,7 +16,7 @@ use crate::state_dir::Lock;
 /// Bytes after which the size of the store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
 /// Maximum number of files that a remark names.
-const MOST_NAMED: usize = 5;
+pub(super) const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
 const NEW_FILE: u32 = 0o644;
 
@@ -45,6 +45,8 @@ pub struct Summary {
     pub changes: usize,
     /// Changes that cannot be undone, and what happened to the store; sentences.
     pub remarks: Vec<String>,
+    /// Changes of ignored files, which cannot be undone; sentences.
+    pub ignored: Option<String>,
 }
 
 /// A file before a change.
@@ -124,6 +126,10 @@ impl Recording {
         if !summary.remarks.contains(&remark) {
             summary.remarks.push(remark);
         }
+    }
+
+    pub(super) fn report_ignored(&self, text: String) {
+        self.summary().ignored = Some(text);
     }
 
     /// The top of the project, if the folder is in one.

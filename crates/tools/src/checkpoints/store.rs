@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::geteuid;
 
-use super::index::Index;
+use super::index::{self, Index, now_ns};
 use super::journal::{Checkpoint, Journal};
 use super::objects::{Hash, Objects};
 use crate::files::leads_to;
@@ -20,6 +20,8 @@ use crate::state_dir::{self, FILE_MODE, Lock};
 const FOLDER: &str = "checkpoints";
 /// Lock of the contents: shared by calls, and exclusive while contents are removed.
 const CONTENTS: &str = "contents.lock";
+/// File that is written to read the file system's clock.
+const CLOCK: &str = "clock";
 /// Names that mark the top of a project.
 const TOPS: [&str; 3] = [".git", ".jj", ".hg"];
 /// Letters of the hash that names a project's folder.
@@ -97,6 +99,21 @@ impl Store {
     /// The file of the index.
     pub(super) fn index_path(&self) -> PathBuf {
         self.folder.join("index.jsonl")
+    }
+
+    /// Returns the time by the clock of the file system, which is coarser than that of the
+    /// system: of files that change from now on, none is older.
+    pub(super) fn clock(&self) -> i64 {
+        let path = self.folder.join(CLOCK);
+        let written = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            // A change of the length changes the times in any case.
+            .and_then(|file| file.set_len(0).and(Ok(file)))
+            .and_then(|mut file| file.write_all(b".").and_then(|()| index::changed_at(&file)));
+        written.unwrap_or_else(|_| now_ns())
     }
 
     /// Locks out other restores, including those of other processes.

@@ -3,6 +3,7 @@
 
 mod commands;
 mod damage;
+mod ignored;
 mod property;
 
 use std::fs::{self, Permissions};

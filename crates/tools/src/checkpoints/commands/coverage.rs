@@ -13,8 +13,13 @@ pub(super) enum IndexState {
     Unknown,
     /// It is being made since then.
     Building(Instant),
-    /// It is made, and lacks this many files.
-    Ready(usize),
+    /// It is made.
+    Ready {
+        /// Number of files that it lacks.
+        lacks: usize,
+        /// Whether something is ignored.
+        has_ignored: bool,
+    },
     /// The project cannot have one.
     Refused,
 }
@@ -22,10 +27,15 @@ pub(super) enum IndexState {
 /// What an undo of the next command could restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// All files, except ignored ones.
+    /// All files.
     Full,
-    /// All but this many files.
-    Lacks(usize),
+    /// All but some files.
+    Lacks {
+        /// Number of files that are not ignored and not covered.
+        files: usize,
+        /// Whether there are ignored files.
+        ignored: bool,
+    },
     /// Nothing until the project is indexed.
     NotYet,
     /// Nothing.
@@ -35,10 +45,17 @@ pub enum Coverage {
 impl IndexState {
     pub(super) fn coverage(self, now: Instant) -> Coverage {
         match self {
-            Self::Unknown | Self::Ready(0) => Coverage::Full,
+            Self::Unknown => Coverage::Full,
+            Self::Ready {
+                lacks: 0,
+                has_ignored: false,
+            } => Coverage::Full,
             Self::Building(since) if now.duration_since(since) < SOON => Coverage::Full,
             Self::Building(_) => Coverage::NotYet,
-            Self::Ready(count) => Coverage::Lacks(count),
+            Self::Ready { lacks, has_ignored } => Coverage::Lacks {
+                files: lacks,
+                ignored: has_ignored,
+            },
             Self::Refused => Coverage::Nothing,
         }
     }
@@ -54,8 +71,11 @@ mod tests {
         let building = IndexState::Building(begun);
         assert_eq!(building.coverage(begun), Coverage::Full);
         assert_eq!(building.coverage(begun + SOON), Coverage::NotYet);
-        assert_eq!(IndexState::Ready(0).coverage(begun), Coverage::Full);
-        assert_eq!(IndexState::Ready(2).coverage(begun), Coverage::Lacks(2));
+        let ready = |lacks, has_ignored| IndexState::Ready { lacks, has_ignored }.coverage(begun);
+        let lacks = |files, ignored| Coverage::Lacks { files, ignored };
+        assert_eq!(ready(0, false), Coverage::Full);
+        assert_eq!(ready(2, false), lacks(2, false));
+        assert_eq!(ready(0, true), lacks(0, true));
         assert_eq!(IndexState::Refused.coverage(begun), Coverage::Nothing);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Group;
 use super::coverage::{Coverage, IndexState};
 use crate::checkpoints::image::Captured;
-use crate::checkpoints::index::{self, Index};
+use crate::checkpoints::index::{self, Bound, IgnoredChanges, Index, Passed, TooManyFiles};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Hash;
 use crate::checkpoints::recorder::Recording;
@@ -70,6 +70,16 @@ pub(super) enum Begun {
     Never(String),
 }
 
+/// Result of [`Project::end`].
+#[derive(Default)]
+pub(super) struct Ended {
+    pub(super) group: Group,
+    pub(super) changes: Vec<FileChange>,
+    pub(super) ignored: IgnoredChanges,
+    /// Why the changes were not found.
+    pub(super) lost: Option<String>,
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of one command must not end the checkpoints of all others.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +129,7 @@ impl Project {
         *locked(&self.index) = match &phase {
             Phase::Unknown => IndexState::Unknown,
             Phase::Building => IndexState::Building(Instant::now()),
-            Phase::Ready(index) => IndexState::Ready(index.not_covered()),
+            Phase::Ready(index) => ready(index),
             Phase::Refused(_) => IndexState::Refused,
         };
         state.phase = phase;
@@ -186,30 +196,47 @@ impl Project {
         Begun::Yes
     }
 
-    /// Ends a command. Returns the commands that overlap with it, and what they changed since
-    /// the last of them ended.
-    pub(super) fn end(&self, store: &Store) -> (Group, Vec<FileChange>) {
+    /// Ends a command. Returns the commands that overlap with it, what they changed since the
+    /// last of them ended, and which ignored files changed at `began` or later, by the clock of
+    /// the file system.
+    pub(super) fn end(&self, store: &Store, began: i64) -> Ended {
         let mut state = locked(&self.state);
         let Some(mut group) = state.group.take() else {
-            return (Group::default(), Vec::new());
+            return Ended::default();
         };
-        let mut changes = Vec::new();
-        if let Phase::Ready(index) = &mut state.phase {
-            let found = index.refresh(&store.objects, Some(group.since));
-            changes = found.unwrap_or_default();
-            self.count(index);
-        }
-        let hashes = changes.iter().filter_map(|it| it.after.hash());
-        state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
         group.running = group.running.saturating_sub(1);
-        if group.running > 0 {
-            state.group = Some(group.clone());
+        let mut ended = Ended {
+            group,
+            ..Ended::default()
+        };
+        let mut is_lost = false;
+        if let Phase::Ready(index) = &mut state.phase {
+            match index.refresh(&store.objects, Some(ended.group.since)) {
+                Ok(Passed { changes, removed }) => {
+                    ended.changes = changes;
+                    let bound = Bound::OF_COMMAND;
+                    ended.ignored = index.ignored_changes(began, removed, bound);
+                    self.count(index);
+                }
+                Err(TooManyFiles) => is_lost = true,
+            }
         }
-        (group, changes)
+        if is_lost {
+            self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
+        }
+        if let Phase::Refused(why) = &state.phase {
+            ended.lost = Some(why.clone());
+        }
+        let hashes = ended.changes.iter().filter_map(|it| it.after.hash());
+        state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
+        if ended.group.running > 0 {
+            state.group = Some(ended.group.clone());
+        }
+        ended
     }
 
     fn count(&self, index: &Index) {
-        *locked(&self.index) = IndexState::Ready(index.not_covered());
+        *locked(&self.index) = ready(index);
     }
 
     /// Updates the index with a change that another call recorded, as it is on disk: unsaved
@@ -218,10 +245,11 @@ impl Project {
         let mut state = locked(&self.state);
         if let State {
             phase: Phase::Ready(index),
-            group: Some(_),
+            group: Some(group),
             ..
         } = &mut *state
         {
+            group.noted.insert(path.to_owned());
             let captured = Captured::on_disk(&RealPath::exact(path.to_owned()));
             index.set(path, captured.store(&store.objects));
         }
@@ -269,6 +297,13 @@ impl Project {
     }
 }
 
+fn ready(index: &Index) -> IndexState {
+    IndexState::Ready {
+        lacks: index.not_covered(),
+        has_ignored: index.has_ignored(),
+    }
+}
+
 fn save(index: &Index, store: &Store) {
     if let Err(error) = store.save_index(index) {
         tracing::warn!(%error, "the index of a project could not be written");
@@ -294,6 +329,14 @@ pub(super) fn say_once(recording: &Recording, why: &str) {
 
 /// Forgets a project, as the next program would.
 #[cfg(test)]
-pub(super) fn forget(root: &Path) {
+pub(in crate::checkpoints) fn forget(root: &Path) {
     locked(&PROJECTS).remove(root);
+}
+
+/// Makes a project have too many files.
+#[cfg(test)]
+pub(in crate::checkpoints) fn outgrow(root: &Path) {
+    let project = Project::of(root);
+    let mut state = locked(&project.state);
+    project.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::stamp::Stamp;
 use super::{Index, MAX_FILES};
@@ -30,6 +31,28 @@ pub(super) struct Listed {
     /// Its status before it was listed.
     pub(super) stamp: Stamp,
     pub(super) files: BTreeSet<OsString>,
+    folders: BTreeSet<OsString>,
+    /// All files, links, and folders in it, ignored or not, as they were before it was listed;
+    /// true for folders.
+    entries: BTreeMap<OsString, bool>,
+}
+
+impl Listed {
+    /// What is in it and ignored; true for folders.
+    pub(super) fn ignored(&self) -> BTreeMap<OsString, bool> {
+        // An entry that appeared later is listed and not here, so it never looks ignored.
+        let entries = self.entries.iter();
+        let ignored = entries.filter(|(it, _)| !self.files.contains(*it));
+        let ignored = ignored.filter(|(it, _)| !self.folders.contains(*it));
+        ignored
+            .map(|(it, is_folder)| (it.clone(), *is_folder))
+            .collect()
+    }
+
+    /// Whether it has an entry of this name, ignored or not.
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        self.entries.contains_key(name)
+    }
 }
 
 /// Returns true for a file that decides what is ignored.
@@ -47,13 +70,14 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
 pub(super) fn list_all(root: &Path) -> Option<Listing> {
     let found = Mutex::new((Listing::new(), 0));
     let walker = builder(root).build_parallel();
+    let device = device_of(root);
     walker.run(|| {
         Box::new(|entry| {
             // A folder that can't be read is left out, like the ignored ones.
             let Ok(entry) = entry else {
                 return WalkState::Continue;
             };
-            let folder = stamp_of_folder(&entry);
+            let folder = look_into(&entry, device);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.1 += 1;
             add(&mut found.0, entry, folder);
@@ -72,15 +96,17 @@ pub(super) fn list_all(root: &Path) -> Option<Listing> {
 pub(super) fn list_some(folders: Vec<PathBuf>, index: &Index) -> Listing {
     let mut listing = Listing::new();
     let mut left = folders;
+    let device = device_of(&index.root);
     while let Some(folder) = left.pop() {
         for entry in builder(&folder).max_depth(Some(1)).build().flatten() {
-            let stamp = stamp_of_folder(&entry);
-            if stamp.is_none() || entry.depth() == 0 {
-                add(&mut listing, entry, stamp);
+            if !is_folder(&entry) || entry.depth() == 0 {
+                let folder = look_into(&entry, device);
+                add(&mut listing, entry, folder);
                 continue;
             }
             // A folder that the index knows is listed by its own stamp, when that changes.
             let path = entry.into_path();
+            add_to_parent(&mut listing, &path);
             if !index.folders.contains_key(&path) && !listing.contains_key(&path) {
                 left.push(path);
             }
@@ -96,14 +122,14 @@ fn builder(folder: &Path) -> WalkBuilder {
         .hidden(false)
         // A mounted disk may be slow, and is not part of the project.
         .same_file_system(true)
-        .threads(super::pass::threads())
+        .threads(super::threads::threads())
         // The listed folder itself may have any name.
         .filter_entry(|it| it.depth() == 0 || !is_left_out(it.file_name()));
     builder
 }
 
 /// Returns true for names that no checkpoint covers.
-fn is_left_out(name: &OsStr) -> bool {
+pub(super) fn is_left_out(name: &OsStr) -> bool {
     let is_swap = || {
         // A hidden name, because `a.swp` may be a file of the user.
         let ending = Path::new(name).extension();
@@ -116,30 +142,102 @@ fn is_left_out(name: &OsStr) -> bool {
         || is_swap()
 }
 
-/// The status of an entry that is a folder.
-fn stamp_of_folder(entry: &DirEntry) -> Option<Stamp> {
-    if !entry.file_type().is_some_and(|it| it.is_dir()) {
-        return None;
-    }
-    let stat = open_folder(entry.path()).and_then(|it| fstat(&it));
-    // Without a stamp, the next pass lists the folder again.
-    Some(stat.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)))
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|it| it.is_dir())
 }
 
-fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Stamp>) {
-    if let Some(stamp) = folder {
-        listing.entry(entry.into_path()).or_default().stamp = stamp;
-        return;
+/// The device that a folder is on.
+fn device_of(folder: &Path) -> Option<u64> {
+    let stat = open_folder(folder).and_then(|it| fstat(&it)).ok()?;
+    Some(device(&stat))
+}
+
+/// The device of a file or folder.
+#[allow(
+    clippy::useless_conversion,
+    clippy::unnecessary_cast,
+    reason = "a signed number on macOS"
+)]
+pub(super) fn device(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_dev as u64
+}
+
+/// The status of an entry that is a folder, and what is in it. Called before the walk reads it.
+fn look_into(entry: &DirEntry, device_of_root: Option<u64>) -> Option<Listed> {
+    if !is_folder(entry) {
+        return None;
     }
-    let Some(kind) = entry.file_type() else {
+    let Ok(folder) = open_folder(entry.path()) else {
+        // Without a stamp, the next pass lists the folder again.
+        return Some(Listed::default());
+    };
+    let stat = fstat(&folder);
+    // Another disk is not part of the project, ignored or not.
+    let is_here = stat
+        .as_ref()
+        .is_ok_and(|it| Some(device(it)) == device_of_root);
+    Some(Listed {
+        stamp: stat.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)),
+        entries: if is_here {
+            entries(&folder).collect()
+        } else {
+            BTreeMap::new()
+        },
+        ..Listed::default()
+    })
+}
+
+/// The files, links, and folders in a folder, without those that no checkpoint covers; true for
+/// folders.
+fn entries(folder: &OwnedFd) -> impl Iterator<Item = (OsString, bool)> {
+    names(folder).filter_map(move |(name, kind)| match kind {
+        FileType::Directory => Some((name, true)),
+        FileType::RegularFile | FileType::Symlink => Some((name, false)),
+        FileType::Unknown => {
+            let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            let is_file = matches!(kind, FileType::RegularFile | FileType::Symlink);
+            (is_file || kind == FileType::Directory).then_some((name, !is_file))
+        }
+        _ => None,
+    })
+}
+
+/// The names in a folder, without those that no checkpoint covers.
+pub(super) fn names(folder: &OwnedFd) -> impl Iterator<Item = (OsString, FileType)> {
+    let entries = Dir::read_from(folder).into_iter().flatten().flatten();
+    let named = entries.map(|it| {
+        let name = OsStr::from_bytes(it.file_name().to_bytes()).to_owned();
+        (name, it.file_type())
+    });
+    named.filter(|(name, _)| name != "." && name != ".." && !is_left_out(name))
+}
+
+fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Listed>) {
+    let Some(Listed { stamp, entries, .. }) = folder else {
+        let is_file = entry
+            .file_type()
+            .is_some_and(|it| it.is_file() || it.is_symlink());
+        let path = entry.path();
+        if is_file
+            && entry.depth() > 0
+            && let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+        {
+            let folder = listing.entry(parent.to_owned()).or_default();
+            folder.files.insert(name.to_owned());
+        }
         return;
     };
-    let path = entry.path();
-    if (kind.is_file() || kind.is_symlink())
-        && entry.depth() > 0
-        && let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-    {
-        let folder = listing.entry(parent.to_owned()).or_default();
-        folder.files.insert(name.to_owned());
+    if entry.depth() > 0 {
+        add_to_parent(listing, entry.path());
+    }
+    let listed = listing.entry(entry.into_path()).or_default();
+    (listed.stamp, listed.entries) = (stamp, entries);
+}
+
+fn add_to_parent(listing: &mut Listing, folder: &Path) {
+    if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) {
+        let parent = listing.entry(parent.to_owned()).or_default();
+        parent.folders.insert(name.to_owned());
     }
 }

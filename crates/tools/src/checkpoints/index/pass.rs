@@ -1,29 +1,35 @@
 //! One pass over a project: finds what changed, stores it, and brings the index up to date.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::list::{Listing, is_rule_file, list_all, list_some, open_folder};
 use super::stamp::{Stamp, now_ns};
+use super::threads::in_parallel;
 use super::{Folder, Index, Known};
 use crate::checkpoints::image::{Captured, Image, Name};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::objects::Objects;
 use crate::files::RealPath;
 
-/// Maximum number of threads of a pass.
-const MAX_THREADS: usize = 8;
 /// Maximum number of changed folders that are listed one by one.
 const FEW: usize = 64;
 
 /// A project has more files than an index can have.
 #[derive(Debug)]
 pub(in crate::checkpoints) struct TooManyFiles;
+
+/// What changed since the pass before.
+#[derive(Debug, Default)]
+pub(in crate::checkpoints) struct Passed {
+    pub(in crate::checkpoints) changes: Vec<FileChange>,
+    /// Ignored files and folders that are gone; true for folders.
+    pub(in crate::checkpoints) removed: Vec<(PathBuf, bool)>,
+}
 
 /// Differences from the index.
 #[derive(Debug, Default)]
@@ -42,6 +48,8 @@ struct Found {
     new_folders: HashSet<PathBuf>,
     /// True if other files may be ignored than before.
     rules_changed: bool,
+    /// True if all folders were listed.
+    is_all: bool,
 }
 
 impl Index {
@@ -55,7 +63,7 @@ impl Index {
         &mut self,
         objects: &Objects,
         since: Option<i64>,
-    ) -> Result<Vec<FileChange>, TooManyFiles> {
+    ) -> Result<Passed, TooManyFiles> {
         // Taken before the first look, so that the next pass compares what changes during this one.
         let now = now_ns();
         let found = self.find()?;
@@ -71,8 +79,8 @@ impl Index {
             // A file that is ignored by now leaves the index.
             self.put(&path, known.filter(|_| is_listed));
         }
-        self.take(found.listing, now);
-        Ok(changes)
+        let removed = self.take(found, now);
+        Ok(Passed { changes, removed })
     }
 
     /// Finds the files that may have changed.
@@ -96,6 +104,7 @@ impl Index {
         gone.retain(|it| !listing.contains_key(it));
         let mut found = Found {
             rules_changed,
+            is_all: all,
             ..Found::default()
         };
         found.candidates.extend(differences.files);
@@ -219,21 +228,48 @@ impl Index {
         })
     }
 
-    /// Updates the folders that were listed, and removes those that are gone.
-    fn take(&mut self, listing: Listing, now: i64) {
-        for (path, listed) in listing {
-            self.folders.entry(path).or_default().stamp = listed.stamp.settled(now);
+    /// Updates the folders that were listed, and removes those that are gone. Returns what was
+    /// ignored in them and is gone; true for folders.
+    fn take(&mut self, found: Found, now: i64) -> Vec<(PathBuf, bool)> {
+        let listed: HashSet<PathBuf> = match found.is_all {
+            true => found.listing.keys().cloned().collect(),
+            false => HashSet::new(),
+        };
+        let mut removed = Vec::new();
+        let mut remove = |folder: &Path, ignored: BTreeMap<OsString, bool>| {
+            let ignored = ignored.into_iter();
+            removed.extend(ignored.map(|(name, is_folder)| (folder.join(name), is_folder)));
+        };
+        for (path, listed) in found.listing {
+            let folder = self.folders.entry(path.clone()).or_default();
+            folder.stamp = listed.stamp.settled(now);
+            let mut before = std::mem::replace(&mut folder.ignored, listed.ignored());
+            before.retain(|name, _| !listed.has(name));
+            remove(&path, before);
         }
         let root = &self.root;
-        self.folders
-            .retain(|path, folder| path == root || !folder.files.is_empty() || path.is_dir());
+        self.folders.retain(|path, folder| {
+            if path == root || !folder.files.is_empty() {
+                return true;
+            }
+            let is_there = path.is_dir();
+            if !is_there {
+                remove(path, std::mem::take(&mut folder.ignored));
+            }
+            // One that was not listed is ignored by now.
+            is_there && (!found.is_all || listed.contains(path))
+        });
+        removed
     }
 }
 
 impl Found {
-    /// Whether a file is listed, if its folder is.
+    /// Whether a file is listed. `None` if its folder was not looked at.
     fn lists(&self, path: &Path) -> Option<bool> {
-        let listed = self.listing.get(path.parent()?)?;
+        let Some(listed) = self.listing.get(path.parent()?) else {
+            // A folder that rules ignore by now is not listed.
+            return self.is_all.then_some(false);
+        };
         Some(listed.files.contains(path.file_name()?))
     }
 }
@@ -288,35 +324,5 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
         },
         image,
         stored,
-    })
-}
-
-/// Number of threads of a pass. Determined once, because the limits of control groups are read
-/// from several files.
-pub(super) fn threads() -> usize {
-    static THREADS: OnceLock<usize> = OnceLock::new();
-    *THREADS.get_or_init(|| {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        processors.min(MAX_THREADS)
-    })
-}
-
-/// Works on parts of a list in threads. This thread works on the first part, so that a short
-/// list needs no other.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
-    // `chunks` panics for a size of 0.
-    let size = items.len().div_ceil(threads()).max(1);
-    thread::scope(|scope| {
-        let work = &work;
-        let mut parts = items.chunks(size);
-        let first = parts.next();
-        let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
-        let first = first.map(work);
-        let rest = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        // A thread that panicked found nothing.
-        first
-            .into_iter()
-            .chain(rest.filter_map(Result::ok))
-            .collect()
     })
 }

@@ -11,6 +11,9 @@ use crate::checkpoints::image::Name;
 use crate::checkpoints::objects::{Hash, Objects};
 use crate::state_dir;
 
+/// A folder in the file: its path, its status, its files, and what is ignored in it.
+type Line = (Name, Stamp, Vec<(Name, Known)>, Vec<(Name, bool)>);
+
 impl Index {
     /// Writes the index: one JSON array per folder. The caller holds the lock of the index.
     pub(in crate::checkpoints) fn save(&self, path: &Path) -> io::Result<()> {
@@ -21,7 +24,12 @@ impl Index {
                 .iter()
                 .map(|(name, known)| (Name(name.into()), known))
                 .collect();
-            let line = (Name(path.clone()), folder.stamp, files);
+            let ignored: Vec<(Name, bool)> = folder
+                .ignored
+                .iter()
+                .map(|(name, is_folder)| (Name(name.into()), *is_folder))
+                .collect();
+            let line = (Name(path.clone()), folder.stamp, files, ignored);
             serde_json::to_writer(&mut bytes, &line)?;
             bytes.write_all(b"\n")?;
         }
@@ -69,13 +77,15 @@ fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
     let file = File::open(path).ok().map(BufReader::new);
     let lines = file.into_iter().flat_map(BufRead::lines);
     lines.map(|line| {
-        let line: (Name, Stamp, Vec<(Name, Known)>) = serde_json::from_str(&line.ok()?).ok()?;
-        let (path, stamp, files) = line;
+        let (path, stamp, files, ignored): Line = serde_json::from_str(&line.ok()?).ok()?;
         let files = files.into_iter();
         let files = files.map(|(name, known)| (name.0.into_os_string(), known));
+        let ignored = ignored.into_iter();
+        let ignored = ignored.map(|(name, is_folder)| (name.0.into_os_string(), is_folder));
         let folder = Folder {
             stamp,
             files: files.collect(),
+            ignored: ignored.collect(),
         };
         Some((path.0, folder))
     })

@@ -1,8 +1,10 @@
 //! The status of a file, which changes whenever its content does.
 
+use std::fs::File;
+use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::Stat;
+use rustix::fs::{Stat, fstat};
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds of a second.
@@ -50,6 +52,16 @@ impl Stamp {
         }
     }
 
+    /// Returns true if its last change may have been at `time` or later, by the clock of the
+    /// file system.
+    pub(super) fn is_since(self, time: i64) -> bool {
+        let tick = match self.changed % SECOND {
+            0 => COARSE_TICK,
+            _ => 0,
+        };
+        self.changed.saturating_add(tick) >= time
+    }
+
     /// Returns true if its last change was certainly before `time`. The default returns false.
     pub(super) fn is_before(self, time: i64) -> bool {
         // Whole seconds are a sign of a file system without nanoseconds.
@@ -65,4 +77,9 @@ impl Stamp {
 pub(in crate::checkpoints) fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// When an open file was changed last, in nanoseconds since 1970.
+pub(in crate::checkpoints) fn changed_at(file: &File) -> io::Result<i64> {
+    Ok(Stamp::of(&fstat(file)?).changed)
 }

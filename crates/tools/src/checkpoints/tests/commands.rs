@@ -221,10 +221,26 @@ fn files_that_are_too_large_are_named() {
         summary.remarks[0].contains("large: it is larger than 16 MB"),
         "{summary:?}"
     );
-    assert_eq!(project.recorder().coverage(), Coverage::Lacks(1));
+    assert_eq!(
+        project.recorder().coverage(),
+        Coverage::Lacks {
+            files: 1,
+            ignored: false
+        }
+    );
     let restored = project.undo();
     assert_eq!(restored.kept.len(), 1);
     assert_eq!(project.text("y"), None);
+}
+
+#[test]
+fn a_command_that_makes_too_many_files_is_reported() {
+    let mut project = Project::new();
+    let command = project.begin();
+    commands::outgrow(&project.path("").canonicalize().unwrap());
+    let summary = end(command);
+    let lost = ":Flemma undo cannot restore what this command changed: the project has more than 200,000 files.";
+    assert_eq!(summary.remarks, [lost]);
 }
 
 #[test]
