@@ -172,45 +172,49 @@ local function put(buffer, added)
   api.nvim_buf_set_lines(buffer, at - 1, at, false, text)
 end
 
---- Adds the list of skills to this chat, in `@System:`.
-function M.add_skills()
+--- Adds those of some lines that the current chat does not have to `@System:`, and reports it.
+---@param lines string[]
+---@param messages { none: string, known: string, added: string } For no lines, no new lines, and new lines; `%s` is the new lines.
+local function add_to_system(lines, messages)
   local buffer = api.nvim_get_current_buf()
-  local report = require("flemma.project").report(vim.fs.normalize(vim.fn.getcwd()))
-  remark(report, {})
-  local lines = require("flemma.template.variables").skill_lines(report)
   local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
   local added = vim.tbl_filter(function(line)
     return not vim.list_contains(text, line)
   end, lines)
   if #lines == 0 then
-    return say("No skills were found. See |flemma-skills|.", "warn")
+    return say(messages.none, "warn")
   elseif #added == 0 then
-    return say("This chat lists the skills already.", "info")
+    return say(messages.known, "info")
   elseif not vim.bo[buffer].modifiable then
     return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
   end
   put(buffer, added)
-  say("Added the skills to @System:.", "info")
+  -- A function, because a line may contain `%`.
+  say((messages.added:gsub("%%s", function()
+    return table.concat(added, ", ")
+  end)), "info")
+end
+
+--- Adds the list of skills to this chat, in `@System:`.
+function M.add_skills()
+  local report = require("flemma.project").report(vim.fs.normalize(vim.fn.getcwd()))
+  remark(report, {})
+  add_to_system(require("flemma.template.variables").skill_lines(report), {
+    none = "No skills were found. See |flemma-skills|.",
+    known = "This chat lists the skills already.",
+    added = "Added the skills to @System:.",
+  })
 end
 
 --- Adds references to the project's rules to this chat, in `@System:`.
 function M.add_rules()
-  local buffer = api.nvim_get_current_buf()
-  local folder = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":p")))
+  local folder = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(api.nvim_buf_get_name(0), ":p")))
   local references = require("flemma.project_rules").references(folder, vim.fs.normalize(vim.fn.getcwd()))
-  local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
-  local added = vim.tbl_filter(function(reference)
-    return not vim.list_contains(text, reference)
-  end, references)
-  if #references == 0 then
-    return say("No rules were found: there is no AGENTS.md, CLAUDE.md, or .github/copilot-instructions.md.", "warn")
-  elseif #added == 0 then
-    return say("This chat includes the project's rules already.", "info")
-  elseif not vim.bo[buffer].modifiable then
-    return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
-  end
-  put(buffer, added)
-  say(("Added to @System: %s"):format(table.concat(added, ", ")), "info")
+  add_to_system(references, {
+    none = "No rules were found: there is no AGENTS.md, CLAUDE.md, or .github/copilot-instructions.md.",
+    known = "This chat includes the project's rules already.",
+    added = "Added to @System: %s",
+  })
 end
 
 return M
