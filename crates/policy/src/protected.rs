@@ -9,6 +9,7 @@ mod git;
 mod names;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tools::{folded, leads_to};
 
@@ -21,13 +22,36 @@ pub use names::everywhere;
 pub struct Places {
     home: Option<PathBuf>,
     /// Folders in which Neovim and Flemma keep configuration, data, and state.
-    editor: Vec<PathBuf>,
+    editor: Vec<Place>,
     /// Our own state: policy decisions, trust, journal.
-    state: PathBuf,
+    state: Place,
     /// The running program, and the one that contains its commands.
-    host: Vec<PathBuf>,
+    host: Vec<Place>,
     /// Folders of script tools and their modules.
-    tools: Vec<PathBuf>,
+    tools: Vec<Place>,
+}
+
+/// A protected file or folder.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    path: PathBuf,
+    /// Where it leads. Found once, because each path of a call is compared with each place.
+    real: OnceLock<PathBuf>,
+}
+
+impl From<PathBuf> for Place {
+    fn from(path: PathBuf) -> Self {
+        let real = OnceLock::new();
+        Self { path, real }
+    }
+}
+
+impl Place {
+    /// Returns true if `path` is this place or below it, or is where it leads or below that.
+    fn contains(&self, path: &Path) -> bool {
+        let real = || self.real.get_or_init(|| leads_to(&self.path));
+        starts_with(path, &self.path) || starts_with(path, real())
+    }
 }
 
 impl Places {
@@ -49,14 +73,14 @@ impl Places {
             for root in set.into_iter().chain(below) {
                 // Another Neovim may run under the usual name, also where this one has its own.
                 let apps = [neovim.as_path(), Path::new("nvim"), Path::new("flemma")];
-                editor.extend(apps.map(|app| root.join(app)));
+                editor.extend(apps.map(|app| Place::from(root.join(app))));
             }
         }
         Self {
             home,
             editor,
-            state: tools::state_dir::path(),
-            host: own_programs(),
+            state: tools::state_dir::path().into(),
+            host: own_programs().map(Place::from).collect(),
             tools: Vec::new(),
         }
     }
@@ -66,11 +90,9 @@ impl Places {
         let home = self.never_made().into_iter();
         let here = roots.iter().flat_map(|root| names::in_project(root));
         let here = here.chain(self.named_by_git(roots));
-        let ours = self.editor.iter().cloned().chain([self.state.clone()]);
-        home.chain(here)
-            .chain(ours)
-            .chain(self.host.clone())
-            .collect()
+        let ours = self.editor.iter().chain([&self.state]).chain(&self.host);
+        let ours = ours.map(|it| it.path.clone());
+        home.chain(here).chain(ours).collect()
     }
 
     /// Returns what no command may create outside of a project. Excludes the folders of state
@@ -105,7 +127,8 @@ impl Places {
         // A link may lead from a harmless name to a protected file, or have a protected name
         // itself.
         let spelled = tools::without_dots(path);
-        [&*spelled, real].into_iter().find_map(|path| {
+        let other = (*spelled != *real).then_some(real);
+        [&*spelled].into_iter().chain(other).find_map(|path| {
             names::kind(path)
                 .or_else(|| self.place(path))
                 .or_else(|| self.start_file(path))
@@ -114,20 +137,18 @@ impl Places {
     }
 
     fn place(&self, path: &Path) -> Option<ProtectedKind> {
-        let below =
-            |folder: &Path| starts_with(path, folder) || starts_with(path, &leads_to(folder));
+        let any = |places: &[Place]| places.iter().any(|it| it.contains(path));
         // Before the editor's folders, which may contain it: the reason is more precise.
-        if below(&self.state) {
+        if self.state.contains(path) {
             return Some(ProtectedKind::State);
         }
-        if self.editor.iter().any(|folder| below(folder)) {
+        if any(&self.editor) {
             return Some(ProtectedKind::Editor);
         }
-        if self.tools.iter().any(|folder| below(folder)) {
+        if any(&self.tools) {
             return Some(ProtectedKind::Tool);
         }
-        let mut host = self.host.iter();
-        host.any(|it| below(it)).then_some(ProtectedKind::Host)
+        any(&self.host).then_some(ProtectedKind::Host)
     }
 
     /// Returns the kind if a start file in the home folder is a link that leads here.
@@ -143,10 +164,10 @@ impl Places {
 }
 
 /// Returns this program and its leash, which need not exist.
-fn own_programs() -> Vec<PathBuf> {
+fn own_programs() -> impl Iterator<Item = PathBuf> {
     let own = std::env::current_exe().ok();
     let leash = own.as_deref().map(tools::leash_beside);
-    own.into_iter().chain(leash).collect()
+    own.into_iter().chain(leash)
 }
 
 /// Returns true if `path` is `folder` or below it, ignoring case.
@@ -176,7 +197,7 @@ pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option
         return None;
     }
     let places = Places {
-        tools,
+        tools: tools.into_iter().map(Place::from).collect(),
         ..Places::of_this_user()
     };
     let mut files = files.iter();

@@ -56,7 +56,12 @@ fn the_scripts_of_tools_are_asked_about() {
 fn the_programs_of_this_process_are_protected() {
     let own = std::env::current_exe().unwrap();
     let leash = tools::leash_beside(&own);
-    assert_eq!(Places::of_this_user().host, [own, leash]);
+    let host: Vec<PathBuf> = Places::of_this_user()
+        .host
+        .into_iter()
+        .map(|it| it.path)
+        .collect();
+    assert_eq!(host, [own, leash]);
 }
 
 #[test]
