@@ -155,17 +155,36 @@ local function press(window, keys)
   end)
 end
 
---- Scrolls windows back that are at the end of a buffer whose text was cut or folded, if a third
---- of their screen or more is empty.
+--- Returns the highest line that a window can begin with and still show all lines below it.
+---@param window integer
+---@param top integer The line that it begins with, from one.
+---@param height integer
+---@return integer top
+local function top_for_the_end(window, top, height)
+  while top > 1 do
+    local fold = vim.fn.foldclosed(top - 1)
+    local above = fold ~= -1 and fold or top - 1
+    if api.nvim_win_text_height(window, { start_row = above - 1 }).all > height then
+      break
+    end
+    top = above
+  end
+  return top
+end
+
+--- Scrolls windows back that follow a buffer, or were moved to a pending call, if its text was cut or
+--- folded and a third of their screen or more is empty.
 ---@param buffer integer
 function M.fill(buffer)
   local last = api.nvim_buf_line_count(buffer)
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    if is_idle(window) and row_of(window) == last - 1 then
+    if is_idle(window) and (row_of(window) == last - 1 or is_there(placed, window, buffer)) then
       local info = vim.fn.getwininfo(window)[1]
       local height = api.nvim_win_text_height(window, { start_row = info.topline - 1 }).all
       if info.topline > 1 and height * 3 <= info.height * 2 then
-        press(window, "zb")
+        api.nvim_win_call(window, function()
+          vim.fn.winrestview({ topline = top_for_the_end(window, info.topline, info.height), topfill = 0 })
+        end)
       end
     end
   end

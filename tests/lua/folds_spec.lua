@@ -277,3 +277,42 @@ test("a window that Neovim scrolls to the start of a closed fold shows no virtua
   same({ vim.fn.winsaveview().topline, vim.fn.winsaveview().topfill }, { 23, 0 })
   vim.cmd.bwipeout({ bang = true })
 end)
+
+--- Shows a chat of 60 lines whose end fits into the window once lines 21 to 55 are one.
+---@param line integer Where the cursor is, from one.
+---@param is_moved boolean Whether it was moved there to a pending call.
+---@return integer top The first line on the screen, after the fold was closed.
+local function top_after_fold(line, is_moved)
+  local follow = require("flemma.follow")
+  vim.cmd.enew()
+  local buffer, id = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
+  local height = vim.api.nvim_win_get_height(id)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.fn["repeat"]({ "text" }, 60))
+  vim.wo[id][0].foldmethod = "manual"
+  vim.api.nvim_win_set_cursor(id, { is_moved and 60 or line, 0 })
+  if is_moved then
+    follow.cursor({ buffer = buffer, line = line - 1, column = 0, window = id })
+  end
+  vim.fn.winrestview({ topline = 61 - height })
+  vim.cmd("21,55fold")
+  vim.cmd.redraw()
+  follow.fill(buffer)
+  local top = vim.fn.line("w0")
+  follow.forget(buffer)
+  vim.cmd.bwipeout({ bang = true })
+  return top
+end
+
+test("when a fold closes above a pending call, the window shows more of the text above", function()
+  -- The fold counts as one line.
+  local highest = 61 - vim.api.nvim_win_get_height(0) - 34
+  local full = math.max(1, highest)
+  same(top_after_fold(60, false), full)
+  same(top_after_fold(57, true), full)
+end)
+
+test("when a fold closes, the window of a reader does not move", function()
+  -- Neovim itself moves a top line that is inside the fold to its start.
+  local top = 61 - vim.api.nvim_win_get_height(0)
+  same(top_after_fold(57, false), top >= 21 and top <= 55 and 21 or top)
+end)

@@ -104,8 +104,7 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
         };
     };
     let blocks = document.blocks_of(message);
-    // The list is sorted, because messages are parsed in order.
-    let waits = document.unanswered.binary_search(&at).is_ok();
+    let unanswered = unanswered_calls(document, at);
     // The last message may still grow.
     let is_last = at + 1 == messages.len();
     let whole = (!is_last && message.lines.len() > 1).then(|| Fold {
@@ -114,14 +113,25 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
             _ => FoldKind::Message,
         },
         lines: message.lines.clone(),
-        must_show: waits || blocks.iter().any(|block| must_show(document, block)),
+        must_show: !unanswered.is_empty() || blocks.iter().any(|block| must_show(document, block)),
     });
     let inner = blocks.iter();
-    let inner = inner.filter_map(|block| inner_fold(document, message, block, waits));
+    let inner = inner.filter_map(|block| inner_fold(document, message, block, &unanswered));
     FoldedPart {
         lines: message.lines.clone(),
         folds: whole.into_iter().chain(inner).collect(),
     }
+}
+
+/// Returns the first lines of the calls of a message that have no result yet.
+fn unanswered_calls(document: &Document<'_>, message: usize) -> Vec<usize> {
+    // The list is sorted, because messages are parsed in order. It is short, so a turn is paired
+    // only where a call is pending.
+    let has_some = document.unanswered.binary_search(&message).is_ok();
+    let turn = has_some.then(|| document.turn(message)).flatten();
+    let calls = turn.into_iter().flat_map(|turn| turn.calls);
+    let calls = calls.filter(|call| !call.is_answered());
+    calls.map(|call| call.tool_use.lines.start).collect()
 }
 
 fn frontmatter(document: &Document<'_>) -> Option<Fold> {
@@ -153,11 +163,11 @@ fn inner_fold(
     document: &Document<'_>,
     message: &Message,
     block: &Block,
-    waits: bool,
+    unanswered: &[usize],
 ) -> Option<Fold> {
     let kind = match block {
         Block::Thinking(_) => FoldKind::Thinking,
-        Block::ToolUse(_) if !waits => FoldKind::ToolUse,
+        Block::ToolUse(call) if !unanswered.contains(&call.lines.start) => FoldKind::ToolUse,
         Block::ToolResult(result) if matches!(result.kind, ResultKind::Final { .. }) => {
             FoldKind::ToolResult
         }

@@ -147,6 +147,18 @@ fn a_pending_call_has_no_fold_and_its_message_must_show() {
 }
 
 #[test]
+fn of_two_calls_only_the_answered_one_has_a_fold() {
+    check(
+        "@Assistant:\nBoth:\n\n**Tool Use:** `read` (`a`)\n\n```json\n{\"label\":\"l\",\"path\":\"f\"}\n```\n\n\
+         **Tool Use:** `bash` (`b`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n@You:\n\
+         **Tool Result:** `a`\n\n```\none\n```\n\n\
+         **Tool Result:** `b`\n\n```flemma:tool status=pending\n```\n",
+        "1-15! message: @Assistant: Both: | read: f  # l | bash: $ ls\n  4-8 tool_use: → read f  # l\n  \
+         17-21 tool_result: ✓ read f  # l\n",
+    );
+}
+
+#[test]
 fn an_error_and_a_cut_off_answer_must_show() {
     check(
         &format!(
