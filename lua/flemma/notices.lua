@@ -16,6 +16,8 @@ function M.escape(text)
 end
 
 local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
+--- Whether a message of ours may still be on the message line.
+local is_shown = false
 
 ---@param command string An Ex command that shows a message.
 ---@param text string
@@ -53,6 +55,15 @@ local function echo(text, level)
     say("echo", short, level)
   end
   vim.o.shortmess = shortmess
+  is_shown = true
+end
+
+--- Empties the message line if it may have a message of ours.
+function M.clear()
+  if is_shown then
+    is_shown = false
+    vim.api.nvim_echo({ { "" } }, false, {})
+  end
 end
 
 --- Returns true if the user has no notifier of their own.

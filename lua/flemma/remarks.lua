@@ -94,6 +94,10 @@ end
 ---@param buffer integer
 ---@param line integer? Line of the call; nil for a key about the prompt.
 function M.begin(buffer, line)
+  if shown[buffer] then
+    -- The short form of an error would look like that of the new request.
+    require("flemma.notices").clear()
+  end
   M.forget(buffer)
   if line then
     targets[buffer] = api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, { undo_restore = false })

@@ -70,7 +70,14 @@ fn the_next_key_removes_an_error() {
     editor.wait_for("the error", |editor| {
         remark(editor).starts_with("✗ Anthropic refused the key")
     });
+    let message_line = |rows: &[String]| rows.last().cloned().unwrap_or_default();
+    editor.wait_screen("its short form", |rows| {
+        message_line(rows).starts_with("Flemma: Anthropic refused the key")
+    });
     editor.keys("<C-]>");
     wait_end(&editor, "Now it works.\n\n@You:\n\n");
     assert_eq!(remark(&editor), "");
+    editor.wait_screen("nothing about the key", |rows| {
+        !message_line(rows).contains("refused")
+    });
 }
