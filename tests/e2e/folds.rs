@@ -102,7 +102,7 @@ fn complete_blocks_can_be_folded_and_thinking_is_closed() {
         start(0, "frontmatter (json) {} (3 lines)")
             && start(2, "@You: What is in f.txt? (3 lines)")
             && start(3, "@Assistant: read: f.txt  # reading (13 lines)")
-            && start(4, "@You: 1 tool result (8 lines)")
+            && start(4, "@You: ✓ read (8 lines)")
             && start(5, "@Assistant: It holds two lines. (3 lines)")
             && start(6, "@You:")
     });
@@ -195,11 +195,8 @@ fn asked(input: &str) -> String {
 #[test]
 fn pending_calls_and_errors_unfold() {
     for (input, result) in [
-        (
-            r#"{"label":"x","command":"true","timeout":null}"#,
-            "1 tool result",
-        ),
-        (r#"{"label":"x"}"#, "1 tool result, 1 error"),
+        (r#"{"label":"x","command":"true","timeout":null}"#, "● bash"),
+        (r#"{"label":"x"}"#, "✗ bash"),
     ] {
         let provider = Provider::anthropic([Answer::says("Well.")]);
         let editor = open(&provider, &asked(input));

@@ -41,6 +41,8 @@ pub struct Outcome {
     pub failed: bool,
     /// Tool name, then changed lines, exit code, and duration if known.
     pub summary: String,
+    /// Tool name and exit code only.
+    pub brief: String,
 }
 
 impl Outcome {
@@ -82,9 +84,16 @@ pub fn outcome(
     let changed = changed.filter(|_| !failed).map(|it| it.to_string());
     let undo = run.is_some_and(|run| run.is_undoable);
     let undo = undo.then(|| UNDO.to_owned());
-    let parts = [Some(name), changed, exit, took, undo];
-    let summary = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    Outcome { failed, summary }
+    let join = |parts: &[Option<String>]| {
+        let parts = parts.iter().flatten().cloned();
+        parts.collect::<Vec<String>>().join(" · ")
+    };
+    let name = Some(name);
+    Outcome {
+        failed,
+        brief: join(&[name.clone(), exit.clone()]),
+        summary: join(&[name, changed, exit, took, undo]),
+    }
 }
 
 /// Returns the exit code or signal at the end of a failed command's result.

@@ -226,7 +226,7 @@ one
                 "  Code 16-18 rust",
                 "  Call 20-24 → read path=\"a.rs\"",
                 "  Call 26-30 → bash command=\"ls\"",
-                "Message 32-43 @You: 2 tool results",
+                "Message 32-43 @You: ✓ read | ● bash",
                 "  Result 33-37 ✓ read path=\"a.rs\"",
                 "  Result 39-42 pending t_2",
             ]

@@ -21,6 +21,8 @@ const BYTES: usize = 1000;
 const LABEL: usize = 40;
 /// Number of calls listed for a message that consists of calls.
 const CALLS: usize = 2;
+/// Number of results listed for a message that consists of results. They are shorter than calls.
+const RESULTS: usize = 4;
 
 /// Text of a closed fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub fn fold_text(
     let message = message.and_then(|at| document.messages.get(at));
     let (label, group, text) = match (fold.kind, message) {
         (FoldKind::System | FoldKind::Message, Some(message)) => {
-            of_message(document, message, tools)
+            of_message(document, message, tools, run)
         }
         // Above the first message, only the frontmatter has a fold.
         (FoldKind::System | FoldKind::Message | FoldKind::Frontmatter, _) => {
@@ -193,7 +195,12 @@ fn of_result(
     )
 }
 
-fn of_message(document: &Document<'_>, message: &Message, tools: &dyn Describe) -> Line {
+fn of_message(
+    document: &Document<'_>,
+    message: &Message,
+    tools: &dyn Describe,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
+) -> Line {
     let group = match message.role {
         Role::System => "FlemmaSystem",
         Role::You => "FlemmaUser",
@@ -210,7 +217,8 @@ fn of_message(document: &Document<'_>, message: &Message, tools: &dyn Describe) 
         _ => None,
     });
     let parts = said.into_iter().chain(calls(document, blocks, tools));
-    let text = parts.chain(results(blocks)).collect::<Vec<_>>().join(" | ");
+    let parts = parts.chain(results(document, blocks, run));
+    let text = parts.collect::<Vec<_>>().join(" | ");
     (message.role.marker().into(), group, text)
 }
 
@@ -226,22 +234,57 @@ fn calls(document: &Document<'_>, blocks: &[Block], tools: &dyn Describe) -> Vec
     first.chain(more).collect()
 }
 
-fn results(blocks: &[Block]) -> Option<String> {
+/// Lists what became of the first calls whose results are in a message, and counts the others.
+fn results(
+    document: &Document<'_>,
+    blocks: &[Block],
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
+) -> Vec<String> {
     let results = blocks.iter().filter_map(|block| match block {
-        Block::ToolResult(result) => Some(result.kind),
+        Block::ToolResult(result) => Some(result),
         _ => None,
     });
-    let failed = ResultKind::Final { is_error: true };
-    let errors = results.clone().filter(|kind| *kind == failed).count();
-    let errors = match errors {
-        0 => String::new(),
-        1 => ", 1 error".to_owned(),
-        many => format!(", {many} errors"),
+    let turn = { results.clone() }.next();
+    let turn = turn.and_then(|result| document.turn_at(result.lines.start));
+    let calls = turn.as_ref().map_or(&[][..], |turn| &turn.calls);
+    let ended = results.map(|result| {
+        let call = calls.iter().find(|call| call.result == Some(result));
+        let call = call.map(|call| call.tool_use);
+        ended(document, call, result, &run)
+    });
+    let mut listed: Vec<(bool, String)> = ended.collect();
+    let others = listed.split_off(RESULTS.min(listed.len()));
+    let failed = others.iter().filter(|(failed, _)| *failed).count();
+    let more = match (others.len(), failed) {
+        (0, _) => None,
+        (more, 0) => Some(format!("+{more} more")),
+        (more, failed) => Some(format!("+{more} more, {failed} failed")),
     };
-    match results.count() {
-        0 => None,
-        1 => Some(format!("1 tool result{errors}")),
-        many => Some(format!("{many} tool results{errors}")),
+    listed
+        .into_iter()
+        .map(|(_, text)| text)
+        .chain(more)
+        .collect()
+}
+
+/// Returns whether a call failed, and a sign with its tool's name and exit code.
+fn ended(
+    document: &Document<'_>,
+    call: Option<&ToolUseBlock>,
+    result: &ToolResultBlock,
+    run: impl Fn(&Document<'_>, &ToolUseBlock) -> Option<CallRun>,
+) -> (bool, String) {
+    let name = call.map_or_else(|| "result".to_owned(), |call| one_line(&call.name, LABEL));
+    match (result.kind, call) {
+        (ResultKind::Placeholder(_), _) => (false, format!("● {name}")),
+        (ResultKind::Final { .. }, Some(call)) => {
+            let ended = outcome(document, call, result, run(document, call), None);
+            (ended.failed, format!("{} {}", ended.sign(), ended.brief))
+        }
+        (ResultKind::Final { is_error }, None) => (
+            is_error,
+            format!("{} {name}", if is_error { "✗" } else { "✓" }),
+        ),
     }
 }
 

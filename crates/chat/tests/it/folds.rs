@@ -76,7 +76,7 @@ It holds two lines.
 9-23 message: @Assistant: I'll look. | read: f.txt  # reading
   10-14 thinking: thinking I should look. Then tell.
   18-22 tool_use: → read f.txt  # reading
-24-31 message: @You: 1 tool result
+24-31 message: @You: ✓ read
   25-30 tool_result: ✓ read f.txt  # reading
 32-34 message: @Assistant: It holds two lines.
 "#,
@@ -142,7 +142,7 @@ fn a_pending_call_has_no_fold_and_its_message_must_show() {
     );
     check(
         &format!("{CALL}{placeholder}@Assistant:\nText.\n"),
-        &format!("1-7! message: {message}\n8-13! message: @You: 1 tool result\n"),
+        &format!("1-7! message: {message}\n8-13! message: @You: ● bash\n"),
     );
 }
 
@@ -165,7 +165,7 @@ fn an_error_and_a_cut_off_answer_must_show() {
             "{CALL}**Tool Result:** `t` (error)\n\n```\nno\n```\n\n@Assistant:\nHm.\n<!-- flemma:aborted: cut -->\n\n@You:\n"
         ),
         "1-7 message: @Assistant: bash: $ ls\n  2-6 tool_use: → bash $ ls\n\
-         8-14! message: @You: 1 tool result, 1 error\n  9-13! tool_result: ✗ bash no\n\
+         8-14! message: @You: ✗ bash\n  9-13! tool_result: ✗ bash no\n\
          15-18! message: @Assistant: Hm.\n",
     );
 }
@@ -207,6 +207,11 @@ fn the_fold_of_a_result_has_the_outcome() {
         true,
     );
     assert_eq!(said("out\n\nCommand exited with code 3", ran(true)), failed);
+    check(
+        &chat("out\n\nCommand exited with code 3"),
+        "1-7 message: @Assistant: bash: $ ls\n  2-6 tool_use: → bash $ ls\n\
+         8-16! message: @You: ✗ bash · exit 3\n  9-15! tool_result: ✗ bash · exit 3 $ ls\n",
+    );
 }
 
 #[test]
@@ -241,7 +246,7 @@ fn a_fold_text_has_the_highlight_of_its_kind() {
 }
 
 #[test]
-fn a_message_of_calls_names_two_and_counts_all() {
+fn a_message_names_the_first_calls_and_results_and_counts_the_others() {
     let call = |id: usize| format!("**Tool Use:** `t{id}` (`{id}`)\n\n```json\n{{}}\n```\n");
     let result = |id: usize| format!("**Tool Result:** `{id}` (error)\n\n```\n```\n");
     let said = |count: usize| {
@@ -260,8 +265,14 @@ fn a_message_of_calls_names_two_and_counts_all() {
             .text
         })
     };
-    assert_eq!(said(2), ["t1 | t2", "2 tool results, 2 errors"]);
-    assert_eq!(said(3), ["t1 | t2 | +1 more", "3 tool results, 3 errors"]);
+    assert_eq!(said(2), ["t1 | t2", "✗ t1 | ✗ t2"]);
+    assert_eq!(
+        said(6),
+        [
+            "t1 | t2 | +4 more",
+            "✗ t1 | ✗ t2 | ✗ t3 | ✗ t4 | +2 more, 2 failed"
+        ]
+    );
 }
 
 #[test]
@@ -286,7 +297,7 @@ fn there_is_no_part_after_the_last_message() {
 fn a_block_on_the_marker_line_has_no_fold_of_its_own() {
     check(
         "@Assistant: Hello\nyou.\n\n@You: **Tool Result:** `t`\n\n```\nout\n```\n\n@You:\n",
-        "1-3 message: @Assistant: Hello you.\n4-9 message: @You: 1 tool result\n",
+        "1-3 message: @Assistant: Hello you.\n4-9 message: @You: ✓ result\n",
     );
 }
 
