@@ -5,4 +5,8 @@
 //! implementation in `unix.rs` and one in `windows.rs`. A function whose guarantee is weaker on one
 //! of them says so in its documentation.
 
+pub mod duplex;
+pub mod exit_status;
+pub mod pipe;
+pub mod programs;
 pub mod user;

@@ -31,6 +31,18 @@ pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
+/// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
+/// `/tmp/tmux-0/default,12,0`. May contain empty strings.
+pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
+    let words = value.split([',', ';', '=', ':']);
+    let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
+    // In "unix:///run/x" the path follows two more slashes.
+    words.map(|word| {
+        let path = word.trim_start_matches('/');
+        &word[(word.len() - path.len()).saturating_sub(1)..]
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

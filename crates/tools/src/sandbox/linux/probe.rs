@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use super::machine::Machine;
-use super::{Backend, SandboxLimits, bwrap, scope};
+use super::{bwrap, scope};
+use crate::sandbox::{Backend, SandboxLimits};
 
 /// The path that is tried first, because the AppArmor profiles of distributions cover only it.
 const USUAL: &str = "/usr/bin/bwrap";
@@ -39,7 +40,7 @@ pub fn find_out(backend: &Backend) -> Result<PathBuf, String> {
 }
 
 /// The result of [`find_out`], if it is known.
-pub(super) fn known(backend: &Backend) -> Option<Result<PathBuf, String>> {
+pub(in crate::sandbox) fn known(backend: &Backend) -> Option<Result<PathBuf, String>> {
     // The lock is held during a test, so its result is unknown.
     let found = FOUND.try_lock().ok()?;
     let key = (backend.program.clone(), backend.extra.clone());

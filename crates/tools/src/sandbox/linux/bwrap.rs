@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
-use super::{SandboxLimits, view};
+use crate::sandbox::{SandboxLimits, view};
 use crate::secrets::Concealed;
 
 /// Its name in the log.
-pub(super) const NAME: &str = "bwrap";
+pub(in crate::sandbox) const NAME: &str = "bwrap";
 
 /// Paths below `/run` that ordinary programs need: addresses of name servers, and programs on
 /// NixOS.
@@ -312,7 +312,7 @@ mod tests {
         let limits = SandboxLimits {
             writable: vec!["/tmp/project".into()],
             hidden: vec!["/tmp/tmux-0".into(), "/tmp/project/run".into()],
-            tmp: Some(super::super::Tmp {
+            tmp: Some(crate::sandbox::Tmp {
                 folder: "/tmp/flemma-0/chat".into(),
                 writable: true,
             }),

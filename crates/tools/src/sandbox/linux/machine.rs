@@ -9,6 +9,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::sandbox::paths_in;
+
 /// What a sandbox must block on this machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Machine {
@@ -83,18 +85,6 @@ fn bound(line: &str) -> Option<&str> {
     let path = line.split_once(" /")?.1;
     let start = line.len() - path.len() - 1;
     line.get(start..)
-}
-
-/// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
-/// `/tmp/tmux-0/default,12,0`. May contain empty strings.
-pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
-    let words = value.split([',', ';', '=', ':']);
-    let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
-    // In "unix:///run/x" the path follows two more slashes.
-    words.map(|word| {
-        let path = word.trim_start_matches('/');
-        &word[(word.len() - path.len()).saturating_sub(1)..]
-    })
 }
 
 #[cfg(test)]

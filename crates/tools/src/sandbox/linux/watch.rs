@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::aside::set_aside;
 use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, State, Tree};
-use super::{SandboxLimits, git, memory, paths};
-use crate::mounts::Mounts;
+use super::{git, memory};
+use crate::mounts::linux::Mounts;
+use crate::sandbox::{SandboxLimits, paths};
 use crate::secrets::Concealed;
 
 /// Maximum number of files in working folders that are mounted read-only. Each mount adds about
@@ -38,9 +39,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Scans for protected files. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
+    /// Scans for protected files; never returns `None`. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
     /// up to 1,000 folders.
-    pub(super) fn begin(limits: &SandboxLimits) -> Self {
+    pub(in crate::sandbox) fn begin(limits: &SandboxLimits) -> Option<Self> {
         let look = |root: Root| {
             let tree = Tree::look(&root, &limits.names, memory::seen(&root));
             memory::remember(&root, tree.clone());
@@ -75,7 +76,7 @@ impl Watch {
         let concealed = watch.concealed().iter().map(|it| it.path.clone());
         let mounted = watch.limits().kept.into_iter().chain(concealed);
         watch.mounts = Some(Mounts::new(mounted));
-        watch
+        Some(watch)
     }
 
     /// The secrets that are hidden from the command.
@@ -89,7 +90,7 @@ impl Watch {
     }
 
     /// The limits for the command: the files that were found are read-only.
-    pub(super) fn limits(&self) -> SandboxLimits {
+    pub(in crate::sandbox) fn limits(&self) -> SandboxLimits {
         let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
         let found = found.map(|(path, _)| path);
         let found = found.filter(|path| !self.theirs.contains(path));

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Names, git};
+use super::git;
+use crate::sandbox::Names;
 use crate::secrets::is_suspect;
 
 /// Maximum number of folders that are scanned before a command, those nearest to the top first.
@@ -21,6 +22,22 @@ pub(super) const MAX_NEW: usize = 4_000;
 /// Time after a change within which another change may leave the same change time: the clocks of
 /// file systems tick every 10 ms.
 const TICK: Duration = Duration::from_millis(50);
+
+impl Names {
+    pub(super) fn keeps(&self, name: &OsStr) -> bool {
+        self.kept.iter().any(|it| is_same(it, name))
+    }
+
+    fn is_shallow(&self, name: &OsStr) -> bool {
+        self.shallow.iter().any(|it| is_same(it, name))
+    }
+}
+
+/// Whether names are equal. Ignores case, as some file systems do.
+fn is_same(one: &str, other: &OsStr) -> bool {
+    one.as_bytes()
+        .eq_ignore_ascii_case(other.as_encoded_bytes())
+}
 
 /// The state of a protected path that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempPath;
 
+use super::tree::started_by_us;
 use super::{orphans, watched};
 
 /// The first argument of a leash.
@@ -36,6 +37,10 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// [`hold_leash`] with the other arguments if the first one is [`LEASH`]. The small program beside
 /// it does the same and starts in a third of the time.
 pub fn leash_with(own: PathBuf) {
+    // Without `/proc`, a leash could not find what it has to end.
+    if !cfg!(target_os = "linux") {
+        return;
+    }
     let small = leash_beside(&own);
     let program = if small.is_file() { small } else { own };
     // A later call changes nothing, because running commands use the first program.
@@ -175,13 +180,13 @@ fn end_rest() -> usize {
     let begun = Instant::now();
     while orphans::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
         if begun.elapsed() >= TERM_GRACE {
-            orphans::signal(&orphans::descendants(), &[Signal::KILL]);
+            orphans::signal(&started_by_us(), &[Signal::KILL]);
         } else {
             // A search misses a process whose parent forks it and ends at that moment; it then
             // becomes our child. Other new processes get no SIGTERM: an older process started
             // them to clean up.
             let mut new = match asked.is_empty() {
-                true => orphans::descendants(),
+                true => started_by_us(),
                 false => watched::children(std::process::id()).unwrap_or_default(),
             };
             new.retain(|id| asked.insert(*id));

@@ -5,7 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, WaitOptions, kill_process, wait};
+use rustix::process::{Signal, WaitOptions, wait};
+
+use super::tree::{kill, pid, started_by_us};
 
 /// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
 const KILL_FOR: Duration = Duration::from_millis(1500);
@@ -13,11 +15,12 @@ const KILL_FOR: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Kills everything that this process started, and reaps its children. Blocks for at most 1.5
-/// seconds, so it is only for a process that is about to end. Does nothing without `/proc`.
+/// seconds, so it is only for a process that is about to end. Without `/proc`, these are the process groups of
+/// the calls.
 pub fn end_descendants() {
     let deadline = Instant::now() + KILL_FOR;
     loop {
-        let left = descendants();
+        let left = started_by_us();
         if left.is_empty() || Instant::now() >= deadline {
             break;
         }
@@ -29,9 +32,9 @@ pub fn end_descendants() {
 
 /// Sends `signals` to these processes. Those that have ended are skipped.
 pub(super) fn signal(ids: &[u32], signals: &[Signal]) {
-    for pid in ids.iter().filter_map(|&id| super::tree::pid(id)) {
+    for pid in ids.iter().filter_map(|&id| pid(id)) {
         for signal in signals {
-            let _ = kill_process(pid, *signal);
+            kill(pid, *signal);
         }
     }
 }
@@ -47,16 +50,4 @@ pub(super) fn has_children() -> bool {
             Err(_) => return false,
         }
     }
-}
-
-/// The ids of all running processes that this process started, directly or not.
-#[cfg(target_os = "linux")]
-pub(super) fn descendants() -> Vec<u32> {
-    super::tree::started_by_us()
-}
-
-/// Empty, because there is no way to find them without `/proc`.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn descendants() -> Vec<u32> {
-    Vec::new()
 }

@@ -110,7 +110,6 @@ fn start() -> Option<Thread> {
     restricts.then_some(Thread { jobs, restrictions })
 }
 
-#[cfg(target_os = "linux")]
 fn restrict_sockets() -> Result<(), String> {
     use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
     // Without this, a kernel that lacks the restriction would silently apply none.
@@ -121,17 +120,12 @@ fn restrict_sockets() -> Result<(), String> {
     restricted.map(drop).map_err(|error| error.to_string())
 }
 
-#[cfg(not(target_os = "linux"))]
-fn restrict_sockets() -> Result<(), String> {
-    Err("only Linux has Landlock".to_owned())
-}
-
-#[cfg(all(target_os = "linux", target_endian = "little"))]
+#[cfg(target_endian = "little")]
 fn restrict_modes() -> Result<(), String> {
     super::modes::restrict()
 }
 
-#[cfg(not(all(target_os = "linux", target_endian = "little")))]
+#[cfg(target_endian = "big")]
 fn restrict_modes() -> Result<(), String> {
     Err("there is no filter of system calls for this system".to_owned())
 }

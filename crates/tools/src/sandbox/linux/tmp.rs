@@ -13,6 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, getuid, test_kill_process};
 
+use crate::sandbox::view::{self, View};
+
 /// How long an unused folder is kept. systemd keeps files in `/tmp` as long.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
 /// Prefix of the name of a folder for chats without a file. The process id follows.
@@ -40,7 +42,7 @@ pub(super) fn base() -> PathBuf {
 /// # Errors
 ///
 /// It can't be created, or other users own or can access its parent.
-pub(super) fn make(folder: &Path) -> io::Result<()> {
+pub(in crate::sandbox) fn make(folder: &Path) -> io::Result<()> {
     static SWEPT: Once = Once::new();
     let parent = folder.parent().unwrap_or(folder);
     make_private(parent)?;
@@ -50,6 +52,17 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
         SWEPT.call_once(|| sweep(parent));
     }
     Ok(())
+}
+
+impl View<'_> {
+    /// Translates a path on the machine to a path in the sandbox.
+    pub(super) fn inside(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(self.tmp) {
+            Ok(rest) if rest.as_os_str().is_empty() => view::TMP.into(),
+            Ok(rest) => Path::new(view::TMP).join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
 }
 
 fn make_private(folder: &Path) -> io::Result<()> {

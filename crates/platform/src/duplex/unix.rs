@@ -1,0 +1,13 @@
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Pair;
+use std::process::Stdio;
+
+pub use tokio::net::UnixStream as Stream;
+
+pub(super) fn pair() -> io::Result<(Stream, Stdio)> {
+    let (ours, theirs) = Pair::pair()?;
+    // Required by tokio, which would block its thread otherwise.
+    ours.set_nonblocking(true)?;
+    Ok((Stream::from_std(ours)?, Stdio::from(OwnedFd::from(theirs))))
+}

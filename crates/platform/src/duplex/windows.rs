@@ -1,0 +1,22 @@
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::process::Stdio;
+
+pub use tokio::net::windows::named_pipe::NamedPipeServer as Stream;
+use tokio::net::windows::named_pipe::ServerOptions;
+
+pub(super) fn pair() -> io::Result<(Stream, Stdio)> {
+    let id = std::process::id();
+    // The standard library seeds it randomly.
+    let random = RandomState::new().hash_one(id);
+    let name = format!(r"\\.\pipe\flemma-{id}-{random:016x}");
+    // One instance: if another process connects first, opening the pipe below fails.
+    let ours = ServerOptions::new()
+        .first_pipe_instance(true)
+        .max_instances(1)
+        .reject_remote_clients(true)
+        .create(&name)?;
+    let theirs = OpenOptions::new().read(true).write(true).open(&name)?;
+    Ok((ours, Stdio::from(theirs)))
+}

@@ -1,0 +1,14 @@
+//! Process groups, sessions, and the leash.
+
+mod held;
+mod leash;
+mod orphans;
+mod start;
+mod tree;
+mod watched;
+
+pub(crate) use held::HeldProcesses;
+pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
+pub use orphans::end_descendants;
+pub(crate) use start::{ProgramStart, Script, program_file};
+pub use watched::watched_by;
