@@ -9,4 +9,5 @@ pub mod duplex;
 pub mod exit_status;
 pub mod pipe;
 pub mod programs;
+pub mod signals;
 pub mod user;
