@@ -3,18 +3,18 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::process::geteuid;
+use platform::files::PrivateOptions;
+use platform::user;
 
 use super::index::{self, Index, now_ns};
 use super::journal::{Checkpoint, Journal};
 use super::objects::{Hash, Objects};
 use crate::files::leads_to;
-use crate::state_dir::{self, FILE_MODE, Lock};
+use crate::state_dir::{self, Lock};
 
 /// Folder of all projects in the state folder.
 const FOLDER: &str = "checkpoints";
@@ -85,7 +85,7 @@ impl Store {
             return Err("it is no folder".to_owned());
         }
         // A restore writes what is in here, so it must not come from another user.
-        if metadata.uid() != geteuid().as_raw() {
+        if !user::owns(&metadata) {
             return Err("it belongs to another user".to_owned());
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Store {
         let written = OpenOptions::new()
             .create(true)
             .append(true)
-            .mode(FILE_MODE)
+            .private()
             .open(&path)
             // A change of the length changes the times in any case.
             .and_then(|file| file.set_len(0).and(Ok(file)))
@@ -152,7 +152,7 @@ impl Store {
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
-            .mode(FILE_MODE)
+            .private()
             .open(self.journal_path())?;
         file.write_all(&bytes)
     }

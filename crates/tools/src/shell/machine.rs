@@ -6,6 +6,7 @@
 mod reads;
 mod tracked;
 
+use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ struct Inspection<'a> {
 
 impl<'a> Inspection<'a> {
     fn new(machine: &'a Machine) -> Self {
-        let real = machine.cwd.canonicalize();
+        let real = canonicalize(&machine.cwd);
         let real = real.unwrap_or_else(|_| machine.cwd.clone());
         let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
         let config = machine.variable("XDG_CONFIG_HOME");

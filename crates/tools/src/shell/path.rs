@@ -1,7 +1,8 @@
 //! Finds programs by name, and makes the `PATH` of approved commands.
 
+use platform::paths::canonicalize;
+use platform::user;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -50,7 +51,7 @@ impl Folders {
         let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
         let is_outside = |it: &PathBuf| {
             // A link outside of the project may lead into it.
-            let real = it.canonicalize().unwrap_or_default();
+            let real = canonicalize(it).unwrap_or_default();
             let inside = |root: &PathBuf| it.starts_with(root) || real.starts_with(root);
             is_system(it) || it.is_absolute() && !project.iter().any(inside)
         };
@@ -87,7 +88,7 @@ pub(super) fn is_system_program(file: &Path) -> bool {
 
 /// Whether a program runs another one, chosen by files of the project.
 pub(super) fn is_shim(file: &Path) -> bool {
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let real = canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let mut parts = real.components().filter_map(|it| it.as_os_str().to_str());
     parts.any(|part| SHIMS.contains(&part))
 }
@@ -97,7 +98,5 @@ fn is_system(folder: &Path) -> bool {
 }
 
 fn is_writable_by_all(folder: &Path) -> bool {
-    folder
-        .metadata()
-        .is_ok_and(|it| it.permissions().mode() & 0o002 != 0)
+    folder.metadata().is_ok_and(|it| user::all_can_write(&it))
 }
