@@ -48,6 +48,8 @@ pub(super) struct Captured {
     pub(super) content: Option<Vec<u8>>,
     /// The file on disk that has the content.
     pub(super) file: Option<File>,
+    /// True for text that was not saved.
+    pub(super) unsaved: bool,
 }
 
 impl Image {
@@ -93,6 +95,7 @@ impl Captured {
             image: Image::file(&content, mode),
             content: Some(content),
             file: None,
+            unsaved: false,
         }
     }
 
@@ -106,6 +109,7 @@ impl Captured {
             image,
             content: None,
             file: None,
+            unsaved: false,
         }
     }
 

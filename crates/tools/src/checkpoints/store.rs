@@ -1,8 +1,8 @@
 //! The checkpoints of one project on disk: the journal and the contents, in a folder of the
 //! state folder that only the user can read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use platform::files::PrivateOptions;
 use platform::user;
 
 use super::index::{self, Index, now_ns};
-use super::journal::{Checkpoint, Journal};
+use super::journal::{Checkpoint, Journal, lines};
 use super::objects::{Hash, Objects};
 use crate::files::leads_to;
 use crate::state_dir::{self, Lock};
@@ -61,9 +61,7 @@ impl Store {
     ///
     /// The store cannot be used; a sentence.
     pub(super) fn of(root: PathBuf) -> Result<Self, String> {
-        // A hash, because a path may be longer than a name and contains slashes.
-        let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
-        let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
+        let folder = folder_of(&root);
         let objects = Objects::new(folder.join("objects"));
         let store = Self {
             root,
@@ -89,6 +87,11 @@ impl Store {
             return Err("it belongs to another user".to_owned());
         }
         Ok(())
+    }
+
+    /// The folder of the store.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The file of the journal.
@@ -140,6 +143,26 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Journal::default()),
             Err(error) => Err(error),
         }
+    }
+
+    /// The length of the journal in bytes.
+    pub(super) fn length(&self) -> u64 {
+        fs::metadata(self.journal_path()).map_or(0, |it| it.len())
+    }
+
+    /// Reads the lines of the journal that were added since it had the length `from`. It is only
+    /// replaced while no call keeps the contents.
+    pub(super) fn read_from(&self, from: u64) -> io::Result<Vec<Checkpoint>> {
+        let mut file = match File::open(self.journal_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        // Locked, so that the last line is complete.
+        let _lock = state_dir::lock(&self.folder, "lock")?;
+        file.read_to_end(&mut text)?;
+        Ok(lines(&text).flatten().collect())
     }
 
     /// Adds a line to the journal.
@@ -198,6 +221,13 @@ impl Store {
         }
         state_dir::replace(&self.journal_path(), &bytes)
     }
+}
+
+/// The folder of a project's store.
+pub(super) fn folder_of(root: &Path) -> PathBuf {
+    // A hash, because a path may be longer than a name and contains slashes.
+    let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
+    state_dir::path().join(FOLDER).join(&name[..NAME])
 }
 
 /// A new id, of a checkpoint or of a session.

@@ -27,6 +27,8 @@ pub(in crate::checkpoints) struct TooManyFiles;
 #[derive(Debug, Default)]
 pub(in crate::checkpoints) struct Passed {
     pub(in crate::checkpoints) changes: Vec<FileChange>,
+    /// Files that were read again, and those that are gone.
+    pub(in crate::checkpoints) read: Vec<PathBuf>,
     /// Ignored files and folders that are gone; true for folders.
     pub(in crate::checkpoints) removed: Vec<(PathBuf, bool)>,
 }
@@ -68,7 +70,7 @@ impl Index {
         let now = now_ns();
         let found = self.find()?;
         let read = self.read(&found.candidates, objects, now);
-        let mut changes = Vec::new();
+        let (mut changes, mut read_again) = (Vec::new(), Vec::new());
         for (path, known) in read {
             if let Some(since) = since
                 && let Some(change) = self.change(&path, known.as_ref(), &found, since, objects)
@@ -78,9 +80,14 @@ impl Index {
             let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
             // A file that is ignored by now leaves the index.
             self.put(&path, known.filter(|_| is_listed));
+            read_again.push(path);
         }
         let removed = self.take(found, now);
-        Ok(Passed { changes, removed })
+        Ok(Passed {
+            changes,
+            read: read_again,
+            removed,
+        })
     }
 
     /// Finds the files that may have changed.
@@ -221,10 +228,8 @@ impl Index {
         let above = path.ancestors().skip(1);
         let made = above.take_while(|it| found.new_folders.contains(*it));
         Some(FileChange {
-            path: Name(path.to_owned()),
-            before,
-            after,
             made: made.count(),
+            ..FileChange::new(Name(path.to_owned()), before, after)
         })
     }
 
