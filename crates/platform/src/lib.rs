@@ -19,3 +19,4 @@ pub mod secret_store;
 pub mod signals;
 pub mod terminal;
 pub mod user;
+pub mod variables;

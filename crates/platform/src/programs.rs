@@ -14,24 +14,23 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether an environment variable with this name is that of the folders of programs. Ignores case
-/// on Windows, where it is `Path`.
-fn is_path_variable(name: &OsStr) -> bool {
-    system::is_path_variable(name)
+use crate::variables::is_same_name;
+
+/// The file of the program `name` in an environment. `None` if there is none, or if `name` is a path.
+///
+/// On Windows, `name` may lack the extension, `bash` and `sh` are those of Git and never of WSL,
+/// which runs on another system, `python3` may be `python`, and of a Unix path such as
+/// `/usr/bin/python3`, the last component counts.
+pub fn locate(name: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
+    system::locate(name, environment)
 }
 
-/// The file of the program `name` in the folders of `path`, the value of such a variable. On
-/// Windows, `name` may lack the extension. Relative folders are skipped.
+/// The file of the program `name` in the folders of `path`, the value of the variable for them.
 pub fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
     // A relative folder would be relative to this process instead of to the command.
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let mut files = folders.map(|folder| folder.join(name));
     files.find_map(|file| system::program_at(&file))
-}
-
-/// Whether `name` is a path, so that no folders are searched for it.
-pub fn is_path(name: &str) -> bool {
-    name.contains(std::path::is_separator)
 }
 
 /// Fails as starting `file` would if it is missing or not executable. Windows has no permission to
@@ -44,15 +43,9 @@ pub fn check(file: &Path) -> io::Result<()> {
     system::check(file)
 }
 
-/// The file of `bash` in an environment. On Windows, this is the bash of Git, in the folders of the
-/// path or where Git is usually installed. It is never that of WSL, which runs on another system.
-pub fn bash(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
-    system::bash(environment)
-}
-
 /// The folders of programs in an environment.
 pub fn path_of(environment: &[(OsString, OsString)]) -> Option<&OsStr> {
-    let is_path = |variable: &&(OsString, OsString)| is_path_variable(&variable.0);
+    let is_path = |variable: &&(OsString, OsString)| is_same_name(&variable.0, "PATH");
     // Of several, the last one counts, as in the environment that the program gets.
     let path = environment.iter().rev().find(is_path);
     path.map(|(_, folders)| folders.as_os_str())

@@ -11,3 +11,9 @@ pub(super) fn pair() -> io::Result<(Stream, Stdio)> {
     ours.set_nonblocking(true)?;
     Ok((Stream::from_std(ours)?, Stdio::from(OwnedFd::from(theirs))))
 }
+
+#[cfg(test)]
+pub(super) fn standard_input() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}

@@ -2,6 +2,7 @@ use std::fs::OpenOptions;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::process::Stdio;
+use std::task::{Context, Poll, Waker};
 
 pub use tokio::net::windows::named_pipe::NamedPipeServer as Stream;
 use tokio::net::windows::named_pipe::ServerOptions;
@@ -18,5 +19,21 @@ pub(super) fn pair() -> io::Result<(Stream, Stdio)> {
         .reject_remote_clients(true)
         .create(&name)?;
     let theirs = OpenOptions::new().read(true).write(true).open(&name)?;
+    // Required before the first write. Ends at once, because the other end is open.
+    let mut connecting = Box::pin(ours.connect());
+    match connecting
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(connected) => connected?,
+        Poll::Pending => return Err(io::ErrorKind::NotConnected.into()),
+    }
+    drop(connecting);
     Ok((ours, Stdio::from(theirs)))
+}
+
+#[cfg(test)]
+pub(super) fn standard_input() -> io::Result<std::fs::File> {
+    use std::os::windows::io::AsHandle;
+    Ok(io::stdin().as_handle().try_clone_to_owned()?.into())
 }

@@ -1,11 +1,12 @@
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-pub(super) fn is_path_variable(name: &OsStr) -> bool {
-    name == "PATH"
+pub(super) fn locate(name: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let path = super::path_of(environment).filter(|_| !name.contains('/'));
+    super::find(name, path?)
 }
 
 pub(super) fn program_at(file: &Path) -> Option<PathBuf> {
@@ -14,8 +15,4 @@ pub(super) fn program_at(file: &Path) -> Option<PathBuf> {
 
 pub(super) fn check(file: &Path) -> io::Result<()> {
     Ok(access(file, Access::EXEC_OK)?)
-}
-
-pub(super) fn bash(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
-    super::find("bash", super::path_of(environment)?)
 }

@@ -12,11 +12,7 @@ use platform::programs;
 /// Starting a program by its name would search `PATH` as well, but only after a slow fork of this
 /// process.
 pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString {
-    let found = match name {
-        "bash" => programs::bash(environment),
-        path if programs::is_path(path) => None,
-        name => programs::path_of(environment).and_then(|folders| programs::find(name, folders)),
-    };
+    let found = programs::locate(name, environment);
     found.map_or_else(|| name.into(), OsString::from)
 }
 

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::path::{Folders, Order, is_shim, is_system_program};
+use super::path::{Folders, Order, REFUSED, is_shim, is_system_program};
 use super::programs::{Reads, is_builtin, is_network};
 use super::repository::Repositories;
 use super::syntax::Simple;
@@ -73,6 +73,9 @@ impl Machine {
 ///
 /// The first part of it that is not approved.
 pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<Needs, Unsafe> {
+    if let Some(why) = REFUSED {
+        return Err(Unsafe::System(why));
+    }
     let mut inspection = Inspection::new(machine);
     let commands = commands(command, lists, &inspection.variables())?;
     let mut needs = Needs::of(&commands);

@@ -1,11 +1,20 @@
 //! Finds programs by name, and makes the `PATH` of approved commands.
 
-use platform::paths::canonicalize;
-use platform::user;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use platform::paths::canonicalize;
+use platform::{programs, user};
 
 /// System folders. Only their programs are approved.
 pub(super) const SYSTEM: [&str; 9] = [
@@ -19,6 +28,8 @@ pub(super) const SYSTEM: [&str; 9] = [
     "/run/current-system/sw/bin",
     "/nix/var/nix/profiles/default/bin",
 ];
+/// Why no command is approved because it only reads. `None` where commands are looked at.
+pub(super) const REFUSED: Option<&str> = system::REFUSED;
 /// Path components of programs that run another program, chosen by files of the project.
 const SHIMS: [&str; 9] = [
     "asdf", "corepack", "mise", "nodenv", "pyenv", "rbenv", "rustup", "shims", "volta",
@@ -77,7 +88,7 @@ impl Folders {
         let files = self.0.iter().map(|it| it.join(name));
         files
             .into_iter()
-            .find(|it| it.is_file() && access(it, Access::EXEC_OK).is_ok())
+            .find(|it| it.is_file() && programs::check(it).is_ok())
     }
 }
 
