@@ -1,6 +1,6 @@
 //! Which files refer to an operating system.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 
 use super::files;
@@ -28,9 +28,6 @@ const SIGNS: [&str; 11] = [
 
 /// Predicates of `cfg` that name a system.
 const PREDICATES: [&str; 4] = ["unix", "windows", "target_os", "target_family"];
-
-/// Files that are not divided by systems yet.
-const TO_DIVIDE: &str = include_str!("to_divide.txt");
 
 /// Returns the first line of the code that refers to a system.
 fn first_reference(text: &str) -> Option<String> {
@@ -65,7 +62,6 @@ fn is_of_a_system(file: &str) -> bool {
 #[test]
 fn only_modules_named_for_an_operating_system_refer_to_one() {
     let root = super::root();
-    let listed: BTreeSet<&str> = TO_DIVIDE.lines().collect();
     let mut found = BTreeMap::new();
     for path in files(&root.join("crates"), ".rs") {
         let file = path.strip_prefix(&root).unwrap().to_string_lossy();
@@ -78,15 +74,7 @@ fn only_modules_named_for_an_operating_system_refer_to_one() {
             found.insert(file, line);
         }
     }
-    let new = found.iter().filter(|(file, _)| !listed.contains(&***file));
-    let new: Vec<_> = new.collect();
-    assert!(new.is_empty(), "{new:#?}");
-    // The list only becomes shorter.
-    let done: Vec<_> = listed
-        .iter()
-        .filter(|it| !found.contains_key(**it))
-        .collect();
-    assert!(done.is_empty(), "remove from to_divide.txt: {done:?}");
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

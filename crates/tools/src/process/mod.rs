@@ -24,12 +24,12 @@ use std::path::Path;
 use std::process::Stdio;
 
 use platform::pipe;
-use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::runtime::Handle;
 
 pub use argv::{CommandOutput, run_argv};
 pub(crate) use environment::child_environment;
 pub(crate) use piped::{Launch, Piped};
+use system::{ChildWrapper, CommandWrap};
 pub(crate) use system::{HeldProcesses, ProgramStart, Script};
 pub use system::{LEASH, end_descendants, hold_leash, leash_beside, leash_with, watched_by};
 pub use user_program::{Program, ProgramOutput};

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use platform::pipe;
-use process_wrap::tokio::CommandWrap;
 
+use super::system::CommandWrap;
 use super::{HeldProcesses, ProcessMark, ProgramStart, program};
 
 /// A program to start.

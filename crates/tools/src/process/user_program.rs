@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use process_wrap::tokio::CommandWrap;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
+use super::system::CommandWrap;
 use super::{HeldProcesses, ProcessMark, child_environment, system};
 
 /// Bytes of each output that are kept (64 KiB).

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::paths::canonicalize;
+
 /// Maximum number of symbolic links that are followed, as in the kernel.
 pub(super) const MAX_LINKS: usize = 40;
 
@@ -14,7 +16,7 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let absolute = paths.iter().filter(|path| path.is_absolute());
     // What does not exist cannot be mounted.
-    absolute.filter_map(|path| path.canonicalize().ok())
+    absolute.filter_map(|path| canonicalize(path).ok())
 }
 
 /// The paths that are not below another one, sorted.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(crate) use held::HeldProcesses;
+pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};
 pub(crate) use start::{ProgramStart, Script, program_file};
 
 /// The first argument of a leash, which does not exist on Windows.
