@@ -1,6 +1,7 @@
 //! `:Flemma rewind` with real keys, and two Neovims that undo at once.
 
 use std::fs;
+use std::path::Path;
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
@@ -123,4 +124,61 @@ fn two_neovims_that_undo_at_once_lose_nothing() {
     second.lua("decide()", json!([]));
     wait_message(&second, "Restored 1 file");
     assert_eq!(read(), BEFORE);
+}
+
+/// A command that changes files at once, and again when the test lets it go on.
+fn slow(id: &str, folder: &Path, first: &str, then: &str) -> Answer {
+    let folder = folder.display();
+    let script = format!(
+        "cd {folder}; {first}; touch begun_{id}
+         while [ ! -e go_{id} ]; do sleep 0.02; done; rm go_{id} begun_{id}; {then}"
+    );
+    Answer::new().tool_use(id, "bash", command(&script))
+}
+
+#[test]
+fn commands_of_two_neovims_that_overlap_are_undone_together_in_either() {
+    let provider = Provider::anthropic([""; 0]);
+    let options = json!({"tools": {"require_approval": false}});
+    let files = with_options(&provider, options.clone())
+        .with("a.txt", BEFORE)
+        .with("two.chat", QUESTION);
+    let first = files.file("one.chat", QUESTION).start();
+    let folder = first.dir();
+    let state = folder.parent().unwrap().join("state");
+    let second = with_options(&provider, options)
+        .env("XDG_STATE_HOME", state)
+        .start();
+    second.command(&format!("edit {}/two.chat", folder.display()));
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+
+    provider.then(slow("t_1", &folder, "echo one > a.txt", "echo c > c.txt"));
+    first.keys("<C-]>");
+    first.wait_for("the first command", |_| folder.join("begun_t_1").exists());
+    provider.then(slow("t_2", &folder, "echo two >> a.txt", "echo b > b.txt"));
+    second.keys("<C-]>");
+    second.wait_for("the second command", |_| folder.join("begun_t_2").exists());
+    for (editor, id) in [(&first, "t_1"), (&second, "t_2")] {
+        provider.then(Answer::says("Done."));
+        fs::write(folder.join(format!("go_{id}")), "").unwrap();
+        wait_end(editor, "Done.\n\n@You:\n\n");
+    }
+    assert_eq!(read("a.txt"), "one\ntwo\n");
+
+    // The list names both calls.
+    second.lua(
+        "vim.ui.select = function(items, options, done)
+           asked = options.prompt; done(items[1], 1) end",
+        json!([]),
+    );
+    second.keys(":Flemma undo<CR>");
+    wait_message(&second, "Restored 3 files");
+    let asked = second.lua("return asked", json!([]));
+    assert_eq!(asked, json!("Undo bash (t_1), bash (t_2)?"));
+    assert_eq!(
+        [read("a.txt"), read("b.txt"), read("c.txt")],
+        [BEFORE, "", ""]
+    );
+    first.keys(":Flemma undo<CR>");
+    wait_message(&first, "There is nothing to undo");
 }

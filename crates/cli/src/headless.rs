@@ -17,7 +17,6 @@ mod questions;
 mod reported;
 mod reviewing;
 mod saving;
-mod signals;
 mod stdin_prompt;
 mod stored;
 mod waiting;
@@ -27,6 +26,7 @@ use std::process::ExitCode;
 
 use chat::approval::Policy;
 use chat::text::{Lines, Text};
+use platform::signals::{StopSignal, StopSignals};
 use serde_bytes::ByteBuf;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -37,7 +37,6 @@ use self::outcome::{RunEnd, RunOutcome};
 use self::output::Output;
 use self::questions::{OpenQuestions, QuestionStep};
 use self::reported::ReportedBlocks;
-use self::signals::{Signals, StopSignal};
 use self::stored::StoredChat;
 use crate::editor::Editor;
 use crate::exit_code::Code;
@@ -212,14 +211,14 @@ impl HeadlessRun {
 
     /// Carries out calls and answers until the run has ended, and returns its exit code.
     async fn finish(mut self, mut calls: mpsc::UnboundedReceiver<FrontendCall>) -> Code {
-        let mut signals = Signals::listen();
+        let mut signals = StopSignals::listen();
         while self.end.code().is_none() {
             // Computed anew in each round, because every step can change the text.
             let save = self.stored.due();
             tokio::select! {
                 Some(call) = calls.recv() => self.carry_out(call),
                 change = self.host.next_change() => self.host.take_change(change),
-                signal = signals.stop() => self.stop(signal),
+                signal = signals.next() => self.stop(signal),
                 step = self.questions.next() => self.step(step),
                 () = sleep_until(save.unwrap_or_else(Instant::now)), if save.is_some() => self.save(),
             }

@@ -7,6 +7,8 @@ mod functions;
 mod imports;
 #[path = "architecture/source.rs"]
 mod source;
+#[path = "architecture/systems.rs"]
+mod systems;
 #[path = "architecture/type_names.rs"]
 mod type_names;
 

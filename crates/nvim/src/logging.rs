@@ -3,10 +3,10 @@
 //! Standard output is the channel to Neovim, and standard error is the user's terminal.
 
 use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Mutex;
 
+use platform::files::PrivateOptions;
 use tracing_subscriber::EnvFilter;
 
 /// The crates that `flemma` in `$FLEMMA_LOG` includes, in addition to the program.
@@ -27,7 +27,7 @@ pub fn start(path: &Path) -> std::io::Result<()> {
         .create(true)
         .append(true)
         // The log can contain parts of chats.
-        .mode(0o600)
+        .private()
         .open(path)?;
     let directives = tools::variable("FLEMMA_LOG");
     // An invalid filter is ignored, because a typo must not cost the log of warnings.

@@ -4,12 +4,11 @@
 mod folder;
 mod reading;
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use platform::files::open_no_link;
+use platform::paths;
 use tools::Registry;
 
 use crate::options::{TomlError, TomlOptions};
@@ -56,7 +55,7 @@ pub fn nearest(folder: &Path, name: &str) -> Option<PathBuf> {
 
 fn nearest_below(folder: &Path, home: Option<&Path>, name: &str) -> Option<PathBuf> {
     // Neovim names the working directory without links, and $HOME may be one.
-    let real_home = home.and_then(|it| it.canonicalize().ok());
+    let real_home = home.and_then(|it| paths::canonicalize(it).ok());
     let is_home = |it: &Path| home == Some(it) || real_home.as_deref() == Some(it);
     for ancestor in folder.ancestors() {
         let is_above = ancestor != folder;
@@ -177,17 +176,11 @@ impl ProjectConfig {
 ///
 /// It is another file, is larger than 256 KB, is not UTF-8, or cannot be read.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    // Without NONBLOCK, a FIFO would wait for a writer.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        // NOFOLLOW makes the system report a loop, which would not explain this.
-        .map_err(|error| match path.is_symlink() {
-            true => io::Error::other("it is a symbolic link"),
-            false => error,
-        })?;
+    // The system may report a loop for a link, which would not explain this.
+    let file = open_no_link(path).map_err(|error| match path.is_symlink() {
+        true => io::Error::other("it is a symbolic link"),
+        false => error,
+    })?;
     // Checked on the open file, which cannot be replaced any more.
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));

@@ -11,6 +11,7 @@ mod names;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use platform::places;
 use tools::{folded, leads_to};
 
 use names::ProtectedKind;
@@ -59,12 +60,12 @@ impl Places {
     pub(crate) fn of_this_user() -> Self {
         let home = std::env::home_dir();
         let variable = |name: &str| tools::variable_os(name).map(PathBuf::from);
-        let neovim = variable("NVIM_APPNAME").unwrap_or_else(|| "nvim".into());
+        let neovim = tools::variable("NVIM_APPNAME").unwrap_or_else(|| "nvim".to_owned());
         let mut editor = Vec::new();
         for (name, below_home) in [
-            ("XDG_CONFIG_HOME", ".config"),
-            ("XDG_DATA_HOME", ".local/share"),
-            ("XDG_STATE_HOME", ".local/state"),
+            ("XDG_CONFIG_HOME", places::CONFIG),
+            ("XDG_DATA_HOME", places::DATA),
+            ("XDG_STATE_HOME", places::STATE),
         ] {
             let below = home.as_ref().map(|home| home.join(below_home));
             // The base directory specification says that relative paths are ignored.
@@ -72,8 +73,12 @@ impl Places {
             // The usual folder too: a program that runs without the variable reads it.
             for root in set.into_iter().chain(below) {
                 // Another Neovim may run under the usual name, also where this one has its own.
-                let apps = [neovim.as_path(), Path::new("nvim"), Path::new("flemma")];
+                let apps = [&*neovim, "nvim", "flemma"];
                 editor.extend(apps.map(|app| Place::from(root.join(app))));
+                // The folders of data and state may have other names.
+                let named = apps.map(places::neovim_state).into_iter();
+                let named = named.filter(|it| !apps.contains(&&**it));
+                editor.extend(named.map(|it| Place::from(root.join(it))));
             }
         }
         Self {

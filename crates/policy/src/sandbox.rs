@@ -4,6 +4,7 @@
 //! Lists candidates. The sandbox checks which of them exist when a command starts and when
 //! it has ended.
 
+use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,9 +76,7 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
 fn own_tmp(roots: &[&Path], here: Here<'_>) -> Option<Tmp> {
     let is_tmp = |root: &&Path| tools::leads_to(root) == Path::new(TMP);
     // If `/tmp` is a link, a folder mounted there would appear in another place.
-    let is_plain = Path::new(TMP)
-        .canonicalize()
-        .is_ok_and(|it| it == Path::new(TMP));
+    let is_plain = canonicalize(Path::new(TMP)).is_ok_and(|it| it == Path::new(TMP));
     if roots.iter().any(is_tmp) || !is_plain {
         return None;
     }

@@ -15,6 +15,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use platform::paths::canonicalize;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::Fingerprint;
@@ -289,11 +290,11 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     if path.to_str().is_none() {
         return Err(refuse("its path is not UTF-8"));
     }
-    match path.canonicalize() {
+    match canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // A new chat has no file yet, but the links of its folder count.
             let folder = path.parent().unwrap_or(Path::new("/"));
-            Ok(folder.canonicalize()?.join(name))
+            Ok(canonicalize(folder)?.join(name))
         }
         found => found,
     }

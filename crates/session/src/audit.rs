@@ -21,7 +21,6 @@ pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +29,7 @@ use chat::approval::CallKey;
 use chat::cycle::Decided;
 use chat::diff::Counts;
 use chat::tool::ToolOutcome;
+use platform::files::{PrivateOptions, read_exact_at};
 
 use crate::state_dir;
 
@@ -241,7 +241,7 @@ impl Audit {
         let mut options = OpenOptions::new();
         // With `append`, every write goes to the end, even if another host has written.
         let options = options.create(true).read(true).append(true);
-        let options = options.mode(state_dir::FILE_MODE);
+        let options = options.private();
         let file = options.open(self.file(0))?;
         let length = file.metadata()?.len();
         // Checked before writing: a record is never split between two files.
@@ -262,7 +262,7 @@ fn ends_within_a_line(file: &File, length: u64) -> io::Result<bool> {
         return Ok(false);
     };
     let mut byte = [0];
-    file.read_exact_at(&mut byte, last)?;
+    read_exact_at(file, &mut byte, last)?;
     Ok(byte != *b"\n")
 }
 

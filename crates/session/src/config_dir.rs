@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-/// Returns `$XDG_CONFIG_HOME/flemma`; `None` without a home folder.
+use platform::places;
+
+/// Returns `$XDG_CONFIG_HOME/flemma`, or else `flemma` in `~/.config` or, on Windows,
+/// `AppData/Local`; `None` without a home folder.
 pub fn path() -> Option<PathBuf> {
     let set = tools::variable_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let folder = set
         // The base directory specification says that relative paths are ignored.
         .filter(|path| path.is_absolute())
-        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
+        .or_else(|| std::env::home_dir().map(|home| home.join(places::CONFIG)))?;
     Some(folder.join("flemma"))
 }

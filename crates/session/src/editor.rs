@@ -160,7 +160,10 @@ impl Editor {
         let file = new.file;
         let question = ReplaceText {
             path: path.to_owned(),
-            file: file.map(|(device, inode)| FileIdentity { device, inode }),
+            file: file.map(|it| FileIdentity {
+                device: it.device,
+                inode: it.inode,
+            }),
             expected: new.expected.map(str::to_owned),
             text: new.text.to_owned(),
             encoding: new.as_utf8.then_some("utf-8"),

@@ -9,10 +9,11 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use platform::files::{FileStatus, PrivateOptions};
+use platform::paths::canonicalize;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
@@ -108,7 +109,7 @@ fn locked(path: &Path) -> Result<File, LeaseError> {
             .truncate(false)
             .read(true)
             .write(true)
-            .mode(state_dir::FILE_MODE)
+            .private()
             .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -168,10 +169,10 @@ fn age(since: Duration) -> String {
 
 /// Returns the path without links, also of a file that does not exist yet.
 pub fn real(path: &Path) -> PathBuf {
-    let whole = fs::canonicalize(path);
+    let whole = canonicalize(path);
     // A new chat has no file yet, but its folder can be a link.
     let in_folder = || {
-        let folder = fs::canonicalize(path.parent()?).ok()?;
+        let folder = canonicalize(path.parent()?).ok()?;
         Some(folder.join(path.file_name()?))
     };
     whole
@@ -183,7 +184,7 @@ pub fn real(path: &Path) -> PathBuf {
 /// Returns the program that has the chat of this lease by another path. The files are
 /// compared as they are now, because a program that saves by renaming replaces the file.
 fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
-    let chat = fs::metadata(&lease.chat).ok().map(id)?;
+    let chat = FileStatus::at(&lease.chat).ok()?.id;
     let others = fs::read_dir(folder).ok()?.flatten();
     // Our own record names the same chat.
     let others = others.map(|it| it.path()).filter(|it| *it != lease.path);
@@ -191,7 +192,7 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
         .filter_map(|path| {
             let mut file = File::open(path).ok()?;
             let there = PathBuf::from(record(&mut file)?.chat);
-            if fs::metadata(there).ok().map(id)? != chat {
+            if FileStatus::at(&there).ok()?.id != chat {
                 return None;
             }
             // A lease without a lock was left by a killed program. A shared lock that succeeds
@@ -202,13 +203,9 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
         .next()
 }
 
-fn id(metadata: fs::Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
-}
-
 fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => id(ours) == id(there),
+    match (FileStatus::of(file), FileStatus::at(path)) {
+        (Ok(ours), Ok(there)) => ours.id == there.id,
         _ => false,
     }
 }

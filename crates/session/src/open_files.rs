@@ -1,5 +1,6 @@
 //! The files that are open in Neovim, by real path, as Neovim last reported them.
 
+use platform::paths::canonicalize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
@@ -12,8 +13,7 @@ impl OpenFiles {
     /// Replaces the list.
     pub fn are(&self, paths: &[String]) {
         let real = |path: &String| {
-            Path::new(path)
-                .canonicalize()
+            canonicalize(Path::new(path))
                 // A file that was never written cannot be resolved.
                 .unwrap_or_else(|_| path.into())
         };

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use platform::files::FileId;
 
 /// The text of a file that is open in the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub struct Replacement<'a> {
     pub text: &'a str,
     /// Whether to store it as UTF-8. Otherwise the file's encoding is kept.
     pub as_utf8: bool,
-    /// Device and inode of the resolved file; `None` if it does not exist yet.
-    pub file: Option<(u64, u64)>,
+    /// Which file the resolved one is; `None` if it does not exist yet.
+    pub file: Option<FileId>,
 }
 
 /// The result of a [`Replacement`].

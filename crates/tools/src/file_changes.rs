@@ -3,8 +3,6 @@
 
 use std::path::PathBuf;
 
-use rustix::fs::RawMode;
-
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{
@@ -56,7 +54,7 @@ impl ToolContext {
         Ok(stored)
     }
 
-    /// Deletes a file and returns its mode; see [`FileTarget::remove`]. Otherwise like
+    /// Deletes a file and returns its permissions; see [`FileTarget::remove`]. Otherwise like
     /// [`ToolContext::store`].
     ///
     /// # Errors
@@ -66,7 +64,7 @@ impl ToolContext {
         &self,
         target: &FileTarget,
         expected: &FileText,
-    ) -> Result<RawMode, ToolError> {
+    ) -> Result<u32, ToolError> {
         self.changes_to(target, Fingerprint::absent()).await?;
         let before = self.recorder.before(target).await;
         let mode = target.remove(expected).await?;

@@ -5,6 +5,7 @@
 
 mod sections;
 
+use platform::paths::canonicalize;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -136,7 +137,7 @@ impl From<io::Error> for GitProblem {
 ///
 /// There is no Git, no repository, or more than `limit` bytes.
 pub async fn git_diff(folder: &Path, scope: &DiffScope, limit: u64) -> Result<GitDiff, GitProblem> {
-    let folder = folder.canonicalize()?;
+    let folder = canonicalize(folder)?;
     let git = Git::of(&folder).await?;
     let base = match scope {
         DiffScope::Staged => vec!["--cached".to_owned()],

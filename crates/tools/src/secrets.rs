@@ -10,9 +10,11 @@ mod names;
 mod tracked;
 
 use std::fmt;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
+
+use platform::files::{FileKind, FileStatus};
+use platform::places;
 
 use crate::files::{leads_to, without_dots};
 use crate::names::folded;
@@ -157,8 +159,8 @@ impl Secrets {
     /// The secret at this absolute path, if it is one. Follows links.
     pub fn find(&self, path: &Path) -> Option<SecretFile> {
         let real = leads_to(path);
-        let metadata = real.symlink_metadata().ok();
-        let is_folder = metadata.as_ref().is_some_and(Metadata::is_dir);
+        let status = FileStatus::of_link(&real).ok();
+        let is_folder = status.is_some_and(|it| it.kind == FileKind::Folder);
         let found = |kind, path: &Path| SecretFile {
             kind,
             path: path.to_owned(),
@@ -169,7 +171,7 @@ impl Secrets {
             return None;
         }
         let kind = self.place(&real, is_folder);
-        if let Some(kind) = kind.or_else(|| self.linked(metadata.as_ref()?)) {
+        if let Some(kind) = kind.or_else(|| self.linked(status.as_ref()?)) {
             return Some(found(kind, &real));
         }
         // Without a link, there is no second name to check.
@@ -196,12 +198,12 @@ impl Secrets {
     }
 
     /// Why a file is secret if it is a hard link to a secret file in the home folder.
-    pub(crate) fn linked(&self, metadata: &Metadata) -> Option<SecretKind> {
-        self.inodes.find(metadata, || {
+    pub(crate) fn linked(&self, status: &FileStatus) -> Option<SecretKind> {
+        self.inodes.find(status, || {
             let files = self.files_in_home().into_iter();
             files.filter_map(|path| {
                 let kind = self.unrevealed(&path, false)?;
-                Some((path.symlink_metadata().ok()?, kind))
+                Some((FileStatus::of_link(&path).ok()?, kind))
             })
         })
     }
@@ -280,10 +282,11 @@ fn own_folders(home: Option<&Path>) -> Vec<PathBuf> {
         let named = named.filter(|path| path.is_absolute());
         named.into_iter().chain(home.map(|it| it.join(default)))
     };
-    let app = crate::variable_os("NVIM_APPNAME").map(PathBuf::from);
-    let app = app.unwrap_or_else(|| "nvim".into()).join("flemma");
-    let config = bases("XDG_CONFIG_HOME", ".config").map(|it| it.join("flemma"));
-    let state = bases("XDG_STATE_HOME", ".local/state");
+    let app = crate::variable("NVIM_APPNAME");
+    let app = places::neovim_state(app.as_deref().unwrap_or("nvim"));
+    let app = Path::new(&app).join("flemma");
+    let config = bases("XDG_CONFIG_HOME", places::CONFIG).map(|it| it.join("flemma"));
+    let state = bases("XDG_STATE_HOME", places::STATE);
     let state = state.flat_map(|it| [it.join("flemma"), it.join(&app)]);
     let spelled = config.chain(state);
     sorted(spelled.flat_map(|it| [leads_to(&it), it]).collect())

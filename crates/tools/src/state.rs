@@ -3,23 +3,23 @@
 //! A program that can write there can grant itself trust, so the folder must never be one that
 //! another user could have created.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::process::geteuid;
+use platform::files::make_private_folder;
+use platform::{places, user};
 
 /// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder from `$HOME` or the
-/// user database. A user without a home gets a private folder below `$TMPDIR`.
+/// user database; on Windows, `AppData/Local`. A user without a home gets a private folder below `$TMPDIR`.
 pub fn state_home() -> PathBuf {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let variable = crate::variable_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::home_dir().and_then(absolute);
     variable
         .and_then(absolute)
-        .or_else(|| Some(home()?.join(".local/state")))
+        .or_else(|| Some(home()?.join(places::STATE)))
         .unwrap_or_else(homeless)
 }
 
@@ -33,32 +33,29 @@ fn homeless() -> PathBuf {
 /// Creates a folder below `temporary` that only this user can access. Its name is predictable
 /// unless another user has taken it.
 fn private_folder(temporary: &Path) -> PathBuf {
-    let usual = temporary.join(format!("flemma-{}", geteuid().as_raw()));
+    let usual = temporary.join(format!("flemma-{}", user::file_name_part()));
     if make_private(&usual).is_ok() {
         return usual;
     }
     let other = tempfile::Builder::new()
         .prefix("flemma-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(temporary);
-    match other {
-        Ok(folder) => folder.keep(),
+        .make_in(temporary, make_private_folder);
+    match other.map(|folder| folder.keep()) {
+        Ok(Ok(((), folder))) => folder,
         // Nothing can be written there: state is lost, and every question is asked again.
-        Err(_) => PathBuf::from("/nonexistent"),
+        _ => PathBuf::from("/nonexistent"),
     }
 }
 
 /// Creates a folder, or checks that an existing one belongs to this user alone.
 fn make_private(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
+    match make_private_folder(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     // Doesn't follow a link, which another user could have created.
     let found = fs::symlink_metadata(folder)?;
-    let is_private =
-        found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
-    if is_private {
+    if found.is_dir() && user::has_alone(&found) {
         Ok(())
     } else {
         Err(io::ErrorKind::PermissionDenied.into())
@@ -69,10 +66,11 @@ fn make_private(folder: &Path) -> io::Result<()> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn usual(temporary: &Path) -> PathBuf {
-        temporary.join(format!("flemma-{}", geteuid().as_raw()))
+        temporary.join(format!("flemma-{}", user::file_name_part()))
     }
 
     #[test]

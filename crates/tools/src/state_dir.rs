@@ -1,18 +1,15 @@
 //! The state folder, and writing of files in it: readable only by the owner, guarded by a lock
 //! between hosts, and replaced whole.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use platform::files::{PrivateOptions, make_private_folders, restrict_file, restrict_folder};
+use platform::places;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Mode of files.
-pub const FILE_MODE: u32 = 0o600;
-/// Mode of the folder.
-const FOLDER_MODE: u32 = 0o700;
 /// How long to wait for another host's lock. Locks are held for microseconds unless a host is
 /// stopped while holding one.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -22,9 +19,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// The state folder: `stdpath("state")/flemma` of the Neovim that started this process.
 pub fn path() -> PathBuf {
     let neovim = crate::variable("NVIM_APPNAME").filter(|name| !name.is_empty());
-    crate::state_home()
-        .join(neovim.as_deref().unwrap_or("nvim"))
-        .join("flemma")
+    let neovim = places::neovim_state(neovim.as_deref().unwrap_or("nvim"));
+    crate::state_home().join(neovim).join("flemma")
 }
 
 /// Creates a folder that only the owner can access.
@@ -33,15 +29,8 @@ pub fn path() -> PathBuf {
 ///
 /// The folder can't be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(FOLDER_MODE)
-        .create(folder)?;
-    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-        // Fails for another user's folder, which is tolerable: the files in it have mode 0600.
-        let _ = fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE));
-    }
-    Ok(())
+    make_private_folders(folder)?;
+    restrict_folder(folder)
 }
 
 /// A lock that excludes other hosts until it is dropped.
@@ -96,7 +85,7 @@ fn lock_file(folder: &Path, name: &str) -> io::Result<File> {
         .create(true)
         // Creating a file requires write access. Nothing is written to it.
         .append(true)
-        .mode(FILE_MODE)
+        .private()
         .open(folder.join(name))
 }
 
@@ -165,10 +154,10 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<File> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(FILE_MODE)
+        .private()
         .open(path)?;
     // An existing file left by a crash has its own mode.
-    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    restrict_file(&file)?;
     file.write_all(content)?;
     Ok(file)
 }

@@ -10,8 +10,9 @@ mod passed;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
+
+use platform::paths;
 
 use passed::is_passed_by_default;
 pub use passed::{PASSED, pass_variables};
@@ -98,9 +99,9 @@ fn may_be_secret(name: &OsStr, value: &OsStr) -> bool {
 pub fn encode_variables(variables: &[(OsString, OsString)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in variables {
-        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(&paths::bytes(name));
         bytes.push(b'=');
-        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(&paths::bytes(value));
         bytes.push(0);
     }
     bytes
@@ -119,8 +120,8 @@ fn decode(encoded: &[u8]) -> BTreeMap<OsString, OsString> {
         let end = entry.iter().skip(1).position(|byte| *byte == b'=')? + 1;
         let (name, value) = (&entry[..end], &entry[end + 1..]);
         Some((
-            OsString::from_vec(name.to_vec()),
-            OsString::from_vec(value.to_vec()),
+            paths::from_bytes(name.to_vec()),
+            paths::from_bytes(value.to_vec()),
         ))
     });
     entries.collect()
@@ -161,7 +162,7 @@ mod tests {
         ];
         let given: Vec<_> = given
             .iter()
-            .map(|(name, value)| (name.into(), OsStr::from_bytes(value).to_owned()))
+            .map(|(name, value)| (name.into(), paths::from_bytes(value.to_vec())))
             .collect();
         let arrived = decode(&encode_variables(&given));
         assert_eq!(arrived, given.into_iter().collect());

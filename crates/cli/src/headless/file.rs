@@ -3,12 +3,13 @@
 //!
 //! A file that another program has changed meanwhile is not written.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use chat::text::Text;
+use platform::files::{FileId, FileStatus};
+use platform::paths::canonicalize;
 use tools::RealPath;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -26,19 +27,17 @@ pub struct ChatFile {
 /// Identifies a state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
-    device: u64,
-    inode: u64,
+    id: FileId,
     size: u64,
-    modified: (i64, i64),
+    modified: i64,
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    fn of(status: &FileStatus) -> Self {
         Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            id: status.id,
+            size: status.size,
+            modified: status.modified,
         }
     }
 }
@@ -63,7 +62,7 @@ impl ChatFile {
     /// It cannot be read, or is not a regular file.
     pub fn open(path: &Path) -> io::Result<(Self, Option<Text>)> {
         // Through links, so that the file behind a link is written and the link stays.
-        let real = match fs::canonicalize(path) {
+        let real = match canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_path(path)?,
             Err(error) => return Err(error),
@@ -75,7 +74,7 @@ impl ChatFile {
             byte_order_mark: false,
             stamp: None,
         };
-        if file.path.stat()?.is_none() {
+        if file.path.status()?.is_none() {
             return Ok((file, None));
         }
         let mut bytes = Vec::new();
@@ -83,7 +82,7 @@ impl ChatFile {
         let opened = opened.ok_or_else(|| io::Error::other("it is not a regular file"))?;
         // Of the opened file and before it is read: a change during the reading shows as another
         // stamp.
-        file.stamp = Some(Stamp::of(&opened.metadata()?));
+        file.stamp = Some(Stamp::of(&FileStatus::of(&opened)?));
         (&opened).read_to_end(&mut bytes)?;
         let text = file.decode(&bytes);
         Ok((file, Some(text)))
@@ -169,7 +168,7 @@ impl ChatFile {
 
     fn stamp(&self) -> io::Result<Option<Stamp>> {
         match self.path.open_file() {
-            Ok(Some(file)) => Ok(Some(Stamp::of(&file.metadata()?))),
+            Ok(Some(file)) => Ok(Some(Stamp::of(&FileStatus::of(&file)?))),
             // The name now belongs to a folder or a device.
             Ok(None) => Err(io::Error::other("it is not a regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -188,7 +187,7 @@ fn new_path(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::other("the path names no file"));
     };
-    Ok(fs::canonicalize(parent)?.join(name))
+    Ok(canonicalize(parent)?.join(name))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcp::serve::{Guard, Token, ToolServer, check_address, serve_http, serve_streams};
+use platform::signals::StopSignals;
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::notices::NoticesOnly;
@@ -92,11 +92,11 @@ async fn run(
         shared: published,
         changed,
     };
-    let mut stop = stop_signals()?;
+    let mut signals = StopSignals::listen();
     tokio::select! {
         served = serve_tools(http, offered, guard) => served,
         () = tools.keep_current(host, scanned) => Ok(()),
-        _ = stop.recv() => Ok(()),
+        _ = signals.next() => Ok(()),
     }
 }
 
@@ -144,27 +144,6 @@ impl Published {
             }
         }
     }
-}
-
-/// Returns a channel that receives something when a signal asks the process to end.
-fn stop_signals() -> Result<mpsc::Receiver<()>, String> {
-    let (sender, stop) = mpsc::channel(1);
-    for kind in [
-        SignalKind::terminate(),
-        // The watcher passes an interrupt on as this signal.
-        SignalKind::user_defined1(),
-        // A Ctrl-C on the terminal reaches this process directly.
-        SignalKind::interrupt(),
-    ] {
-        let mut signals =
-            signal(kind).map_err(|error| format!("Signals cannot be handled: {error}."))?;
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            let _ = sender.send(()).await;
-        });
-    }
-    Ok(stop)
 }
 
 async fn serve_tools(

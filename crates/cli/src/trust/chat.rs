@@ -54,7 +54,7 @@ pub fn trust(file: &Path, arguments: &TrustArgs) -> ExitCode {
 /// Revokes the trust in the frontmatter of `file`.
 pub fn revoke(file: &Path) -> ExitCode {
     // The file may be gone; then its name alone has to do.
-    let path = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file));
+    let path = platform::paths::canonicalize(file).or_else(|_| std::path::absolute(file));
     let revoked = path.and_then(|path| TrustStore::open(&state_dir::path()).revoke(&path));
     match revoked {
         Ok(true) => Code::Ok.report("The frontmatter of this file is no longer trusted."),

@@ -16,7 +16,7 @@ use crate::terminal;
 /// Trusts what the project that contains the folder brings along, or revokes that.
 pub fn trust(arguments: &TrustArgs) -> ExitCode {
     let folder = arguments.path.as_deref().unwrap_or(Path::new("."));
-    let folder = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder));
+    let folder = platform::paths::canonicalize(folder).or_else(|_| std::path::absolute(folder));
     let folder = folder.unwrap_or_default();
     let offered = match ProjectContent::around(&folder) {
         Ok(offered) => offered,

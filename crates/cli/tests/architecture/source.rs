@@ -2,7 +2,7 @@
 
 /// Returns true for a file that contains only tests.
 pub fn is_test(file: &str) -> bool {
-    file.ends_with("tests.rs") || file.contains("/tests/")
+    file.ends_with("tests.rs") || file.contains("/tests/") || file.contains("/property/")
 }
 
 /// Replaces comments, literals, and test items with blanks; lines keep their numbers.

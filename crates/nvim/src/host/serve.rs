@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tokio::signal::unix::{SignalKind, signal};
+use platform::signals::Termination;
 use tokio::sync::mpsc;
 
 use super::Host;
@@ -48,7 +48,7 @@ async fn serve() {
     live(Neovim::new(sender), |_| {}, messages, channel).await;
 }
 
-/// Serves a Neovim until its channel closes or SIGTERM arrives. `prepare` changes the host
+/// Serves a Neovim until its channel closes or the system asks the host to end. `prepare` changes the host
 /// before its first message.
 pub(super) async fn live(
     neovim: Neovim,
@@ -56,9 +56,7 @@ pub(super) async fn live(
     mut messages: mpsc::UnboundedReceiver<FromEditor>,
     channel: impl Future<Output = ()>,
 ) {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return;
-    };
+    let mut termination = Termination::listen();
     let mut host = Host::new(Editor::new(neovim.clone()));
     prepare(&mut host);
     tokio::pin!(channel);
@@ -71,7 +69,7 @@ pub(super) async fn live(
             },
             change = host.next_change() => host.take_change(change),
             () = &mut channel => return,
-            _ = terminate.recv() => return,
+            () = termination.next() => return,
         }
     }
 }

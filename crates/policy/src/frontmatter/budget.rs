@@ -1,12 +1,13 @@
 //! Limits the running time of untrusted code.
 //!
-//! Counts the thread's processor time, so that a busy machine does not fail a valid file. Knows
+//! Counts the thread's processor time, so that a busy machine does not fail a valid file (but see
+//! [`thread_time`]). Knows
 //! neither Lua nor the code that runs.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use platform::clock::thread_time;
 
 /// Multiple of the limit, in real time, after which a run ends even if it gets no processor.
 const STARVED: u32 = 20;
@@ -46,7 +47,7 @@ impl Budget {
         *self.lock() = Run {
             limit,
             started: Instant::now(),
-            processor: processor_time(),
+            processor: thread_time(),
             count: 0,
             line: None,
             over: false,
@@ -63,7 +64,7 @@ impl Budget {
         // Reading the clock of the thread is a system call, and a run cannot use more processor
         // time than has passed. So it is read only once the time has passed.
         if !run.over && waited > run.limit {
-            let used = processor_time().saturating_sub(run.processor);
+            let used = thread_time().saturating_sub(run.processor);
             run.over = is_exceeded(run.limit, used, waited);
         }
         // Finding the line walks the stack, so it is done at the end, for the first interrupts,
@@ -97,12 +98,6 @@ fn is_exceeded(limit: Duration, used: Duration, waited: Duration) -> bool {
     // A run that gets no processor would otherwise hold its thread, and the caller that waits for
     // it.
     used > limit || waited > limit.saturating_mul(STARVED)
-}
-
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    // A negative time is impossible for this clock.
-    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -156,6 +151,6 @@ mod tests {
 
     #[test]
     fn the_processor_time_is_that_of_the_thread() {
-        assert!(processor_time() > Duration::ZERO);
+        assert!(thread_time() > Duration::ZERO);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::places;
 use tools::folded;
 
 /// Kind of a protected file.
@@ -166,7 +167,7 @@ pub fn in_home(home: &Path) -> impl Iterator<Item = PathBuf> {
 pub fn kind(path: &Path) -> Option<ProtectedKind> {
     // In lower case, because on some file systems `.Git` is the same folder.
     let names: Vec<String> = path.components().map(folded).collect();
-    let (last, _) = names.split_last()?;
+    let (last, above) = names.split_last()?;
     let listed = |list: &[(&str, ProtectedKind)], name: &str| {
         let found = list.iter().find(|(it, _)| *it == name);
         found.map(|(_, kind)| *kind)
@@ -190,10 +191,18 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         listed(FILES, last).or_else(|| is_chat.then_some(ProtectedKind::Chat))
     };
     let system = || {
-        let is_system = SYSTEM.iter().any(|root| path.starts_with(root));
-        is_system.then_some(ProtectedKind::Shell)
+        let is_below = SYSTEM.iter().any(|root| path.starts_with(root));
+        // Behind the drive and the root.
+        let on_drive = names.get(2).map_or("", String::as_str);
+        (is_below || places::ON_DRIVE.contains(&on_drive)).then_some(ProtectedKind::Shell)
     };
+    let is_start = |it: &[String]| {
+        let mut folders = places::START_FOLDERS.iter();
+        folders.any(|(outer, inner)| it == [*outer, *inner])
+    };
+    let start = above.windows(2).any(is_start);
     // A folder says more about a file than its name does.
     let by_folder = folder.or(pair).or(below_config);
+    let by_folder = by_folder.or(start.then_some(ProtectedKind::Shell));
     by_folder.or_else(file).or_else(system)
 }

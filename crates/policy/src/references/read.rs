@@ -2,6 +2,7 @@
 //!
 //! The type is determined by a file's first bytes, not by its name.
 
+use platform::paths::canonicalize;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ impl<'a> Reader<'a> {
         // Links are resolved once, and the checked path is the one that is opened.
         let real = real_path(path)?;
         // Checked first: a missing file needs no question about secrets.
-        if real.stat()?.is_none() {
+        if real.status()?.is_none() {
             return Err(Refusal::Missing);
         }
         let secret = self.secret(path, real.as_path());
@@ -180,9 +181,9 @@ impl<'a> Reader<'a> {
     fn is_inside(&self, real: &Path) -> bool {
         let roots = [&self.folders.chat, &self.folders.project];
         roots.into_iter().any(|root| {
-            let root = root.canonicalize();
+            let root = canonicalize(root);
             // A chat in the root folder must not make the whole machine part of the project.
-            root.is_ok_and(|root| root != Path::new("/") && real.starts_with(root))
+            root.is_ok_and(|root| root.parent().is_some() && real.starts_with(root))
         })
     }
 

@@ -6,8 +6,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use platform::files::open_no_link;
 use serde::Deserialize;
 use tools::state_dir;
 
@@ -142,11 +141,12 @@ impl Remembered {
         let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         // A link's target need not be protected from tools as this folder is, and opening a
         // pipe would wait for its other end.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = match rustix::fs::open(&self.path, flags, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(String::new()),
-            Err(Errno::LOOP) => return Err(refused("it is a link, or not a file")),
-            opened => fs::File::from(opened?),
+        let mut file = match open_no_link(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+            Err(_) if self.path.is_symlink() => {
+                return Err(refused("it is a link, or not a file"));
+            }
+            opened => opened?,
         };
         // Of the open file, because the path may lead elsewhere by now.
         let metadata = file.metadata()?;
@@ -250,7 +250,7 @@ fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
 
 /// Rejects a path that could name another file than it seems to.
 fn absolute(path: PathBuf) -> Result<PathBuf, String> {
-    let is_plain = |it: Component<'_>| matches!(it, Component::RootDir | Component::Normal(_));
+    let is_plain = |it: Component<'_>| !matches!(it, Component::CurDir | Component::ParentDir);
     match path.is_absolute() && path.components().all(is_plain) && path.parent().is_some() {
         true => Ok(path),
         false => Err(format!("has the path {path:?}, which is not absolute")),

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::files::{FileKind, FileStatus};
 use tools::Missing;
 
 use crate::settings::{self, Here};
@@ -188,7 +189,7 @@ impl Agent {
 
 /// Expands one of [`Agent::places`] to paths.
 fn places(place: &str) -> Vec<PathBuf> {
-    let uid = rustix::process::getuid().as_raw().to_string();
+    let uid = platform::user::real_id().map_or(String::new(), |it| it.to_string());
     // A session that sets no variable usually has the folder, which systemd makes.
     let runtime = tools::variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{uid}"));
     let place = place.replace("$RUNTIME", &runtime).replace("$UID", &uid);
@@ -207,8 +208,7 @@ fn places(place: &str) -> Vec<PathBuf> {
 }
 
 fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    path.metadata().is_ok_and(|it| it.file_type().is_socket())
+    FileStatus::at(path).is_ok_and(|it| it.kind == FileKind::Socket)
 }
 
 #[cfg(test)]

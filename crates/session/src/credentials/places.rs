@@ -4,6 +4,8 @@
 //! Runs nothing. Looks for keys under the names (`service` and `key`) that the reference
 //! implementation uses, so keys that were stored for it are found.
 
+use platform::secret_store::{self, SecretStore};
+
 /// A key that is neither in `setup()` nor in the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -35,18 +37,17 @@ const VERTEX: &str = "vertex";
 
 /// Returns the places to ask on this system, in order.
 pub(super) fn places(wanted: &Wanted) -> Vec<Place> {
-    places_on(cfg!(target_os = "macos"), wanted)
+    places_with(secret_store::HERE, wanted)
 }
 
-fn places_on(is_macos: bool, wanted: &Wanted) -> Vec<Place> {
+fn places_with(store: Option<SecretStore>, wanted: &Wanted) -> Vec<Place> {
     let is_vertex = wanted.provider == VERTEX;
-    let store = if is_macos {
-        Place::Keychain
-    } else {
-        Place::SecretService
-    };
+    let store = store.map(|store| match store {
+        SecretStore::Keychain => Place::Keychain,
+        SecretStore::SecretService => Place::SecretService,
+    });
     // Vertex has no permanent key that could be stored, only tokens.
-    let store = (wanted.needed && !is_vertex).then_some(store);
+    let store = store.filter(|_| wanted.needed && !is_vertex);
     let command = wanted.command.clone().map(Place::Command);
     let gcloud = is_vertex.then_some(Place::Gcloud);
     [store, command, gcloud].into_iter().flatten().collect()
@@ -57,10 +58,14 @@ pub fn how_to_store(provider: &str) -> String {
     if provider == VERTEX {
         return "run `gcloud auth login`".to_owned();
     }
-    if cfg!(target_os = "macos") {
-        format!("store it with `security add-generic-password -s {provider} -a api -w`")
-    } else {
-        format!("store it with `secret-tool store --label={provider} service {provider} key api`")
+    match secret_store::HERE {
+        Some(SecretStore::Keychain) => {
+            format!("store it with `security add-generic-password -s {provider} -a api -w`")
+        }
+        Some(SecretStore::SecretService) => format!(
+            "store it with `secret-tool store --label={provider} service {provider} key api`"
+        ),
+        None => format!("set parameters.{provider}.api_key_command to a program that prints it"),
     }
 }
 
@@ -132,8 +137,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(is_macos: bool, wanted: &Wanted, programs: &[&str]) {
-        let places = places_on(is_macos, wanted);
+    fn check(store: Option<SecretStore>, wanted: &Wanted, programs: &[&str]) {
+        let places = places_with(store, wanted);
         let argvs: Vec<String> = places
             .iter()
             .map(|place| place.argv(wanted).join(" "))
@@ -144,22 +149,27 @@ mod tests {
     #[test]
     fn the_systems_store_is_asked_before_the_users_program() {
         check(
-            false,
+            Some(SecretStore::SecretService),
             &wanted("anthropic", Some("pass"), true),
             &["secret-tool lookup service anthropic key api", "pass show"],
         );
         check(
-            true,
+            Some(SecretStore::Keychain),
             &wanted("openai", None, true),
             &["security find-generic-password -s openai -a api -w"],
         );
+        check(None, &wanted("openai", Some("pass"), true), &["pass show"]);
     }
 
     #[test]
     fn a_server_without_a_key_gets_one_only_from_the_users_command() {
-        check(false, &wanted("ollama", None, false), &[]);
         check(
-            false,
+            Some(SecretStore::SecretService),
+            &wanted("ollama", None, false),
+            &[],
+        );
+        check(
+            Some(SecretStore::SecretService),
             &wanted("ollama", Some("pass"), false),
             &["pass show"],
         );
@@ -168,7 +178,7 @@ mod tests {
     #[test]
     fn vertex_uses_a_token_from_gcloud() {
         check(
-            false,
+            Some(SecretStore::SecretService),
             &wanted("vertex", None, true),
             &["gcloud auth print-access-token"],
         );

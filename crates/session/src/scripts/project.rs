@@ -1,5 +1,6 @@
 //! The tools of a project: where they are, and whether the user trusts them.
 
+use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 
 use tools::{ScriptFolder, ScriptRoot, digest};
@@ -29,7 +30,7 @@ pub fn project_of(folder: &Path) -> Option<PathBuf> {
     let inside = |it: &&Path| home.as_deref() != Some(*it) && it.parent().is_some();
     let mut folders = folder.ancestors().take_while(inside);
     let found = folders.find_map(|it| Some(it.join(FOLDER)).filter(|it| it.is_dir()))?;
-    found.canonicalize().ok()
+    canonicalize(&found).ok()
 }
 
 /// Returns whether the user trusts a folder of tools. Blocking.

@@ -7,9 +7,9 @@ mod report;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use platform::files::{PrivateOptions, read_exact_at};
 use serde::{Deserialize, Serialize};
 use tools::checkpoints::project_of;
 
@@ -115,11 +115,11 @@ impl UsageLog {
         let mut options = OpenOptions::new();
         let options = options.create(true).read(true).append(true);
         // Readable by the user only: paths and models tell what the user works on.
-        let mut file = options.mode(state_dir::FILE_MODE).open(self.file(0))?;
+        let mut file = options.private().open(self.file(0))?;
         let length = file.metadata()?.len();
         let mut last = [b'\n'];
         if let Some(at) = length.checked_sub(1) {
-            file.read_exact_at(&mut last, at)?;
+            read_exact_at(&file, &mut last, at)?;
         }
         // A line that was cut off by a full disk stays, to be reported.
         let start = if last == *b"\n" { "" } else { "\n" };

@@ -69,14 +69,14 @@ impl Job {
         let by_itself = matches!(end, CommandEnd::Exited(_));
         self.keeps = !matches!(end, CommandEnd::Cancelled);
         // The cheap test first: most commands leave nothing behind.
-        let stopped = if by_itself && self.running.is_surely_gone() {
-            self.running.left()
+        let stopped = if by_itself && self.running.held.is_surely_gone() {
+            self.running.held.left()
         } else {
             self.stop_what_is_left(by_itself).await
         };
         self.drain().await;
         // Reaps the shell, unless it has exited by itself.
-        let _ = timeout(REAP, self.running.child.wait()).await;
+        let _ = timeout(REAP, self.running.held.reap()).await;
         self.live.send();
         Report {
             captured: self.capture.finish().await,
@@ -92,7 +92,7 @@ impl Job {
             // The shell's own output first: what is left may print until it is stopped.
             self.drain().await;
         } else {
-            self.running.ask_to_end();
+            self.running.held.ask_to_end();
         }
         self.running.stop().await
     }
@@ -106,8 +106,7 @@ impl Job {
                 biased;
                 () = self.cancel.cancelled() => return CommandEnd::Cancelled,
                 () = &mut deadline => return CommandEnd::TimedOut(limit),
-                status = self.running.child.wait() => {
-                    let status = status.and_then(|status| self.running.released(status));
+                status = self.running.held.wait() => {
                     return status.map_or_else(CommandEnd::Unknown, CommandEnd::Exited);
                 }
                 () = self.live.due() => self.live.send(),

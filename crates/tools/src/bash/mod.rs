@@ -6,6 +6,7 @@
 mod job;
 mod report;
 
+use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -254,7 +255,7 @@ fn environment(
         return child_environment(crate::variables(), added, mark);
     };
     // Programs in the working directory are not found, also if `PATH` has a link to it.
-    let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    let real = canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
     let mut environment = shell::environment(crate::variables(), &[real], needs.order());
     environment.push((ProcessMark::NAME.into(), mark.value().into()));
     environment

@@ -1,9 +1,8 @@
 //! Words the result of a command for the model.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use rustix::process::Signal;
+use platform::exit_status;
 use serde_json::{Value, json};
 
 use super::job::CommandEnd;
@@ -81,7 +80,7 @@ fn leftovers(count: usize) -> String {
 }
 
 fn sentence(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), exit_status::signal(status)) {
         (Some(code), _) => format!("Command exited with code {code}"),
         (None, Some(signal)) => format!("Command was killed by {}", signal_name(signal)),
         (None, None) => "Command ended without an exit code".to_owned(),
@@ -89,29 +88,7 @@ fn sentence(status: ExitStatus) -> String {
 }
 
 fn signal_name(signal: i32) -> String {
-    let named = [
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::HUP, "SIGHUP"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::INT, "SIGINT"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::SYS, "SIGSYS"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-    ];
-    let found = named.iter().find(|(known, _)| known.as_raw() == signal);
-    found.map_or_else(
-        || format!("signal {signal}"),
-        |(_, name)| (*name).to_owned(),
-    )
+    exit_status::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 fn details(status: ExitStatus, captured: &Captured) -> Value {
@@ -119,5 +96,5 @@ fn details(status: ExitStatus, captured: &Captured) -> Value {
         Some(FullOutput::Whole(path) | FullOutput::Start(path)) => Some(path.display().to_string()),
         _ => None,
     };
-    json!({ "exit_code": status.code(), "signal": status.signal(), "full_output": full })
+    json!({ "exit_code": status.code(), "signal": exit_status::signal(status), "full_output": full })
 }

@@ -1,10 +1,9 @@
 //! Changes the files of a restore, and reverts the changes if one of them fails.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, Mode, OFlags, symlinkat, unlinkat};
+use platform::files::FileKind;
 
 use super::image::{Image, Name};
 use super::journal::FileChange;
@@ -99,23 +98,21 @@ async fn replace_open(
     let Some((text, _)) = Encoding::decode(content.to_vec()) else {
         return Ok(false);
     };
-    let stat = path
-        .stat()
+    let status = path
+        .status()
         .map_err(|error| format!("cannot be read: {error}"))?;
     // Only an unmodified buffer of a file that was removed differs from the disk.
-    if stat.is_none() && !open.modified {
+    if status.is_none() && !open.modified {
         return Ok(false);
     }
     if open.text == text {
         return Ok(true);
     }
-    #[allow(clippy::useless_conversion, reason = "a signed number on macOS")]
-    let device = |number| u64::try_from(number).unwrap_or_default();
     let new = Replacement {
         expected: Some(&open.text),
         text: &text,
         as_utf8: false,
-        file: stat.map(|it| (device(it.st_dev), it.st_ino)),
+        file: status.map(|it| it.id),
     };
     let replaced = buffers.replace(path.as_path(), new).await;
     replaced
@@ -124,12 +121,9 @@ async fn replace_open(
 }
 
 fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
-    match path
-        .stat()?
-        .map(|it| rustix::fs::FileType::from_raw_mode(it.st_mode))
-    {
+    match path.status()?.map(|it| it.kind) {
         // Removed first, because a write follows no link.
-        Some(rustix::fs::FileType::Symlink) => remove(path, 0)?,
+        Some(FileKind::Link) => remove(path, 0)?,
         Some(_) => make_writable(path)?,
         None => {}
     }
@@ -138,48 +132,39 @@ fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
 
 /// Makes a file writable, so that one that a call made read-only can be restored.
 fn make_writable(path: &RealPath) -> io::Result<()> {
-    let Some(file) = path.open_file()? else {
+    let Some(status) = path.status()?.filter(|it| it.is_file()) else {
         return Err(io::Error::other("it is no regular file"));
     };
-    let mut permissions = file.metadata()?.permissions();
-    if permissions.mode() & WRITABLE == 0 {
-        permissions.set_mode(permissions.mode() | WRITABLE);
-        file.set_permissions(permissions)?;
+    let mode = status.permissions();
+    if mode & WRITABLE == 0 {
+        let (folder, name) = path.open_parent()?;
+        folder.set_permissions(name, mode | WRITABLE)?;
     }
     Ok(())
 }
 
 fn set_mode(path: &RealPath, mode: u32) -> io::Result<()> {
     // A buffer that was never saved has no file.
-    let Some(stat) = path.stat()? else {
+    let Some(status) = path.status()? else {
         return Ok(());
     };
-    #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
-    let now = u32::from(stat.st_mode) & 0o7777;
-    if now == mode {
+    if status.permissions() == mode {
         return Ok(());
     }
-    // By descriptor, because a change by name would follow a link.
-    let file = path.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-    #[allow(
-        clippy::useless_conversion,
-        clippy::unnecessary_cast,
-        reason = "16 bits on macOS"
-    )]
-    let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
-    Ok(rustix::fs::fchmod(file, mode)?)
+    let (folder, name) = path.open_parent()?;
+    folder.set_permissions(name, mode)
 }
 
 fn remove(path: &RealPath, made: usize) -> io::Result<()> {
-    if path.stat()?.is_some() {
+    if path.status()?.is_some() {
         let (folder, name) = path.open_parent()?;
-        unlinkat(&folder, name, AtFlags::empty())?;
+        folder.remove_file(name)?;
     }
     let above = path.as_path().ancestors().skip(1).take(made);
     for folder in above.map(|it| RealPath::exact(it.to_owned())) {
         let (parent, name) = folder.open_parent()?;
         // Fails for a folder that is not empty, which stays.
-        if unlinkat(&parent, name, AtFlags::REMOVEDIR).is_err() {
+        if parent.remove_folder(name).is_err() {
             break;
         }
     }
@@ -189,5 +174,5 @@ fn remove(path: &RealPath, made: usize) -> io::Result<()> {
 fn link(path: &RealPath, target: &Name) -> io::Result<()> {
     remove(path, 0)?;
     let (folder, name) = path.open_parent()?;
-    Ok(symlinkat(&target.0, &folder, name)?)
+    folder.make_link(&target.0, name)
 }

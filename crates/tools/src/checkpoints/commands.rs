@@ -4,19 +4,25 @@
 //! checkpoint, because nothing shows which of them changed a file.
 
 mod coverage;
+mod ended;
 mod ignored;
+mod others;
 mod project;
+mod registry;
+mod report;
 mod saves;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub use self::coverage::Coverage;
-use self::project::{Begun, Ended, Project};
+use self::project::{Begun, Project};
+use self::registry::Registered;
+use self::report::Report;
 use self::saves::SaveWatch;
-pub use self::saves::user_saved;
-use super::journal::{CallLabel, FileChange};
+use super::index::now_ns;
+use super::journal::CallLabel;
 use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
 use super::store::{Store, new_id};
@@ -29,12 +35,14 @@ pub(super) struct Group {
     /// The id of the checkpoint.
     pub(super) id: String,
     pub(super) labels: Vec<CallLabel>,
-    /// Number of commands that run.
+    /// Number of commands that run in this program.
     running: usize,
     /// When the first one began, in nanoseconds since 1970. The user's saves are known since.
     since: i64,
-    /// Files that other calls changed meanwhile.
-    noted: HashSet<PathBuf>,
+    /// When the project was compared last, in nanoseconds since 1970.
+    passed: i64,
+    /// The length of the journal when the first one began.
+    journal: u64,
 }
 
 impl Group {
@@ -48,20 +56,29 @@ impl Group {
     }
 
     /// The group of a command that begins.
-    fn begin(label: &CallLabel, since: i64) -> Self {
+    fn begin(label: &CallLabel, registered: Option<&Registered>, since: i64, journal: u64) -> Self {
         let mut group = Self {
-            id: new_id(),
+            id: registered.map_or_else(new_id, |it| it.checkpoint.clone()),
             since,
+            passed: now_ns(),
+            journal,
             ..Self::default()
         };
-        group.add(label);
+        group.add(label, registered);
         group
     }
 
-    fn add(&mut self, label: &CallLabel) {
+    fn add(&mut self, label: &CallLabel, registered: Option<&Registered>) {
         self.running += 1;
-        if !self.labels.contains(label) {
-            self.labels.push(label.clone());
+        let others = registered.map_or(&[][..], |it| &it.others);
+        self.add_labels(others.iter().chain([label]));
+    }
+
+    fn add_labels<'a>(&mut self, labels: impl IntoIterator<Item = &'a CallLabel>) {
+        for label in labels {
+            if !self.labels.contains(label) {
+                self.labels.push(label.clone());
+            }
         }
     }
 }
@@ -72,9 +89,17 @@ pub(crate) struct CommandRun(Option<Running>);
 struct Running {
     recording: Arc<Recording>,
     store: Store,
+    /// Shows other programs that it runs, until its changes are in the journal.
+    registered: Option<Registered>,
+    /// What finds its changes, unless the project has no index.
+    comparison: Option<Comparison>,
+}
+
+/// What finds the changes of a command.
+struct Comparison {
     project: Arc<Project>,
     saves: SaveWatch,
-    /// When it began, by the clock of the file system.
+    /// When the command began, by the clock of the file system.
     began: i64,
     /// Keeps the contents that the index needs to find changes, until they are in the journal.
     contents: Option<Lock>,
@@ -144,16 +169,35 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     }
     // `open` has added a remark.
     let store = recording.open().ok()?;
+    // Before anything else, so that commands of other programs know of this one while it runs.
+    let registered = Registered::begin(&store, &recording.label);
+    let registered = registered.inspect_err(|error| {
+        tracing::warn!(%error, "other programs do not know that a command runs");
+    });
+    let registered = registered.ok();
+    let comparison = compare(&recording, &store, registered.as_ref());
+    Some(Running {
+        recording,
+        store,
+        registered,
+        comparison,
+    })
+}
+
+/// Brings the index up to date. `None` if there is none, which is reported.
+fn compare(
+    recording: &Recording,
+    store: &Store,
+    registered: Option<&Registered>,
+) -> Option<Comparison> {
     let project = Project::of(&store.root);
     project.add_folder(&recording.folder);
     // Before the index is brought up to date, because the user may save a file meanwhile.
     let saves = SaveWatch::begin();
     let contents = store.keep_contents();
-    match project.begin(&store, &recording, saves.since) {
-        Begun::Yes => Some(Running {
+    match project.begin(store, recording, registered, saves.since) {
+        Begun::Yes => Some(Comparison {
             began: store.clock(),
-            recording,
-            store,
             project,
             saves,
             contents,
@@ -166,7 +210,7 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
             None
         }
         Begun::Never(why) => {
-            project::say_once(&recording, &why);
+            project::say_once(recording, &why);
             None
         }
     }
@@ -174,65 +218,41 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
 
 impl Running {
     fn end(self) {
-        let ended = self.project.end(&self.store, self.began);
-        let Ended { group, ignored, .. } = &ended;
-        let chats = group.labels.iter().filter_map(CallLabel::chat_path);
-        // The session itself writes chats while their commands run. What the user saved
-        // meanwhile is not the command's change, so an undo must not revert it.
-        let chats: HashSet<PathBuf> = chats.map(Path::to_owned).collect();
-        let saved = saves::since(group.since);
-        // A file that became ignored only now has a checkpoint.
-        let covered = ended.changes.iter().map(|it| &it.path.0);
-        let explained = [&chats, &saved, &group.noted].into_iter().flatten();
-        let explained = explained.chain(covered).cloned().collect();
-        if let Some(text) = ignored::describe(ignored, &explained, &self.store.root) {
-            self.recording.report_ignored(text);
-        }
-        if let Some(why) = &ended.lost {
-            self.recording.remark(format!(
-                ":Flemma undo cannot restore what this command changed: {why}."
-            ));
-        }
-        self.record(ended, &chats, &saved);
-        let added = self.project.take_added();
         let Self {
             recording,
             store,
-            project,
-            contents,
-            saves,
-            ..
+            registered,
+            comparison,
         } = self;
-        drop((saves, contents));
+        let Some(Comparison {
+            project,
+            saves,
+            began,
+            contents,
+        }) = comparison
+        else {
+            return;
+        };
+        let mut ended = project.end(&store, began);
+        ended.group.add_labels(&registry::labels(&store));
+        Report {
+            recording: &recording,
+            store: &store,
+            ended,
+        }
+        .make();
+        drop((saves, registered, contents));
+        let added = project.take_added();
         recording.shrink(&store, added);
         project.save(store);
     }
-
-    /// Adds what changed to the checkpoint, without the chats and what the user saved.
-    fn record(&self, ended: Ended, chats: &HashSet<PathBuf>, saved: &HashSet<PathBuf>) {
-        let Ended { group, changes, .. } = ended;
-        let changes = changes.into_iter().filter(|it| !chats.contains(&it.path.0));
-        let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) =
-            changes.partition(|it| saved.contains(&it.path.0));
-        for FileChange { path, .. } in of_user {
-            let path = path.0.strip_prefix(&self.store.root).unwrap_or(&path.0);
-            self.recording.remark(format!(
-                "You saved {} while a command ran, so :Flemma undo leaves it as it is.",
-                path.display()
-            ));
-        }
-        if !changes.is_empty() {
-            self.recording.append(&self.store, &group, changes);
-        }
-    }
 }
 
-/// Updates the index with a change that another call recorded, so that no running command
-/// counts as its author.
-pub(super) fn note(store: &Store, path: &Path) {
-    if let Some(project) = Project::known(&store.root) {
-        project.note(store, path);
-    }
+/// Records that the user saved a file. The change is the user's, even if a running command also
+/// changed the file.
+pub fn user_saved(path: &Path) {
+    saves::record(path);
+    registry::record_save(path);
 }
 
 /// Returns the hashes of the contents that a project's index needs; `None` while the index is
@@ -243,4 +263,6 @@ pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
 }
 
 #[cfg(test)]
-pub(super) use project::{forget, outgrow};
+pub(super) use self::project::testing::{OtherProgram, forget, outgrow};
+#[cfg(test)]
+pub(super) use self::registry::record_save;

@@ -1,12 +1,11 @@
 //! What is at a path: a file with its content's hash, a symbolic link, or nothing.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, readlinkat};
+use platform::files::FileKind;
+use platform::paths;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::objects::{Hash, Objects};
@@ -49,6 +48,8 @@ pub(super) struct Captured {
     pub(super) content: Option<Vec<u8>>,
     /// The file on disk that has the content.
     pub(super) file: Option<File>,
+    /// True for text that was not saved.
+    pub(super) unsaved: bool,
 }
 
 impl Image {
@@ -94,6 +95,7 @@ impl Captured {
             image: Image::file(&content, mode),
             content: Some(content),
             file: None,
+            unsaved: false,
         }
     }
 
@@ -107,6 +109,7 @@ impl Captured {
             image,
             content: None,
             file: None,
+            unsaved: false,
         }
     }
 
@@ -130,8 +133,8 @@ impl Captured {
 }
 
 fn read(path: &RealPath) -> io::Result<Captured> {
-    let stat = match path.stat() {
-        Ok(Some(stat)) => stat,
+    let status = match path.status() {
+        Ok(Some(status)) => status,
         Ok(None) => return Ok(Captured::of(Image::Absent)),
         // A part of the path is a file, so nothing is there.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
@@ -139,19 +142,13 @@ fn read(path: &RealPath) -> io::Result<Captured> {
         }
         Err(error) => return Err(error),
     };
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            #[allow(clippy::useless_conversion, reason = "16 bits on macOS")]
-            let mode = u32::from(stat.st_mode);
-            read_file(path, mode)
-        }
-        FileType::Symlink => {
+    match status.kind {
+        FileKind::File => read_file(path, status.mode),
+        FileKind::Link => {
             let (folder, name) = path.open_parent()?;
-            let target = readlinkat(&folder, name, Vec::new())?.into_bytes();
-            let target = Name(OsString::from_vec(target).into());
-            Ok(Captured::of(Image::Link(target)))
+            Ok(Captured::of(Image::Link(Name(folder.read_link(name)?))))
         }
-        FileType::Directory => Ok(Captured::not_covered("it is a folder")),
+        FileKind::Folder => Ok(Captured::not_covered("it is a folder")),
         // A pipe, socket, or device has no content that could be restored.
         _ => Ok(Captured::not_covered("it is no regular file")),
     }
@@ -186,7 +183,7 @@ impl Serialize for Name {
         // Nearly all names are UTF-8, and text is shorter than a list of numbers.
         match self.0.to_str() {
             Some(text) => serializer.serialize_str(text),
-            None => self.0.as_os_str().as_bytes().serialize(serializer),
+            None => paths::bytes(self.0.as_os_str()).serialize(serializer),
         }
     }
 }
@@ -202,7 +199,7 @@ impl<'de> Deserialize<'de> for Name {
         }
         Ok(Self(match Stored::deserialize(deserializer)? {
             Stored::Text(text) => text.into(),
-            Stored::Bytes(bytes) => OsString::from_vec(bytes).into(),
+            Stored::Bytes(bytes) => paths::from_bytes(bytes).into(),
         }))
     }
 }

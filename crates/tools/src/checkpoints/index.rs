@@ -23,6 +23,8 @@ pub(super) use self::saved::saved_hashes;
 use self::stamp::Stamp;
 pub(super) use self::stamp::{changed_at, now_ns};
 use super::image::Image;
+#[cfg(test)]
+use super::image::Name;
 use super::objects::Hash;
 
 /// Maximum number of files in an index.
@@ -96,20 +98,35 @@ impl Index {
         folder.files.get(path.file_name()?)
     }
 
-    /// Updates a file with a change that another call recorded, so that no command counts as
-    /// its author.
-    pub(super) fn set(&mut self, path: &Path, image: Image) {
-        // Calls may also change files outside of the project, which the index does not have.
-        if !path.starts_with(&self.root) {
-            return;
+    /// Returns what the last pass found at a path in the project. `None` for something that is
+    /// ignored.
+    pub(super) fn image(&self, path: &Path) -> Option<Image> {
+        if let Some(known) = self.get(path) {
+            return Some(known.image.clone());
         }
-        let known = (image != Image::Absent).then(|| Known {
-            // Read again at the next pass, because its status is not known here.
+        let is_gone = path.starts_with(&self.root) && path.symlink_metadata().is_err();
+        is_gone.then_some(Image::Absent)
+    }
+
+    /// Returns the files that were changed at `time` or later, in nanoseconds since 1970.
+    pub(super) fn changed_since(&self, time: i64) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter();
+        folders.flat_map(move |(path, folder)| {
+            let files = folder.files.iter();
+            let changed = files.filter(move |(_, it)| !it.stamp.is_before(time));
+            changed.map(|(name, _)| path.join(name))
+        })
+    }
+
+    /// Adds a link.
+    #[cfg(test)]
+    pub(super) fn add_link(&mut self, path: &Path) {
+        let known = Known {
             stamp: Stamp::default(),
             stored: 0,
-            image,
-        });
-        self.put(path, known);
+            image: Image::Link(Name("x".into())),
+        };
+        self.put(path, Some(known));
     }
 
     fn put(&mut self, path: &Path, known: Option<Known>) {

@@ -1,13 +1,20 @@
 //! The journal of a project's checkpoints: one JSON object per line, only ever appended to.
 
+mod change;
+
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::change::{FileChange, Span};
 use super::image::{Image, Name};
 use super::objects::Hash;
 
+/// Nanoseconds of a millisecond.
+const MILLISECOND: i64 = 1_000_000;
+/// Precedes the number in the id of a checkpoint that continues one which was reverted.
+const NEXT: char = '.';
 /// Most checkpoints that are kept without their changes.
 const MOST_REMOVED: usize = 1000;
 
@@ -29,25 +36,6 @@ pub struct CallLabel {
     /// The name of its tool.
     #[serde(default)]
     pub tool: String,
-}
-
-/// A changed file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileChange {
-    pub(super) path: Name,
-    pub(super) before: Image,
-    pub(super) after: Image,
-    /// Number of folders above it that did not exist before.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) made: usize,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 /// The checkpoints that a restore reverted.
@@ -97,17 +85,21 @@ pub(super) struct Journal {
     pub(super) damaged: usize,
 }
 
+/// The lines of a journal; `None` for one that is damaged.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Option<Checkpoint>> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|it| !it.is_empty());
+    lines.map(|it| serde_json::from_slice(it).ok())
+}
+
 impl Journal {
     /// Parses the lines of a journal. The last one may be torn by a crash.
     pub(super) fn parse(text: &[u8]) -> Self {
         let mut journal = Self::default();
         let mut places = HashMap::new();
         let mut dropped = HashSet::new();
-        for line in text
-            .split(|byte| *byte == b'\n')
-            .filter(|it| !it.is_empty())
-        {
-            let Ok(line) = serde_json::from_slice::<Checkpoint>(line) else {
+        for line in lines(text) {
+            let Some(line) = line else {
                 // A line that a crash tore says nothing about the others.
                 journal.damaged += 1;
                 continue;
@@ -182,6 +174,20 @@ impl Journal {
         removed.filter(move |it| !undone.contains(&*it.id))
     }
 
+    /// Returns the id for the next changes of commands whose checkpoint has this id. It is
+    /// another one if that was reverted, because what follows is not reverted.
+    pub(super) fn next_id(&self, id: &str) -> String {
+        let undone = self.undone();
+        let mut next = id.to_owned();
+        let mut number = 0;
+        // The same for each program that has commands with this checkpoint.
+        while undone.contains(&*next) {
+            number += 1;
+            next = format!("{id}{NEXT}{number}");
+        }
+        next
+    }
+
     /// Returns true if one of these checkpoints was reverted.
     pub(super) fn is_undone(&self, ids: &[String]) -> bool {
         let undone = self.undone();
@@ -247,6 +253,18 @@ impl Journal {
 }
 
 impl Checkpoint {
+    /// The end of the millisecond in which it was made, in nanoseconds since 1970.
+    pub(super) fn end(&self) -> i64 {
+        let at = i64::try_from(self.at).unwrap_or(i64::MAX);
+        at.saturating_add(1).saturating_mul(MILLISECOND)
+    }
+
+    /// Whether it is the checkpoint with this id or one that [`Journal::next_id`] derived.
+    pub(super) fn continues(&self, id: &str) -> bool {
+        let rest = self.id.strip_prefix(id);
+        rest.is_some_and(|it| it.is_empty() || it.starts_with(NEXT))
+    }
+
     /// Whether one of its calls has one of these ids, or is of this or a later turn.
     pub(super) fn is_since(&self, turn: usize, calls: &[String]) -> bool {
         let mut labels = self.calls.iter();

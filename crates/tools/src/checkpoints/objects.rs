@@ -3,17 +3,17 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use platform::files::{PrivateOptions, copy_blocks};
 use serde::{Deserialize, Serialize};
 
 use super::image::MAX_FILE;
-use crate::state_dir::{self, FILE_MODE};
+use crate::state_dir;
 
 /// Distinguishes the temporary files of one process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -101,20 +101,14 @@ impl Objects {
 
     /// Stores the content of an open file as a copy that shares its blocks. Returns false if
     /// the file system cannot do that, or the file has another content by now.
-    #[cfg(target_os = "linux")]
     pub(super) fn share(&self, hash: Hash, original: &File) -> bool {
         if self.has(hash) {
             return true;
         }
         let path = self.path(hash).with_extension(SHARED);
-        let shared = self.write(&path, |file| Ok(rustix::fs::ioctl_ficlone(file, original)?));
+        let shared = self.write(&path, |file| copy_blocks(original, file));
         // Verified, because the file may have changed since it was hashed.
         shared.is_ok() && self.get(hash).is_ok()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn share(&self, _: Hash, _: &File) -> bool {
-        false
     }
 
     /// Writes a new file beside `path` and renames it.
@@ -127,7 +121,7 @@ impl Objects {
         let written = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(FILE_MODE)
+            .private()
             .open(&new)
             .and_then(|mut file| fill(&mut file))
             .and_then(|()| fs::rename(&new, path));

@@ -153,18 +153,16 @@ impl Recording {
             return;
         };
         let size = after.content.as_ref().map_or(0, |it| it.len() as u64);
+        let unsaved = after.unsaved;
         let after = after.store(&store.objects);
         // Of contents that are not stored it is not known whether they are the same.
         if before.image == after && !matches!(after, Image::NotCovered(_)) {
             return;
         }
-        // A command that runs meanwhile did not make this change.
-        commands::note(&store, &path);
         let change = FileChange {
-            path: Name(path),
-            before: before.image,
-            after,
             made: before.missing,
+            unsaved,
+            ..FileChange::new(Name(path), before.image, after)
         };
         let own = Group::of_one(self.id.clone(), self.label.clone());
         self.append(&store, &own, vec![change]);
@@ -263,7 +261,10 @@ pub(super) async fn capture(path: &RealPath, buffers: &dyn OpenBuffers) -> Captu
     match unsaved {
         Some(open) => {
             let mode = on_disk.image.mode().unwrap_or(NEW_FILE);
-            Captured::file(open.text.into_bytes(), mode)
+            Captured {
+                unsaved: true,
+                ..Captured::file(open.text.into_bytes(), mode)
+            }
         }
         None => on_disk,
     }

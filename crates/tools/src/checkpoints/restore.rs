@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::apply::Undone;
-use super::commands;
 use super::image::{Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange, JournalScope, Reverted};
 use super::recorder::capture;
@@ -169,7 +168,11 @@ impl Restore {
             let why = "A file changed since the list was made, so nothing was restored. Try again.";
             return Err(why.to_owned());
         }
-        let (changes, kept) = self.split(overwrite);
+        let (mut changes, kept) = self.split(overwrite);
+        for change in &mut changes {
+            let open = buffers.text(&change.path.0).await;
+            change.unsaved = open.is_some_and(|it| it.modified);
+        }
         let id = new_id();
         // Recorded before the first file changes, so that a crash in between can be undone.
         self.record(&id, &changes)?;
@@ -184,22 +187,8 @@ impl Restore {
                 return Err(failure(&change.path.0, &why, &left));
             }
         }
-        self.note(&changes).await;
         let changed = changes.into_iter().map(|it| it.path.0).collect();
         Ok(Restored { changed, kept })
-    }
-
-    /// Updates the index, so that no command in another chat counts as the author of these
-    /// changes.
-    async fn note(&self, changes: &[FileChange]) {
-        let paths: Vec<PathBuf> = changes.iter().map(|it| it.path.0.clone()).collect();
-        let store = self.store.clone();
-        let noted = blocking(move || {
-            paths.iter().for_each(|path| commands::note(&store, path));
-            Ok(())
-        });
-        // Fails only if the thread panicked.
-        let _ = noted.await;
     }
 
     /// Returns true if another program has restored the same meanwhile.
@@ -218,10 +207,8 @@ impl Restore {
             match target {
                 Ok(after) if after == item.now => {}
                 Ok(after) => changes.push(FileChange {
-                    path: Name(item.path.clone()),
-                    before: item.now.clone(),
-                    after,
                     made: item.made,
+                    ..FileChange::new(Name(item.path.clone()), item.now.clone(), after)
                 }),
                 Err(why) => kept.push((item.path.clone(), why)),
             }

@@ -1,20 +1,20 @@
 //! The checkpoints of one project on disk: the journal and the contents, in a folder of the
 //! state folder that only the user can read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::process::geteuid;
+use platform::files::PrivateOptions;
+use platform::user;
 
 use super::index::{self, Index, now_ns};
-use super::journal::{Checkpoint, Journal};
+use super::journal::{Checkpoint, Journal, lines};
 use super::objects::{Hash, Objects};
 use crate::files::leads_to;
-use crate::state_dir::{self, FILE_MODE, Lock};
+use crate::state_dir::{self, Lock};
 
 /// Folder of all projects in the state folder.
 const FOLDER: &str = "checkpoints";
@@ -61,9 +61,7 @@ impl Store {
     ///
     /// The store cannot be used; a sentence.
     pub(super) fn of(root: PathBuf) -> Result<Self, String> {
-        // A hash, because a path may be longer than a name and contains slashes.
-        let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
-        let folder = state_dir::path().join(FOLDER).join(&name[..NAME]);
+        let folder = folder_of(&root);
         let objects = Objects::new(folder.join("objects"));
         let store = Self {
             root,
@@ -85,10 +83,15 @@ impl Store {
             return Err("it is no folder".to_owned());
         }
         // A restore writes what is in here, so it must not come from another user.
-        if metadata.uid() != geteuid().as_raw() {
+        if !user::owns(&metadata) {
             return Err("it belongs to another user".to_owned());
         }
         Ok(())
+    }
+
+    /// The folder of the store.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The file of the journal.
@@ -108,7 +111,7 @@ impl Store {
         let written = OpenOptions::new()
             .create(true)
             .append(true)
-            .mode(FILE_MODE)
+            .private()
             .open(&path)
             // A change of the length changes the times in any case.
             .and_then(|file| file.set_len(0).and(Ok(file)))
@@ -142,6 +145,26 @@ impl Store {
         }
     }
 
+    /// The length of the journal in bytes.
+    pub(super) fn length(&self) -> u64 {
+        fs::metadata(self.journal_path()).map_or(0, |it| it.len())
+    }
+
+    /// Reads the lines of the journal that were added since it had the length `from`. It is only
+    /// replaced while no call keeps the contents.
+    pub(super) fn read_from(&self, from: u64) -> io::Result<Vec<Checkpoint>> {
+        let mut file = match File::open(self.journal_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        // Locked, so that the last line is complete.
+        let _lock = state_dir::lock(&self.folder, "lock")?;
+        file.read_to_end(&mut text)?;
+        Ok(lines(&text).flatten().collect())
+    }
+
     /// Adds a line to the journal.
     pub(super) fn append(&self, line: &Checkpoint) -> io::Result<()> {
         let _lock = state_dir::lock(&self.folder, "lock")?;
@@ -152,7 +175,7 @@ impl Store {
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
-            .mode(FILE_MODE)
+            .private()
             .open(self.journal_path())?;
         file.write_all(&bytes)
     }
@@ -198,6 +221,13 @@ impl Store {
         }
         state_dir::replace(&self.journal_path(), &bytes)
     }
+}
+
+/// The folder of a project's store.
+pub(super) fn folder_of(root: &Path) -> PathBuf {
+    // A hash, because a path may be longer than a name and contains slashes.
+    let name = String::from(Hash::of(root.as_os_str().as_encoded_bytes()));
+    state_dir::path().join(FOLDER).join(&name[..NAME])
 }
 
 /// A new id, of a checkpoint or of a session.

@@ -4,6 +4,7 @@
 mod commands;
 mod damage;
 mod ignored;
+mod programs;
 mod property;
 
 use std::fs::{self, Permissions};
@@ -35,8 +36,11 @@ fn use_a_state_folder_of_our_own() {
     });
 }
 
-/// A project, and one chat in it.
+/// A project, and a chat in it in each of two programs.
 struct Project {
+    /// Which of the programs this is.
+    program: usize,
+    other: super::commands::OtherProgram,
     folder: tempfile::TempDir,
     registry: Registry,
     calls: usize,
@@ -49,6 +53,8 @@ impl Project {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(".git")).unwrap();
         Self {
+            program: 0,
+            other: super::commands::OtherProgram::default(),
             folder,
             registry: Registry::builtin(),
             calls: 0,
@@ -71,8 +77,8 @@ impl Project {
 
     fn label(&self) -> CallLabel {
         CallLabel {
-            chat: Some(Name(self.path("a.chat"))),
-            session: "test".to_owned(),
+            chat: Some(Name(self.path(["a.chat", "b.chat"][self.program]))),
+            session: ["first", "second"][self.program].to_owned(),
             turn: self.turn,
             call: format!("call_{}", self.calls),
             tool: "write".to_owned(),

@@ -11,29 +11,18 @@
 //! After a failure, nothing is left behind except files that [`sweep`] removes.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, RawMode, RenameFlags, accessat, fsync, linkat, openat,
-    renameat, renameat_with, statat, unlinkat,
-};
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use platform::files::{FileStatus, NewFileAttributes, OpenFolder};
+use platform::processes::has_ended;
 
+use super::RealPath;
 use super::parents::Parents;
-use super::{RealPath, attributes};
 use crate::mounts::unless_mounted;
 
-/// Mode of a new file before the umask.
-const NEW_FILE: RawMode = 0o666;
-/// Mode of a temporary file that gets the mode of another file later. Until then only the user
-/// can read it.
-const PRIVATE: RawMode = 0o600;
 /// Mode bits that allow writing.
 const WRITABLE: u32 = 0o222;
 
@@ -43,12 +32,12 @@ const PREFIX: &str = ".flemma-";
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Makes `content` the content of the file that `path` leads to. Missing folders are created.
-/// Returns the metadata of the new file from before it became visible.
+/// Returns the status of the new file from before it became visible.
 ///
 /// # Errors
 ///
 /// Any error of the file system. The old file is unchanged then.
-pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
+pub fn write(path: &Path, content: &[u8]) -> io::Result<FileStatus> {
     let path = RealPath::of(path).map_err(|why| io::Error::other(why.to_string()))?;
     write_real(&path, content)
 }
@@ -58,7 +47,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<Metadata> {
 /// # Errors
 ///
 /// As for [`write`], or a component of the path has become a link.
-pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
+pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<FileStatus> {
     write_by(path, |folder, name| replace(folder, path, name, content))
 }
 
@@ -67,55 +56,55 @@ pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata
 /// # Errors
 ///
 /// As for [`write_real`], or `AlreadyExists`. What is there is unchanged then.
-pub(crate) fn create_real(path: &RealPath, content: &[u8]) -> io::Result<Metadata> {
+pub(crate) fn create_real(path: &RealPath, content: &[u8]) -> io::Result<FileStatus> {
     write_by(path, |folder, name| {
-        let make = |is_named| New::make(folder, NEW_FILE, is_named);
+        let make = |is_named| New::make(folder, NewFileAttributes::Usual, is_named);
         put(path.as_path(), name, content, make, Place::Free)
     })
 }
 
 fn write_by(
     path: &RealPath,
-    write: impl FnOnce(&OwnedFd, &OsStr) -> io::Result<Metadata>,
-) -> io::Result<Metadata> {
+    write: impl FnOnce(&OpenFolder, &OsStr) -> io::Result<FileStatus>,
+) -> io::Result<FileStatus> {
     let (_, name) = path.split()?;
     let parents = Parents::make(path)?;
     let written = write(&parents.folder, name)?;
     // The rename has happened; that it survives a power cut is best effort.
-    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let _ = openat(&parents.folder, ".", folder, Mode::empty()).and_then(fsync);
+    let _ = parents.folder.sync();
     parents.keep();
     Ok(written)
 }
 
 fn replace(
-    folder: &OwnedFd,
+    folder: &OpenFolder,
     path: &RealPath,
     name: &OsStr,
     content: &[u8],
-) -> io::Result<Metadata> {
+) -> io::Result<FileStatus> {
     let path = path.as_path();
-    let old = match open_old(folder, name) {
+    let old = match folder.file_to_replace(name) {
         Ok(old) => old,
-        Err(Errno::NOENT) => {
-            let make = |is_named| New::make(folder, NEW_FILE, is_named);
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let make = |is_named| New::make(folder, NewFileAttributes::Usual, is_named);
             return put(path, name, content, make, Place::Any);
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
-    let metadata = old.metadata()?;
-    if !metadata.is_file() {
+    let status = FileStatus::of(&old)?;
+    if !status.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
     // A rename only needs permission for the folder, but a read-only file should stay as it is.
-    if metadata.mode() & WRITABLE == 0 {
+    if status.mode & WRITABLE == 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     // Mode bits don't tell about access control lists and read-only file systems.
-    accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?;
-    let make = |is_named| New::like(folder, &old, &metadata, is_named);
+    folder.check_writable(name)?;
+    // Fails if its attributes can't be copied: for another user's file, or one that can't be read.
+    let make = |is_named| New::make(folder, NewFileAttributes::Like(&old), is_named);
     match put(path, name, content, make, Place::Any) {
-        Err(error) if needs_no_folder(&error) => in_place(folder, name, &metadata, content),
+        Err(error) if needs_no_folder(&error) => in_place(folder, name, &status, content),
         put => put,
     }
 }
@@ -136,7 +125,7 @@ fn put<'f>(
     content: &[u8],
     make: impl Fn(bool) -> io::Result<New<'f>>,
     place: Place,
-) -> io::Result<Metadata> {
+) -> io::Result<FileStatus> {
     let attempt = |is_named| {
         let mut new = make(is_named)?;
         let written = fill(&mut new.file, content)?;
@@ -166,35 +155,17 @@ fn needs_no_folder(error: &io::Error) -> bool {
     )
 }
 
-/// Opens the existing file. A file that can't be read is opened for writing only; its
-/// attributes can't be copied, so it is written in place.
-fn open_old(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<File> {
-    // Opening a pipe must not block.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match openat(folder, name, flags | OFlags::RDONLY, Mode::empty()) {
-        Err(Errno::ACCESS) => openat(folder, name, flags | OFlags::WRONLY, Mode::empty()),
-        opened => opened,
-    }
-    .map(File::from)
-}
-
 /// Overwrites the existing file. After a failure, the old content is restored.
 fn in_place(
-    folder: &OwnedFd,
+    folder: &OpenFolder,
     name: &OsStr,
-    old: &Metadata,
+    old: &FileStatus,
     content: &[u8],
-) -> io::Result<Metadata> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let open = |how| openat(folder, name, flags | how, Mode::empty()).map(File::from);
-    let (mut file, is_readable) = match open(OFlags::RDWR) {
-        Ok(file) => (file, true),
-        // Without read permission it can be written, but not restored after a failure.
-        Err(_) => (open(OFlags::WRONLY)?, false),
-    };
-    let now = file.metadata()?;
+) -> io::Result<FileStatus> {
+    // Without read permission it can be written, but not restored after a failure.
+    let (mut file, is_readable) = folder.file_to_overwrite(name)?;
     // Another file may have taken the name since its attributes were read.
-    if (now.dev(), now.ino()) != (old.dev(), old.ino()) {
+    if FileStatus::of(&file)?.id != old.id {
         return Err(io::Error::other("it became another file meanwhile"));
     }
     let mut before = Vec::new();
@@ -208,7 +179,7 @@ fn in_place(
         }
         return Err(error);
     }
-    file.metadata()
+    FileStatus::of(&file)
 }
 
 fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
@@ -218,17 +189,17 @@ fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn fill(new: &mut File, content: &[u8]) -> io::Result<Metadata> {
+fn fill(new: &mut File, content: &[u8]) -> io::Result<FileStatus> {
     new.write_all(content)?;
     // Synced before the rename: after a power cut, the name then leads to the old content or to
     // all of the new one, never to a part.
     new.sync_all()?;
-    new.metadata()
+    FileStatus::of(new)
 }
 
 /// A temporary file that will replace another. It is removed unless that happens.
 struct New<'f> {
-    folder: &'f OwnedFd,
+    folder: &'f OpenFolder,
     file: File,
     /// Its name until the rename; `None` if the system removes the file when this process is
     /// killed.
@@ -236,38 +207,25 @@ struct New<'f> {
 }
 
 impl<'f> New<'f> {
-    fn make(folder: &'f OwnedFd, mode: RawMode, is_named: bool) -> io::Result<Self> {
-        if !is_named {
-            let (file, name) = (nameless(folder, mode)?, None);
-            return Ok(Self { folder, file, name });
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(mode);
-        let (file, name) = with_free_name(|name| openat(folder, name, flags, mode))?;
-        Ok(Self {
-            folder,
-            file: file.into(),
-            name: Some(name),
-        })
-    }
-
-    /// Creates an empty file with the attributes of an old one.
+    /// Creates an empty file.
     ///
     /// # Errors
     ///
     /// It can't be created, or `Unsupported` if the attributes can't be copied.
-    fn like(
-        folder: &'f OwnedFd,
-        old: &File,
-        metadata: &Metadata,
+    fn make(
+        folder: &'f OpenFolder,
+        attributes: NewFileAttributes<'_>,
         is_named: bool,
     ) -> io::Result<Self> {
-        let new = Self::make(folder, PRIVATE, is_named)?;
-        // Fails for another user's file, or one that can't be read.
-        attributes::copy(old, metadata, &new.file)
-            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
-        Ok(new)
+        let (file, name) = match is_named {
+            false => (folder.create_unnamed(attributes)?, None),
+            true => {
+                let create = |name: &str| folder.create(name.as_ref(), attributes);
+                let (file, name) = with_free_name(create)?;
+                (file, Some(name))
+            }
+        };
+        Ok(Self { folder, file, name })
     }
 
     /// Renames the file to `name`. `path` is the whole path of `name`.
@@ -279,54 +237,54 @@ impl<'f> New<'f> {
         // An unnamed file gets a temporary name first, because linkat(2) can't replace a file.
         let named = match self.name.take() {
             Some(named) => named,
-            None => with_free_name(|free| give_name(&self.file, self.folder, free))?.1,
+            None => with_free_name(|free| self.folder.give_name(&self.file, free.as_ref()))?.1,
         };
         // From here on, a failure removes it.
         self.name = Some(named.clone());
+        let named = OsStr::new(&named);
         let rename = || match place {
-            Place::Any => renameat(self.folder, &*named, self.folder, name),
-            Place::Free => rename_to_free(self.folder, &named, name),
+            Place::Any => self.folder.rename(named, name),
+            Place::Free => rename_to_free(self.folder, named, name),
         };
-        unless_mounted(path, rename).unwrap_or(Err(Errno::BUSY))?;
+        let busy = || Err(io::ErrorKind::ResourceBusy.into());
+        unless_mounted(path, rename).unwrap_or_else(busy)?;
         self.name = None;
         Ok(())
     }
 }
 
 /// Renames a file in a folder, unless another has the new name.
-fn rename_to_free(folder: &OwnedFd, from: &str, to: &OsStr) -> rustix::io::Result<()> {
-    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Some file systems lack this, so a file that appears in this moment would be replaced.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            match statat(folder, to, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => renameat(folder, from, folder, to),
-                found => Err(found.err().unwrap_or(Errno::EXIST)),
-            }
-        }
-        renamed => renamed,
+fn rename_to_free(folder: &OpenFolder, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    let renamed = folder.rename_to_free(from, folder, to);
+    let kind = renamed.as_ref().err().map(io::Error::kind);
+    // Some file systems lack this, so a file that appears in this moment would be replaced.
+    if let Some(io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) = kind {
+        return match folder.status(to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => folder.rename(from, to),
+            found => Err(found.err().unwrap_or(io::ErrorKind::AlreadyExists.into())),
+        };
     }
+    renamed
 }
 
 impl Drop for New<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             // If this fails, `sweep` removes the file later.
-            let _ = unlinkat(self.folder, &**name, AtFlags::empty());
+            let _ = self.folder.remove_file(name.as_ref());
         }
     }
 }
 
 /// Calls `attempt` with names until one is free.
-fn with_free_name<T>(
-    mut attempt: impl FnMut(&str) -> rustix::io::Result<T>,
-) -> io::Result<(T, String)> {
+fn with_free_name<T>(mut attempt: impl FnMut(&str) -> io::Result<T>) -> io::Result<(T, String)> {
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{number}", prefix());
         match attempt(&name) {
             Ok(done) => return Ok((done, name)),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -344,31 +302,10 @@ pub fn sweep(folder: &Path) {
         let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         // The name has the process id behind the prefix; see `prefix`.
         let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
-        // Only ESRCH means that the process has ended. EPERM is a process of another user.
-        let is_over = |pid| test_kill_process(pid) == Err(Errno::SRCH);
-        if pid.and_then(Pid::from_raw).is_some_and(is_over) {
+        if pid.is_some_and(has_ended) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-/// Creates an unnamed file, which the system removes if this process is killed.
-#[cfg(target_os = "linux")]
-fn nameless(folder: &OwnedFd, mode: RawMode) -> io::Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    Ok(openat(folder, ".", flags, Mode::from_raw_mode(mode))?.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn nameless(_: &OwnedFd, _: RawMode) -> io::Result<File> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-fn give_name(new: &File, folder: &OwnedFd, name: &str) -> rustix::io::Result<()> {
-    use std::os::fd::AsRawFd;
-    // Linking the descriptor itself needs a capability that users lack.
-    let link = format!("/proc/self/fd/{}", new.as_fd().as_raw_fd());
-    linkat(CWD, &*link, folder, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
@@ -108,11 +108,11 @@ fn what_is_written_in_place_is_the_same_file_with_all_of_its_content_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     fs::write(&path, "a longer text").unwrap();
-    let old = fs::metadata(&path).unwrap();
+    let old = FileStatus::at(&path).unwrap();
     let real = RealPath::of(&path).unwrap();
     let (parent, name) = real.open_parent().unwrap();
     let written = in_place(&parent, name, &old, b"new").unwrap();
-    assert_eq!(written.ino(), old.ino());
+    assert_eq!(written.id, old.id);
     assert_eq!(fs::read(&path).unwrap(), b"new");
     let other = folder.path().join("other");
     fs::write(&other, "other").unwrap();
@@ -127,11 +127,11 @@ fn a_file_gets_its_name_also_where_every_file_has_one() {
     let real = RealPath::of(&folder.path().join("f")).unwrap();
     let (parent, name) = real.open_parent().unwrap();
     for is_named in [true, false] {
-        let mut new = New::make(&parent, NEW_FILE, is_named).unwrap();
+        let mut new = New::make(&parent, NewFileAttributes::Usual, is_named).unwrap();
         fill(&mut new.file, b"new").unwrap();
         new.rename(real.as_path(), name, Place::Any).unwrap();
     }
-    drop(New::make(&parent, NEW_FILE, true).unwrap());
+    drop(New::make(&parent, NewFileAttributes::Usual, true).unwrap());
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(names.len(), 1);
 }

@@ -1,9 +1,9 @@
 //! Fingerprints that show whether a file has changed, without keeping its content.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 
+use platform::files::FileStatus;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -12,6 +12,8 @@ use crate::error::ToolError;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
 /// The fingerprint of a missing file.
 const ABSENT: &str = "absent";
 
@@ -38,8 +40,8 @@ impl Fingerprint {
             opened => opened?,
         };
         // Hashing gigabytes would delay the key that approves a call.
-        if opened.metadata.len() > MAX_SIZE {
-            return Ok(Self::large(&opened.metadata));
+        if opened.status.size > MAX_SIZE {
+            return Ok(Self::large(&opened.status));
         }
         let read = hash(opened.file);
         read.map_err(|error| super::file_error("read", path.as_path(), &error))
@@ -60,16 +62,18 @@ impl Fingerprint {
         Self(format!("sha256:{digits}"))
     }
 
-    fn large(it: &Metadata) -> Self {
+    fn large(it: &FileStatus) -> Self {
+        let time = |time: i64| {
+            let (seconds, nanos) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
+            format!("{seconds}.{nanos:09}")
+        };
         Self(format!(
-            "large:{}:{}.{:09}:{}.{:09}:{}:{}",
-            it.size(),
-            it.mtime(),
-            it.mtime_nsec(),
-            it.ctime(),
-            it.ctime_nsec(),
-            it.dev(),
-            it.ino()
+            "large:{}:{}:{}:{}:{}",
+            it.size,
+            time(it.modified),
+            time(it.changed),
+            it.id.device,
+            it.id.inode
         ))
     }
 }

@@ -3,7 +3,6 @@
 
 mod approved;
 mod atomic;
-mod attributes;
 mod encoding;
 mod fingerprint;
 mod locks;
@@ -24,7 +23,6 @@ pub(crate) use locks::{FileLock, FileLocks};
 pub(crate) use open::{Opened, open_regular, open_regular_in};
 pub(crate) use path::named_path;
 pub use path::{resolve, without_dots};
-pub(crate) use real::open_below;
 pub use real::{RealPath, leads_to};
 pub use shown::{Changes, FileState, ShownFiles};
 pub(crate) use target::{FileTarget, Stored};

@@ -2,28 +2,27 @@
 
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RawMode, RenameFlags, fchmod, renameat_with, unlinkat};
-
 use super::parents::Parents;
 use super::target::read_text;
 use super::{FileTarget, FileText, RealPath, atomic, blocking, file_error};
 use crate::error::ToolError;
 
 impl FileTarget {
-    /// Deletes the file, if it has the text `expected` and no unsaved changes. Returns its mode.
+    /// Deletes the file, if it has the text `expected` and no unsaved changes. Returns its
+    /// permissions.
     ///
     /// # Errors
     ///
     /// As described, or an error of the system. The file is unchanged then.
-    pub(crate) async fn remove(&self, expected: &FileText) -> Result<RawMode, ToolError> {
+    pub(crate) async fn remove(&self, expected: &FileText) -> Result<u32, ToolError> {
         // A buffer with unsaved changes would write the file again.
         self.check_saved().await?;
         let (path, text) = (self.real().clone(), expected.text.clone());
         blocking(move || {
             check_text(&path, &text)?;
             let removed = path.open_parent().and_then(|(folder, name)| {
-                let mode = path.stat()?.map(|it| it.st_mode);
-                unlinkat(&folder, name, AtFlags::empty())?;
+                let mode = path.status()?.map(|it| it.permissions());
+                folder.remove_file(name)?;
                 Ok(mode.unwrap_or_default())
             });
             removed.map_err(|error| file_error("deleted", path.as_path(), &error))
@@ -36,14 +35,14 @@ impl FileTarget {
     /// # Errors
     ///
     /// A file is there again, or an error of the system.
-    pub(crate) async fn recreate(&self, text: FileText, mode: RawMode) -> Result<(), ToolError> {
+    pub(crate) async fn recreate(&self, text: FileText, mode: u32) -> Result<(), ToolError> {
         let path = self.real().clone();
         blocking(move || {
             let bytes = text.bytes().unwrap_or_default();
             let created = atomic::create_real(&path, &bytes).and_then(|_| {
                 // After the write, because the mode may forbid writing.
-                let file = path.open(OFlags::RDONLY)?;
-                Ok(fchmod(&file, Mode::from_raw_mode(mode))?)
+                let (folder, name) = path.open_parent()?;
+                folder.set_permissions(name, mode)
             });
             created.map_err(|error| file_error("created", path.as_path(), &error))
         })
@@ -66,8 +65,8 @@ impl FileTarget {
             let (_, new) = to.split().map_err(failed)?;
             let parents = Parents::make(&to).map_err(failed)?;
             // Unlike rename(2), this never replaces a file.
-            let renamed = renameat_with(&from, old, &parents.folder, new, RenameFlags::NOREPLACE);
-            renamed.map_err(|error| failed(error.into()))?;
+            let renamed = from.rename_to_free(old, &parents.folder, new);
+            renamed.map_err(failed)?;
             parents.keep();
             Ok(())
         })

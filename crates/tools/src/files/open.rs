@@ -1,11 +1,10 @@
 //! Opens regular files and nothing else, because reading a FIFO, device, or socket may block
 //! forever or never end.
 
-use std::fs::{File, Metadata};
-use std::os::fd::OwnedFd;
+use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, openat, statat};
+use platform::files::{FileKind, FileStatus, OpenFolder};
 
 use super::{RealPath, file_error};
 use crate::error::ToolError;
@@ -14,8 +13,8 @@ use crate::error::ToolError;
 pub(crate) struct Opened {
     /// The file, positioned at its start.
     pub file: File,
-    /// Its metadata after opening.
-    pub metadata: Metadata,
+    /// Its status after opening.
+    pub status: FileStatus,
 }
 
 /// Opens `path` for reading without following links. Never blocks.
@@ -26,9 +25,9 @@ pub(crate) struct Opened {
 /// file or can't be read.
 pub(crate) fn open_regular(path: &RealPath) -> Result<Opened, ToolError> {
     let error = |error| file_error("read", path.as_path(), &error);
-    if path.as_path() == Path::new("/") {
+    if path.as_path().parent().is_none() {
         // It has no parent in which it could be opened.
-        check_regular(path.as_path(), FileType::Directory.as_raw_mode())?;
+        check_regular(path.as_path(), FileKind::Folder)?;
     }
     let (folder, name) = path.open_parent().map_err(error)?;
     open_regular_in(&folder, Path::new(name), path.as_path())
@@ -40,38 +39,36 @@ pub(crate) fn open_regular(path: &RealPath) -> Result<Opened, ToolError> {
 ///
 /// As [`open_regular`].
 pub(crate) fn open_regular_in(
-    folder: &OwnedFd,
+    folder: &OpenFolder,
     name: &Path,
     path: &Path,
 ) -> Result<Opened, ToolError> {
     let error = |error| file_error("read", path, &error);
     // Checked before opening, because opening a device can already have an effect.
-    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|it| error(it.into()))?;
-    check_regular(path, stat.st_mode)?;
-    // Non-blocking, because the file may have been replaced since the check.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(folder, name, flags, Mode::empty()).map_err(|it| error(it.into()))?;
-    let file = File::from(file);
-    let metadata = file.metadata().map_err(error)?;
-    if !metadata.is_file() {
+    let status = folder.status(name.as_os_str()).map_err(error)?;
+    check_regular(path, status.kind)?;
+    // Never blocks, because the file may have been replaced since the check.
+    let file = folder.file(name).map_err(error)?;
+    let status = FileStatus::of(&file).map_err(error)?;
+    if !status.is_file() {
         return Err(changed(path));
     }
-    Ok(Opened { file, metadata })
+    Ok(Opened { file, status })
 }
 
-/// Checks that a mode is that of a regular file.
+/// Checks that the type is that of a regular file.
 ///
 /// # Errors
 ///
 /// [`ToolError::Failed`] with what the path is instead.
-pub(super) fn check_regular(path: &Path, mode: RawMode) -> Result<(), ToolError> {
-    let instead = match FileType::from_raw_mode(mode) {
-        FileType::RegularFile => return Ok(()),
-        FileType::Directory => "a directory; use bash with ls to list it",
-        FileType::Fifo => "a named pipe, not a file",
-        FileType::Socket => "a socket, not a file",
-        FileType::Symlink => return Err(changed(path)),
-        _ => "a device, not a file",
+pub(super) fn check_regular(path: &Path, kind: FileKind) -> Result<(), ToolError> {
+    let instead = match kind {
+        FileKind::File => return Ok(()),
+        FileKind::Folder => "a directory; use bash with ls to list it",
+        FileKind::Pipe => "a named pipe, not a file",
+        FileKind::Socket => "a socket, not a file",
+        FileKind::Link => return Err(changed(path)),
+        FileKind::Device | FileKind::Unknown => "a device, not a file",
     };
     Err(ToolError::Failed(format!(
         "{} is {instead}.",

@@ -2,24 +2,19 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RawMode, mkdirat, openat, unlinkat};
-use rustix::io::Errno;
+use platform::files::{FolderAccess, OpenFolder};
 
 use super::RealPath;
-
-/// Mode of a new folder before the umask.
-const NEW_FOLDER: RawMode = 0o777;
 
 /// The opened folder of a file. Folders created for it are removed again on drop unless
 /// [`Parents::keep`] is called.
 pub(super) struct Parents {
     /// The folder of the file.
-    pub folder: OwnedFd,
+    pub folder: OpenFolder,
     /// The created folders, outermost first: parent and name.
-    made: Vec<(OwnedFd, Box<OsStr>)>,
+    made: Vec<(OpenFolder, Box<OsStr>)>,
 }
 
 impl Parents {
@@ -42,25 +37,26 @@ impl Parents {
         }
         let (parent, _) = path.split()?;
         let mut it = Self {
-            folder: rustix::fs::open("/", flags(), Mode::empty())?,
+            folder: OpenFolder::root_of(parent)?,
             made: Vec::new(),
         };
-        let inner = parent.strip_prefix("/").unwrap_or(parent);
-        for part in inner {
-            it.step(part)?;
+        for part in parent.components() {
+            if let Component::Normal(name) = part {
+                it.step(name)?;
+            }
         }
         Ok(it)
     }
 
     fn step(&mut self, name: &OsStr) -> io::Result<()> {
-        let open = |folder: &OwnedFd| openat(folder, Path::new(name), flags(), Mode::empty());
+        let open = |folder: &OpenFolder| folder.folder(Path::new(name), FolderAccess::Lookup);
         let next = match open(&self.folder) {
-            Err(Errno::NOENT) => {
-                match mkdirat(&self.folder, name, Mode::from_raw_mode(NEW_FOLDER)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match self.folder.make_folder(name) {
                     Ok(()) => self.made.push((self.folder.try_clone()?, name.into())),
                     // Another process created it at the same moment and owns it.
-                    Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error),
                 }
                 open(&self.folder)
             }
@@ -78,17 +74,11 @@ impl Parents {
 
 impl Drop for Parents {
     fn drop(&mut self) {
-        for (folder, name) in self.made.iter().rev() {
+        while let Some((folder, name)) = self.made.pop() {
+            // Windows removes no folder that is held open.
+            self.folder = folder;
             // Fails if another process uses the folder by now.
-            let _ = unlinkat(folder, &**name, AtFlags::REMOVEDIR);
+            let _ = self.folder.remove_folder(&name);
         }
     }
-}
-
-/// Flags for opening a folder only to traverse it, which needs no read permission.
-fn flags() -> OFlags {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    #[cfg(target_os = "linux")]
-    let flags = flags | OFlags::PATH;
-    flags
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chat::truncate::floor_char_boundary;
+use platform::files::FileId;
 
 use super::open::check_regular;
 use super::text::{Before, Expected, FileText, Unshown};
@@ -50,8 +51,8 @@ impl FileTarget {
         buffers: Arc<dyn OpenBuffers>,
     ) -> Result<Self, ToolError> {
         let real = path.clone();
-        blocking(move || match real.stat() {
-            Ok(Some(stat)) => check_regular(real.as_path(), stat.st_mode),
+        blocking(move || match real.status() {
+            Ok(Some(status)) => check_regular(real.as_path(), status.kind),
             Ok(None) => Ok(()),
             // Writing reports problems with the folders more precisely.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(()),
@@ -174,15 +175,13 @@ impl FileTarget {
         Ok(Stored::of(replaced))
     }
 
-    /// Device and inode of the file, or `None` if it does not exist.
-    async fn identity(&self) -> Result<Option<(u64, u64)>, ToolError> {
+    /// Identifies the file; `None` if it does not exist.
+    async fn identity(&self) -> Result<Option<FileId>, ToolError> {
         let path = self.path.clone();
         blocking(move || {
-            let stat = path.stat();
-            let stat = stat.map_err(|error| file_error("read", path.as_path(), &error))?;
-            #[allow(clippy::useless_conversion, reason = "a signed number on macOS")]
-            let device = |number| u64::try_from(number).unwrap_or_default();
-            Ok(stat.map(|it| (device(it.st_dev), it.st_ino)))
+            let status = path.status();
+            let status = status.map_err(|error| file_error("read", path.as_path(), &error))?;
+            Ok(status.map(|it| it.id))
         })
         .await
     }
@@ -226,7 +225,7 @@ pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError
     let too_large = |error| (Unshown::TooLarge, error);
     let opened = open_regular(path).map_err(unreadable)?;
     let path = path.as_path();
-    check_size(path, opened.metadata.len()).map_err(too_large)?;
+    check_size(path, opened.status.size).map_err(too_large)?;
     let mut bytes = Vec::new();
     let read = opened.file.take(MAX_SIZE + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(file_error("read", path, &error)))?;

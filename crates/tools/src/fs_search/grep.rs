@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chat::tool::ToolUseId;
 use ignore::overrides::Override;
-use rustix::fs::FileType;
+use platform::files::FileKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn search(
     }
     let opened = open_regular(&place.path)?;
     // A named file that is too large is an error. In a folder, it only causes a remark.
-    check_size(place.path(), opened.metadata.len())?;
+    check_size(place.path(), opened.status.size)?;
     matches.search(opened.file, &place.shown(place.path()));
     let searched = Searched {
         any: true,
@@ -168,16 +168,16 @@ fn search_folder(
         let path = place.path().join(&entry.path);
         let is_named = |glob: &Override| glob.matched(&path, false).is_whitelist();
         // Links are not followed: their targets are searched where they are.
-        if entry.kind != FileType::RegularFile || !glob.is_none_or(is_named) {
+        if entry.kind != FileKind::File || !glob.is_none_or(is_named) {
             continue;
         }
         searched.any = true;
         match walk.tree.open_file(&entry.path) {
             // A hard link to a secret has an innocent name, so only the open file shows it.
-            Ok(opened) if walk.tree.is_linked(&opened.metadata) => {
+            Ok(opened) if walk.tree.is_linked(&opened.status) => {
                 walk.tree.skipped.push((entry.path.clone(), false));
             }
-            Ok(opened) if opened.metadata.len() > MAX_SIZE => searched.large += 1,
+            Ok(opened) if opened.status.size > MAX_SIZE => searched.large += 1,
             Ok(opened) => matches.search(opened.file, &place.shown(&path)),
             // One file that is unreadable must not end the search of a folder.
             Err(_) => matches.unread += 1,

@@ -1,17 +1,16 @@
 //! Ignore rules: `.gitignore`, `.ignore`, `.git/info/exclude`, and the user's global list of
 //! Git.
 
-use std::fs::File;
+use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{AtFlags, OFlags, statat};
+use platform::files::{FolderAccess, OpenFolder};
 
-use crate::files::{RealPath, open_below};
+use crate::files::RealPath;
 
 /// Maximum size of an ignore file in bytes (1 MiB).
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -36,7 +35,7 @@ impl Rules {
 
     /// The user's rules and those of the folders above `root`, up to the nearest repository.
     /// `folder` is `root`, opened.
-    pub(super) fn of(root: &RealPath, folder: &OwnedFd) -> Self {
+    pub(super) fn of(root: &RealPath, folder: &OpenFolder) -> Self {
         let mut folders = Vec::new();
         let mut is_repository = has_git(folder);
         for above in root.as_path().ancestors().skip(1) {
@@ -63,7 +62,7 @@ impl Rules {
     }
 
     /// The rules for the entries of `folder`, which is at `path`.
-    pub(super) fn within(&self, path: &Path, folder: &OwnedFd) -> Self {
+    pub(super) fn within(&self, path: &Path, folder: &OpenFolder) -> Self {
         let names = [".ignore", ".gitignore", ".git/info/exclude"];
         let files = names.iter().filter_map(|name| read(path, folder, name));
         let files: Vec<Gitignore> = files.collect();
@@ -106,20 +105,19 @@ impl Rules {
     }
 }
 
-fn open_folder(path: &Path) -> Option<OwnedFd> {
+fn open_folder(path: &Path) -> Option<OpenFolder> {
     let real = RealPath::of(path).ok()?;
-    real.open(OFlags::RDONLY | OFlags::DIRECTORY).ok()
+    real.open_folder(FolderAccess::List).ok()
 }
 
-fn has_git(folder: &OwnedFd) -> bool {
-    statat(folder, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+fn has_git(folder: &OpenFolder) -> bool {
+    folder.status(OsStr::new(".git")).is_ok()
 }
 
 /// Parses an ignore file. One that can't be read has no rules, as in Git.
-fn read(root: &Path, folder: &OwnedFd, name: &str) -> Option<Gitignore> {
-    // Opening a pipe of this name must not block.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-    let file = File::from(open_below(folder, Path::new(name), flags).ok()?);
+fn read(root: &Path, folder: &OpenFolder, name: &str) -> Option<Gitignore> {
+    // Does not block, even if it is a pipe.
+    let file = folder.file(Path::new(name)).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }

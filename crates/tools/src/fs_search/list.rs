@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::tool::ToolUseId;
-use rustix::fs::FileType;
+use platform::files::FileKind;
+use platform::paths::slashed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -153,11 +154,11 @@ impl Listing {
             if self.is_full || self.until.is_over() {
                 return;
             }
-            let name = on_one_line(&entry.path.to_string_lossy());
+            let name = on_one_line(&slashed(&entry.path));
             let target = || self.tree.target(&entry.path);
             self.lines.push(match entry.kind {
-                FileType::Directory => format!("{name}/"),
-                FileType::Symlink => match target() {
+                FileKind::Folder => format!("{name}/"),
+                FileKind::Link => match target() {
                     Some(target) => format!("{name} -> {}", on_one_line(&target)),
                     None => name,
                 },

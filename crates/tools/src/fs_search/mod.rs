@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ignore::overrides::Override;
-use rustix::fs::FileType;
+use platform::files::FileKind;
+use platform::paths::slashed;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -98,9 +99,9 @@ struct SearchRoot {
 /// It does not exist or is not accessible.
 fn is_folder(path: &RealPath) -> Result<bool, ToolError> {
     let error = |error| file_error("looked at", path.as_path(), &error);
-    let stat = path.stat().map_err(error)?;
-    let stat = stat.ok_or_else(|| error(io::ErrorKind::NotFound.into()))?;
-    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    let status = path.status().map_err(error)?;
+    let status = status.ok_or_else(|| error(io::ErrorKind::NotFound.into()))?;
+    Ok(status.kind == FileKind::Folder)
 }
 
 impl SearchRoot {
@@ -200,7 +201,7 @@ impl SearchRoot {
     /// A path below the root as the call would write it, on one line.
     fn shown(&self, path: &Path) -> String {
         let inner = path.strip_prefix(self.path()).unwrap_or(path);
-        let inner = inner.to_string_lossy();
+        let inner = slashed(inner);
         let outer = self.written.strip_suffix('/').unwrap_or(&self.written);
         let whole = match (outer, &*inner) {
             // An empty `outer` is "/" without its slash if the call did name a path.

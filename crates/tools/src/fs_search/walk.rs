@@ -4,20 +4,16 @@
 //! meantime leads nowhere.
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
-use rustix::io::Errno;
+use platform::files::{FileKind, FileStatus, FolderAccess, OpenFolder};
 
 use super::ignored::Rules;
 use super::{Deadline, is_skipped};
 use crate::error::ToolError;
-use crate::files::{Opened, RealPath, file_error, open_below, open_regular_in};
+use crate::files::{Opened, RealPath, file_error, open_regular_in};
 use crate::secrets::Secrets;
 
 /// An entry of a folder.
@@ -26,12 +22,12 @@ pub(super) struct Entry {
     /// The path relative to the root of the walk.
     pub path: PathBuf,
     /// The type. Links are not followed.
-    pub kind: FileType,
+    pub kind: FileKind,
 }
 
 impl Entry {
     pub(super) fn is_folder(&self) -> bool {
-        self.kind == FileType::Directory
+        self.kind == FileKind::Folder
     }
 
     pub(super) fn name(&self) -> &OsStr {
@@ -41,7 +37,7 @@ impl Entry {
 
 /// A folder that is searched with everything below it.
 pub(super) struct Tree {
-    root: OwnedFd,
+    root: OpenFolder,
     path: RealPath,
     until: Deadline,
     /// The number of folders that could not be read.
@@ -67,7 +63,7 @@ impl Tree {
         until: &Deadline,
         secrets: Option<Arc<Secrets>>,
     ) -> Result<Self, ToolError> {
-        let root = path.open(OFlags::RDONLY | OFlags::DIRECTORY);
+        let root = path.open_folder(FolderAccess::List);
         let root = root.map_err(|error| file_error("listed", path.as_path(), &error))?;
         Ok(Self {
             root,
@@ -101,7 +97,7 @@ impl Tree {
         match self.read(folder, above) {
             Ok(read) => read,
             // The folder was removed in the meantime.
-            Err(Errno::NOENT) => (Vec::new(), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
             Err(_) => {
                 self.unread += 1;
                 (Vec::new(), None)
@@ -113,31 +109,23 @@ impl Tree {
         &mut self,
         folder: &Path,
         above: Option<&Rules>,
-    ) -> rustix::io::Result<(Vec<Entry>, Option<Rules>)> {
-        let opened = open_below(&self.root, folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+    ) -> io::Result<(Vec<Entry>, Option<Rules>)> {
+        let opened = self.root.folder(folder, FolderAccess::List)?;
         let path = self.path.as_path().join(folder);
         // From the opened folder, so that rules and entries belong together.
         let rules = above.map(|above| above.within(&path, &opened));
         let mut entries = Vec::new();
-        for entry in Dir::read_from(&opened)? {
+        for entry in opened.entries()? {
             let entry = entry?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
             // Checked for each entry, because a single folder may have millions.
             if self.until.is_over() {
                 break;
             }
-            let kind = match entry.file_type() {
-                FileType::Unknown => kind_of(&opened, name),
-                kind => kind,
-            };
             let entry = Entry {
-                path: folder.join(name),
-                kind,
+                path: folder.join(entry.name),
+                kind: entry.kind,
             };
-            if self.is_listed(&path.join(name), &entry, rules.as_ref()) {
+            if self.is_listed(&path.join(entry.name()), &entry, rules.as_ref()) {
                 entries.push(entry);
             }
         }
@@ -169,34 +157,27 @@ impl Tree {
     /// It can't be read, or is no longer a regular file.
     pub(super) fn open_file(&self, path: &Path) -> Result<Opened, ToolError> {
         let shown = self.path.as_path().join(path);
-        let error = |error: Errno| file_error("read", &shown, &io::Error::from(error));
         let parent = path.parent().unwrap_or(Path::new(""));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         // Opened again from the root, because the folder may be a link by now.
-        let folder = open_below(&self.root, parent, flags).map_err(error)?;
+        let folder = self.root.folder(parent, FolderAccess::List);
+        let folder = folder.map_err(|error| file_error("read", &shown, &error))?;
         let name = path.file_name().unwrap_or_default();
         open_regular_in(&folder, Path::new(name), &shown)
     }
 
     /// Whether an open file is a hard link to a secret file.
-    pub(super) fn is_linked(&self, metadata: &Metadata) -> bool {
+    pub(super) fn is_linked(&self, status: &FileStatus) -> bool {
         let secrets = self.secrets.as_ref();
-        secrets.is_some_and(|it| it.linked(metadata).is_some())
+        secrets.is_some_and(|it| it.linked(status).is_some())
     }
 
     /// The target of a link, as stored.
     pub(super) fn target(&self, path: &Path) -> Option<String> {
         let parent = path.parent().unwrap_or(Path::new(""));
-        let folder = open_below(&self.root, parent, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
-        let target = rustix::fs::readlinkat(&folder, path.file_name()?, Vec::new()).ok()?;
-        Some(String::from_utf8_lossy(target.as_bytes()).into_owned())
+        let folder = self.root.folder(parent, FolderAccess::List).ok()?;
+        let target = folder.read_link(path.file_name()?).ok()?;
+        Some(target.to_string_lossy().into_owned())
     }
-}
-
-/// The type of an entry on file systems that don't report it with the name.
-fn kind_of(folder: &OwnedFd, name: &OsStr) -> FileType {
-    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-    stat.map_or(FileType::Unknown, |it| FileType::from_raw_mode(it.st_mode))
 }
 
 /// Iterates over a tree, each folder before its entries.

@@ -2,12 +2,11 @@
 //!
 //! If the file can't be written, only the rest of the output is lost, never the call.
 
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use chat::truncate::floor_char_boundary;
+use platform::files::make_private_folders;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
 
@@ -132,11 +131,8 @@ fn prefix(name: &str, id: &str) -> String {
 
 /// Creates a file, and its directory if needed, that only the user can read.
 fn create(directory: &Path, prefix: &str) -> io::Result<(std::fs::File, PathBuf)> {
-    DirBuilder::new()
-        .recursive(true)
-        // Output may contain what only the user may read.
-        .mode(0o700)
-        .create(directory)?;
+    // Output may contain what only the user may read.
+    make_private_folders(directory)?;
     // A random name that is created exclusively, with mode 0600.
     let file = tempfile::Builder::new()
         .prefix(prefix)

@@ -1,7 +1,5 @@
 //! Changes all files of a patch or none.
 
-use rustix::fs::RawMode;
-
 use super::PatchedFile;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -50,7 +48,7 @@ enum Done {
     Created(FileTarget, String),
     Changed(FileTarget, FileText, String),
     Moved(FileTarget, FileTarget, FileText),
-    Deleted(FileTarget, FileText, RawMode),
+    Deleted(FileTarget, FileText, u32),
 }
 
 async fn store(

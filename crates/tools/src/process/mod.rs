@@ -4,34 +4,37 @@
 
 mod argv;
 mod environment;
-mod held;
-mod leash;
-mod orphans;
 mod piped;
 mod program;
-mod tree;
 mod user_program;
-mod watched;
 
-use std::ffi::{OsStr, OsString};
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap};
-use tokio::net::unix::pipe;
+use platform::pipe;
+use tokio::runtime::Handle;
 
 pub use argv::{CommandOutput, run_argv};
 pub(crate) use environment::child_environment;
-pub(crate) use held::HeldProcesses;
-use leash::Leash;
-pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
-pub use orphans::end_descendants;
 pub(crate) use piped::{Launch, Piped};
-use tree::Tree;
+use system::{ChildWrapper, CommandWrap};
+pub(crate) use system::{HeldProcesses, ProgramStart, Script};
+pub use system::{LEASH, end_descendants, hold_leash, leash_beside, leash_with, watched_by};
 pub use user_program::{Program, ProgramOutput};
-pub use watched::watched_by;
+
+use crate::sandbox;
 
 /// A shell command to start.
 pub(crate) struct Command<'a> {
@@ -49,14 +52,14 @@ pub(crate) struct Command<'a> {
 
 /// A running shell.
 pub(crate) struct Running {
-    /// The shell itself, without its descendants.
-    pub child: Box<dyn ChildWrapper>,
     /// Standard output and standard error, in the order in which they are written.
     pub output: pipe::Receiver,
     /// The shell and its descendants.
-    held: HeldProcesses,
+    pub held: HeldProcesses,
     /// Whether it runs in a sandbox, which ends with the shell and all of its processes.
     is_sandboxed: bool,
+    /// What the shell reads the script from, until it has ended.
+    _script: Script,
 }
 
 impl Running {
@@ -71,10 +74,11 @@ impl Running {
         let (reader, writer) = io::pipe()?;
         let shell = program::find(command.shell, &command.environment);
         let start = ProgramStart::new(command.prefix, command.shell.as_ref(), shell)?;
+        let script = Script::new(command.shell, command.script)?;
         let is_sandboxed = start.is_sandboxed;
-        let mut wrap = CommandWrap::with_new(&start.program, |process| {
+        let mut wrap = CommandWrap::with_new(start.program(), |process| {
             start.words(process);
-            process.arg("-c").arg(command.script);
+            script.words(process);
             process.current_dir(command.cwd);
             process.env_clear().envs(command.environment);
             process.stdin(Stdio::null());
@@ -82,37 +86,13 @@ impl Running {
         // One pipe for both, so that the order of their lines is kept.
         let same_pipe = writer.try_clone()?;
         wrap.command_mut().stdout(writer).stderr(same_pipe);
-        let (child, held) = HeldProcesses::start(wrap, mark, start)?;
+        let held = HeldProcesses::start(wrap, mark, start)?;
         Ok(Self {
-            child,
-            output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
+            output: pipe::receiver(reader)?,
             held,
             is_sandboxed,
+            _script: script,
         })
-    }
-
-    /// The shell's exit status, given that of `child`.
-    ///
-    /// # Errors
-    ///
-    /// It could not be started after all.
-    pub(crate) fn released(&mut self, status: ExitStatus) -> io::Result<ExitStatus> {
-        self.held.released(status)
-    }
-
-    /// The number of background processes that were stopped after the shell had ended.
-    pub(crate) fn left(&self) -> usize {
-        self.held.left
-    }
-
-    /// See [`HeldProcesses::ask_to_end`].
-    pub(crate) fn ask_to_end(&self) {
-        self.held.ask_to_end();
-    }
-
-    /// See [`HeldProcesses::is_surely_gone`].
-    pub(crate) fn is_surely_gone(&mut self) -> bool {
-        self.held.is_surely_gone()
     }
 
     /// See [`HeldProcesses::stop`]. Returns 0 for a sandboxed command, whose processes can't be counted.
@@ -123,67 +103,19 @@ impl Running {
     }
 }
 
-/// How a program is started: in the sandbox, on a leash, or by itself.
-pub(crate) struct ProgramStart {
-    program: OsString,
-    before: Vec<OsString>,
-    /// Its `argv[0]`, if that differs from its path.
-    name: Option<OsString>,
-    file: Option<OsString>,
-    leash: Option<Leash>,
-    is_sandboxed: bool,
-}
-
-impl ProgramStart {
-    /// Prepares the start of `file`, whose `argv[0]` is `name`. `prefix` are the words that put it
-    /// in a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// It would run on a leash, but it can't be run.
-    fn new(prefix: Vec<OsString>, name: &OsStr, file: OsString) -> io::Result<Self> {
-        let is_sandboxed = !prefix.is_empty();
-        let mut words = prefix.into_iter();
-        if let Some(program) = words.next() {
-            return Ok(Self {
-                program,
-                before: words.collect(),
-                name: None,
-                file: Some(file),
-                leash: None,
-                is_sandboxed,
-            });
-        }
-        let Some((leash, [program, words @ ..])) = Leash::new() else {
-            return Ok(Self {
-                program: file,
-                before: Vec::new(),
-                // Scripts see it as `$0`.
-                name: Some(name.to_owned()),
-                file: None,
-                leash: None,
-                is_sandboxed,
-            });
-        };
-        // A leash would report the error only after it has started.
-        program::check(&file)?;
-        Ok(Self {
-            program,
-            before: words.into_iter().chain([name.to_owned()]).collect(),
-            // The name in the list of processes.
-            name: Some("flemma".into()),
-            file: Some(file),
-            leash: Some(leash),
-            is_sandboxed,
-        })
+/// Spawns a program; a sandboxed one on a thread that is cut off from abstract sockets.
+///
+/// `wrap` is dropped afterwards because it contains the writing end of the output's pipe. The
+/// output would not end otherwise.
+fn spawn(mut wrap: CommandWrap, is_sandboxed: bool) -> io::Result<Box<dyn ChildWrapper>> {
+    if !is_sandboxed {
+        return wrap.spawn();
     }
-
-    fn words(&self, process: &mut tokio::process::Command) {
-        if let Some(name) = &self.name {
-            process.arg0(name);
-        }
-        process.args(self.before.iter().chain(&self.file));
-    }
+    let runtime = Handle::current();
+    sandbox::run_restricted(move || {
+        let _context = runtime.enter();
+        wrap.spawn()
+    })?
 }
 
 /// An environment variable that marks all processes of one call, even if they leave its group.

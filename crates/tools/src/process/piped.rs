@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap};
-use tokio::net::unix::pipe;
+use platform::pipe;
 
+use super::system::CommandWrap;
 use super::{HeldProcesses, ProcessMark, ProgramStart, program};
 
 /// A program to start.
@@ -29,8 +28,6 @@ pub(crate) struct Launch<'a> {
 
 /// A running program.
 pub(crate) struct Piped {
-    /// The program itself, without its descendants.
-    pub child: Box<dyn ChildWrapper>,
     /// Its standard output, until it is taken.
     pub stdout: Option<pipe::Receiver>,
     /// Its standard error, until it is taken.
@@ -50,7 +47,7 @@ impl Piped {
         let (stderr, stderr_writer) = io::pipe()?;
         let file = program::find(launch.program, &launch.environment);
         let start = ProgramStart::new(launch.prefix, launch.program.as_ref(), file)?;
-        let mut wrap = CommandWrap::with_new(&start.program, |process| {
+        let mut wrap = CommandWrap::with_new(start.program(), |process| {
             start.words(process);
             process.args(launch.arguments);
             process.current_dir(launch.cwd);
@@ -61,22 +58,16 @@ impl Piped {
         // otherwise.
         wrap.command_mut().stdout(stdout_writer);
         wrap.command_mut().stderr(stderr_writer);
-        let (child, held) = HeldProcesses::start(wrap, mark, start)?;
+        let held = HeldProcesses::start(wrap, mark, start)?;
         Ok(Self {
-            child,
-            stdout: Some(pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?),
-            stderr: Some(pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?),
+            stdout: Some(pipe::receiver(stdout)?),
+            stderr: Some(pipe::receiver(stderr)?),
             held,
         })
     }
 
-    /// Waits until the program itself has ended.
-    ///
-    /// # Errors
-    ///
-    /// The operating system reports an error, or the leash could not start the program.
+    /// See [`HeldProcesses::wait`].
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait().await?;
-        self.held.released(status)
+        self.held.wait().await
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, access};
+use platform::programs;
 
 /// The file of the program `name` in the `PATH` of `environment`. Returns the name itself if there
 /// is none, so that starting it fails with the system's error.
@@ -12,17 +12,8 @@ use rustix::fs::{Access, access};
 /// Starting a program by its name would search `PATH` as well, but only after a slow fork of this
 /// process.
 pub(super) fn find(name: &str, environment: &[(OsString, OsString)]) -> OsString {
-    let is_path = |variable: &&(OsString, OsString)| variable.0 == OsStr::new("PATH");
-    // Of several, the last one counts, as in the environment that the program gets.
-    let path = environment.iter().rev().find(is_path);
-    let folders = path.filter(|_| !name.contains('/'));
-    folders
-        .into_iter()
-        .flat_map(|(_, value)| std::env::split_paths(value))
-        .map(|folder| folder.join(name))
-        // A relative folder would be relative to this process instead of to the command.
-        .find(|file| file.is_absolute() && runs(file))
-        .map_or_else(|| name.into(), OsString::from)
+    let found = programs::locate(name, environment);
+    found.map_or_else(|| name.into(), OsString::from)
 }
 
 /// Fails as starting `file` would if the program is missing or not executable.
@@ -32,11 +23,7 @@ pub(super) fn check(file: &OsStr) -> io::Result<()> {
     if path.parent() == Some(Path::new("")) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    Ok(access(path, Access::EXEC_OK)?)
-}
-
-fn runs(file: &Path) -> bool {
-    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+    programs::check(path)
 }
 
 #[cfg(test)]

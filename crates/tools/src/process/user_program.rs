@@ -4,17 +4,18 @@
 //! They get the user's environment without providers' keys, and no terminal. Commands of models
 //! are never run here.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use super::{ProcessMark, Tree, child_environment};
+use super::system::CommandWrap;
+use super::{HeldProcesses, ProcessMark, child_environment, system};
 
 /// Bytes of each output that are kept (64 KiB).
 const MOST: u64 = 64 * 1024;
@@ -22,15 +23,13 @@ const MOST: u64 = 64 * 1024;
 /// A running program. Dropping it ends it and all of its descendants.
 #[derive(Debug)]
 pub struct Program {
-    child: Box<dyn ChildWrapper>,
+    held: HeldProcesses,
     /// Its standard input, until it is taken; only after [`Program::converse`].
     pub stdin: Option<ChildStdin>,
     /// Its standard output, until it is taken.
     pub stdout: Option<ChildStdout>,
     /// Its standard error, until it is taken.
     pub stderr: Option<ChildStderr>,
-    tree: Tree,
-    over: bool,
 }
 
 /// The exit status and the output of a program.
@@ -92,17 +91,13 @@ impl Program {
     fn spawn(mut wrap: CommandWrap, mark: &ProcessMark) -> io::Result<Self> {
         let command = wrap.command_mut();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        wrap.wrap(KillOnDrop).wrap(ProcessSession);
-        let mut child = wrap.spawn()?.into_inner();
-        let id = child.id();
-        let leader = id.ok_or_else(|| io::Error::other("it has no process id"))?;
+        let mut held = HeldProcesses::start_session(wrap, mark)?;
+        let child = held.child();
         Ok(Self {
             stdin: child.stdin().take(),
             stdout: child.stdout().take(),
             stderr: child.stderr().take(),
-            child,
-            tree: Tree::new(leader, mark, false),
-            over: false,
+            held,
         })
     }
 
@@ -127,7 +122,7 @@ impl Program {
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
         // A background process, such as an agent with a cache, may stay.
-        program.over = true;
+        program.held.leave();
         Ok(said)
     }
 
@@ -137,37 +132,24 @@ impl Program {
     ///
     /// The operating system reports an error.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait().await
+        self.held.wait().await
     }
 
     /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        self.held.is_running()
     }
 
     /// Ends it and all of its descendants, and waits for them.
     pub async fn stop(mut self) {
-        self.over = true;
-        self.tree.stop().await;
+        self.held.stop().await;
     }
 }
 
-fn named(argv: &[String]) -> io::Result<(&String, &[String])> {
+fn named(argv: &[String]) -> io::Result<(OsString, &[String])> {
     let nothing = || io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
-    argv.split_first().ok_or_else(nothing)
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        let tree = self.tree.clone();
-        // Without a runtime the host is exiting, and ends all processes itself.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { tree.stop().await });
-        }
-    }
+    let (name, arguments) = argv.split_first().ok_or_else(nothing)?;
+    Ok((system::program_file(name), arguments))
 }
 
 async fn read(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {

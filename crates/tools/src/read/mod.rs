@@ -149,7 +149,7 @@ fn from_disk(
 ) -> Result<Window, ToolError> {
     let mut opened = open_regular(path)?;
     let path = path.as_path();
-    check_size(path, opened.metadata.len())?;
+    check_size(path, opened.status.size)?;
     let error = |error| file_error("read", path, &error);
     let wide = wide_text(&mut opened.file).map_err(error)?;
     let window = match wide {
@@ -159,7 +159,7 @@ fn from_disk(
     };
     let window = window.map_err(error)?;
     if window.is_binary {
-        let size = format_size(opened.metadata.len());
+        let size = format_size(opened.status.size);
         return Err(ToolError::Failed(format!(
             "{} is a binary file of {size}, so there is no text to read. Use bash, for example \
              with file or xxd.",

@@ -1,6 +1,5 @@
 //! The limits of the commands of one chat.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,12 +80,6 @@ impl SandboxLimits {
         }
     }
 
-    /// The secrets that exist in the home folder, in the working folders, and among `suspects`.
-    pub(super) fn secrets_to_hide(&self, suspects: Vec<PathBuf>) -> Vec<Concealed> {
-        let secrets = self.secrets.as_ref();
-        secrets.map_or_else(Vec::new, |it| it.concealed(&self.work, suspects))
-    }
-
     /// What commands see below `/tmp`, unless they see the machine's.
     pub(super) fn view(&self) -> Option<View<'_>> {
         let shown = self.shown.iter().chain(&self.writable);
@@ -105,20 +98,4 @@ pub struct Names {
     pub kept: Vec<String>,
     /// Folders of generated or installed files, whose subfolders are not scanned.
     pub shallow: Vec<String>,
-}
-
-impl Names {
-    pub(super) fn keeps(&self, name: &OsStr) -> bool {
-        self.kept.iter().any(|it| is_same(it, name))
-    }
-
-    pub(super) fn is_shallow(&self, name: &OsStr) -> bool {
-        self.shallow.iter().any(|it| is_same(it, name))
-    }
-}
-
-/// Whether names are equal. Ignores case, as some file systems do.
-fn is_same(one: &str, other: &OsStr) -> bool {
-    one.as_bytes()
-        .eq_ignore_ascii_case(other.as_encoded_bytes())
 }

@@ -1,27 +1,24 @@
 //! Restricts which files commands can write and see, and whether they reach the network.
 //!
-//! This module refers to no option and no tool. [`SandboxLimits`] define what is allowed, `bwrap` enforces
-//! it with bubblewrap, and `probe` tests that bubblewrap works.
+//! This module refers to no option and no tool. [`SandboxLimits`] define what is allowed, and `linux`
+//! enforces it. `elsewhere` is for the other systems, where commands run without a sandbox.
 
-mod aside;
-mod bwrap;
 pub(crate) mod explain;
-mod git;
 pub(crate) mod lacking;
 mod limits;
-mod machine;
-mod memory;
-#[cfg(all(target_os = "linux", target_endian = "little"))]
-mod modes;
 mod paths;
-mod probe;
 mod reading;
-pub(crate) mod scope;
-mod tmp;
-mod todo;
-mod tree;
 mod view;
-mod watch;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,12 +26,9 @@ use std::sync::{Arc, OnceLock};
 
 pub use explain::Missing;
 pub use limits::{Names, SandboxLimits, Tmp};
-use machine::Machine;
-pub use machine::paths_in;
-pub use probe::find_out;
-pub use scope::{cuts_off_abstract_sockets, keeps_from_setuid};
-pub use tmp::tmp_folder;
-pub use watch::Watch;
+pub use paths::paths_in;
+pub(crate) use system::run_restricted;
+pub use system::{Watch, cuts_off_abstract_sockets, find_out, keeps_from_setuid, tmp_folder};
 
 use crate::secrets::Secrets;
 
@@ -157,7 +151,9 @@ impl Sandbox {
     /// a working bubblewrap, commands see the machine's.
     fn has_own_tmp(&self) -> bool {
         let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
-        tmp.is_some_and(|tmp| find_out(&self.backend).is_ok() && tmp::make(&tmp.folder).is_ok())
+        tmp.is_some_and(|tmp| {
+            find_out(&self.backend).is_ok() && system::make_tmp(&tmp.folder).is_ok()
+        })
     }
 
     /// The words that start a command in the sandbox; empty without a sandbox. The command runs in
@@ -174,31 +170,14 @@ impl Sandbox {
             Ok(program) => program,
             Err(why) if self.backend.required => {
                 return Err(format!(
-                    "Nothing was run, because a sandbox is required and there is none: {why}. Install bubblewrap, or \
-                     set sandbox.backend to \"auto\"."
+                    "Nothing was run, because a sandbox is required and there is none: {why}. {}",
+                    system::ADVICE
                 ));
             }
             // The user allows commands without a sandbox. Front ends mark such calls (`lacking`).
             Err(_) => return Ok(Vec::new()),
         };
-        if let Some(tmp) = &limits.tmp {
-            tmp::make(&tmp.folder).map_err(|error| {
-                format!("Nothing was run, because the chat's /tmp could not be made: {error}.")
-            })?;
-        }
-        // Known if `watch` has just searched for them.
-        let known = limits.concealed.clone();
-        let mut concealed = known.unwrap_or_else(|| limits.secrets_to_hide(Vec::new()));
-        // A mount would create a file that has been deleted since.
-        concealed.retain(|it| it.path.symlink_metadata().is_ok());
-        let held = bwrap::MountPlan {
-            limits,
-            concealed: &concealed,
-            machine: &Machine::look(),
-            needed,
-            cwd,
-        };
-        Ok(bwrap::words(&program, &self.backend.extra, &held))
+        system::prefix(&program, &self.backend, limits, cwd, needed)
     }
 
     /// Whether bubblewrap failed before the command started, so that the command can be restarted.
@@ -214,12 +193,7 @@ impl Sandbox {
     /// that runs at the same time doesn't attribute the file to the command.
     pub(crate) fn writes(&self, path: &Path, text: &str) {
         let Some(limits) = self.limits() else { return };
-        let mut parts = path.components().map(|it| it.as_os_str());
-        let is_kept = parts.any(|name| name == git::FOLDER || limits.names.keeps(name));
-        // A watch looks for no other files, so they need no record.
-        if is_kept || limits.never_made.iter().any(|it| path.starts_with(it)) {
-            memory::add_written(path, text);
-        }
+        system::add_written(limits, path, text);
     }
 
     /// Scans for protected files right before a command. Returns the sandbox for it, and a watch
@@ -227,7 +201,7 @@ impl Sandbox {
     pub fn watch(&self) -> Option<(Self, Watch)> {
         let limits = self.limits()?;
         find_out(&self.backend).ok()?;
-        let watch = Watch::begin(limits);
+        let watch = Watch::begin(limits)?;
         let held = Self {
             given: self.given.clone(),
             reserve: self.reserve.clone(),
@@ -241,7 +215,7 @@ impl Sandbox {
     /// should have none, or it is not known yet.
     pub fn lacking(&self) -> Option<String> {
         self.given.as_ref()?;
-        probe::known(&self.backend)?.err()
+        system::known(&self.backend)?.err()
     }
 
     /// Whether commands run without a sandbox although they should have one. The first call in a
@@ -255,7 +229,7 @@ impl Sandbox {
     pub fn held_by(&self) -> &'static str {
         let found = self.given.as_ref().map(|_| find_out(&self.backend));
         match found {
-            Some(Ok(_)) => bwrap::NAME,
+            Some(Ok(_)) => system::NAME,
             _ => "none",
         }
     }

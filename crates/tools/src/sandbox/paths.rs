@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::paths::canonicalize;
+
 /// Maximum number of symbolic links that are followed, as in the kernel.
 pub(super) const MAX_LINKS: usize = 40;
 
@@ -14,7 +16,7 @@ pub(super) fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 pub(super) fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let absolute = paths.iter().filter(|path| path.is_absolute());
     // What does not exist cannot be mounted.
-    absolute.filter_map(|path| path.canonicalize().ok())
+    absolute.filter_map(|path| canonicalize(path).ok())
 }
 
 /// The paths that are not below another one, sorted.
@@ -29,6 +31,18 @@ pub(super) fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
 pub(super) fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev();
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+/// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
+/// `/tmp/tmux-0/default,12,0`. May contain empty strings.
+pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
+    let words = value.split([',', ';', '=', ':']);
+    let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
+    // In "unix:///run/x" the path follows two more slashes.
+    words.map(|word| {
+        let path = word.trim_start_matches('/');
+        &word[(word.len() - path.len()).saturating_sub(1)..]
+    })
 }
 
 #[cfg(test)]

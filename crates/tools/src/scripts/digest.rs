@@ -1,18 +1,12 @@
 //! Digest of a folder of tools, which detects changes since the user agreed to it.
 
-use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
+use platform::files::{FileKind, FolderAccess, OpenFolder};
 use sha2::{Digest, Sha256};
 
-use crate::files::{RealPath, open_below, open_regular_in};
-
-/// Flags for opening a folder to list it.
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+use crate::files::{RealPath, open_regular_in};
 
 /// Maximum number of files and bytes (50 MB) of a folder that the user can agree to.
 const MOST_FILES: usize = 2000;
@@ -32,7 +26,7 @@ pub fn digest(root: &Path) -> io::Result<String> {
     };
     // Links may lead to the root, but none is followed below it.
     let real = RealPath::of(root).map_err(io::Error::other)?;
-    all.folder(&real.open(FOLDER)?, "")?;
+    all.folder(&real.open_folder(FolderAccess::List)?, "")?;
     let digest = all.hash.finalize();
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -44,26 +38,23 @@ struct Walk {
 }
 
 impl Walk {
-    fn folder(&mut self, folder: &OwnedFd, shown: &str) -> io::Result<()> {
+    fn folder(&mut self, folder: &OpenFolder, shown: &str) -> io::Result<()> {
         let mut names = Vec::new();
-        for entry in Dir::read_from(folder)? {
-            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
-            if name != "." && name != ".." {
-                names.push(name);
-            }
+        for entry in folder.entries()? {
+            names.push(entry?.name);
         }
         // The order on disk may differ between two copies of a folder.
         names.sort();
         for name in names {
             let shown = format!("{shown}/{}", name.to_string_lossy());
-            let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-            match FileType::from_raw_mode(stat.st_mode) {
+            match folder.status(&name)?.kind {
                 // Python writes these when a script runs, so they would change the digest.
-                FileType::Directory if name == "__pycache__" => {}
-                FileType::Directory => {
-                    self.folder(&open_below(folder, Path::new(&name), FOLDER)?, &shown)?;
+                FileKind::Folder if name == "__pycache__" => {}
+                FileKind::Folder => {
+                    let inner = folder.folder(Path::new(&name), FolderAccess::List)?;
+                    self.folder(&inner, &shown)?;
                 }
-                FileType::RegularFile => self.file(folder, Path::new(&name), &shown)?,
+                FileKind::File => self.file(folder, Path::new(&name), &shown)?,
                 _ => {
                     // A link could lead to files that change without the digest.
                     let why = format!("{shown} is no file of this folder");
@@ -74,7 +65,7 @@ impl Walk {
         Ok(())
     }
 
-    fn file(&mut self, folder: &OwnedFd, name: &Path, shown: &str) -> io::Result<()> {
+    fn file(&mut self, folder: &OpenFolder, name: &Path, shown: &str) -> io::Result<()> {
         self.files += 1;
         let left = MOST_BYTES - self.bytes;
         let mut content = Vec::new();

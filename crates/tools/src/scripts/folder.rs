@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use platform::files::FileStatus;
 
 use super::manifest::{self, Manifest};
 use super::tool::{Script, ScriptRoot};
@@ -50,30 +51,10 @@ pub struct ScriptFolder {
 /// A tool's folder at the last scan.
 #[derive(Debug)]
 struct Seen {
-    stamp: Option<Stamp>,
+    stamp: Option<FileStatus>,
     /// Whether its script existed.
     has_script: bool,
     found: Result<Script, ScriptProblem>,
-}
-
-/// Identifies a version of a file.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    place: (u64, u64),
-    size: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            place: (file.dev(), file.ino()),
-            size: file.size(),
-            written: (file.mtime(), file.mtime_nsec()),
-            changed: (file.ctime(), file.ctime_nsec()),
-        }
-    }
 }
 
 impl Seen {
@@ -129,8 +110,7 @@ impl ScriptFolder {
     fn scan_tool(&mut self, name: String) -> bool {
         let folder = self.place.root.join(&name);
         // Follows links, as reading the file does.
-        let stamp = fs::metadata(folder.join(FILE)).ok();
-        let stamp = stamp.map(|file| Stamp::of(&file));
+        let stamp = FileStatus::at(&folder.join(FILE)).ok();
         if let Some(seen) = self.seen.get_mut(&name)
             && seen.stamp == stamp
         {

@@ -7,8 +7,8 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use platform::pipe;
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::clock::Clock;
@@ -93,7 +93,7 @@ impl Job {
         self.stop_what_is_left(by_itself).await;
         self.drain().await;
         // Reaps the program, unless it has exited by itself.
-        let _ = timeout(REAP, self.piped.child.wait()).await;
+        let _ = timeout(REAP, self.piped.held.reap()).await;
         // The last output need not wait until more may be drawn.
         self.live.send();
         Over {

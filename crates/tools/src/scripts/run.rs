@@ -1,16 +1,14 @@
 //! Runs one call of a script: starts its program, supervises it, and words the result.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use chat::tool::ToolUseId;
+use platform::{exit_status, pipe};
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::pipe;
 
 use super::clock::Clock;
 use super::job::{Job, JobEnd, Over};
@@ -127,15 +125,15 @@ impl Call<'_> {
         clock: &Clock,
     ) -> Result<Over, ToolError> {
         let (reader, writer) = std::io::pipe().map_err(|error| self.not_started(&error))?;
-        let stdin = Stdio::from(OwnedFd::from(reader));
+        let stdin = Stdio::from(reader);
         let variables = variables(&self.arguments);
         let piped = self.start(id, ctx, stdin, &[self.script.as_os_str()], &variables)?;
-        let writer = pipe::Sender::from_owned_fd(OwnedFd::from(writer));
-        let mut writer = writer.map_err(|error| self.not_started(&error))?;
+        let mut writer = pipe::sender(writer).map_err(|error| self.not_started(&error))?;
         let arguments = format!("{}\n", Value::Object(self.arguments.clone()));
         let talk = async {
             // Fails if the script doesn't read its input.
             let _ = writer.write_all(arguments.as_bytes()).await;
+            let _ = writer.flush().await;
             drop(writer);
             ScriptMessage::Nothing
         };
@@ -254,7 +252,7 @@ fn failed(why: &str, over: &Over) -> ToolError {
 }
 
 fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), exit_status::signal(status)) {
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal}"),
         (None, None) => "ended without an exit code".to_owned(),

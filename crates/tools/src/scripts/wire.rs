@@ -1,18 +1,16 @@
 //! The connection to a running Python script: a start message, then JSON lines.
 //!
-//! It is a socket, which is the script's standard input until the script's own code starts. Output
-//! of the script is not part of it. The script is not trusted: the length of a line is limited, and
-//! an invalid message ends the call.
+//! It is a socket, or a named pipe on Windows. It is the script's standard input until the script's
+//! own code starts. Output of the script is not part of it. The script is not trusted: the length of
+//! a line is limited, and an invalid message ends the call.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream as Pair;
 use std::process::Stdio;
 
+use platform::duplex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 
 use super::clock::Clock;
 use super::marshal::marshal;
@@ -53,7 +51,7 @@ fn answered(answer: Result<String, String>) -> Value {
 
 /// Our end of the connection.
 pub(super) struct Wire {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<duplex::Stream>,
 }
 
 impl Wire {
@@ -63,11 +61,9 @@ impl Wire {
     ///
     /// The limit of open files is reached.
     pub(super) fn new() -> io::Result<(Self, Stdio)> {
-        let (ours, theirs) = Pair::pair()?;
-        // Required by tokio, which would block its thread otherwise.
-        ours.set_nonblocking(true)?;
-        let stream = BufReader::new(UnixStream::from_std(ours)?);
-        Ok((Self { stream }, Stdio::from(OwnedFd::from(theirs))))
+        let (ours, theirs) = duplex::pair()?;
+        let stream = BufReader::new(ours);
+        Ok((Self { stream }, theirs))
     }
 
     /// Sends the start message and answers requests until the script's code ends.

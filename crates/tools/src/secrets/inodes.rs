@@ -1,39 +1,36 @@
 //! Recognizes hard links to secret files by device and inode.
 
 use std::collections::HashMap;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, OnceLock};
+
+use platform::files::{FileId, FileStatus};
 
 use super::SecretKind;
 
 /// Secret files by device and inode, read when the first file with several names is checked.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Inodes(Arc<OnceLock<HashMap<(u64, u64), SecretKind>>>);
+pub(super) struct Inodes(Arc<OnceLock<HashMap<FileId, SecretKind>>>);
 
 impl Inodes {
-    /// Why the file with this metadata is secret under another of its names. `secrets`
+    /// Why the file with this status is secret under another of its names. `secrets`
     /// lists the secret files.
     pub(super) fn find<I>(
         &self,
-        metadata: &Metadata,
+        status: &FileStatus,
         secrets: impl FnOnce() -> I,
     ) -> Option<SecretKind>
     where
-        I: Iterator<Item = (Metadata, SecretKind)>,
+        I: Iterator<Item = (FileStatus, SecretKind)>,
     {
         // Most files have a single name, so nothing needs to be read.
-        if !metadata.is_file() || metadata.nlink() < 2 {
+        if !status.is_file() || status.links < 2 {
             return None;
         }
-        let id = |metadata: &Metadata| (metadata.dev(), metadata.ino());
         let known = self.0.get_or_init(|| {
-            let files = secrets().filter(|(metadata, _)| metadata.is_file());
-            files
-                .map(|(metadata, kind)| (id(&metadata), kind))
-                .collect()
+            let files = secrets().filter(|(status, _)| status.is_file());
+            files.map(|(status, kind)| (status.id, kind)).collect()
         });
-        known.get(&id(metadata)).copied()
+        known.get(&status.id).copied()
     }
 }
 

@@ -1,168 +1,16 @@
 //! Names of secret files, which are the defaults of the programs that use them.
 
+mod named;
+
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 use super::SecretKind;
 use crate::names::folded;
 
-use SecretKind::{Credentials, Environment, History, Key, KeyStore, Process, Profile};
-
-/// Secret files, and folders whose whole content is secret, by the end of their paths. Entries
-/// that start with a dot match anywhere, because a home folder may be mounted or copied
-/// elsewhere. The others only match directly in a home folder.
-const NAMED: &[(&str, SecretKind)] = &[
-    (".ssh", Key),
-    (".gnupg", Key),
-    (".config/age", Key),
-    (".config/sops", Key),
-    (".putty", Key),
-    (".step", Key),
-    (".tsh", Key),
-    (".aws", Credentials),
-    (".azure", Credentials),
-    (".boto", Credentials),
-    (".bluemix", Credentials),
-    (".cargo/credentials", Credentials),
-    (".cargo/credentials.toml", Credentials),
-    (".cf/config.json", Credentials),
-    (".chef", Credentials),
-    (".claude/.credentials.json", Credentials),
-    (".claude.json", Credentials),
-    (".codex/auth.json", Credentials),
-    (".composer/auth.json", Credentials),
-    (".config/composer/auth.json", Credentials),
-    (".config/containers/auth.json", Credentials),
-    (".config/doctl", Credentials),
-    (".config/fly", Credentials),
-    (".fly/config.yml", Credentials),
-    (".config/gcloud", Credentials),
-    (".config/gh", Credentials),
-    (".config/git/credentials", Credentials),
-    (".config/github-copilot", Credentials),
-    (".config/glab-cli", Credentials),
-    (".config/hcloud", Credentials),
-    (".config/hub", Credentials),
-    (".config/linode-cli", Credentials),
-    (".config/op", Credentials),
-    (".config/openstack", Credentials),
-    (".config/rclone", Credentials),
-    (".config/scw", Credentials),
-    (".config/stripe", Credentials),
-    (".config/tea", Credentials),
-    // The history of MongoDB's shell.
-    (".dbshell", History),
-    (".docker/config.json", Credentials),
-    (".dockercfg", Credentials),
-    (".gem/credentials", Credentials),
-    (".git-credentials", Credentials),
-    (".gradle/gradle.properties", Credentials),
-    (".heroku", Credentials),
-    (".huggingface/token", Credentials),
-    (".cache/huggingface/token", Credentials),
-    (".kaggle", Credentials),
-    (".kube", Credentials),
-    (".m2/settings.xml", Credentials),
-    (".m2/settings-security.xml", Credentials),
-    (".msmtprc", Credentials),
-    (".my.cnf", Credentials),
-    (".mylogin.cnf", Credentials),
-    (".netrc", Credentials),
-    // The name of `.netrc` on Windows.
-    ("_netrc", Credentials),
-    (".nuget/nuget.config", Credentials),
-    (".oci", Credentials),
-    (".pgpass", Credentials),
-    (".pypirc", Credentials),
-    (".s3cfg", Credentials),
-    (".terraform.d/credentials.tfrc.json", Credentials),
-    (".terraformrc", Credentials),
-    (".vault-token", Credentials),
-    (".wrangler", Credentials),
-    (".authinfo", Credentials),
-    (".authinfo.gpg", Credentials),
-    (".ansible/vault", Credentials),
-    (".vault_pass", Credentials),
-    (".vault-pass", Credentials),
-    // Its cookie lets any program read the screen and the keys of an X session.
-    (".xauthority", Credentials),
-    (".iceauthority", Credentials),
-    (".smbcredentials", Credentials),
-    (".mozilla", Profile),
-    (".thunderbird", Profile),
-    (".librewolf", Profile),
-    (".waterfox", Profile),
-    (".zen", Profile),
-    (".config/google-chrome", Profile),
-    (".config/google-chrome-beta", Profile),
-    (".config/google-chrome-unstable", Profile),
-    (".config/chromium", Profile),
-    (".config/bravesoftware", Profile),
-    (".config/microsoft-edge", Profile),
-    (".config/vivaldi", Profile),
-    (".config/opera", Profile),
-    (".config/qutebrowser", Profile),
-    (".local/share/qutebrowser", Profile),
-    (".local/share/evolution", Profile),
-    (".config/evolution", Profile),
-    (".config/epiphany", Profile),
-    (".local/share/epiphany", Profile),
-    (".config/slack", Profile),
-    (".config/discord", Profile),
-    (".config/signal", Profile),
-    (".local/share/telegramdesktop", Profile),
-    ("snap/firefox", Profile),
-    ("snap/chromium", Profile),
-    // Flatpak keeps the files of all programs here, also those of browsers.
-    (".var/app", Profile),
-    ("library/cookies", Profile),
-    ("library/mail", Profile),
-    ("library/messages", Profile),
-    ("library/safari", Profile),
-    ("library/application support/firefox", Profile),
-    ("library/application support/google/chrome", Profile),
-    ("library/application support/chromium", Profile),
-    ("library/application support/bravesoftware", Profile),
-    ("library/application support/microsoft edge", Profile),
-    ("library/application support/thunderbird", Profile),
-    ("library/application support/vivaldi", Profile),
-    ("library/application support/arc", Profile),
-    ("library/keychains", KeyStore),
-    (".local/share/keyrings", KeyStore),
-    (".local/share/kwalletd", KeyStore),
-    (".kde/share/apps/kwallet", KeyStore),
-    (".password-store", KeyStore),
-    (".local/share/password-store", KeyStore),
-    (".local/share/gopass", KeyStore),
-    (".config/keepassxc", KeyStore),
-    (".config/bitwarden", KeyStore),
-    (".config/bitwarden cli", KeyStore),
-    (".config/1password", KeyStore),
-    (".pki", KeyStore),
-    (".bitcoin", KeyStore),
-    (".ethereum", KeyStore),
-    (".electrum", KeyStore),
-    (".bash_history", History),
-    (".zsh_history", History),
-    (".zhistory", History),
-    (".sh_history", History),
-    (".psql_history", History),
-    (".mysql_history", History),
-    (".sqlite_history", History),
-    (".rediscli_history", History),
-    (".local/share/fish/fish_history", History),
-    (".python_history", History),
-    (".node_repl_history", History),
-    (".irb_history", History),
-    (".lesshst", History),
-    (".viminfo", History),
-    // These contain parts of files that may be secret themselves.
-    (".local/state/nvim/backup", History),
-    (".local/state/nvim/shada", History),
-    (".local/state/nvim/swap", History),
-    (".local/state/nvim/undo", History),
-];
+use SecretKind::{Credentials, Environment, Key, KeyStore, Process};
+use named::NAMED;
 
 /// Names of public files in secret folders such as `~/.ssh` and `~/.gnupg`.
 const PUBLIC: &[&str] = &[
@@ -266,13 +114,13 @@ const OF_A_PROCESS: &[&str] = &["environ", "mem", "auxv", "fd", "map_files"];
 
 /// The kind of secret that the names in this absolute path indicate.
 pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
-    let names: Vec<String> = path.components().skip(1).map(folded).collect();
+    let names = folded_names(path);
     let (last, above) = names.split_last()?;
     // Checked first: `~/.ssh/known_hosts` is in a secret folder and contains no secret.
     if is_public(last) {
         return None;
     }
-    let home = home.map(|home| home.components().skip(1).map(folded).collect::<Vec<_>>());
+    let home = home.map(folded_names);
     let is_home = |above: &[String]| {
         home.as_deref().is_some_and(|home| home == above)
             || matches!(above, [first, _] if HOMES.contains(&first.as_str()))
@@ -285,6 +133,14 @@ pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
             let is_one = DIRECTLY_IN_HOME.contains(&last.as_str()) && is_home(above);
             is_one.then_some(Credentials)
         })
+}
+
+/// The folded names of an absolute path, without a drive.
+fn folded_names(path: &Path) -> Vec<String> {
+    let names = path
+        .components()
+        .filter(|it| matches!(it, Component::Normal(_)));
+    names.map(folded).collect()
 }
 
 /// Whether a file with this folded name is public wherever it is.

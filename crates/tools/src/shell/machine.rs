@@ -6,11 +6,12 @@
 mod reads;
 mod tracked;
 
+use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::path::{Folders, Order, is_shim, is_system_program};
+use super::path::{Folders, Order, REFUSED, is_shim, is_system_program};
 use super::programs::{Reads, is_builtin, is_network};
 use super::repository::Repositories;
 use super::syntax::Simple;
@@ -72,6 +73,9 @@ impl Machine {
 ///
 /// The first part of it that is not approved.
 pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<Needs, Unsafe> {
+    if let Some(why) = REFUSED {
+        return Err(Unsafe::System(why));
+    }
     let mut inspection = Inspection::new(machine);
     let commands = commands(command, lists, &inspection.variables())?;
     let mut needs = Needs::of(&commands);
@@ -104,7 +108,7 @@ struct Inspection<'a> {
 
 impl<'a> Inspection<'a> {
     fn new(machine: &'a Machine) -> Self {
-        let real = machine.cwd.canonicalize();
+        let real = canonicalize(&machine.cwd);
         let real = real.unwrap_or_else(|_| machine.cwd.clone());
         let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
         let config = machine.variable("XDG_CONFIG_HOME");

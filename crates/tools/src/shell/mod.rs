@@ -108,6 +108,8 @@ pub enum Unsafe {
     },
     /// It needs the network, and there is no sandbox that withholds it from other programs.
     Network(String),
+    /// No command is approved on this system, for this reason.
+    System(&'static str),
 }
 
 impl Needs {
@@ -133,7 +135,7 @@ impl Needs {
 impl fmt::Display for Unsafe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax(_) => write!(f, "The command is not allowed: ")?,
+            Self::Syntax(_) | Self::System(_) => write!(f, "The command is not allowed: ")?,
             Self::Argument {
                 program, argument, ..
             } => write!(
@@ -181,6 +183,7 @@ impl Unsafe {
                 write!(f, "{file} sets {setting}, which could run a program.")
             }
             Self::Network(_) => f.write_str("it uses the network, and there is no sandbox."),
+            Self::System(why) => f.write_str(why),
         }
     }
 }

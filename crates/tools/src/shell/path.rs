@@ -1,10 +1,20 @@
 //! Finds programs by name, and makes the `PATH` of approved commands.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use platform::paths::canonicalize;
+use platform::{programs, user};
 
 /// System folders. Only their programs are approved.
 pub(super) const SYSTEM: [&str; 9] = [
@@ -18,6 +28,8 @@ pub(super) const SYSTEM: [&str; 9] = [
     "/run/current-system/sw/bin",
     "/nix/var/nix/profiles/default/bin",
 ];
+/// Why no command is approved because it only reads. `None` where commands are looked at.
+pub(super) const REFUSED: Option<&str> = system::REFUSED;
 /// Path components of programs that run another program, chosen by files of the project.
 const SHIMS: [&str; 9] = [
     "asdf", "corepack", "mise", "nodenv", "pyenv", "rbenv", "rustup", "shims", "volta",
@@ -50,7 +62,7 @@ impl Folders {
         let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
         let is_outside = |it: &PathBuf| {
             // A link outside of the project may lead into it.
-            let real = it.canonicalize().unwrap_or_default();
+            let real = canonicalize(it).unwrap_or_default();
             let inside = |root: &PathBuf| it.starts_with(root) || real.starts_with(root);
             is_system(it) || it.is_absolute() && !project.iter().any(inside)
         };
@@ -76,7 +88,7 @@ impl Folders {
         let files = self.0.iter().map(|it| it.join(name));
         files
             .into_iter()
-            .find(|it| it.is_file() && access(it, Access::EXEC_OK).is_ok())
+            .find(|it| it.is_file() && programs::check(it).is_ok())
     }
 }
 
@@ -87,7 +99,7 @@ pub(super) fn is_system_program(file: &Path) -> bool {
 
 /// Whether a program runs another one, chosen by files of the project.
 pub(super) fn is_shim(file: &Path) -> bool {
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let real = canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let mut parts = real.components().filter_map(|it| it.as_os_str().to_str());
     parts.any(|part| SHIMS.contains(&part))
 }
@@ -97,7 +109,5 @@ fn is_system(folder: &Path) -> bool {
 }
 
 fn is_writable_by_all(folder: &Path) -> bool {
-    folder
-        .metadata()
-        .is_ok_and(|it| it.permissions().mode() & 0o002 != 0)
+    folder.metadata().is_ok_and(|it| user::all_can_write(&it))
 }

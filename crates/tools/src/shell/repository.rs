@@ -3,6 +3,7 @@
 //! Reads the repository that Git would find from a folder, its submodules, and the user's and
 //! the system's configuration. Of a repository's own settings only listed ones are accepted.
 
+use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -301,8 +302,8 @@ fn is_beside(git: &Path, worktree: &str) -> bool {
     let above = git.ancestors().find(|it| it.ends_with(".git"));
     let project = above
         .and_then(Path::parent)
-        .and_then(|it| it.canonicalize().ok());
-    let real = git.join(worktree).canonicalize().ok();
+        .and_then(|it| canonicalize(it).ok());
+    let real = canonicalize(&git.join(worktree)).ok();
     real.zip(project)
         .is_some_and(|(real, project)| real.starts_with(project))
 }

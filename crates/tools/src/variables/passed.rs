@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::{PoisonError, RwLock};
 
+use platform::variables::{NEEDED, matches};
+
 /// Variables that commands get, by purpose and separated by spaces. A trailing `*` matches any
 /// suffix.
 pub const PASSED: [(&str, &str); 6] = [
@@ -77,16 +79,14 @@ fn added() -> Vec<String> {
 }
 
 fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
-    let name = name.to_string_lossy();
-    let is = |pattern: &str| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == pattern,
-    };
-    let mut usual = PASSED
+    let is = |pattern: &str| matches(name, pattern);
+    let usual = PASSED
         .iter()
         .flat_map(|(_, names)| names.split_whitespace());
+    let mut usual = usual.chain(NEEDED);
+    let has_password = || has_password(&name.to_string_lossy(), &value.to_string_lossy());
     // A name that the user passes on counts whatever its value is.
-    added.iter().any(|it| is(it)) || usual.any(is) && !has_password(&name, &value.to_string_lossy())
+    added.iter().any(|it| is(it)) || usual.any(is) && !has_password()
 }
 
 /// Whether commands get the variable without the user naming it.

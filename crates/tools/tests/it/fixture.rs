@@ -1,13 +1,13 @@
 //! A temporary folder for one test, and helpers that call tools in it.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use chat::tool::{ToolOutcome, ToolUseId};
+use platform::files::FileStatus;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tools::{
@@ -130,8 +130,8 @@ impl OpenBuffers for OneBuffer {
         if path != self.path || !is_expected {
             return Err("The buffer was changed meanwhile.".to_owned());
         }
-        let found = fs::metadata(path).unwrap();
-        assert_eq!(new.file, Some((found.dev(), found.ino())));
+        let found = FileStatus::at(path).unwrap();
+        assert_eq!(new.file, Some(found.id));
         new.text.clone_into(&mut state.text);
         if !state.modified {
             fs::write(path, new.text).unwrap();

@@ -1,12 +1,13 @@
 //! The user's editor, on a text in a file that only they can read.
 
-use std::fs::{self, Metadata, OpenOptions};
+use std::env::consts::EXE_SUFFIX;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use platform::files::{FileStatus, PrivateOptions};
+use platform::{command_line, terminal};
 use tokio::process::Command;
 use tools::state_dir;
 
@@ -71,7 +72,7 @@ fn chosen() -> String {
     let set = |name: &str| tools::variable(name).filter(|it| !it.trim().is_empty());
     let fallback = || match is_installed("nvim") {
         true => "nvim".to_owned(),
-        false => "vi".to_owned(),
+        false => command_line::EDITOR.to_owned(),
     };
     set("VISUAL")
         .or_else(|| set("EDITOR"))
@@ -79,47 +80,30 @@ fn chosen() -> String {
 }
 
 fn is_installed(program: &str) -> bool {
+    let file = format!("{program}{EXE_SUFFIX}");
     let path = tools::variable_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).any(|folder| folder.join(&file).is_file())
 }
 
 fn command(editor: &str, file: &Path) -> Command {
-    let mut command = Command::new("sh");
-    // A shell splits the user's words, because the variable may hold arguments and quotes.
-    command
-        .args(["-c", &format!("{editor} \"$@\""), "sh"])
-        .arg(file);
+    // The variable may hold arguments and quotes.
+    let mut command = Command::from(command_line::with_path(editor, file));
     for name in VARIABLES {
         if let Some(value) = tools::variable_os(name) {
             command.env(name, value);
         }
     }
     // The terminal, even if standard output is a pipe for the model's text.
-    let terminal = io::stderr().as_fd().try_clone_to_owned();
-    command.stdout(terminal.map_or_else(|_| Stdio::inherit(), Stdio::from));
+    let terminal = terminal::standard_error();
+    command.stdout(terminal.unwrap_or_else(|_| Stdio::inherit()));
     command
 }
 
 /// A file for an editor, in a folder that is removed with all that the editor put beside it.
 struct DiffFile {
     folder: PathBuf,
-    written: Stamp,
-}
-
-/// The identity and times of a file, which change when it is written or replaced.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp([i64; 4], [u64; 3]);
-
-impl Stamp {
-    fn of(file: &Metadata) -> Self {
-        let times = [
-            file.mtime(),
-            file.mtime_nsec(),
-            file.ctime(),
-            file.ctime_nsec(),
-        ];
-        Self(times, [file.dev(), file.ino(), file.len()])
-    }
+    /// As it was written for the editor.
+    written: FileStatus,
 }
 
 impl DiffFile {
@@ -132,10 +116,10 @@ impl DiffFile {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(state_dir::FILE_MODE)
+            .private()
             .open(folder.join(NAME))?;
         file.write_all(text.as_bytes())?;
-        let written = Stamp::of(&file.metadata()?);
+        let written = FileStatus::of(&file)?;
         Ok(Self {
             folder: folder.to_owned(),
             written,
@@ -150,7 +134,7 @@ impl DiffFile {
     fn edited(&self) -> Edited {
         let path = self.path();
         // As in the review buffer, leaving without writing decides nothing.
-        let is_unwritten = fs::metadata(&path).map(|it| Stamp::of(&it) == self.written);
+        let is_unwritten = FileStatus::at(&path).map(|it| it == self.written);
         match is_unwritten {
             Ok(true) => Edited::Unwritten,
             Ok(false) => fs::read(&path).map_or_else(|error| unreadable(&error), Edited::Written),

@@ -1,5 +1,6 @@
 //! What a pending call would do to its files: create, overwrite, or follow a link.
 
+use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 
 use chat::approval::{self, CallKey};
@@ -18,7 +19,7 @@ impl Session {
         let states = self.states_of(call)?;
         let asked = self.changed_files(call, None);
         let folder = self.disk.folder();
-        let real_folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let real_folder = canonicalize(&folder).unwrap_or_else(|_| folder.clone());
         let input = serde_json::from_str(&call.input).ok()?;
         let (meant, _) = approval::meant(call, &input);
         let lines = asked.iter().zip(&states).filter_map(|(asked, state)| {

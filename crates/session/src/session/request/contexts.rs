@@ -3,6 +3,7 @@
 
 mod listing;
 
+use platform::paths::canonicalize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -129,7 +130,7 @@ fn diff_text(
 ) -> ContextText {
     let mut shown = without_secrets(diff, secrets);
     // The model's tools start from the folder of the chat.
-    if folder.canonicalize().is_ok_and(|it| it != diff.folder) {
+    if canonicalize(folder).is_ok_and(|it| it != diff.folder) {
         let line = format!("Paths are relative to {}.\n", diff.folder.display());
         shown.text.insert_str(0, &line);
     }

@@ -1,5 +1,8 @@
 //! A project with its index, for all chats of this program.
 
+#[cfg(test)]
+pub(in crate::checkpoints) mod testing;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use super::Group;
 use super::coverage::{Coverage, IndexState};
-use crate::checkpoints::image::Captured;
-use crate::checkpoints::index::{self, Bound, IgnoredChanges, Index, Passed, TooManyFiles};
-use crate::checkpoints::journal::FileChange;
+use super::ended::{Ended, show_seen};
+use super::registry::Registered;
+use crate::checkpoints::index::{self, Bound, Index, Passed, TooManyFiles, now_ns};
 use crate::checkpoints::objects::Hash;
 use crate::checkpoints::recorder::Recording;
 use crate::checkpoints::store::Store;
-use crate::files::RealPath;
 
 /// How long the first command waits for the index. Small projects take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -68,16 +70,6 @@ pub(super) enum Begun {
     NotYet,
     /// The project has none; the reason.
     Never(String),
-}
-
-/// Result of [`Project::end`].
-#[derive(Default)]
-pub(super) struct Ended {
-    pub(super) group: Group,
-    pub(super) changes: Vec<FileChange>,
-    pub(super) ignored: IgnoredChanges,
-    /// Why the changes were not found.
-    pub(super) lost: Option<String>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -167,6 +159,7 @@ impl Project {
         self: &Arc<Self>,
         store: &Store,
         recording: &Recording,
+        registered: Option<&Registered>,
         since: i64,
     ) -> Begun {
         self.prepare(recording.limit);
@@ -184,15 +177,19 @@ impl Project {
         // Of commands that overlap, it is unknown which one made a change, so they share a
         // checkpoint.
         if let Some(group) = group {
-            group.add(&recording.label);
+            group.add(&recording.label, registered);
             return Begun::Yes;
         }
+        let new = Group::begin(&recording.label, registered, since, store.length());
         // What changed before the command is not its change.
-        if index.refresh(&store.objects, None).is_err() {
+        let Ok(passed) = index.refresh(&store.objects, None) else {
             self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
             return Begun::Never(TOO_MANY.to_owned());
+        };
+        if let Some(since) = registered.and_then(|it| it.others_since) {
+            show_seen(store, index, passed, since);
         }
-        *group = Some(Group::begin(&recording.label, since));
+        *group = Some(new);
         Begun::Yes
     }
 
@@ -209,11 +206,14 @@ impl Project {
             group,
             ..Ended::default()
         };
+        let until = now_ns();
         let mut is_lost = false;
         if let Phase::Ready(index) = &mut state.phase {
             match index.refresh(&store.objects, Some(ended.group.since)) {
-                Ok(Passed { changes, removed }) => {
-                    ended.changes = changes;
+                Ok(Passed {
+                    changes, removed, ..
+                }) => {
+                    ended.take(changes, index, store, until);
                     let bound = Bound::OF_COMMAND;
                     ended.ignored = index.ignored_changes(began, removed, bound);
                     self.count(index);
@@ -237,22 +237,6 @@ impl Project {
 
     fn count(&self, index: &Index) {
         *locked(&self.index) = ready(index);
-    }
-
-    /// Updates the index with a change that another call recorded, as it is on disk: unsaved
-    /// text in the editor is no change of the project.
-    pub(super) fn note(&self, store: &Store, path: &Path) {
-        let mut state = locked(&self.state);
-        if let State {
-            phase: Phase::Ready(index),
-            group: Some(group),
-            ..
-        } = &mut *state
-        {
-            group.noted.insert(path.to_owned());
-            let captured = Captured::on_disk(&RealPath::exact(path.to_owned()));
-            index.set(path, captured.store(&store.objects));
-        }
     }
 
     /// Returns the hashes of the contents that the index needs; `None` while it is being built.
@@ -325,18 +309,4 @@ pub(super) fn say_once(recording: &Recording, why: &str) {
             recording.folder.display()
         ));
     }
-}
-
-/// Forgets a project, as the next program would.
-#[cfg(test)]
-pub(in crate::checkpoints) fn forget(root: &Path) {
-    locked(&PROJECTS).remove(root);
-}
-
-/// Makes a project have too many files.
-#[cfg(test)]
-pub(in crate::checkpoints) fn outgrow(root: &Path) {
-    let project = Project::of(root);
-    let mut state = locked(&project.state);
-    project.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
 }

@@ -25,9 +25,8 @@ fn with<T>(work: impl FnOnce(&mut Saves) -> T) -> T {
     work(&mut SAVES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Records that the user saved a file. The change is the user's, even if a running command also
-/// changed the file.
-pub fn user_saved(path: &Path) {
+/// Records that the user saved a file, for the commands that run in this program.
+pub(super) fn record(path: &Path) {
     with(|it| {
         // Without a command, no change needs an author.
         if it.running > 0 {
@@ -82,7 +81,7 @@ mod tests {
     fn a_save_right_after_a_command_has_begun_is_the_users() {
         let watch = SaveWatch::begin();
         let path = Path::new("/nowhere/saved");
-        user_saved(path);
+        record(path);
         assert!(since(watch.since).contains(path));
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
+use platform::files::{FileKind, FileStatus, FolderEntry, OpenFolder};
 
-use super::list::{device, names, open_folder};
+use super::list::entries;
 use super::stamp::Stamp;
 use super::threads::in_parallel;
 use super::{Folder, Index};
@@ -96,12 +96,12 @@ impl Index {
         changes.files.extend(removed);
         let folders = self.folders.iter();
         let folders: Vec<_> = folders.filter(|it| !it.1.ignored.is_empty()).collect();
-        let Ok(root) = open_folder(&self.root).and_then(|it| fstat(&it)) else {
+        let Ok(root) = OpenFolder::open_last(&self.root).and_then(|it| it.own_status()) else {
             return changes;
         };
         let search = Search {
             since,
-            device: device(&root),
+            device: root.id.device,
             entries: AtomicUsize::new(bound.entries),
             until: Instant::now() + bound.time,
         };
@@ -129,7 +129,7 @@ impl Index {
 impl Search {
     /// Looks at what is ignored in a folder of the project.
     fn known(&self, path: &Path, folder: &Folder, found: &mut Changed) {
-        let Ok(opened) = open_folder(path) else {
+        let Ok(opened) = OpenFolder::open_last(path) else {
             return;
         };
         for (name, is_folder) in &folder.ignored {
@@ -137,18 +137,20 @@ impl Search {
             let place = place_of(&entry, *is_folder);
             if !self.may_go_on() {
                 found.changes.unseen.insert(place);
-            } else if let Ok(stat) = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
-                self.entry(entry, &place, &stat, found);
+            } else if let Ok(status) = opened.status(name) {
+                self.entry(entry, &place, &status, found);
             }
         }
     }
 
     /// Looks at an ignored folder.
     fn inside(&self, Inside { path, place }: &Inside, found: &mut Changed) {
-        let Ok(opened) = open_folder(path) else {
+        let Ok(opened) = OpenFolder::open_last(path) else {
             return;
         };
-        let is_changed = fstat(&opened).is_ok_and(|it| Stamp::of(&it).is_since(self.since));
+        let is_changed = opened
+            .own_status()
+            .is_ok_and(|it| Stamp::of(&it).is_since(self.since));
         if is_changed {
             found.changes.files.push(IgnoredChange {
                 path: path.clone(),
@@ -156,26 +158,25 @@ impl Search {
                 kind: IgnoredKind::Folder,
             });
         }
-        for (name, _) in names(&opened) {
+        for FolderEntry { name, .. } in entries(&opened) {
             if !self.may_go_on() {
                 found.changes.unseen.insert(place.clone());
                 return;
             }
-            if let Ok(stat) = statat(&opened, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                self.entry(path.join(name), place, &stat, found);
+            if let Ok(status) = opened.status(&name) {
+                self.entry(path.join(name), place, &status, found);
             }
         }
     }
 
-    fn entry(&self, path: PathBuf, place: &Path, stat: &Stat, found: &mut Changed) {
+    fn entry(&self, path: PathBuf, place: &Path, status: &FileStatus, found: &mut Changed) {
         let place = place.to_owned();
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        if kind == FileType::Directory {
-            if device(stat) == self.device {
+        if status.kind == FileKind::Folder {
+            if status.id.device == self.device {
                 found.inner.push(Inside { path, place });
             }
-        } else if matches!(kind, FileType::RegularFile | FileType::Symlink)
-            && Stamp::of(stat).is_since(self.since)
+        } else if matches!(status.kind, FileKind::File | FileKind::Link)
+            && Stamp::of(status).is_since(self.since)
         {
             let kind = IgnoredKind::Written;
             found

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use platform::files::{FileKind, FolderEntry, OpenFolder};
 
 use super::stamp::Stamp;
 use super::{Index, MAX_FILES};
@@ -58,12 +56,6 @@ impl Listed {
 /// Returns true for a file that decides what is ignored.
 pub(super) fn is_rule_file(name: Option<&OsStr>) -> bool {
     name.is_some_and(|name| RULES.iter().any(|it| name == *it))
-}
-
-/// Opens a folder, and fails if the path itself is a link.
-pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(CWD, path, flags, Mode::empty())
 }
 
 /// Lists all folders of a project. `None` if it has too many files.
@@ -148,18 +140,8 @@ fn is_folder(entry: &DirEntry) -> bool {
 
 /// The device that a folder is on.
 fn device_of(folder: &Path) -> Option<u64> {
-    let stat = open_folder(folder).and_then(|it| fstat(&it)).ok()?;
-    Some(device(&stat))
-}
-
-/// The device of a file or folder.
-#[allow(
-    clippy::useless_conversion,
-    clippy::unnecessary_cast,
-    reason = "a signed number on macOS"
-)]
-pub(super) fn device(stat: &rustix::fs::Stat) -> u64 {
-    stat.st_dev as u64
+    let status = OpenFolder::open_last(folder).and_then(|it| it.own_status());
+    Some(status.ok()?.id.device)
 }
 
 /// The status of an entry that is a folder, and what is in it. Called before the walk reads it.
@@ -167,19 +149,19 @@ fn look_into(entry: &DirEntry, device_of_root: Option<u64>) -> Option<Listed> {
     if !is_folder(entry) {
         return None;
     }
-    let Ok(folder) = open_folder(entry.path()) else {
+    let Ok(folder) = OpenFolder::open_last(entry.path()) else {
         // Without a stamp, the next pass lists the folder again.
         return Some(Listed::default());
     };
-    let stat = fstat(&folder);
+    let status = folder.own_status();
     // Another disk is not part of the project, ignored or not.
-    let is_here = stat
+    let is_here = status
         .as_ref()
-        .is_ok_and(|it| Some(device(it)) == device_of_root);
+        .is_ok_and(|it| Some(it.id.device) == device_of_root);
     Some(Listed {
-        stamp: stat.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)),
+        stamp: status.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)),
         entries: if is_here {
-            entries(&folder).collect()
+            files_and_folders(&folder).collect()
         } else {
             BTreeMap::new()
         },
@@ -189,28 +171,18 @@ fn look_into(entry: &DirEntry, device_of_root: Option<u64>) -> Option<Listed> {
 
 /// The files, links, and folders in a folder, without those that no checkpoint covers; true for
 /// folders.
-fn entries(folder: &OwnedFd) -> impl Iterator<Item = (OsString, bool)> {
-    names(folder).filter_map(move |(name, kind)| match kind {
-        FileType::Directory => Some((name, true)),
-        FileType::RegularFile | FileType::Symlink => Some((name, false)),
-        FileType::Unknown => {
-            let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            let kind = FileType::from_raw_mode(stat.st_mode);
-            let is_file = matches!(kind, FileType::RegularFile | FileType::Symlink);
-            (is_file || kind == FileType::Directory).then_some((name, !is_file))
-        }
+fn files_and_folders(folder: &OpenFolder) -> impl Iterator<Item = (OsString, bool)> {
+    entries(folder).filter_map(|it| match it.kind {
+        FileKind::Folder => Some((it.name, true)),
+        FileKind::File | FileKind::Link => Some((it.name, false)),
         _ => None,
     })
 }
 
-/// The names in a folder, without those that no checkpoint covers.
-pub(super) fn names(folder: &OwnedFd) -> impl Iterator<Item = (OsString, FileType)> {
-    let entries = Dir::read_from(folder).into_iter().flatten().flatten();
-    let named = entries.map(|it| {
-        let name = OsStr::from_bytes(it.file_name().to_bytes()).to_owned();
-        (name, it.file_type())
-    });
-    named.filter(|(name, _)| name != "." && name != ".." && !is_left_out(name))
+/// What is in a folder, without names that no checkpoint covers.
+pub(super) fn entries(folder: &OpenFolder) -> impl Iterator<Item = FolderEntry> {
+    let entries = folder.entries().into_iter().flatten().flatten();
+    entries.filter(|it| !is_left_out(&it.name))
 }
 
 fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Listed>) {

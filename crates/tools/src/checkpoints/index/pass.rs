@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, fstat, statat};
+use platform::files::OpenFolder;
 
-use super::list::{Listing, is_rule_file, list_all, list_some, open_folder};
+use super::list::{Listing, is_rule_file, list_all, list_some};
 use super::stamp::{Stamp, now_ns};
 use super::threads::in_parallel;
 use super::{Folder, Index, Known};
@@ -27,6 +27,8 @@ pub(in crate::checkpoints) struct TooManyFiles;
 #[derive(Debug, Default)]
 pub(in crate::checkpoints) struct Passed {
     pub(in crate::checkpoints) changes: Vec<FileChange>,
+    /// Files that were read again, and those that are gone.
+    pub(in crate::checkpoints) read: Vec<PathBuf>,
     /// Ignored files and folders that are gone; true for folders.
     pub(in crate::checkpoints) removed: Vec<(PathBuf, bool)>,
 }
@@ -68,7 +70,7 @@ impl Index {
         let now = now_ns();
         let found = self.find()?;
         let read = self.read(&found.candidates, objects, now);
-        let mut changes = Vec::new();
+        let (mut changes, mut read_again) = (Vec::new(), Vec::new());
         for (path, known) in read {
             if let Some(since) = since
                 && let Some(change) = self.change(&path, known.as_ref(), &found, since, objects)
@@ -78,9 +80,14 @@ impl Index {
             let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
             // A file that is ignored by now leaves the index.
             self.put(&path, known.filter(|_| is_listed));
+            read_again.push(path);
         }
         let removed = self.take(found, now);
-        Ok(Passed { changes, removed })
+        Ok(Passed {
+            changes,
+            read: read_again,
+            removed,
+        })
     }
 
     /// Finds the files that may have changed.
@@ -221,10 +228,8 @@ impl Index {
         let above = path.ancestors().skip(1);
         let made = above.take_while(|it| found.new_folders.contains(*it));
         Some(FileChange {
-            path: Name(path.to_owned()),
-            before,
-            after,
             made: made.count(),
+            ..FileChange::new(Name(path.to_owned()), before, after)
         })
     }
 
@@ -283,18 +288,19 @@ fn is_rewritten(before: Option<&Known>, after: Option<&Known>) -> bool {
 }
 
 fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
-    let Ok(opened) = open_folder(path) else {
+    let Ok(opened) = OpenFolder::open_last(path) else {
         // It is gone, or a link or a file has its name.
         differences.folders.push(path.to_owned());
         return;
     };
-    if fstat(&opened).map(|it| Stamp::of(&it)) != Ok(folder.stamp) {
+    let stamp = opened.own_status().map(|it| Stamp::of(&it));
+    if stamp.ok() != Some(folder.stamp) {
         differences.folders.push(path.to_owned());
     }
     for (name, known) in &folder.files {
         // A link belongs to the project as a link, and its target does not.
-        let stat = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW);
-        if stat.map(|it| Stamp::of(&it)) != Ok(known.stamp) {
+        let stamp = opened.status(name).map(|it| Stamp::of(&it));
+        if stamp.ok() != Some(known.stamp) {
             differences.files.push(path.join(name));
         }
     }
@@ -304,7 +310,7 @@ fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
 fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Option<Known> {
     let real = RealPath::exact(path.to_owned());
     // Before the content, so that a change in between is found by the next pass.
-    let stamp = Stamp::of(&real.stat().ok()??);
+    let stamp = Stamp::of(&real.status().ok()??);
     let captured = Captured::on_disk(&real);
     let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
     // Other threads store files at the same time, so a few may exceed the limit.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Stat, fstat};
+use platform::files::FileStatus;
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds of a second.
@@ -25,21 +25,13 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    #[allow(
-        clippy::useless_conversion,
-        clippy::unnecessary_cast,
-        reason = "other sizes on macOS"
-    )]
-    pub(super) fn of(stat: &Stat) -> Self {
-        // A program can set the modification time to any number.
-        let time = |seconds: i64, nanos: i64| seconds.saturating_mul(SECOND).saturating_add(nanos);
+    pub(super) fn of(status: &FileStatus) -> Self {
         Self {
-            size: u64::try_from(stat.st_size).unwrap_or_default(),
-            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            // Unlike the modification time, no program can set this one.
-            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-            inode: u64::from(stat.st_ino),
-            mode: u32::from(stat.st_mode),
+            size: status.size,
+            modified: status.modified,
+            changed: status.changed,
+            inode: status.id.inode,
+            mode: status.mode,
         }
     }
 
@@ -81,5 +73,5 @@ pub(in crate::checkpoints) fn now_ns() -> i64 {
 
 /// When an open file was changed last, in nanoseconds since 1970.
 pub(in crate::checkpoints) fn changed_at(file: &File) -> io::Result<i64> {
-    Ok(Stamp::of(&fstat(file)?).changed)
+    Ok(FileStatus::of(file)?.changed)
 }

@@ -124,10 +124,51 @@ fn last_turns(mut calls: Vec<&Checkpoint>, count: usize) -> Vec<&Checkpoint> {
 
 /// The changes of each file by these checkpoints, the newest first.
 pub(super) fn chains(journal: &Journal, ids: &[String]) -> BTreeMap<Name, Vec<FileChange>> {
-    let mut chains: BTreeMap<Name, Vec<FileChange>> = BTreeMap::new();
-    for change in journal.find(ids).rev().flat_map(|it| it.files.iter().rev()) {
-        let chain = chains.entry(change.path.clone()).or_default();
-        chain.push(change.clone());
+    let mut chains: BTreeMap<Name, Vec<(_, FileChange)>> = BTreeMap::new();
+    for checkpoint in journal.find(ids) {
+        let mut own: BTreeMap<&Name, Vec<FileChange>> = BTreeMap::new();
+        for change in &checkpoint.files {
+            own.entry(&change.path).or_default().push(change.clone());
+        }
+        for (path, changes) in own {
+            let chain = chains.entry(path.clone()).or_default();
+            let timed = joined(changes).into_iter();
+            // What commands changed until an edit comes before the edit.
+            let timed = timed.map(|it| match it.span {
+                Some(span) => ((span.until, false), it),
+                None => ((checkpoint.end(), true), it),
+            });
+            chain.extend(timed);
+        }
     }
-    chains
+    let newest_first = |mut chain: Vec<(_, FileChange)>| {
+        chain.sort_by_key(|it| it.0);
+        chain.into_iter().rev().map(|it| it.1).collect()
+    };
+    let chains = chains.into_iter();
+    chains.map(|(path, it)| (path, newest_first(it))).collect()
+}
+
+/// Joins what several programs found of the same changes, the oldest first: if the spans of two
+/// overlap, both show parts of one change.
+fn joined(mut changes: Vec<FileChange>) -> Vec<FileChange> {
+    if changes.iter().all(|it| it.span.is_some()) {
+        changes.sort_by_key(|it| it.span);
+    }
+    let mut joined: Vec<FileChange> = Vec::new();
+    for change in changes {
+        if let Some(last) = joined.last_mut()
+            && let (Some(span), Some(other)) = (&mut last.span, change.span)
+            && other.from < span.until
+        {
+            if other.until > span.until {
+                span.until = other.until;
+                last.after = change.after;
+            }
+            last.made = last.made.max(change.made);
+        } else {
+            joined.push(change);
+        }
+    }
+    joined
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::commands::end;
 use super::{LIMIT, Project, block_on, use_a_state_folder_of_our_own};
 use crate::buffers::NoBuffers;
-use crate::checkpoints::image::{Image, Name};
 use crate::checkpoints::index::Index;
 use crate::checkpoints::store::Store;
 use crate::checkpoints::{
@@ -201,7 +200,7 @@ fn hosts_that_write_the_index_at_the_same_time_leave_a_whole_one() {
         let mut index = Index::new(root.clone(), LIMIT);
         for number in 0..count {
             let path = root.join(format!("folder{number}/file"));
-            index.set(&path, Image::Link(Name("x".into())));
+            index.add_link(&path);
         }
         index
     };

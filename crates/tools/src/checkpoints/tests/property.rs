@@ -9,7 +9,7 @@ use super::Project;
 use super::commands::end;
 use crate::checkpoints::{Request, Restored, user_saved};
 
-const NAMES: [&str; 6] = ["a", "b", "c", "deep/a", "deep/b", "deep/er/a"];
+pub(super) const NAMES: [&str; 6] = ["a", "b", "c", "deep/a", "deep/b", "deep/er/a"];
 /// Runs in one project.
 const RUNS: usize = 25;
 
@@ -17,10 +17,10 @@ const RUNS: usize = 25;
 type Files = BTreeMap<PathBuf, String>;
 
 /// Numbers that look random and are the same each time.
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -28,8 +28,22 @@ impl Numbers {
         usize::try_from(self.0 >> 33).unwrap() % limit
     }
 
-    fn name(&mut self) -> &'static str {
+    pub(super) fn name(&mut self) -> &'static str {
         NAMES[self.below(NAMES.len())]
+    }
+}
+
+impl Numbers {
+    /// Changes or adds one line of a file.
+    pub(super) fn changed(&mut self, project: &Project, name: &str, word: &str) -> String {
+        let text = project.text(name).unwrap_or_default();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let at = self.below(lines.len() + 1);
+        match self.below(2) {
+            0 if at < lines.len() && !lines[at].starts_with("user") => lines[at] = word,
+            _ => lines.insert(at, word),
+        }
+        lines.join("\n") + "\n"
     }
 }
 
@@ -61,16 +75,8 @@ impl Agent {
             .collect()
     }
 
-    /// Changes or adds one line of a file.
     fn changed(&mut self, name: &str, word: &str) -> String {
-        let text = self.project.text(name).unwrap_or_default();
-        let mut lines: Vec<&str> = text.lines().collect();
-        let at = self.numbers.below(lines.len() + 1);
-        match self.numbers.below(2) {
-            0 if at < lines.len() && !lines[at].starts_with("user") => lines[at] = word,
-            _ => lines.insert(at, word),
-        }
-        lines.join("\n") + "\n"
+        self.numbers.changed(&self.project, name, word)
     }
 
     fn user_edits(&mut self) -> PathBuf {

@@ -1,0 +1,78 @@
+//! Paths: where links lead, and how a path is spelled.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+
+/// Why a path could not be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnresolvedPath {
+    /// Its links form a cycle.
+    Circle,
+    /// It leads through a link of a process in /proc, such as `/proc/self/root`.
+    MagicLink,
+    /// A name in it means something else than a file of this name to Windows: a device, a stream
+    /// of another file, or a name without its last dots and spaces.
+    SpecialName,
+}
+
+/// Follows the links of an absolute path. Components that don't exist are kept as they are. On
+/// Unix a dangling link leads to its target; on Windows it stays, and short names and names in
+/// another case become the names on disk. Blocking.
+///
+/// # Errors
+///
+/// See [`UnresolvedPath`].
+pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
+    system::resolve(path)
+}
+
+/// The path of an existing file without links, in the form in which users write paths.
+///
+/// # Errors
+///
+/// Any error of the system; `NotFound` if it does not exist.
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    system::canonicalize(path)
+}
+
+/// A path with slashes between its components, as in chats.
+pub fn slashed(path: &Path) -> Cow<'_, str> {
+    match path.to_string_lossy() {
+        text if MAIN_SEPARATOR == '/' => text,
+        text => text.replace(MAIN_SEPARATOR, "/").into(),
+    }
+}
+
+/// The bytes of a name or a variable; UTF-8 if it is that.
+pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
+    system::bytes(text)
+}
+
+/// The name or variable with these [`bytes`].
+pub fn from_bytes(bytes: Vec<u8>) -> OsString {
+    system::from_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_its_bytes() {
+        let text = OsString::from("a/ü\u{1f600}");
+        assert_eq!(&*bytes(&text), text.as_encoded_bytes());
+        assert_eq!(from_bytes(bytes(&text).into_owned()), text);
+    }
+}

@@ -1,0 +1,3 @@
+pub(super) fn has_ended(_: u32) -> bool {
+    false
+}

@@ -1,0 +1,3 @@
+use super::SecretStore;
+
+pub(super) const HERE: Option<SecretStore> = None;

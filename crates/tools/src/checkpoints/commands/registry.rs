@@ -1,0 +1,220 @@
+//! The commands that run in a project, in any program: two files for each, one of which its
+//! program keeps locked. The lock ends with the program, so a crash leaves no command behind.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use platform::files::PrivateOptions;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoints::image::{Image, Name};
+use crate::checkpoints::index::now_ns;
+use crate::checkpoints::journal::CallLabel;
+use crate::checkpoints::store::{Store, folder_of, new_id};
+use crate::files::leads_to;
+use crate::state_dir::{self, Lock};
+
+/// Folder of the commands in a project's store.
+const RUNNING: &str = "running";
+/// Lock of the folder.
+const LOCK: &str = "running.lock";
+/// The files that the user saved in any Neovim while commands run.
+const SAVES: &str = "saves.jsonl";
+
+/// The files that commands found when they began while others ran in other programs. These do
+/// not know what they changed until then.
+const SEEN: &str = "seen.jsonl";
+
+/// A file as it was at a time, in nanoseconds since 1970.
+pub(super) type Seen = (Name, i64, Image);
+
+/// A command, as its file describes it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Command {
+    /// The id of its checkpoint.
+    checkpoint: String,
+    label: CallLabel,
+    /// When it began, in nanoseconds since 1970.
+    began: i64,
+}
+
+/// A command that runs until this is dropped.
+#[derive(Debug)]
+pub(super) struct Registered {
+    /// The id of its checkpoint: that of the commands that it overlaps with, or a new one.
+    pub(super) checkpoint: String,
+    /// The calls of other commands that ran when it began.
+    pub(super) others: Vec<CallLabel>,
+    /// When the first one of them began, in nanoseconds since 1970.
+    pub(super) others_since: Option<i64>,
+    /// The locked file.
+    path: PathBuf,
+    /// Shows that the command runs.
+    _runs: Lock,
+}
+
+impl Registered {
+    /// Registers a command that begins.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the file system. Commands of other programs do not know of this one then.
+    pub(super) fn begin(store: &Store, label: &CallLabel) -> io::Result<Self> {
+        let _registry = state_dir::lock(store.folder(), LOCK)?;
+        let running = running(store.folder())?;
+        if running.is_empty() {
+            // No command needs these any more. They are missing most of the time.
+            for name in [SAVES, SEEN] {
+                let _ = fs::remove_file(store.folder().join(name));
+            }
+        }
+        let checkpoint = running.first().map(|it| it.checkpoint.clone());
+        let command = Command {
+            checkpoint: checkpoint.unwrap_or_else(new_id),
+            label: label.clone(),
+            began: now_ns(),
+        };
+        let folder = store.folder().join(RUNNING);
+        let name = new_id();
+        // Free, because no other command has this name.
+        let runs = state_dir::lock(&folder, &name)?;
+        // Not the locked file, which other programs cannot read on Windows.
+        let path = folder.join(name);
+        append(&described(&path), &[&command])?;
+        Ok(Self {
+            checkpoint: command.checkpoint,
+            others_since: running.iter().map(|it| it.began).min(),
+            others: running.into_iter().map(|it| it.label).collect(),
+            path,
+            _runs: runs,
+        })
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // Otherwise, the next command finds that nothing locks it.
+        let _ = remove(&self.path);
+    }
+}
+
+/// The file that describes the command of a locked file.
+fn described(locked: &Path) -> PathBuf {
+    locked.with_extension("json")
+}
+
+fn remove(locked: &Path) -> io::Result<()> {
+    // It is missing if a program was killed in between.
+    let _ = fs::remove_file(described(locked));
+    fs::remove_file(locked)
+}
+
+/// Returns the calls whose commands run now, in any program.
+pub(super) fn labels(store: &Store) -> Vec<CallLabel> {
+    let running =
+        state_dir::lock(store.folder(), LOCK).and_then(|_registry| running(store.folder()));
+    let running = running.unwrap_or_default().into_iter();
+    running.map(|it| it.label).collect()
+}
+
+/// The commands that run, the first one first. Removes the files of others. The caller holds the
+/// lock of the folder.
+fn running(folder: &Path) -> io::Result<Vec<Command>> {
+    let folder = folder.join(RUNNING);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let names = entries
+        .flatten()
+        .filter_map(|it| it.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|it| !it.contains('.')).collect();
+    // A name begins with the time.
+    names.sort();
+    let mut found = Vec::new();
+    for name in names {
+        let path = folder.join(&name);
+        match state_dir::try_lock(&folder, &name)? {
+            Some(_left) => remove(&path)?,
+            None => {
+                let content = fs::read(described(&path)).unwrap_or_default();
+                found.extend(serde_json::from_slice::<Command>(&content).ok());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Records that the user saved a file, for the commands that run in a folder above it in other
+/// programs.
+pub(in crate::checkpoints) fn record_save(path: &Path) {
+    let path = leads_to(path);
+    for root in path.ancestors().skip(1) {
+        let folder = folder_of(root);
+        if folder.join(RUNNING).is_dir()
+            && let Err(error) = add_save(&folder, &path)
+        {
+            tracing::warn!(%error, "other programs do not know that a file was saved");
+        }
+    }
+}
+
+fn add_save(folder: &Path, path: &Path) -> io::Result<()> {
+    let at = now_ns();
+    let _registry = state_dir::lock(folder, LOCK)?;
+    if running(folder)?.is_empty() {
+        return Ok(());
+    }
+    append(&folder.join(SAVES), &[(Name(path.to_owned()), at)])
+}
+
+/// Adds lines to a file. The caller holds the lock of the folder.
+fn append<T: Serialize>(path: &Path, lines: &[T]) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line)?;
+        bytes.push(b'\n');
+    }
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .private()
+        .open(path)?;
+    file.write_all(&bytes)
+}
+
+/// The lines of a file; none if it is missing.
+fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Vec<T> {
+    let text = state_dir::lock(store.folder(), LOCK)
+        .and_then(|_registry| fs::read(store.folder().join(name)));
+    let text = text.unwrap_or_default();
+    let lines = text.split(|it| *it == b'\n');
+    let lines = lines.filter_map(|it| serde_json::from_slice(it).ok());
+    lines.collect()
+}
+
+/// Real paths of the files that the user saved since a time, in nanoseconds since 1970.
+pub(super) fn saved_since(store: &Store, time: i64) -> Vec<PathBuf> {
+    let saves = lines::<(Name, i64)>(store, SAVES).into_iter();
+    let saves = saves.filter(|(_, at)| *at >= time);
+    saves.map(|(path, _)| path.0).collect()
+}
+
+/// Adds what a command found when it began.
+pub(super) fn record_seen(store: &Store, seen: &[Seen]) {
+    let added = state_dir::lock(store.folder(), LOCK)
+        .and_then(|_registry| append(&store.folder().join(SEEN), seen));
+    if let Err(error) = added {
+        tracing::warn!(%error, "other programs do not know what their commands have changed");
+    }
+}
+
+/// Returns what commands found when they began since a time, in nanoseconds since 1970.
+pub(super) fn seen_since(store: &Store, time: i64) -> Vec<Seen> {
+    let mut seen = lines::<Seen>(store, SEEN);
+    seen.retain(|(_, at, _)| *at >= time);
+    seen
+}

@@ -1,0 +1,15 @@
+//! Process groups, sessions, and the leash.
+
+mod held;
+mod leash;
+mod orphans;
+mod start;
+mod tree;
+mod watched;
+
+pub(crate) use held::HeldProcesses;
+pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
+pub use orphans::end_descendants;
+pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};
+pub(crate) use start::{ProgramStart, Script, program_file};
+pub use watched::watched_by;

@@ -1,0 +1,99 @@
+//! Systems for which there is no sandbox.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Backend, SandboxLimits};
+use crate::secrets::Concealed;
+
+/// The name of the sandbox in the log, where it never occurs.
+pub(super) const NAME: &str = "none";
+/// What to do without a sandbox, if one is required.
+pub(super) const ADVICE: &str =
+    "Set sandbox.backend to \"auto\" to run commands without one, each of which you then approve.";
+/// Why there is no sandbox.
+const WHY: &str = "Flemma has a sandbox only on Linux";
+
+/// Always fails.
+///
+/// # Errors
+///
+/// This system has no sandbox. The text is a clause without a full stop.
+pub fn find_out(_backend: &Backend) -> Result<PathBuf, String> {
+    Err(WHY.to_owned())
+}
+
+pub(super) fn known(backend: &Backend) -> Option<Result<PathBuf, String>> {
+    Some(find_out(backend))
+}
+
+pub(super) fn prefix(
+    _program: &Path,
+    _backend: &Backend,
+    _limits: &SandboxLimits,
+    _cwd: &Path,
+    _needed: &[&Path],
+) -> Result<Vec<OsString>, String> {
+    Err(WHY.to_owned())
+}
+
+/// Returns false: commands can reach all sockets.
+pub fn cuts_off_abstract_sockets() -> bool {
+    false
+}
+
+/// Returns false: commands can set all modes.
+pub fn keeps_from_setuid() -> bool {
+    false
+}
+
+/// Runs `work`.
+pub(crate) fn run_restricted<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    Ok(work())
+}
+
+/// The folder that would be mounted as `/tmp` in the chat with this key. It is never created.
+pub fn tmp_folder(key: Option<&str>) -> PathBuf {
+    let folder = std::env::temp_dir().join("flemma");
+    folder.join(key.unwrap_or("process"))
+}
+
+pub(super) fn make_tmp(_folder: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn add_written(_limits: &SandboxLimits, _path: &Path, _text: &str) {}
+
+/// The protected files that existed before a command. Never exists on this system.
+pub struct Watch(Infallible);
+
+impl Watch {
+    /// Unreachable; [`find_out`] has failed before.
+    pub(super) fn begin(_limits: &SandboxLimits) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn concealed(&self) -> &[Concealed] {
+        match self.0 {}
+    }
+
+    pub(crate) fn work(&self) -> &[PathBuf] {
+        match self.0 {}
+    }
+
+    pub(super) fn limits(&self) -> SandboxLimits {
+        match self.0 {}
+    }
+
+    /// A note about read-only files that a command's output names.
+    pub fn explain(&self, _output: &str) -> Option<String> {
+        match self.0 {}
+    }
+
+    /// Renames new protected files, and returns a note about them.
+    pub fn end(self) -> Option<String> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,143 @@
+//! The folders that are mounted as `/tmp`, one per chat.
+//!
+//! They are in a folder that only the user can enter, and outlive the host, so that a reopened
+//! chat finds its files. Folders that were not used for ten days are removed.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, SystemTime};
+
+use rustix::process::{Pid, getuid, test_kill_process};
+
+use crate::sandbox::view::{self, View};
+
+/// How long an unused folder is kept. systemd keeps files in `/tmp` as long.
+const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
+/// Prefix of the name of a folder for chats without a file. The process id follows.
+const OF_PROCESS: &str = "process-";
+
+/// The folder that is mounted as `/tmp` in the chat with this key. Without a key, the folder
+/// belongs to this process and is removed after it ends. Does not create the folder.
+pub fn tmp_folder(key: Option<&str>) -> PathBuf {
+    let name = match key {
+        Some(key) => key.to_owned(),
+        None => format!("{OF_PROCESS}{}", std::process::id()),
+    };
+    base().join(name)
+}
+
+/// The folder that contains the folders of all chats.
+pub(super) fn base() -> PathBuf {
+    let temporary = std::env::temp_dir();
+    let temporary = temporary.canonicalize().unwrap_or(temporary);
+    temporary.join(format!("flemma-{}", getuid().as_raw()))
+}
+
+/// Creates a folder of [`tmp_folder`]. The first call in a process also removes unused folders.
+///
+/// # Errors
+///
+/// It can't be created, or other users own or can access its parent.
+pub(in crate::sandbox) fn make(folder: &Path) -> io::Result<()> {
+    static SWEPT: Once = Once::new();
+    let parent = folder.parent().unwrap_or(folder);
+    make_private(parent)?;
+    make_private(folder)?;
+    // A folder that the user configured elsewhere may hold other files.
+    if parent == base() {
+        SWEPT.call_once(|| sweep(parent));
+    }
+    Ok(())
+}
+
+impl View<'_> {
+    /// Translates a path on the machine to a path in the sandbox.
+    pub(super) fn inside(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(self.tmp) {
+            Ok(rest) if rest.as_os_str().is_empty() => view::TMP.into(),
+            Ok(rest) => Path::new(view::TMP).join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().mode(0o700).create(folder);
+    let found = fs::symlink_metadata(folder);
+    // Not followed if it is a link: another user could lead it to a folder of the user's.
+    let is_ours = |found: &Metadata| {
+        found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
+    };
+    match (made, found) {
+        (_, Ok(found)) if is_ours(&found) => Ok(()),
+        (Err(error), Err(_)) => Err(error),
+        // Another user may have created it to read the files.
+        _ => Err(io::Error::other(format!(
+            "{} belongs to another user or is open to others",
+            folder.display()
+        ))),
+    }
+}
+
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let is_old = entry.metadata().is_ok_and(|found| is_old(&found));
+        if is_old || is_of_dead_process(&entry.file_name()) {
+            // The next process tries again what could not be removed.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_old(found: &Metadata) -> bool {
+    // Reading counts as well, because a chat may only read its old files.
+    let last = [found.modified(), found.accessed()];
+    let last = last.into_iter().flatten().max();
+    // A time in the future, as after the clock was set back, is not old.
+    let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());
+    age.is_some_and(|age| age > KEPT_FOR)
+}
+
+fn is_of_dead_process(name: &OsStr) -> bool {
+    let id = name.to_str().and_then(|name| name.strip_prefix(OF_PROCESS));
+    let pid = id.and_then(|id| Pid::from_raw(id.parse().ok()?));
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_folder_open_to_others_and_a_link_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("base");
+        make(&base.join("chat")).unwrap();
+        make(&base.join("chat")).unwrap();
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(make(&base.join("chat")).is_err());
+        let link = folder.path().join("link");
+        symlink(folder.path().join("base"), &link).unwrap();
+        assert!(make(&link.join("other")).is_err());
+    }
+
+    #[test]
+    fn folders_of_ended_processes_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, chat) = (tmp_folder(None), "0123abcd");
+        let dead = format!("{OF_PROCESS}{}", i32::MAX);
+        let names = [ours.file_name().unwrap(), chat.as_ref(), dead.as_ref()];
+        for name in names {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        sweep(folder.path());
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [true, true, false]);
+    }
+}

@@ -1,0 +1,339 @@
+//! Scans a writable folder for files that are protected by their names.
+//!
+//! A folder is read again when its change time differs, which no program can set back. This module
+//! decides nothing: the names are given, and those of Git's own files are in `git`.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::git;
+use crate::sandbox::Names;
+use crate::secrets::is_suspect;
+
+/// Maximum number of folders that are scanned before a command, those nearest to the top first.
+pub(super) const MAX_FOLDERS: usize = 1_000;
+/// Maximum number of further folders that are scanned after it.
+pub(super) const MAX_NEW: usize = 4_000;
+/// Time after a change within which another change may leave the same change time: the clocks of
+/// file systems tick every 10 ms.
+const TICK: Duration = Duration::from_millis(50);
+
+impl Names {
+    pub(super) fn keeps(&self, name: &OsStr) -> bool {
+        self.kept.iter().any(|it| is_same(it, name))
+    }
+
+    fn is_shallow(&self, name: &OsStr) -> bool {
+        self.shallow.iter().any(|it| is_same(it, name))
+    }
+}
+
+/// Whether names are equal. Ignores case, as some file systems do.
+fn is_same(one: &str, other: &OsStr) -> bool {
+    one.as_bytes()
+        .eq_ignore_ascii_case(other.as_encoded_bytes())
+}
+
+/// The state of a protected path that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum State {
+    /// A file or a folder.
+    There,
+    /// A link, and its target.
+    Link(PathBuf),
+}
+
+impl State {
+    /// The present state of a path, if it exists.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        Some(match found.is_symlink() {
+            true => Self::Link(fs::read_link(path).unwrap_or_default()),
+            false => Self::There,
+        })
+    }
+}
+
+/// The kind of a folder, which decides which of its entries are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A folder that the user works in.
+    Plain,
+    /// A folder of generated or installed files, whose subfolders are not scanned.
+    Shallow,
+    /// A Git folder.
+    Git,
+    /// A folder that contains Git folders at any depth.
+    Modules,
+    /// A folder that is not listed, because it may be large: each protected name is looked up.
+    Top,
+}
+
+/// The result of reading a folder.
+#[derive(Debug)]
+struct Folder {
+    /// Its stamp before it was read; `None` if it could change again without a new stamp.
+    stamp: Option<Stamp>,
+    kind: Kind,
+    kept: Vec<(OsString, State)>,
+    /// Entries that may be secret by their names.
+    suspects: Vec<OsString>,
+    folders: Vec<OsString>,
+}
+
+/// The identity of a folder and the time of its last change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of a folder; `None` for other files and for links.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        found.is_dir().then(|| Self {
+            device: found.dev(),
+            inode: found.ino(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    /// Whether the folder changed so recently that another change could leave the same stamp.
+    fn is_fresh(&self) -> bool {
+        let (seconds, rest) = self.changed;
+        // The rest is less than a second in nanoseconds, so the cast loses nothing.
+        let changed = Duration::new(seconds.unsigned_abs(), rest.unsigned_abs() as u32);
+        let age = SystemTime::now().duration_since(UNIX_EPOCH + changed);
+        age.is_ok_and(|age| age < TICK)
+    }
+}
+
+/// The root of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Root {
+    /// A real path.
+    pub(super) path: PathBuf,
+    /// Whether its subfolders are scanned.
+    pub(super) is_deep: bool,
+}
+
+/// The folders of a scan.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    folders: HashMap<PathBuf, Arc<Folder>>,
+    /// The same, in the order of the scan.
+    order: Vec<(PathBuf, Arc<Folder>)>,
+    /// Whether there were more folders than the limit.
+    pub(super) is_cut: bool,
+}
+
+impl Tree {
+    /// Scans `root`, reusing the last scan `known`.
+    pub(super) fn look(root: &Root, names: &Names, known: Arc<Self>) -> Arc<Self> {
+        if known.still_holds() {
+            return known;
+        }
+        Arc::new(Self::walk(root, names, &known, MAX_FOLDERS, |_, _| true))
+    }
+
+    /// Scans the folders of `self` and new ones again. Returns `None` if nothing changed.
+    pub(super) fn again(&self, root: &Root, names: &Names) -> Option<Self> {
+        if self.still_holds() {
+            return None;
+        }
+        let limit = self.order.len() + MAX_NEW;
+        let tree = Self::walk(root, names, self, limit, |parent, path| {
+            let listed = self.folders.get(parent);
+            let was_there = listed.is_some_and(|it| {
+                let name = path.file_name().unwrap_or_default();
+                it.folders.iter().any(|known| known == name)
+            });
+            // Folders that the first scan left out because of its limit are left out here, too.
+            !was_there || self.folders.contains_key(path)
+        });
+        Some(tree)
+    }
+
+    /// Whether none of its folders changed; a new entry changes its folder. Takes a microsecond
+    /// per folder.
+    fn still_holds(&self) -> bool {
+        let holds = |(path, folder): &(PathBuf, Arc<Folder>)| {
+            folder.stamp.is_some() && folder.stamp == Stamp::of(path)
+        };
+        // A scan without folders found no root, which may exist by now.
+        !self.order.is_empty() && self.order.iter().all(holds)
+    }
+
+    /// The protected paths, from the top down.
+    pub(super) fn kept(&self) -> impl Iterator<Item = (PathBuf, &State)> {
+        self.order.iter().flat_map(|(path, folder)| {
+            let kept = folder.kept.iter();
+            kept.map(move |(name, state)| (path.join(name), state))
+        })
+    }
+
+    /// The paths that may be secret by their names, from the top down.
+    pub(super) fn suspects(&self) -> impl Iterator<Item = PathBuf> {
+        self.order.iter().flat_map(|(path, folder)| {
+            let suspects = folder.suspects.iter();
+            suspects.map(move |name| path.join(name))
+        })
+    }
+
+    /// The state of a protected path in this scan.
+    pub(super) fn state(&self, path: &Path) -> Option<&State> {
+        let folder = self.folders.get(path.parent()?)?;
+        let name = path.file_name()?;
+        let found = folder.kept.iter().find(|(it, _)| it == name);
+        found.map(|(_, state)| state)
+    }
+
+    /// The scanned Git folders.
+    pub(super) fn gits(&self) -> impl Iterator<Item = &Path> {
+        let gits = self.order.iter().filter(|(_, it)| it.kind == Kind::Git);
+        gits.map(|(path, _)| path.as_path())
+    }
+
+    /// Whether it is a scanned Git folder.
+    pub(super) fn is_gits(&self, path: &Path) -> bool {
+        let folder = self.folders.get(path);
+        folder.is_some_and(|it| it.kind == Kind::Git)
+    }
+
+    fn walk(
+        root: &Root,
+        names: &Names,
+        known: &Self,
+        limit: usize,
+        enters: impl Fn(&Path, &Path) -> bool,
+    ) -> Self {
+        let mut tree = Self::default();
+        let Some(top) = Stamp::of(&root.path) else {
+            return tree;
+        };
+        let kind = if root.is_deep { Kind::Plain } else { Kind::Top };
+        let mut queue = VecDeque::from([(root.path.clone(), kind)]);
+        // Breadth-first, so that the limit cuts off the deepest folders.
+        while let Some((path, kind)) = queue.pop_front() {
+            // Other file systems are not scanned.
+            let Some(stamp) = Stamp::of(&path).filter(|it| it.device == top.device) else {
+                continue;
+            };
+            if tree.order.len() >= limit {
+                tree.is_cut = true;
+                break;
+            }
+            let folder = match known.folders.get(&path) {
+                Some(folder) if folder.stamp == Some(stamp) => folder.clone(),
+                _ => Arc::new(scan(&path, stamp, kind, names)),
+            };
+            let below =
+                |name: &OsString| Some((path.join(name), kind_below(folder.kind, name, names)?));
+            let below = folder.folders.iter().filter_map(below);
+            queue.extend(below.filter(|(below, _)| enters(&path, below)));
+            tree.order.push((path.clone(), folder.clone()));
+            tree.folders.insert(path, folder);
+        }
+        tree
+    }
+}
+
+impl Folder {
+    fn new(stamp: Stamp, kind: Kind) -> Self {
+        Self {
+            stamp: Some(stamp).filter(|it| !it.is_fresh()),
+            kind,
+            kept: Vec::new(),
+            suspects: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+}
+
+fn scan(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
+    match kind {
+        Kind::Top => ask(path, stamp, names),
+        _ => read(path, stamp, kind, names),
+    }
+}
+
+/// Lists a folder. One that can't be read has no entries; when it becomes readable, its stamp
+/// changes.
+fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut entries: Vec<_> = entries
+        .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+        .collect();
+    // Sorted, so that the limit on mounts always selects the same files.
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    // A bare repository has no `.git` and is recognized by its entries.
+    let kind = match kind {
+        Kind::Plain | Kind::Shallow | Kind::Modules if git::is_gits(has) => Kind::Git,
+        kind => kind,
+    };
+    let mut folder = Folder::new(stamp, kind);
+    for (name, file_type) in entries {
+        if !matches!(kind, Kind::Git | Kind::Modules) && is_suspect(Path::new(&name)) {
+            folder.suspects.push(name.clone());
+        }
+        if is_kept(kind, &name, file_type.is_dir(), names) {
+            // One that vanished meanwhile is protected as if it existed.
+            let state = State::of(&path.join(&name)).unwrap_or(State::There);
+            folder.kept.push((name, state));
+        } else if file_type.is_dir() {
+            folder.folders.push(name);
+        }
+    }
+    folder
+}
+
+/// Whether an entry of a folder of this kind is protected.
+fn is_kept(kind: Kind, name: &OsStr, is_folder: bool, names: &Names) -> bool {
+    match kind {
+        Kind::Git => git::KEPT.iter().any(|it| name == *it),
+        Kind::Modules | Kind::Top => false,
+        // In a Git folder, only some names are protected.
+        Kind::Plain | Kind::Shallow if name == git::FOLDER => !is_folder,
+        Kind::Plain | Kind::Shallow => names.keeps(name),
+    }
+}
+
+/// Looks up the protected names in a folder without listing it.
+fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
+    let mut folder = Folder::new(stamp, Kind::Top);
+    let names = names.kept.iter().map(String::as_str);
+    for name in names.chain([git::FOLDER]) {
+        let path = path.join(name);
+        // Only some files of a Git folder are protected. A `.git` file, as in a worktree, is one
+        // itself.
+        if name == git::FOLDER && fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir()) {
+            folder.folders.push(name.into());
+        } else if let Some(state) = State::of(&path) {
+            folder.kept.push((name.into(), state));
+        }
+    }
+    folder
+}
+
+/// The kind of a subfolder; `None` if it is not scanned.
+fn kind_below(above: Kind, name: &OsStr, names: &Names) -> Option<Kind> {
+    match above {
+        Kind::Plain | Kind::Shallow | Kind::Top if name == git::FOLDER => Some(Kind::Git),
+        Kind::Plain if names.is_shallow(name) => Some(Kind::Shallow),
+        Kind::Plain => Some(Kind::Plain),
+        Kind::Shallow | Kind::Top => None,
+        Kind::Git => git::HOLDERS
+            .iter()
+            .any(|it| name == *it)
+            .then_some(Kind::Modules),
+        Kind::Modules => Some(Kind::Modules),
+    }
+}

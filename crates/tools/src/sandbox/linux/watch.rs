@@ -1,0 +1,232 @@
+//! Finds files that commands may not make, by scans before and after a command.
+//!
+//! A sandbox can't prevent new files with a protected name in a writable folder, so they are
+//! renamed after the command. Files with such a name that exist before it are mounted read-only.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::aside::set_aside;
+use super::todo::{self, Commands};
+use super::tree::{MAX_NEW, Root, State, Tree};
+use super::{git, memory};
+use crate::mounts::linux::Mounts;
+use crate::sandbox::{SandboxLimits, paths};
+use crate::secrets::Concealed;
+
+/// Maximum number of files in working folders that are mounted read-only. Each mount adds about
+/// half a millisecond to the start of a command.
+const MOST_KEPT: usize = 32;
+/// Errors of programs that tried to change a read-only file.
+const REFUSED: [&str; 2] = ["Device or resource busy", "Read-only file system"];
+/// Maximum number of paths that a note names.
+const MOST_NAMED: usize = 10;
+
+/// The protected files that existed before a command.
+pub struct Watch {
+    limits: SandboxLimits,
+    trees: Vec<(Root, Arc<Tree>)>,
+    /// Files that earlier commands created and could keep. Commands may change them as long as
+    /// they remain harmless.
+    theirs: HashSet<PathBuf>,
+    /// The commands in Git's todo lists, by Git directory.
+    commands: HashMap<PathBuf, Commands>,
+    /// Protected paths outside the working folders, with their state if they existed.
+    places: Vec<(PathBuf, Option<State>)>,
+    /// The mounts of the command, registered until it ends.
+    mounts: Option<Mounts>,
+}
+
+impl Watch {
+    /// Scans for protected files; never returns `None`. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
+    /// up to 1,000 folders.
+    pub(in crate::sandbox) fn begin(limits: &SandboxLimits) -> Option<Self> {
+        let look = |root: Root| {
+            let tree = Tree::look(&root, &limits.names, memory::seen(&root));
+            memory::remember(&root, tree.clone());
+            (root, tree)
+        };
+        let trees: Vec<_> = roots(limits).into_iter().map(look).collect();
+        let theirs = memory::made_by_commands(|path| {
+            let states = trees.iter().map(|(_, tree)| (tree, tree.state(path)));
+            let mut there = states.filter_map(|(tree, state)| Some((tree, state?)));
+            // A file that is no longer harmless was changed by the user, so it is protected.
+            there.all(|(tree, state)| git::is_harmless(path, state, tree))
+        });
+        // The scan has read these folders, so the secrets in them need no other search.
+        let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
+        let limits = SandboxLimits {
+            concealed: Some(limits.secrets_to_hide(suspects)),
+            ..limits.clone()
+        };
+        let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
+        // Elsewhere, the sandbox itself keeps commands from creating them.
+        let places = limits.never_made.iter().filter(is_writable);
+        let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
+        let commands = gits.map(|git| (git.to_owned(), todo::commands(git)));
+        let mut watch = Self {
+            commands: commands.collect(),
+            trees,
+            theirs,
+            places: places.map(|path| (path.clone(), State::of(path))).collect(),
+            limits,
+            mounts: None,
+        };
+        let concealed = watch.concealed().iter().map(|it| it.path.clone());
+        let mounted = watch.limits().kept.into_iter().chain(concealed);
+        watch.mounts = Some(Mounts::new(mounted));
+        Some(watch)
+    }
+
+    /// The secrets that are hidden from the command.
+    pub(crate) fn concealed(&self) -> &[Concealed] {
+        self.limits.concealed.as_deref().unwrap_or_default()
+    }
+
+    /// The working folders.
+    pub(crate) fn work(&self) -> &[PathBuf] {
+        &self.limits.work
+    }
+
+    /// The limits for the command: the files that were found are read-only.
+    pub(in crate::sandbox) fn limits(&self) -> SandboxLimits {
+        let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
+        let found = found.map(|(path, _)| path);
+        let found = found.filter(|path| !self.theirs.contains(path));
+        let found = found.take(MOST_KEPT);
+        let places = self.places.iter().filter(|(_, state)| state.is_some());
+        let places = places.map(|(path, _)| path.clone());
+        let mut kept = paths::real(&found.chain(places).collect::<Vec<_>>());
+        kept.extend(self.limits.kept.iter().cloned());
+        kept.sort();
+        // A mount of a folder includes what is below it.
+        kept.dedup_by(|path, above| path.starts_with(above));
+        SandboxLimits {
+            kept,
+            ..self.limits.clone()
+        }
+    }
+
+    /// A note about the read-only files that a command's `output` names, if the output has one of
+    /// the errors in [`REFUSED`]. Blocks, because it reads the file system.
+    pub fn explain(&self, output: &str) -> Option<String> {
+        if !REFUSED.iter().any(|words| output.contains(words)) {
+            return None;
+        }
+        let is_named = |path: &&PathBuf| {
+            let folders = self.limits.work.iter().chain(&self.limits.writable);
+            let below = folders.filter_map(|root| path.strip_prefix(root).ok());
+            below.chain([path.as_path()]).any(|it| {
+                it.to_str()
+                    // A root itself has an empty path below it, which every text contains.
+                    .is_some_and(|it| !it.is_empty() && output.contains(it))
+            })
+        };
+        let kept = self.limits().kept;
+        let named: Vec<String> = kept.iter().filter(is_named).map(|it| shown(it)).collect();
+        let files = named.get(..named.len().min(MOST_NAMED))?.join(", ");
+        (!files.is_empty()).then(|| {
+            format!(
+                "[The sandbox keeps what runs by itself or says what may run as it is: {files}. The user can change \
+                 that outside of it.]"
+            )
+        })
+    }
+
+    /// Renames new protected files, and returns a note about them for the model and the user.
+    pub fn end(self) -> Option<String> {
+        let mut notes = Vec::new();
+        let mut is_cut = false;
+        for (root, before) in &self.trees {
+            let changed = before.again(root, &self.limits.names);
+            is_cut |= changed.as_ref().is_some_and(|it| it.is_cut);
+            // A file in `theirs` can change although its folder did not.
+            let after = changed.map_or_else(|| before.clone(), Arc::new);
+            let made = after.kept().filter(|(path, now)| {
+                before.state(path) != Some(now) || self.theirs.contains(path)
+            });
+            let (harmless, others): (Vec<_>, Vec<_>) =
+                made.partition(|(path, now)| git::is_harmless(path, now, &after));
+            memory::add_made_by_commands(harmless.into_iter().map(|(path, _)| path));
+            let others = others.into_iter().map(|(path, _)| path);
+            // File tools that run at the same time may write them.
+            let others = others.filter(|path| !memory::is_as_written(path));
+            notes.extend(others.map(|path| taken(&root.path, &path)));
+            let none = Commands::new();
+            notes.extend(after.gits().flat_map(|git| {
+                let before = self.commands.get(git).unwrap_or(&none);
+                todo::take(&root.path, git, before)
+            }));
+            // The next command starts with this scan.
+            memory::remember(root, after.clone());
+        }
+        for (path, before) in &self.places {
+            let root = self.limits.writable.iter().find(|it| path.starts_with(it));
+            let now = State::of(path).filter(|now| before.as_ref() != Some(now));
+            let now = now.filter(|_| !memory::is_as_written(path));
+            notes.extend(root.zip(now).map(|(root, _)| taken(root, path)));
+        }
+        note(&notes, is_cut)
+    }
+}
+
+/// The folders to scan: writable working folders with their subfolders, and the top level of
+/// writable folders above and elsewhere, because Git and other programs also search parent
+/// folders.
+fn roots(limits: &SandboxLimits) -> Vec<Root> {
+    let work = paths::real(&limits.work);
+    let writable = &limits.writable;
+    let can_be = |it: &&PathBuf| writable.iter().any(|root| it.starts_with(root));
+    let inside = writable
+        .iter()
+        .filter(|it| work.iter().any(|work| it.starts_with(work)));
+    let mut deep: Vec<PathBuf> = work.iter().filter(can_be).chain(inside).cloned().collect();
+    deep.sort();
+    deep.dedup_by(|path, above| path.starts_with(above));
+    let above = deep.iter().flat_map(|it| it.ancestors().skip(1));
+    let above = above.map(Path::to_owned).filter(|it| can_be(&it));
+    let mut tops: Vec<PathBuf> = above.chain(writable.iter().cloned()).collect();
+    tops.retain(|top| !deep.iter().any(|it| top.starts_with(it)));
+    tops.sort();
+    tops.dedup();
+    let root = |is_deep| move |path| Root { path, is_deep };
+    let deep = deep.into_iter().map(root(true));
+    deep.chain(tops.into_iter().map(root(false))).collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
+}
+
+/// Renames a protected file that a command created, and returns a sentence about it.
+pub(super) fn taken(root: &Path, path: &Path) -> String {
+    match set_aside(root, path) {
+        Ok(new) => format!("{} was renamed to {}.", shown(path), shown(&new)),
+        Err(error) => format!(
+            "{} could not be renamed ({error}) and is still there.",
+            shown(path)
+        ),
+    }
+}
+
+fn note(taken: &[String], is_cut: bool) -> Option<String> {
+    let mut lines = Vec::new();
+    if !taken.is_empty() {
+        lines.push(
+            "While this ran, files came into being that run by themselves or say what may run. Commands may not make \
+             these; the user can put them back."
+                .to_owned(),
+        );
+        lines.extend(taken.iter().take(MOST_NAMED).cloned());
+        if let more @ 1.. = taken.len().saturating_sub(MOST_NAMED) {
+            lines.push(format!("And {more} more."));
+        }
+    }
+    if is_cut {
+        lines.push(format!(
+            "This made more than {MAX_NEW} folders, and not all of them were looked through for files that run by themselves."
+        ));
+    }
+    (!lines.is_empty()).then(|| format!("[{}]", lines.join("\n")))
+}

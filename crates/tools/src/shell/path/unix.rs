@@ -1,0 +1,1 @@
+pub(super) const REFUSED: Option<&str> = None;
