@@ -36,8 +36,7 @@ function M.list(all)
   known_chats.read_titles(chats)
   local escape = require("flemma.notices").escape
   return vim.tbl_map(function(chat)
-    local path = vim.startswith(chat.path, project .. "/") and chat.path:sub(#project + 2)
-      or vim.fn.fnamemodify(chat.path, ":~")
+    local path = require("flemma.path").below(chat.path, project) or vim.fn.fnamemodify(chat.path, ":~")
     local text = escape(("%s  %s  (%s)"):format(os.date("%Y-%m-%d %H:%M", chat.time), chat.title, path))
     return { path = chat.path, text = text }
   end, chats)

@@ -40,8 +40,8 @@ end
 local function open_rules()
   local config = vim.env.XDG_CONFIG_HOME
   -- As the host does: a relative path does not count.
-  if not config or not vim.startswith(config, "/") then
-    config = vim.fs.normalize("~/.config")
+  if not config or not require("flemma.path").is_absolute(config) then
+    config = vim.fs.normalize(vim.fn.has("win32") == 1 and "~/AppData/Local" or "~/.config")
   end
   vim.cmd.edit(vim.fn.fnameescape(vim.fs.joinpath(config, "flemma", "allow.toml")))
 end

@@ -84,7 +84,7 @@ function M.watch()
     desc = "flemma: a file that the user saves while a command runs is not the command's",
     callback = function(event)
       local path = api.nvim_buf_get_name(event.buf)
-      if not disk.is_writing() and vim.startswith(path, "/") then
+      if not disk.is_writing() and require("flemma.path").is_absolute(path) then
         host.send("file_saved", { path = path })
       end
     end,

@@ -189,7 +189,7 @@ end
 local function whole_file()
   local path, project = api.nvim_buf_get_name(0), vim.fs.normalize(vim.fn.getcwd())
   local is_short = api.nvim_buf_get_offset(0, api.nvim_buf_line_count(0)) <= WHOLE_BYTES
-  if not is_short or not vim.startswith(path, project .. "/") then
+  if not is_short or not require("flemma.path").below(path, project) then
     return ""
   end
   local reference = require("flemma.project_rules").reference(path, project)

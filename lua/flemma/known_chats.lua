@@ -3,6 +3,8 @@
 ---@class flemma.known_chats
 local M = {}
 
+local flemma_path = require("flemma.path")
+
 --- Bytes of a chat in which its title is looked for.
 local TITLE_BYTES = 8192
 --- Longest title in characters.
@@ -31,7 +33,7 @@ local function read_list()
   local file = io.open(list_path(), "r")
   if file then
     for path in file:lines() do
-      paths[path] = true
+      paths[flemma_path.slashed(path)] = true
     end
     file:close()
   end
@@ -41,6 +43,7 @@ end
 --- Adds a chat to the list. Each Neovim appends whole lines, so that none loses another's.
 ---@param path string Absolute.
 function M.add(path)
+  path = flemma_path.slashed(path)
   listed = listed or read_list()
   -- A buffer may be unmodified although its file was never written.
   if listed[path] or path:find("\n", 1, true) or not vim.uv.fs_stat(path) then
@@ -111,9 +114,8 @@ end
 ---@return flemma.known_chats.Chat[] chats Without titles, which `read_titles` adds.
 function M.chats(project)
   local found = {}
-  local prefix = project and (project == "/" and project or project .. "/") or ""
   for _, path in ipairs(M.paths()) do
-    local stat = vim.startswith(path, prefix) and vim.uv.fs_stat(path)
+    local stat = (not project or flemma_path.below(path, project)) and vim.uv.fs_stat(path)
     if stat and stat.type == "file" then
       found[#found + 1] = { path = path, time = stat.mtime.sec, title = "" }
     end

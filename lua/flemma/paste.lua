@@ -36,17 +36,19 @@ end
 ---@param buffer integer
 ---@return string
 local function reference(path, buffer)
-  local rules = require("flemma.project_rules")
+  local rules, paths = require("flemma.project_rules"), require("flemma.path")
   local folder, project, home = folder_of(buffer), vim.fs.normalize(vim.fn.getcwd()), vim.fs.normalize("~")
   for _, root in ipairs({ folder, project }) do
-    if vim.startswith(path, root .. "/") then
+    if paths.below(path, root) then
       return rules.reference(path, folder)
     end
   end
-  if vim.startswith(path, home .. "/") then
-    return "@~/" .. rules.encoded(path:sub(#home + 2))
+  local in_home = paths.below(path, home)
+  if in_home then
+    return "@~/" .. rules.encoded(in_home)
   end
-  return "@/" .. rules.encoded(path)
+  -- An absolute path begins with two slashes, also before the drive of Windows.
+  return "@//" .. rules.encoded((path:gsub("^/", "")))
 end
 
 --- Returns a text with blanks where it would touch other text on a line.

@@ -2,6 +2,8 @@
 ---@class flemma.project_rules
 local M = {}
 
+local below = require("flemma.path").below
+
 --- A folder's rules are in the first of these files, else in all of the others.
 local FIRST = "AGENTS.md"
 local OTHERS = { "CLAUDE.md", ".github/copilot-instructions.md" }
@@ -47,11 +49,16 @@ end
 ---@return string
 function M.reference(path, folder)
   local up, base = "", folder
+  local rest = below(path, base)
   -- Above the root there is no folder left to try.
-  while not vim.startswith(path, base == "/" and base or base .. "/") and base ~= vim.fs.dirname(base) do
+  while not rest and base ~= vim.fs.dirname(base) do
     up, base = up .. "../", vim.fs.dirname(base)
+    rest = below(path, base)
   end
-  local rest = path:sub(#base + (base:sub(-1) == "/" and 1 or 2))
+  if not rest then
+    -- On another drive.
+    return "@//" .. M.encoded(path)
+  end
   return "@" .. (up ~= "" and up or "./") .. M.encoded(rest)
 end
 
@@ -62,7 +69,7 @@ end
 ---@return string[]
 function M.references(folder, project)
   local folders = { folder }
-  while vim.startswith(folder, project .. "/") and #folders < MOST_FOLDERS do
+  while below(folder, project) and #folders < MOST_FOLDERS do
     folder = vim.fs.dirname(folder)
     folders[#folders + 1] = folder
   end

@@ -5,6 +5,7 @@ local M = {}
 
 local api = vim.api
 local host = require("flemma.host")
+local is_absolute, slashed = require("flemma.path").is_absolute, require("flemma.path").slashed
 
 --- Maximum number of diagnostics, quickfix entries, or symbols that are sent.
 local ITEMS = 1000
@@ -34,7 +35,7 @@ local function path_of(buffer)
     return nil
   end
   local name = api.nvim_buf_get_name(buffer)
-  return name:find("^/") and clean(name) or nil
+  return is_absolute(name) and clean(name) or nil
 end
 
 --- Returns how a buffer is named in a chat: its path from the working directory, or its number.
@@ -93,7 +94,7 @@ local function quickfix()
   for _, entry in ipairs(api.nvim_eval(("getqflist()[:%d]"):format(ITEMS - 1))) do
     local is_place = entry.valid == 1 and entry.bufnr > 0
     local name = is_place and api.nvim_buf_get_name(entry.bufnr) or ""
-    local is_file = is_place and name:find("^/") ~= nil
+    local is_file = is_place and is_absolute(name)
     items[#items + 1] = {
       path = is_file and clean(name) or nil,
       name = is_place and name_of(entry.bufnr) or "",
@@ -144,7 +145,7 @@ local function named(name, folder)
   local from_chat = vim.fs.normalize(vim.fs.joinpath(folder, name))
   local exact, ending = {}, {}
   for _, buffer in ipairs(open_buffers()) do
-    local full = api.nvim_buf_get_name(buffer)
+    local full = slashed(api.nvim_buf_get_name(buffer))
     if full == name or name_of(buffer) == name or full ~= "" and full == from_chat then
       exact[#exact + 1] = buffer
     elseif full ~= "" and vim.endswith(full, "/" .. name) then

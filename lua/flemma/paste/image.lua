@@ -69,7 +69,7 @@ function M.path(text)
     return nil
   end
   for _, path in ipairs(meanings(trimmed)) do
-    local stat = vim.startswith(path, "/") and vim.uv.fs_stat(path)
+    local stat = require("flemma.path").is_absolute(path) and vim.uv.fs_stat(path)
     local file = stat and stat.type == "file" and io.open(path, "rb")
     if file then
       local head = file:read(16) or ""

@@ -27,7 +27,7 @@ function M.new(message)
     if path:sub(1, 2) == "~/" or path == "~" then
       return (vim.uv.os_homedir() or "~") .. path:sub(2)
     end
-    return path:sub(1, 1) == "/" and path or vim.fs.joinpath(base, path)
+    return require("flemma.path").is_absolute(path) and path or vim.fs.joinpath(base, path)
   end
   return {
     bufnr = message.buffer,

@@ -2,6 +2,8 @@
 ---@class flemma.tools.sandbox
 local M = {}
 
+local paths = require("flemma.path")
+
 ---@class flemma.tools.Sandbox
 ---@field is_path_writable fun(path: string): boolean Whether a file may be written there; it need not exist.
 ---@field wrap_command fun(argv: string[]): string[]?, string? The words that run it in the sandbox, or nil and why it must not run.
@@ -10,13 +12,13 @@ local M = {}
 ---@param path string Absolute.
 ---@return string
 local function leads_to(path)
-  local real = "/"
-  for part in path:gmatch("[^/]+") do
+  local real = paths.root(path)
+  for part in (paths.below(path, real) or path):gmatch("[^/]+") do
     if part == ".." then
       real = vim.fs.dirname(real)
     elseif part ~= "." then
-      local next = (real == "/" and "" or real) .. "/" .. part
-      real = vim.uv.fs_realpath(next) or next
+      local next = vim.fs.joinpath(real, part)
+      real = paths.slashed(vim.uv.fs_realpath(next) or next)
     end
   end
   return real
@@ -34,7 +36,7 @@ function M.new(policy, resolve)
       end
       local real = leads_to(resolve(path))
       return vim.iter(policy.writable):any(function(folder)
-        return folder == "/" or real == folder or vim.startswith(real, folder .. "/")
+        return real == paths.slashed(folder) or paths.below(real, folder) ~= nil
       end)
     end,
     wrap_command = function(argv)
