@@ -55,6 +55,12 @@ pub fn slashed(path: &Path) -> Cow<'_, str> {
     }
 }
 
+/// The path that a reference such as `@//etc/hosts` or `@//C:/x` in a chat names, given without
+/// `@` and with one slash at its start: a drive follows no slash.
+pub fn of_reference(path: &str) -> &str {
+    system::of_reference(path)
+}
+
 /// The bytes of a name or a variable; UTF-8 if it is that.
 pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
     system::bytes(text)

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 use crate::variables::is_same_name;
 
+/// What the user can do if `bash` is missing: a clause that follows "the user can".
+pub const SHELL_ADVICE: &str = system::SHELL_ADVICE;
+
 /// The file of the program `name` in an environment. `None` if there is none, or if `name` is a path.
 ///
 /// On Windows, `name` may lack the extension, `bash` and `sh` are those of Git and never of WSL,

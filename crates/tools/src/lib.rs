@@ -80,8 +80,8 @@ pub use registry::{
 };
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
-    Backend, Missing, Names, Sandbox, SandboxLimits, Tmp, cuts_off_abstract_sockets, find_out,
-    keeps_from_setuid, paths_in, tmp_folder,
+    Backend, Missing, Names, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp,
+    cuts_off_abstract_sockets, find_out, keeps_from_setuid, paths_in, tmp_folder,
 };
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Hit, SearchEntry, search};

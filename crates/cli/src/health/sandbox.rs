@@ -41,6 +41,11 @@ fn missing(settings: &SandboxSettings, why: &str) -> Finding {
             format!("The sandbox is required, and there is none: {why}. No command runs."),
         ),
     };
-    Finding::new(level, text)
-        .fixed_by("Install bubblewrap (`bwrap`); see `:help flemma-sandboxing`.")
+    let finding = Finding::new(level, text);
+    match tools::SANDBOX_PROGRAM {
+        Some(program) => {
+            finding.fixed_by(format!("Install {program}; see `:help flemma-sandboxing`."))
+        }
+        None => finding,
+    }
 }

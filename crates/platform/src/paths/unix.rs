@@ -67,3 +67,7 @@ pub(super) fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
 pub(super) fn from_bytes(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
+
+pub(super) fn of_reference(path: &str) -> &str {
+    path
+}

@@ -46,6 +46,14 @@ fn plain(path: PathBuf) -> PathBuf {
     plain
 }
 
+pub(super) fn of_reference(path: &str) -> &str {
+    let is_drive = |rest: &&str| {
+        let mut parts = Path::new(rest).components();
+        matches!(parts.next(), Some(Component::Prefix(it)) if matches!(it.kind(), Prefix::Disk(_)))
+    };
+    path.strip_prefix('/').filter(is_drive).unwrap_or(path)
+}
+
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     // As it is written, because the system would interpret such names at once.
     for part in path.components() {
@@ -157,4 +165,21 @@ pub(super) fn from_bytes(bytes: Vec<u8>) -> OsString {
         rest = after;
     }
     OsString::from_wide(&units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_reference;
+
+    #[test]
+    fn a_drive_follows_no_slash() {
+        for (path, expected) in [
+            ("/C:/x", "C:/x"),
+            ("/c:x", "c:x"),
+            ("/share/x", "/share/x"),
+            ("./C:/x", "./C:/x"),
+        ] {
+            assert_eq!(of_reference(path), expected);
+        }
+    }
 }

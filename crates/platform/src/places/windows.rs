@@ -1,6 +1,6 @@
-pub(super) const CONFIG: &str = "AppData/Local";
-pub(super) const DATA: &str = "AppData/Local";
-pub(super) const STATE: &str = "AppData/Local";
+pub(super) const CONFIG: &str = r"AppData\Local";
+pub(super) const DATA: &str = r"AppData\Local";
+pub(super) const STATE: &str = r"AppData\Local";
 pub(super) const START_FOLDERS: &[(&str, &str)] = &[
     ("documents", "powershell"),
     ("documents", "windowspowershell"),

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+pub(super) const SHELL_ADVICE: &str = "set tools.bash.shell";
+
 pub(super) fn locate(name: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
     let path = super::path_of(environment).filter(|_| !name.contains('/'));
     super::find(name, path?)

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::variables::is_same_name;
 
+pub(super) const SHELL_ADVICE: &str =
+    "install Git for Windows, whose bash runs commands, or set tools.bash.shell";
 /// Extensions of programs, in the order in which `cmd.exe` tries them.
 const EXTENSIONS: [&str; 4] = ["com", "exe", "bat", "cmd"];
 /// Shells, which WSL also has.

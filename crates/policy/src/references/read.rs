@@ -2,7 +2,7 @@
 //!
 //! The type is determined by a file's first bytes, not by its name.
 
-use platform::paths::canonicalize;
+use platform::paths::{canonicalize, of_reference};
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     pub(super) fn file(&mut self, path: &str, mime: Option<&str>) -> Result<Content, Refusal> {
         let path = match (path.strip_prefix("~/"), &self.folders.home) {
             (Some(rest), Some(home)) => home.join(rest),
-            _ => self.folders.chat.join(path),
+            _ => self.folders.chat.join(of_reference(path)),
         };
         self.file_at(&path, mime)
     }

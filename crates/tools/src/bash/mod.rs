@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::tool::ToolUseId;
+use platform::programs::SHELL_ADVICE;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -239,7 +240,7 @@ fn start(
     Running::start(command, &mark).map_err(|error| {
         ToolError::Failed(format!(
             "The shell {program:?} could not be started: {error}. Nothing was run; the user can \
-             set tools.bash.shell."
+             {SHELL_ADVICE}."
         ))
     })
 }

@@ -13,6 +13,8 @@ pub(super) const NAME: &str = "none";
 /// What to do without a sandbox, if one is required.
 pub(super) const ADVICE: &str =
     "Set sandbox.backend to \"auto\" to run commands without one, each of which you then approve.";
+/// The program that would be the sandbox, for messages. `None`, because no program is one here.
+pub const PROGRAM: Option<&str> = None;
 /// Why there is no sandbox.
 const WHY: &str = "Flemma has a sandbox only on Linux";
 

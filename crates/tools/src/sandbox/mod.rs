@@ -28,7 +28,10 @@ pub use explain::Missing;
 pub use limits::{Names, SandboxLimits, Tmp};
 pub use paths::paths_in;
 pub(crate) use system::run_restricted;
-pub use system::{Watch, cuts_off_abstract_sockets, find_out, keeps_from_setuid, tmp_folder};
+pub use system::{
+    PROGRAM as SANDBOX_PROGRAM, Watch, cuts_off_abstract_sockets, find_out, keeps_from_setuid,
+    tmp_folder,
+};
 
 use crate::secrets::Secrets;
 

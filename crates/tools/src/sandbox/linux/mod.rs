@@ -34,6 +34,9 @@ use crate::secrets::Concealed;
 /// What to do without a sandbox, if one is required.
 pub(super) const ADVICE: &str = "Install bubblewrap, or set sandbox.backend to \"auto\".";
 
+/// The program that is the sandbox, for messages. `None` where no program is one.
+pub const PROGRAM: Option<&str> = Some("bubblewrap (`bwrap`)");
+
 /// The words that start a command in the sandbox of `program`; see [`super::Sandbox::prefix`].
 pub(super) fn prefix(
     program: &Path,
