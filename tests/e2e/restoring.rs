@@ -85,6 +85,107 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
 }
 
 #[test]
+fn a_call_whose_files_all_changed_since_can_be_skipped() {
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "bash", command("echo b > b.txt")),
+        write("ONE\n"),
+        Answer::says("Done."),
+    ]);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("question.chat", QUESTION);
+    let editor = setup.with("a.txt", BEFORE).size(80, 24).start();
+    let read = |name: &str| fs::read_to_string(editor.dir().join(name)).unwrap_or_default();
+    editor.command("edit question.chat");
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    fs::write(editor.dir().join("a.txt"), "mine\n").unwrap();
+    assert_eq!([read("a.txt"), read("b.txt")], ["mine\n", "b\n"]);
+
+    editor.keys(":Flemma undo<CR>");
+    editor.wait_screen("the list", |rows| {
+        let has = |text: &str| rows.iter().any(|row| row == text);
+        has("2: Leave 1 file unchanged, and go on to the call before")
+            && has("4: keep     a.txt: the same lines have changed since")
+    });
+    editor.keys("2<CR>");
+    editor.wait_screen("the call before", |rows| {
+        rows.iter().any(|row| row == "3: remove   b.txt")
+    });
+    editor.keys("1<CR>");
+    wait_message(&editor, "Restored 1 file: b.txt.");
+    assert_eq!([read("a.txt"), read("b.txt")], ["mine\n", ""]);
+}
+
+#[test]
+fn a_call_whose_new_file_has_unsaved_text_is_not_taken_for_undone() {
+    let provider = Provider::anthropic([write("new\n"), Answer::says("Done.")]);
+    let editor = setup(&provider).file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    editor.keys(":edit a.txt<CR>ccmine<Esc>:buffer question.chat<CR>");
+    choose(&editor, 2);
+    editor.lua(
+        "local ask = vim.ui.select
+       vim.ui.select = function(items, ...) listed = items; ask(items, ...) end",
+        json!([]),
+    );
+    editor.command("Flemma undo");
+    let listed = "return listed or {}";
+    editor.wait_for("the list", |it| it.lua(listed, json!([])) != json!([]));
+    let items = json!([
+        "Leave 1 file unchanged, and go on to the call before",
+        "Leave everything as it is",
+        "keep     a.txt: it has changed since",
+    ]);
+    assert_eq!(editor.lua(listed, json!([])), items);
+    editor.keys(":buffer a.txt<CR>:edit!<CR>:buffer question.chat<CR>");
+    choose(&editor, 1);
+    editor.command("Flemma undo");
+    wait_message(&editor, "Restored 1 file: a.txt.");
+    assert!(!editor.dir().join("a.txt").exists());
+}
+
+#[test]
+fn a_shell_skips_a_call_whose_files_all_changed_since() {
+    let shell = Shell::offline();
+    let call = |path: &str| format!(r#"{{"label": "", "path": "{path}", "content": "new\n"}}"#);
+    for path in ["b.txt", "a.txt"] {
+        let ran = shell.run(&["tool", "write", &call(path), "--yes"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    shell.write("a.txt", "mine\n");
+
+    // Not without being asked to.
+    let ran = shell.run(&["undo", "--yes"]);
+    assert!(
+        ran.err.contains("`--skip` goes on to the call before"),
+        "{ran:?}"
+    );
+    let ran = shell.run_with(&["undo"], "n\n");
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let question = "Leave these files unchanged, and go on to the call before?";
+    assert!(ran.err.contains(question), "{}", ran.err);
+    assert_eq!(
+        [shell.read("a.txt"), shell.read("b.txt")],
+        ["mine\n", "new\n"]
+    );
+
+    let ran = shell.run_with(&["undo"], "y\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("remove   b.txt"), "{}", ran.err);
+    assert_eq!(shell.read("a.txt"), "mine\n");
+    assert!(!shell.path("b.txt").exists());
+
+    for _ in 0..2 {
+        assert_eq!(shell.run(&["undo", "--redo", "--yes"]).code, Some(0));
+    }
+    assert_eq!(shell.read("b.txt"), "new\n");
+    assert_eq!(shell.run(&["undo", "--skip", "--yes"]).code, Some(0));
+    assert!(!shell.path("b.txt").exists());
+    assert_eq!(shell.read("a.txt"), "mine\n");
+}
+
+#[test]
 fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhile() {
     let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; rm go begun
       for i in 0 1 2 3 4 5 6 7 8; do echo x > f$i; done; echo two >> a.txt";

@@ -267,6 +267,9 @@ pub struct Undo {
     /// Also restore files that have changed since.
     #[arg(long)]
     pub overwrite: bool,
+    /// If all files of the call have changed since, leave them, and go on to the call before.
+    #[arg(long, conflicts_with = "overwrite")]
+    pub skip: bool,
     /// Restore without asking.
     #[arg(short, long)]
     pub yes: bool,

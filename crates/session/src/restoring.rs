@@ -23,13 +23,21 @@ pub(crate) struct Restoring {
     pub(crate) scope: JournalScope,
 }
 
-/// The user's choice.
-enum Choice {
+/// The user's decision.
+#[derive(Clone, Copy)]
+enum Answer {
     /// Restore the files.
     Restore {
         /// Also those that have changed since.
         overwrite: bool,
     },
+    /// Leave the files as they are, and go on to what was before.
+    Skip,
+}
+
+/// An item that the user chooses.
+enum Choice {
+    Decide(Answer),
     /// Show the diff of the file at this index.
     Diff(usize),
 }
@@ -47,20 +55,27 @@ impl Restoring {
     }
 
     async fn restore(&self, request: Request) -> Result<Option<String>, String> {
-        let Some(restore) = self.plan(&request).await? else {
-            return Ok(Some(nothing(&request).to_owned()));
-        };
-        // Nothing would change, so there is nothing to ask.
-        if restore.changes().next().is_none() && restore.conflicts().next().is_none() {
-            let lines = restore.lines().join("\n");
-            // Recorded nevertheless, so that the next undo is about the call before.
-            restore.apply(false, &*self.buffers).await?;
-            return Ok(Some(format!("No file needs to be changed:\n{lines}")));
+        while let Some(restore) = self.plan(&request).await? {
+            // Nothing would change, so there is nothing to ask.
+            if restore.changes().next().is_none() && restore.kept().next().is_none() {
+                let mut text = "No file needs to be changed.".to_owned();
+                for line in restore.lines() {
+                    text.push_str(&format!("\n{line}"));
+                }
+                // Recorded nevertheless, so that the next undo is about the call before.
+                restore.apply(false, &*self.buffers).await?;
+                return Ok(Some(text));
+            }
+            match self.ask(&request, &restore).await {
+                None => return Ok(None),
+                Some(Answer::Restore { overwrite }) => {
+                    return self.apply(&request, restore, overwrite).await.map(Some);
+                }
+                // Recorded as undone, so that the next plan is about the call before.
+                Some(Answer::Skip) => drop(restore.apply(false, &*self.buffers).await?),
+            }
         }
-        let Some(overwrite) = self.ask(&request, &restore).await else {
-            return Ok(None);
-        };
-        self.apply(&request, restore, overwrite).await.map(Some)
+        Ok(Some(nothing(&request).to_owned()))
     }
 
     /// Restores the files. Returns the report.
@@ -89,16 +104,15 @@ impl Restoring {
         Ok(planned)
     }
 
-    /// Asks until the user restores or leaves. Returns whether files that have changed since
-    /// are overwritten.
-    async fn ask(&self, request: &Request, restore: &Restore) -> Option<bool> {
+    /// Asks until the user decides. `None` if nothing is to be done.
+    async fn ask(&self, request: &Request, restore: &Restore) -> Option<Answer> {
         let prompts = self.editor.prompts(self.buffer);
-        let (items, choices) = items(restore);
+        let (items, choices) = items(request, restore);
         let title = title(request, restore);
         loop {
             let at = prompts.choose(&title, &items).await?;
             match choices.get(at)? {
-                Some(Choice::Restore { overwrite }) => return Some(*overwrite),
+                Some(Choice::Decide(answer)) => return Some(*answer),
                 Some(Choice::Diff(at)) => self.show_diff(restore, *at),
                 // The user chose to leave.
                 None => return None,
@@ -117,12 +131,13 @@ impl Restoring {
 }
 
 /// Returns the items of the list: the actions, then each file, which shows its diff.
-fn items(restore: &Restore) -> (Vec<String>, Vec<Option<Choice>>) {
+fn items(request: &Request, restore: &Restore) -> (Vec<String>, Vec<Option<Choice>>) {
     let (mut items, mut choices) = (Vec::new(), Vec::new());
+    let decide = |answer| Some(Choice::Decide(answer));
     let count = restore.changes().count();
     if count > 0 {
         items.push(format!("Change {}", files(count)));
-        choices.push(Some(Choice::Restore { overwrite: false }));
+        choices.push(decide(Answer::Restore { overwrite: false }));
     }
     let conflicts = restore.conflicts().count();
     if conflicts > 0 {
@@ -130,7 +145,17 @@ fn items(restore: &Restore) -> (Vec<String>, Vec<Option<Choice>>) {
             "Also overwrite {} that changed since; :Flemma redo brings that back",
             files(conflicts)
         ));
-        choices.push(Some(Choice::Restore { overwrite: true }));
+        choices.push(decide(Answer::Restore { overwrite: true }));
+    }
+    let kept = restore.kept().count();
+    // If other files change, the next undo is about the call before in any case.
+    if count == 0 && kept > 0 {
+        items.push(format!(
+            "Leave {} unchanged, and go on to {}",
+            files(kept),
+            before(request)
+        ));
+        choices.push(decide(Answer::Skip));
     }
     items.push("Leave everything as it is".to_owned());
     choices.push(None);
@@ -154,6 +179,15 @@ fn title(request: &Request, restore: &Restore) -> String {
         Request::Turns { .. } | Request::LastTurns(_) => {
             format!("Restore the files of {} calls?", restore.calls.len())
         }
+    }
+}
+
+/// What a restore is about after this one.
+pub fn before(request: &Request) -> &'static str {
+    match request {
+        Request::Undo => "the call before",
+        Request::Redo => "the undo before",
+        Request::Turns { .. } | Request::LastTurns(_) => "the turns before",
     }
 }
 

@@ -122,6 +122,11 @@ impl Restore {
         self.items.iter().filter(|it| it.is_conflict())
     }
 
+    /// The files that stay as they are, but might be restored otherwise or later.
+    pub fn kept(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|it| it.is_kept())
+    }
+
     /// Returns a line for each file that says what happens to it.
     pub fn lines(&self) -> Vec<String> {
         let items = self.items.iter();

@@ -1,5 +1,7 @@
 //! `:Flemma undo`, `:Flemma redo`, and `:Flemma rewind`: what they list, ask, restore, and report.
 
+mod lacking;
+
 use std::fs;
 
 use serde_json::json;
@@ -89,7 +91,7 @@ fn a_call_whose_files_need_no_change_does_not_stop_the_next_undo() {
     fs::write(folder.path().join("a"), "two\n").unwrap();
     stage
         .key("undo")
-        .wait_notice("No file needs to be changed:\nsame     a");
+        .wait_notice("No file needs to be changed.\nsame     a");
     choose(&stage, Some(0));
     stage.key("undo").wait_notice("Restored 1 file");
     assert_eq!(text(&folder), "one\n");
@@ -107,6 +109,70 @@ fn a_file_that_changed_since_stays_unless_the_user_overwrites_it() {
     stage
         .key("redo")
         .wait_notice(":Flemma undo takes that back");
+    assert_eq!(text(&folder), "mine\n");
+}
+
+#[test]
+fn a_call_whose_files_all_changed_since_can_be_left_for_the_call_before() {
+    let (stage, folder) = ran(["echo b > b", "echo two > a"]);
+    fs::write(folder.path().join("a"), "mine\n").unwrap();
+    // The second item of the first list, and the first of the next.
+    choose(&stage, Some(1));
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 1 file: b.");
+    let lists = stage.record().asked.clone();
+    let lists: Vec<Vec<String>> = lists
+        .into_iter()
+        .filter_map(|it| match it {
+            EditorQuestion::Prompt(prompt) => prompt.items,
+            _ => None,
+        })
+        .collect();
+    let first = [
+        "Also overwrite 1 file that changed since; :Flemma redo brings that back",
+        "Leave 1 file unchanged, and go on to the call before",
+        "Leave everything as it is",
+        "keep     a: it has changed since",
+    ];
+    assert_eq!(lists[0][..3], first[..3]);
+    assert!(lists[0][3].starts_with("keep     a: "), "{lists:?}");
+    assert_eq!(
+        lists[1],
+        ["Change 1 file", "Leave everything as it is", "remove   b"]
+    );
+    assert_eq!(text(&folder), "mine\n");
+    assert!(!folder.path().join("b").exists());
+
+    // Redo goes the same way back, and the call that was left can be undone again.
+    choose(&stage, Some(0));
+    stage
+        .key("redo")
+        .wait_notice(":Flemma undo takes that back");
+    stage
+        .key("redo")
+        .wait_notice("No file needs to be changed.");
+    choose(&stage, Some(0));
+    stage.key("undo").wait_notice("Restored 1 file: a.");
+    assert_eq!(text(&folder), "one\n");
+}
+
+#[test]
+fn calls_before_one_that_is_left_are_all_reached_or_there_are_none() {
+    let (stage, folder) = ran(["echo two > a", "echo three > a"]);
+    fs::write(folder.path().join("a"), "mine\n").unwrap();
+    choose(&stage, Some(1));
+    choose(&stage, Some(1));
+    stage.key("undo").wait_notice("There is nothing to undo");
+    assert_eq!(text(&folder), "mine\n");
+    // Leaving everything leaves the call, too.
+    let (stage, folder) = ran(["echo two > a", "echo three > a"]);
+    fs::write(folder.path().join("a"), "mine\n").unwrap();
+    for _ in 0..2 {
+        choose(&stage, Some(2));
+        stage.key("undo");
+        stage.wait("the list", |it| it.prompted.is_empty());
+    }
+    assert!(last_list(&stage)[1].starts_with("Leave 1 file unchanged"));
     assert_eq!(text(&folder), "mine\n");
 }
 
@@ -277,65 +343,4 @@ fn a_chat_is_not_rewound_while_something_runs() {
     stage.key("advance").wait_started("t_1");
     stage.key("rewind").wait_notice("This chat is busy");
     assert!(stage.record().asked.is_empty());
-}
-
-#[test]
-fn a_command_that_changes_a_file_without_a_checkpoint_is_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let large = fs::File::create(folder.path().join("large")).unwrap();
-    large.set_len(17 * 1024 * 1024).unwrap();
-    let stage = Stage::with(json!({"tools": {"require_approval": false}}), QUESTION);
-    let stage = stage.answers([
-        calls([bash("t_1", "true")]),
-        calls([bash("t_2", "echo x >> large")]),
-    ]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
-    stage.press("advance");
-    stage.wait_notice(":Flemma undo cannot restore large: it is larger than 16 MB.");
-    stage.wait_rest();
-}
-
-#[test]
-fn a_command_says_before_it_runs_what_no_checkpoint_holds() {
-    let folder = tempfile::tempdir().unwrap();
-    let large = fs::File::create(folder.path().join("large")).unwrap();
-    large.set_len(17 * 1024 * 1024).unwrap();
-    let stage = Stage::with(json!({"tools": {"auto_approve": []}}), QUESTION);
-    let long = format!("echo {}", "x".repeat(300));
-    let stage = stage.answers([calls([bash("t_1", "true")]), calls([bash("t_2", &long)])]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
-    stage.press("advance");
-    stage.press_at("resolve", "status=pending");
-    // The end of the command is cut, and not what it says.
-    stage.wait("the preview", |it| {
-        let marks = it.marks();
-        let mut previews = marks.iter().filter_map(|it| it.preview.as_deref());
-        previews.any(|it| it.starts_with("bash: ") && it.ends_with("… (:Flemma undo lacks 1 file)"))
-    });
-}
-
-#[test]
-fn a_command_that_changes_ignored_files_says_before_and_after_that_they_stay() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join(".ignore"), "build/\n").unwrap();
-    fs::create_dir(folder.path().join("build")).unwrap();
-    let stage = Stage::with(json!({"tools": {"auto_approve": []}}), QUESTION);
-    let command = "echo x > build/out.log; echo x > a";
-    let stage = stage.answers([calls([bash("t_1", "true")]), calls([bash("t_2", command)])]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
-    stage.press("advance");
-    stage.press_at("resolve", "status=pending");
-    stage.wait("the preview", |it| {
-        let marks = it.marks();
-        let mut previews = marks.iter().filter_map(|it| it.preview.as_deref());
-        previews.any(|it| it.ends_with(" (:Flemma undo lacks ignored files)"))
-    });
-    stage.press_at("resolve", "status=pending");
-    stage.wait_notice(
-        ":Flemma undo cannot restore ignored files that changed: build/out.log (others may be gone).",
-    );
-    choose(&stage, Some(0));
-    stage.key("undo").wait_notice("Restored 1 file");
-    assert!(!folder.path().join("a").exists());
-    assert!(folder.path().join("build/out.log").exists());
 }

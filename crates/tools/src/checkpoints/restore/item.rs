@@ -18,6 +18,8 @@ pub struct Item {
     /// Its state before the calls, which the user can choose even if it has changed since.
     pub(in crate::checkpoints) forced: Option<Image>,
     pub(in crate::checkpoints) is_merged: bool,
+    /// True if no checkpoint has a state of it, so that it can never be restored.
+    pub(in crate::checkpoints) is_lost: bool,
     pub(in crate::checkpoints) made: usize,
 }
 
@@ -51,6 +53,10 @@ impl Item {
             now,
             target,
             is_merged,
+            is_lost: chain.iter().any(|it| {
+                let images = [&it.before, &it.after];
+                images.iter().any(|it| matches!(it, Image::NotCovered(_)))
+            }),
         }
     }
 
@@ -62,6 +68,11 @@ impl Item {
     /// Whether it has changed since, and could be overwritten.
     pub(super) fn is_conflict(&self) -> bool {
         self.forced.is_some()
+    }
+
+    /// Whether it stays as it is, although a later restore could change it.
+    pub(super) fn is_kept(&self) -> bool {
+        self.target.is_err() && !self.is_lost
     }
 
     /// Describes in one line what happens to it.
