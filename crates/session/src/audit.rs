@@ -5,6 +5,7 @@
 //! files are kept beside it. It does not detect forgery: a program that can write the file can
 //! write any record.
 
+mod background;
 mod diffs;
 mod read;
 mod recent;
@@ -13,6 +14,8 @@ mod show;
 mod underway;
 mod unfinished;
 
+pub use background::finish;
+pub(crate) use background::in_background;
 pub use read::Log;
 pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};

@@ -23,7 +23,7 @@ use tools::{
 };
 
 use self::inside::Inside;
-use crate::audit::Audit;
+use crate::audit::{Audit, in_background};
 use crate::buffers::EditorBuffers;
 use crate::completion::Completions;
 use crate::editor::Editor;
@@ -161,7 +161,7 @@ impl CallEnvironment {
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
         // The result need not wait for the log, which contains the start already.
-        tokio::task::spawn_blocking(move || {
+        in_background(move || {
             if let Err(error) = audit.ended(path.as_deref(), &[(call, ended)]) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
             }

@@ -1,6 +1,7 @@
 //! `flemma host`: serves the Neovim at the standard streams.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use platform::signals::Termination;
 use tokio::sync::mpsc;
@@ -10,6 +11,9 @@ use crate::editor::Editor;
 use crate::neovim::Neovim;
 use crate::protocol::FromEditor;
 use crate::rpc;
+
+/// Maximum time for writes of the log at the end.
+const LAST_WRITES: Duration = Duration::from_secs(2);
 
 /// Serves the Neovim at the standard streams until it closes them.
 pub fn run() -> ExitCode {
@@ -28,6 +32,7 @@ pub fn run() -> ExitCode {
     };
     // As a task on the same thread as the chats, so that messages do not change threads.
     let served = runtime.block_on(async { tokio::spawn(serve()).await });
+    session::audit::finish(LAST_WRITES);
     // Ends the sessions before their commands: a session would take the end of a killed
     // command for a result. Does not wait for the thread that may be blocked reading standard
     // input.

@@ -11,7 +11,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 
 use super::Session;
 use super::calls::ApprovedCall;
-use crate::audit::{Audit, CallStart};
+use crate::audit::{Audit, CallStart, in_background};
 
 /// Decisions and ends of calls, until they are in the audit log.
 pub(super) struct Decisions {
@@ -176,7 +176,7 @@ impl Session {
         let audit = self.decisions.audit.clone();
         let underway = audit.underway(path.as_deref(), &ends);
         // In the background, because the calls have ended whether this is written or not.
-        tokio::task::spawn_blocking(move || {
+        in_background(move || {
             if let Err(error) = audit.ended(path.as_deref(), &ends) {
                 tracing::warn!(%error, "the end of a call is not in the audit log");
             }

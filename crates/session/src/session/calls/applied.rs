@@ -7,7 +7,7 @@ use chat::approval::CallKey;
 use chat::diff::{Counts, FileDiff};
 use tools::{ProposedFile, Secrets};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, in_background};
 
 /// The changes of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl AppliedDiff {
 
     /// Writes the changes into the log.
     pub(super) async fn log(self, audit: Audit, document: Option<PathBuf>, call: CallKey) {
-        let written = tokio::task::spawn_blocking(move || {
+        let written = in_background(move || {
             audit.changed(document.as_deref(), &call, self.counts, &self.unified)
         });
         if let Ok(Err(error)) = written.await {
