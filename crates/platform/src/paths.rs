@@ -61,6 +61,19 @@ pub fn of_reference(path: &str) -> &str {
     system::of_reference(path)
 }
 
+/// A path for a message, on one line: control characters are escaped.
+pub fn visible(path: &Path) -> String {
+    let text = path.display().to_string();
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            MAIN_SEPARATOR => visible.push(character),
+            _ => visible.extend(character.escape_debug()),
+        }
+    }
+    visible
+}
+
 /// The bytes of a name or a variable; UTF-8 if it is that.
 pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
     system::bytes(text)

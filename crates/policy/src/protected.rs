@@ -11,7 +11,7 @@ mod names;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use platform::places;
+use platform::{paths, places};
 use tools::{folded, leads_to};
 
 use names::ProtectedKind;
@@ -214,7 +214,7 @@ fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
     Some(format!(
         "{} is {}, so this needs your approval, whatever the policy says.",
         // A file name can contain control characters, and this is printed.
-        path.display().to_string().escape_debug(),
+        paths::visible(path),
         kind.what()
     ))
 }

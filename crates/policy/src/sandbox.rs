@@ -4,10 +4,10 @@
 //! Lists candidates. The sandbox checks which of them exist when a command starts and when
 //! it has ended.
 
-use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use platform::paths::canonicalize;
 use tools::{Missing, Names, Sandbox, SandboxLimits, Tmp};
 
 use crate::digest::sha256;

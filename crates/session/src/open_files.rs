@@ -1,9 +1,10 @@
 //! The files that are open in Neovim, by real path, as Neovim last reported them.
 
-use platform::paths::canonicalize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
+
+use platform::paths::canonicalize;
 
 /// Real paths of the open files; `None` until Neovim has reported them.
 #[derive(Debug, Default)]

@@ -5,7 +5,6 @@
 
 mod sections;
 
-use platform::paths::canonicalize;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use chat::references::DiffScope;
+use platform::paths::{self, canonicalize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
@@ -98,12 +98,12 @@ impl fmt::Display for GitProblem {
             Self::NoRepository(folder, why) => write!(
                 f,
                 "needs a Git repository, but {} is in none ({why}).",
-                folder.display().to_string().escape_debug()
+                paths::visible(folder)
             ),
             Self::Elsewhere(root) => write!(
                 f,
                 "is not sent, because the files of this repository are elsewhere, in {}.",
-                root.display().to_string().escape_debug()
+                paths::visible(root)
             ),
             Self::Filter(name) => write!(
                 f,

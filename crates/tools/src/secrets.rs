@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use platform::files::{FileKind, FileStatus};
-use platform::places;
+use platform::{paths, places};
 
 use crate::files::{leads_to, without_dots};
 use crate::names::folded;
@@ -79,13 +79,8 @@ impl SecretFile {
 
 impl fmt::Display for SecretFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display().to_string();
-        write!(
-            f,
-            "{} is secret: it may hold {}",
-            path.escape_debug(),
-            self.kind.what()
-        )
+        let path = paths::visible(&self.path);
+        write!(f, "{path} is secret: it may hold {}", self.kind.what())
     }
 }
 

@@ -83,7 +83,9 @@ fn lock_file(folder: &Path, name: &str) -> io::Result<File> {
     make_folder(folder)?;
     OpenOptions::new()
         .create(true)
-        // Creating a file requires write access. Nothing is written to it.
+        .read(true)
+        // Creating a file requires write access, and Windows locks none that was opened for that
+        // alone. Nothing is written to it.
         .append(true)
         .private()
         .open(folder.join(name))

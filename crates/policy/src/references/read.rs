@@ -2,7 +2,6 @@
 //!
 //! The type is determined by a file's first bytes, not by its name.
 
-use platform::paths::{canonicalize, of_reference};
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
+use platform::paths::{self, canonicalize, of_reference};
 use tools::{RealPath, SecretFile, Secrets};
 
 use super::{Agreed, ContextText, Objection};
@@ -62,16 +62,16 @@ impl fmt::Display for Refusal {
                 f,
                 "is outside the project, at {}, {} it is not sent until you agree: put the cursor here and run \
                  :Flemma allow-file.",
-                path.display().to_string().escape_debug(),
+                paths::visible(path),
                 objection.words()
             ),
             Self::Secret(_, secret, objection) => {
-                let (kind, path) = (secret.kind.what(), secret.path.display().to_string());
+                let (kind, path) = (secret.kind.what(), paths::visible(&secret.path));
                 write!(
                     f,
                     "is secret, because {} may hold {kind}, {} it is not sent until you agree: put the cursor here \
                      and run :Flemma allow-file, or set {}.",
-                    path.escape_debug(),
+                    path,
                     objection.words(),
                     secret.grant()
                 )
@@ -80,7 +80,7 @@ impl fmt::Display for Refusal {
                 f,
                 "is not sent, because {} is secret or outside the project and the buffer is not saved. Write it, \
                  and press Ctrl-] again.",
-                path.display().to_string().escape_debug()
+                paths::visible(path)
             ),
             Self::NotAFile => f.write_str("is not a regular file."),
             Self::TooLarge => f.write_str("makes the files of this message larger than 20 MB."),

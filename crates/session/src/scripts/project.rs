@@ -1,8 +1,8 @@
 //! The tools of a project: where they are, and whether the user trusts them.
 
-use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 
+use platform::paths::canonicalize;
 use tools::{ScriptFolder, ScriptRoot, digest};
 
 use crate::state_dir;

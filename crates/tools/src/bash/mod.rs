@@ -6,13 +6,13 @@
 mod job;
 mod report;
 
-use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chat::tool::ToolUseId;
+use platform::paths::canonicalize;
 use platform::programs::SHELL_ADVICE;
 use schemars::JsonSchema;
 use serde::Deserialize;

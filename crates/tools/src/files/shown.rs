@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use platform::paths::visible;
+
 use super::{FileTarget, Fingerprint, RealPath, blocking};
 use crate::buffers::OpenBuffers;
 
@@ -99,11 +101,6 @@ impl ShownFiles {
         let after = Some(after);
         self.changes.add(RecordedChange { before, after });
     }
-}
-
-/// A path in a message, without control characters.
-fn visible(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
 }
 
 #[derive(Debug)]

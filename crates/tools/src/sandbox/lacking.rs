@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::paths::visible;
 use serde_json::Value;
 
 use crate::files::leads_to;
@@ -45,9 +46,7 @@ pub(crate) fn note(
             })
     };
     let named = concealed.iter().filter(is_named).take(MOST_NAMED);
-    let paths: Vec<String> = named
-        .map(|it| it.path.display().to_string().escape_debug().to_string())
-        .collect();
+    let paths: Vec<String> = named.map(|it| visible(&it.path)).collect();
     (!paths.is_empty()).then(|| {
         format!(
             "[The sandbox hides secrets from commands, so they did not see {}. The user can grant that with \

@@ -6,10 +6,11 @@
 mod reads;
 mod tracked;
 
-use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use platform::paths::canonicalize;
 
 use super::path::{Folders, Order, REFUSED, is_shim, is_system_program};
 use super::programs::{Reads, is_builtin, is_network};

@@ -30,6 +30,8 @@ mod words;
 use std::fmt;
 use std::path::PathBuf;
 
+use platform::paths::visible;
+
 pub(crate) use self::environment::environment;
 pub use self::machine::{Machine, inspect};
 pub use self::parts::{parts, runs_others};
@@ -171,8 +173,7 @@ impl Unsafe {
             }
             Self::Secret { path, grant, .. } => {
                 // A file name may contain line breaks or escape sequences.
-                let path = path.display().to_string();
-                write!(f, "it could show secrets in {}.", path.escape_debug())?;
+                write!(f, "it could show secrets in {}.", visible(path))?;
                 match grant {
                     Some(grant) => write!(f, " The user can grant it with {grant}."),
                     None => Ok(()),

@@ -3,10 +3,11 @@
 //! Reads the repository that Git would find from a folder, its submodules, and the user's and
 //! the system's configuration. Of a repository's own settings only listed ones are accepted.
 
-use platform::paths::canonicalize;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use platform::paths::canonicalize;
 
 use super::git::runs_something;
 use super::git_index::{self, GitIndex};

@@ -16,6 +16,11 @@ use rustix::io::Errno;
 const MOST_BYTES: usize = 64 * 1024;
 /// The access control list on Linux.
 const ACL: &[u8] = b"system.posix_acl_access";
+/// The error for an attribute that a file does not have.
+#[cfg(not(target_os = "macos"))]
+const NO_ATTRIBUTE: Errno = Errno::NODATA;
+#[cfg(target_os = "macos")]
+const NO_ATTRIBUTE: Errno = Errno::NOATTR;
 /// Attributes that the kernel itself removes when a file is written.
 const NOT_KEPT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
 /// The permission bits and the sticky bit. Writing a file clears setuid and setgid.
@@ -51,7 +56,7 @@ fn copy_extended(old: &File, new: &File) -> io::Result<()> {
     for name in kept.iter().filter(|name| !NOT_KEPT.contains(&&name[..])) {
         let value = match value(old, name) {
             // Removed in the meantime.
-            Err(Errno::NODATA) => continue,
+            Err(NO_ATTRIBUTE) => continue,
             value => value?,
         };
         let set = fsetxattr(new, &name[..], &value, XattrFlags::empty());

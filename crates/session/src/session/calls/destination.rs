@@ -1,10 +1,10 @@
 //! What a pending call would do to its files: create, overwrite, or follow a link.
 
-use platform::paths::canonicalize;
 use std::path::{Path, PathBuf};
 
 use chat::approval::{self, CallKey};
 use chat::preview::one_line;
+use platform::paths::canonicalize;
 use tools::{FileState, Fingerprint};
 
 use crate::session::Session;

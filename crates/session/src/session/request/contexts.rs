@@ -3,11 +3,11 @@
 
 mod listing;
 
-use platform::paths::canonicalize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use chat::references::{ContextSource, DiffScope, Piece};
+use platform::paths::canonicalize;
 use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
 
 use self::listing::{Listing, diagnostics, quickfix, symbols};

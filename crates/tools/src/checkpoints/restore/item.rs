@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use platform::paths;
+
 use crate::checkpoints::image::Image;
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::merge;
@@ -108,7 +110,7 @@ impl Item {
 /// The path below the project's folder, or the whole path.
 pub(super) fn shown(root: &Path, path: &Path) -> String {
     let path = path.strip_prefix(root).unwrap_or(path);
-    path.display().to_string().escape_debug().to_string()
+    paths::visible(Path::new(&*paths::slashed(path)))
 }
 
 /// Reverts one change of a file.

@@ -76,7 +76,7 @@ pub(super) fn take(root: &Path, git: &Path, before: &Commands) -> Vec<String> {
 }
 
 fn shown(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
+    platform::paths::visible(path)
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {

@@ -196,7 +196,7 @@ fn roots(limits: &SandboxLimits) -> Vec<Root> {
 }
 
 fn shown(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
+    platform::paths::visible(path)
 }
 
 /// Renames a protected file that a command created, and returns a sentence about it.
