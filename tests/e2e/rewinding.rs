@@ -68,7 +68,7 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
     assert_eq!(editor.text(), whole);
     editor.keys(":Flemma redo<CR>");
     editor.wait_screen("the files", |rows| {
-        rows.iter().any(|row| row.contains("b.txt"))
+        rows.iter().any(|row| row.contains("create   b.txt"))
     });
     editor.keys("1<CR>");
     wait_message(&editor, ":Flemma undo takes that back");
