@@ -9,9 +9,12 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub use folder::{FolderAccess, FolderEntry, NewFileAttributes, OpenFolder};
+pub use folder::{FolderAccess, FolderEntry, NewFileAttributes, OldFile, OpenFolder};
 pub use open::{
-    PrivateOptions, copy_blocks, make_private_folder, make_private_folders, open_no_link,
-    read_exact_at, restrict_file, restrict_folder,
+    LOCKED_IS_READABLE, PrivateOptions, copy_blocks, make_private_folder, make_private_folders,
+    open_no_link, read_exact_at, restrict_file, restrict_folder,
 };
 pub use status::{FileId, FileKind, FileStatus};
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use platform::files::{FileStatus, PrivateOptions};
+use platform::files::{FileStatus, LOCKED_IS_READABLE, PrivateOptions};
 use platform::paths::canonicalize;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ pub fn take(state: &Path, path: &Path, program: &LeaseHolder) -> Result<Lease, L
     let name = sha256(chat.as_os_str().as_encoded_bytes());
     let path = folder.join(format!("{name}.json"));
     let mut file = locked(&path)?;
-    write(&mut file, program, &chat)?;
+    write(&mut file, &path, program, &chat)?;
     let lease = Lease {
         chat,
         path,
@@ -113,7 +113,7 @@ fn locked(path: &Path) -> Result<File, LeaseError> {
             .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LeaseError::Held(holder(file))),
+            Err(TryLockError::WouldBlock) => return Err(LeaseError::Held(holder(file, path))),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         // A holder deletes its file when it releases the lease. If that happened after the
@@ -135,6 +135,9 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // Removed before the lock is released, while no other program can have locked the file.
         let _ = fs::remove_file(&self.path);
+        if !LOCKED_IS_READABLE {
+            let _ = fs::remove_file(beside(&self.path));
+        }
     }
 }
 
@@ -188,17 +191,18 @@ fn under_another_name(folder: &Path, lease: &Lease) -> Option<HeldBy> {
     let others = fs::read_dir(folder).ok()?.flatten();
     // Our own record names the same chat.
     let others = others.map(|it| it.path()).filter(|it| *it != lease.path);
+    let others = others.filter(|it| it.extension().is_some_and(|it| it == "json"));
     others
         .filter_map(|path| {
-            let mut file = File::open(path).ok()?;
-            let there = PathBuf::from(record(&mut file)?.chat);
+            let mut file = File::open(&path).ok()?;
+            let there = PathBuf::from(record(&mut file, &path)?.chat);
             if FileStatus::at(&there).ok()?.id != chat {
                 return None;
             }
             // A lease without a lock was left by a killed program. A shared lock that succeeds
             // is released with `file`.
             let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-            is_held.then(|| holder(file))
+            is_held.then(|| holder(file, &path))
         })
         .next()
 }
@@ -210,15 +214,25 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-fn record(file: &mut File) -> Option<Record> {
+/// The file of a lease's record where a locked file cannot be read.
+fn beside(lease: &Path) -> PathBuf {
+    lease.with_extension("holder")
+}
+
+fn record(file: &mut File, path: &Path) -> Option<Record> {
     let mut text = Vec::new();
-    file.rewind().ok()?;
-    file.take(MAX_RECORD).read_to_end(&mut text).ok()?;
+    if LOCKED_IS_READABLE {
+        file.rewind().ok()?;
+        file.take(MAX_RECORD).read_to_end(&mut text).ok()?;
+    } else {
+        let file = File::open(beside(path)).ok()?;
+        file.take(MAX_RECORD).read_to_end(&mut text).ok()?;
+    }
     serde_json::from_slice(&text).ok()
 }
 
-fn holder(mut file: File) -> HeldBy {
-    let record = record(&mut file);
+fn holder(mut file: File, path: &Path) -> HeldBy {
+    let record = record(&mut file, path);
     let since = record.as_ref().map_or(0, |record| record.since);
     HeldBy {
         program: record.map(|record| record.program),
@@ -226,15 +240,19 @@ fn holder(mut file: File) -> HeldBy {
     }
 }
 
-fn write(file: &mut File, program: &LeaseHolder, chat: &Path) -> io::Result<()> {
+fn write(file: &mut File, path: &Path, program: &LeaseHolder, chat: &Path) -> io::Result<()> {
     let record = Record {
         program: program.clone(),
         since: now(),
         chat: chat.to_string_lossy().into_owned(),
     };
+    let text = serde_json::to_vec(&record)?;
+    if !LOCKED_IS_READABLE {
+        return fs::write(beside(path), text);
+    }
     // The record of a program that was killed may be longer than this one.
     file.set_len(0)?;
-    file.write_all(&serde_json::to_vec(&record)?)
+    file.write_all(&text)
 }
 
 fn now() -> u64 {

@@ -38,6 +38,22 @@ pub struct FolderEntry {
     pub kind: FileKind,
 }
 
+/// An existing file that will be replaced. On Windows it is not held open, because the system
+/// replaces no open file on some disks.
+#[derive(Debug)]
+pub struct OldFile(pub(super) system::OldFile);
+
+impl OldFile {
+    /// Its status.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn status(&self) -> io::Result<FileStatus> {
+        self.0.status()
+    }
+}
+
 /// Attributes of a file that is created.
 #[derive(Debug, Clone, Copy)]
 pub enum NewFileAttributes<'a> {
@@ -46,7 +62,7 @@ pub enum NewFileAttributes<'a> {
     /// Those of another file that it replaces: owner, mode, access control list, and extended
     /// attributes. On Windows attributes such as "hidden", but no access list: the file inherits
     /// that of its folder.
-    Like(&'a File),
+    Like(&'a OldFile),
 }
 
 impl OpenFolder {
@@ -113,8 +129,8 @@ impl OpenFolder {
     /// # Errors
     ///
     /// As for [`OpenFolder::file`].
-    pub fn file_to_replace(&self, name: &OsStr) -> io::Result<File> {
-        self.0.file_to_replace(name)
+    pub fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
+        self.0.file_to_replace(name).map(OldFile)
     }
 
     /// Checks that the user may write an existing file. Returns no error on Windows, where only the

@@ -9,6 +9,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
+/// Whether a file that another process has locked can be read. False on Windows.
+pub const LOCKED_IS_READABLE: bool = system::LOCKED_IS_READABLE;
+
 /// Options that create a file which only the user can access.
 pub trait PrivateOptions {
     /// A file that is created gets mode 0600. On Windows it inherits the access list of its folder,

@@ -10,9 +10,11 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, lstat, stat};
 
-pub(super) use folder::Folder;
+pub(super) use folder::{Folder, OldFile};
 
 use super::{FileId, FileKind, FileStatus};
+
+pub(super) const LOCKED_IS_READABLE: bool = true;
 
 /// Mode of a file that only the user can access.
 const PRIVATE_FILE: u32 = 0o600;

@@ -8,10 +8,12 @@ use std::io;
 use std::os::windows::fs::FileExt;
 use std::path::Path;
 
-pub(super) use folder::Folder;
+pub(super) use folder::{Folder, OldFile};
 pub(super) use handle::status_of;
 
 use super::FileStatus;
+
+pub(super) const LOCKED_IS_READABLE: bool = false;
 
 pub(super) fn status_at(path: &Path) -> io::Result<FileStatus> {
     status_of(&handle::to_look_at(handle::FOLLOW).open(path)?)

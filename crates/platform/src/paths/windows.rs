@@ -168,8 +168,9 @@ pub(super) fn from_bytes(bytes: Vec<u8>) -> OsString {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use super::of_reference;
+    use super::*;
 
     #[test]
     fn a_drive_follows_no_slash() {
@@ -181,5 +182,51 @@ mod tests {
         ] {
             assert_eq!(of_reference(path), expected);
         }
+    }
+
+    #[test]
+    fn names_that_mean_something_else_are_refused() {
+        for path in [
+            r"C:\x\NUL",
+            r"C:\x\nul.txt",
+            r"C:\x\COM1",
+            r"C:\x\a:b",
+            r"C:\x\.git::$INDEX_ALLOCATION\config",
+            r"C:\x\a.",
+            r"C:\x\a \b",
+            r"C:\x\a?",
+            r"\\.\pipe\x",
+            r"\\?\GLOBALROOT\x",
+        ] {
+            let refused = resolve(Path::new(path));
+            assert_eq!(refused, Err(UnresolvedPath::SpecialName), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_becomes_the_one_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = canonicalize(folder.path()).unwrap();
+        assert!(!root.to_str().unwrap().starts_with(r"\\?\"));
+        std::fs::create_dir(root.join("Folder")).unwrap();
+        for (path, expected) in [
+            ("folder", "Folder"),
+            ("FOLDER/none/x", r"Folder\none\x"),
+            (r"Folder\..\Folder\.\y", r"Folder\y"),
+            (r"none\..\z", "z"),
+        ] {
+            let resolved = resolve(&root.join(path)).unwrap();
+            assert_eq!(resolved, root.join(expected), "{path}");
+            // By letter, which comparing paths ignores for some.
+            assert!(resolved.to_str().unwrap().ends_with(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_half_a_character_keeps_its_units() {
+        let units = [0x61, 0xd83d, 0x62, 0xde00, 0xd83d, 0xde00];
+        let text = OsString::from_wide(&units);
+        let again = from_bytes(bytes(&text).into_owned());
+        assert_eq!(again.encode_wide().collect::<Vec<_>>(), units);
     }
 }

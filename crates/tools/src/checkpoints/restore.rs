@@ -17,7 +17,7 @@ use crate::files::{RealPath, blocking};
 
 use self::find::{chains, find};
 pub use self::item::Item;
-use self::item::shown;
+use self::item::{hold_back, shown};
 
 /// A request for a restore.
 #[derive(Debug, Clone)]
@@ -103,6 +103,7 @@ impl Restore {
             });
             items.push(item.await.map_err(|error| error.to_string())?);
         }
+        hold_back(&mut items);
         self.items = items;
         Ok(())
     }

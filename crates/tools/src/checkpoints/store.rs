@@ -43,7 +43,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The project is the home folder or `/`, or the store cannot be used; a sentence.
+    /// The project is the home folder or one above it, or the store cannot be used; a sentence.
     pub(super) fn open(folder: &Path) -> Result<Self, String> {
         let root = project_in(folder).ok_or_else(|| {
             format!(
@@ -242,16 +242,18 @@ pub(super) fn now() -> u64 {
     since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns false for a folder whose files are not all of one project: the home folder and `/`.
+/// Returns false for a folder whose files are not all of one project: the home folder and those
+/// above it, such as `/`.
 pub fn is_project(folder: &Path) -> bool {
     project_in(folder).is_some()
 }
 
-/// The top of the project that a folder is in. `None` for the home folder and `/`.
+/// The top of the project that a folder is in. `None` for the home folder and those above it.
 pub(super) fn project_in(folder: &Path) -> Option<PathBuf> {
     let home = real_home();
     let root = top_of(folder, home.as_deref());
-    (root.parent().is_some() && home.as_ref() != Some(&root)).then_some(root)
+    let is_above = root.parent().is_none() || home.is_some_and(|it| it.starts_with(&root));
+    (!is_above).then_some(root)
 }
 
 /// The top of the project that a folder is in, without links: the nearest folder with a

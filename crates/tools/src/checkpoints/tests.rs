@@ -239,6 +239,26 @@ fn a_folder_that_became_a_link_is_not_followed() {
 }
 
 #[test]
+fn a_file_in_place_of_a_folder_holds_back_only_what_was_in_the_folder() {
+    let mut project = Project::new();
+    project.put("folder/deep/a", "one\n");
+    project.put("b", "one\n");
+    project.sh("rm -r folder; echo two > b");
+    project.put("folder", "mine\n");
+    let restored = project.undo();
+    assert_eq!(restored.changed, [project.path("b")]);
+    assert_eq!(restored.kept[0].0, project.path("folder/deep/a"));
+    assert_eq!(project.text("folder").as_deref(), Some("mine\n"));
+
+    // A file that the call itself put there is removed first.
+    let mut project = Project::new();
+    project.put("folder/a", "one\n");
+    project.sh("rm -r folder; echo two > folder");
+    assert_eq!(project.undo().kept, []);
+    assert_eq!(project.text("folder/a").as_deref(), Some("one\n"));
+}
+
+#[test]
 fn two_restores_at_once_do_not_both_happen() {
     let mut project = Project::new();
     project.put("a", "one\n");

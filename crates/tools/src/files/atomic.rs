@@ -91,7 +91,7 @@ fn replace(
         }
         Err(error) => return Err(error),
     };
-    let status = FileStatus::of(&old)?;
+    let status = old.status()?;
     if !status.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }

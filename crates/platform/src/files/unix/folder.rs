@@ -38,6 +38,15 @@ const PRIVATE: RawMode = 0o600;
 const NEW_FOLDER: RawMode = 0o777;
 
 #[derive(Debug)]
+pub(in crate::files) struct OldFile(File);
+
+impl OldFile {
+    pub(in crate::files) fn status(&self) -> io::Result<FileStatus> {
+        Ok(status(&fstat(&self.0)?))
+    }
+}
+
+#[derive(Debug)]
 pub(in crate::files) struct Folder(OwnedFd);
 
 impl Folder {
@@ -74,12 +83,13 @@ impl Folder {
         }
     }
 
-    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<File> {
+    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
         let open = |how| openat(&self.0, name, FILE | how, Mode::empty()).map(File::from);
-        Ok(match open(OFlags::RDONLY) {
+        let opened = match open(OFlags::RDONLY) {
             Err(Errno::ACCESS) => open(OFlags::WRONLY),
             opened => opened,
-        }?)
+        };
+        Ok(OldFile(opened?))
     }
 
     pub(in crate::files) fn check_writable(&self, name: &OsStr) -> io::Result<()> {
@@ -224,7 +234,8 @@ fn mode(attributes: NewFileAttributes<'_>) -> Mode {
 fn copied(new: File, attributes: NewFileAttributes<'_>) -> io::Result<File> {
     if let NewFileAttributes::Like(old) = attributes {
         // Fails for another user's file, or one that can't be read.
-        attributes::copy(old, &new).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+        attributes::copy(&old.0.0, &new)
+            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
     }
     Ok(new)
 }

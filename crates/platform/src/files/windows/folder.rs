@@ -15,6 +15,18 @@ const NO_HARD_LINKS: [i32; 2] = [1, 50];
 /// The bit of a mode that permits its owner to write.
 const WRITABLE: u32 = 0o200;
 
+#[derive(Debug)]
+pub(in crate::files) struct OldFile {
+    status: FileStatus,
+    attributes: u32,
+}
+
+impl OldFile {
+    pub(in crate::files) fn status(&self) -> io::Result<FileStatus> {
+        Ok(self.status)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(in crate::files) struct Folder {
     path: PathBuf,
@@ -88,8 +100,12 @@ impl Folder {
         open_file(&self.path.join(name), options).map(|file| (file, true))
     }
 
-    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<File> {
-        self.file(Path::new(name))
+    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
+        let old = self.file(Path::new(name))?;
+        Ok(OldFile {
+            status: status_of(&old)?,
+            attributes: handle::kept_attributes(&old)?,
+        })
     }
 
     pub(in crate::files) fn check_writable(&self, _: &OsStr) -> io::Result<()> {
@@ -104,7 +120,7 @@ impl Folder {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if let NewFileAttributes::Like(old) = attributes {
-            options.attributes(handle::kept_attributes(old)?);
+            options.attributes(old.0.attributes);
         }
         options.open(self.path.join(name))
     }

@@ -1,5 +1,6 @@
 //! A file of a restore: what becomes of it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use platform::paths;
@@ -104,6 +105,21 @@ impl Item {
         count.map_or_else(String::new, |(added, removed)| {
             format!("  +{added} −{removed}")
         })
+    }
+}
+
+/// Leaves files that cannot be created because their folder is a file or a link by now, unless
+/// that is removed before them.
+pub(super) fn hold_back(items: &mut [Item]) {
+    let removed = items.iter().filter(|it| it.target == Ok(Image::Absent));
+    let removed: HashSet<PathBuf> = removed.map(|it| it.path.clone()).collect();
+    for item in items.iter_mut().filter(|it| it.now == Image::Absent) {
+        let mut above = item.path.ancestors().skip(1);
+        let nearest = above.find_map(|it| Some((it, it.symlink_metadata().ok()?)));
+        let is_held = nearest.is_some_and(|(it, status)| !status.is_dir() && !removed.contains(it));
+        if is_held && item.target != Ok(Image::Absent) {
+            (item.target, item.forced) = (Err("its folder is a file by now".to_owned()), None);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::commands::end;
@@ -118,9 +118,10 @@ fn the_store_is_private_and_another_thing_in_its_place_is_refused() {
 }
 
 #[test]
-fn the_home_folder_and_the_root_are_no_projects() {
+fn the_home_folder_and_those_above_it_are_no_projects() {
     use_a_state_folder_of_our_own();
-    for folder in [PathBuf::from("/"), std::env::home_dir().unwrap()] {
+    let home = std::env::home_dir().unwrap();
+    for folder in home.ancestors().map(Path::to_owned) {
         let plan = Restore::plan(folder, JournalScope::Project, Request::Undo, &NoBuffers);
         assert!(block_on(plan).unwrap_err().contains("no project"));
     }
@@ -288,4 +289,18 @@ fn what_the_index_lost_is_read_again_and_nothing_is_restored_wrongly() {
         assert_eq!(project.text("a").as_deref(), Some("two\n"), "{damage:?}");
         assert_eq!(project.text("b"), None);
     }
+}
+
+#[test]
+fn a_store_in_which_commands_cannot_be_registered_still_keeps_checkpoints() {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.sh("true");
+    let running = project.store().folder().join("running");
+    fs::remove_dir_all(&running).unwrap();
+    fs::write(&running, "a file").unwrap();
+    let summary = project.sh("echo two > a");
+    assert_eq!((summary.changes, summary.remarks.len()), (1, 0));
+    project.undo();
+    assert_eq!(project.text("a").as_deref(), Some("one\n"));
 }
