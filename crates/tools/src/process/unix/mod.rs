@@ -1,4 +1,4 @@
-//! Process groups, sessions, and the leash.
+//! Process groups and sessions, and the leash, which only Linux has.
 
 mod held;
 mod leash;
