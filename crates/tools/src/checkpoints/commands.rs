@@ -19,6 +19,7 @@ use std::sync::Arc;
 pub use self::coverage::Coverage;
 use self::project::{Begun, Project};
 use self::registry::Registered;
+pub(super) use self::registry::find_lost;
 use self::report::Report;
 use self::saves::SaveWatch;
 use super::index::now_ns;

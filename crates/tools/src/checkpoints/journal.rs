@@ -66,6 +66,9 @@ pub(super) struct Checkpoint {
     /// True if its changes were removed to make room for later ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) removed: bool,
+    /// True if its program ended before the call, so that its changes were not found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) lost: bool,
 }
 
 /// Selects checkpoints by their chat.
@@ -172,6 +175,18 @@ impl Journal {
         let removed = self.checkpoints.iter();
         let removed = removed.filter(|it| it.removed && it.reverted.is_none() && scope.has(it));
         removed.filter(move |it| !undone.contains(&*it.id))
+    }
+
+    /// Returns the calls of a scope after this checkpoint whose program ended before them.
+    pub(super) fn lost_after<'a>(
+        &'a self,
+        scope: &'a JournalScope,
+        checkpoint: Option<&'a Checkpoint>,
+    ) -> impl Iterator<Item = &'a CallLabel> {
+        let after = self.checkpoints.iter().rev();
+        let after = after.take_while(move |it| checkpoint.is_none_or(|first| it.id != first.id));
+        let lost = after.filter(|it| it.lost && scope.has(it));
+        lost.flat_map(|it| &it.calls)
     }
 
     /// Returns the id for the next changes of commands whose checkpoint has this id. It is

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::image::{Image, Name};
 use crate::checkpoints::index::now_ns;
-use crate::checkpoints::journal::CallLabel;
-use crate::checkpoints::store::{Store, folder_of, new_id};
+use crate::checkpoints::journal::{CallLabel, Checkpoint};
+use crate::checkpoints::store::{Store, folder_of, new_id, now};
 use crate::files::leads_to;
 use crate::state_dir::{self, Lock};
 
@@ -63,7 +63,8 @@ impl Registered {
     /// Any error of the file system. Commands of other programs do not know of this one then.
     pub(super) fn begin(store: &Store, label: &CallLabel) -> io::Result<Self> {
         let _registry = state_dir::lock(store.folder(), LOCK)?;
-        let running = running(store.folder())?;
+        let Commands { running, lost } = commands(store.folder())?;
+        record_lost(store, lost)?;
         if running.is_empty() {
             // No command needs these any more. They are missing most of the time.
             for name in [SAVES, SEEN] {
@@ -113,19 +114,51 @@ fn remove(locked: &Path) -> io::Result<()> {
 
 /// Returns the calls whose commands run now, in any program.
 pub(super) fn labels(store: &Store) -> Vec<CallLabel> {
-    let running =
-        state_dir::lock(store.folder(), LOCK).and_then(|_registry| running(store.folder()));
-    let running = running.unwrap_or_default().into_iter();
+    let commands =
+        state_dir::lock(store.folder(), LOCK).and_then(|_registry| commands(store.folder()));
+    let running = commands.unwrap_or_default().running.into_iter();
     running.map(|it| it.label).collect()
 }
 
-/// The commands that run, the first one first. Removes the files of others. The caller holds the
-/// lock of the folder.
-fn running(folder: &Path) -> io::Result<Vec<Command>> {
+/// Adds the calls to the journal whose programs ended before them.
+pub(in crate::checkpoints) fn find_lost(store: &Store) -> io::Result<()> {
+    let _registry = state_dir::lock(store.folder(), LOCK)?;
+    record_lost(store, commands(store.folder())?.lost)
+}
+
+/// Adds calls to the journal that have no checkpoint, and removes their files.
+fn record_lost(store: &Store, lost: Vec<(PathBuf, Option<Command>)>) -> io::Result<()> {
+    for (path, command) in lost {
+        if let Some(command) = command {
+            store.append(&Checkpoint {
+                id: new_id(),
+                at: now(),
+                calls: vec![command.label],
+                lost: true,
+                ..Checkpoint::default()
+            })?;
+        }
+        remove(&path)?;
+    }
+    Ok(())
+}
+
+/// The commands of a folder.
+#[derive(Default)]
+struct Commands {
+    /// Those that run, the first one first.
+    running: Vec<Command>,
+    /// The locked files of those whose program ended before them.
+    lost: Vec<(PathBuf, Option<Command>)>,
+}
+
+/// Finds the commands of a project. The caller holds the lock of the folder.
+fn commands(folder: &Path) -> io::Result<Commands> {
+    let mut found = Commands::default();
     let folder = folder.join(RUNNING);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         Err(error) => return Err(error),
     };
     let names = entries
@@ -134,15 +167,13 @@ fn running(folder: &Path) -> io::Result<Vec<Command>> {
     let mut names: Vec<String> = names.filter(|it| !it.contains('.')).collect();
     // A name begins with the time.
     names.sort();
-    let mut found = Vec::new();
     for name in names {
         let path = folder.join(&name);
+        let content = fs::read(described(&path)).unwrap_or_default();
+        let command = serde_json::from_slice(&content).ok();
         match state_dir::try_lock(&folder, &name)? {
-            Some(_left) => remove(&path)?,
-            None => {
-                let content = fs::read(described(&path)).unwrap_or_default();
-                found.extend(serde_json::from_slice::<Command>(&content).ok());
-            }
+            Some(_left) => found.lost.push((path, command)),
+            None => found.running.extend(command),
         }
     }
     Ok(found)
@@ -165,7 +196,7 @@ pub(in crate::checkpoints) fn record_save(path: &Path) {
 fn add_save(folder: &Path, path: &Path) -> io::Result<()> {
     let at = now_ns();
     let _registry = state_dir::lock(folder, LOCK)?;
-    if running(folder)?.is_empty() {
+    if commands(folder)?.running.is_empty() {
         return Ok(());
     }
     append(&folder.join(SAVES), &[(Name(path.to_owned()), at)])

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Request, Restore, unreadable};
+use crate::checkpoints::commands;
 use crate::checkpoints::image::Name;
-use crate::checkpoints::journal::{Checkpoint, FileChange, Journal, JournalScope, Reverted};
+use crate::checkpoints::journal::{
+    CallLabel, Checkpoint, FileChange, Journal, JournalScope, Reverted,
+};
 use crate::checkpoints::store::Store;
 
 /// Finds the checkpoints that a request is about.
@@ -16,10 +19,17 @@ pub(super) fn find(
     request: &Request,
 ) -> Result<Option<Restore>, String> {
     let store = Arc::new(Store::open(folder)?);
+    if let Err(error) = commands::find_lost(&store) {
+        tracing::warn!(%error, "calls whose program ended may be missing in the journal");
+    }
     let journal = store.read();
     let journal = journal.map_err(|error| unreadable(&error).to_string())?;
     let found = requested(&journal, &scope, request);
-    let problem = problem(&journal, lacking(&journal, &scope, request, &found));
+    let lost = match request {
+        Request::Redo => Vec::new(),
+        _ => journal.lost_after(&scope, found.first().copied()).collect(),
+    };
+    let problem = problem(&journal, lacking(&journal, &scope, request, &found), &lost);
     if found.is_empty() {
         // Damage may be why nothing was found, so the user must read about it.
         return problem.map_or(Ok(None), Err);
@@ -48,8 +58,9 @@ pub(super) fn find(
     }))
 }
 
-/// Says what cannot be restored: what is in damaged lines, and what was removed.
-fn problem(journal: &Journal, lacking: usize) -> Option<String> {
+/// Says what cannot be restored: what is in damaged lines, what was removed, and what was never
+/// found.
+fn problem(journal: &Journal, lacking: usize, lost: &[&CallLabel]) -> Option<String> {
     let mut problems = Vec::new();
     if journal.damaged > 0 {
         problems.push(format!(
@@ -67,6 +78,16 @@ fn problem(journal: &Journal, lacking: usize) -> Option<String> {
         };
         problems.push(format!(
             "The {calls} removed to make room (checkpoints.limit), so what {it} changed stays."
+        ));
+    }
+    if let Some(last) = lost.first() {
+        let others = match lost.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        problems.push(format!(
+            "What {} ({}){others} changed has no checkpoint, because Flemma ended before the command did.",
+            last.tool, last.call
         ));
     }
     (!problems.is_empty()).then(|| problems.join(" "))

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Project;
 use super::commands::end;
@@ -207,4 +207,29 @@ fn links_in_ignored_folders_are_not_followed() {
     let other = elsewhere.path().display().to_string();
     let summary = project.sh(&format!("echo x > {other}/a; echo x > src/b"));
     assert_eq!(summary.ignored, None);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn prove_how_long_the_search_of_ignored_files_takes() {
+    let project = project();
+    for number in 0..50_000 {
+        project.put(&format!("target/{}/{number}", number / 500), "one\n");
+    }
+    let store = project.store();
+    let mut index = Index::new(project.path(""), super::LIMIT);
+    index.refresh(&store.objects, None).unwrap();
+    for time in [Duration::from_secs(60), Duration::from_millis(20)] {
+        let bound = Bound {
+            entries: 50_000,
+            time,
+        };
+        let begun = Instant::now();
+        let found = index.ignored_changes(store.clock(), Vec::new(), bound);
+        eprintln!(
+            "prove: a search of 50,000 ignored files within {time:?}: {:?}, not all of {} folders",
+            begun.elapsed(),
+            found.unseen.len()
+        );
+    }
 }
