@@ -20,9 +20,33 @@ const LONGEST_EXIT: usize = 16;
 const UNDO: &str = ":Flemma undo";
 /// Maximum columns of a tool's name.
 const NAME: usize = 40;
+/// Maximum columns of the command with the files that it cannot restore.
+const LACKS: usize = 80;
+
+/// What `:Flemma undo` can do about the files that a call changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UndoCoverage {
+    /// Whether it restores files.
+    pub restores: bool,
+    /// Names of files that it cannot restore.
+    pub lacks: Vec<String>,
+}
+
+impl UndoCoverage {
+    /// Returns the command, with the files that it lacks; `None` if the call changed no file.
+    fn summary(&self) -> Option<String> {
+        match self.lacks.as_slice() {
+            [] => self.restores.then(|| UNDO.to_owned()),
+            names => Some(preview::one_line(
+                &format!("{UNDO} lacks {}", names.join("; ")),
+                LACKS,
+            )),
+        }
+    }
+}
 
 /// A run of a call, as observed by the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRun {
     /// Whether the tool or its command failed.
     pub failed: bool,
@@ -30,8 +54,8 @@ pub struct CallRun {
     pub took: Duration,
     /// Numbers of lines that it added to files and removed from them, if it changed files.
     pub changed: Option<Counts>,
-    /// Whether it changed files that `:Flemma undo` restores.
-    pub is_undoable: bool,
+    /// How far its changes can be undone.
+    pub undo: UndoCoverage,
 }
 
 /// Summary of a finished call.
@@ -69,6 +93,7 @@ pub fn outcome(
     run: Option<CallRun>,
     counts: Option<Counts>,
 ) -> Outcome {
+    let run = run.as_ref();
     let exit = match run {
         // The command itself may have printed such a line.
         Some(run) if !run.failed => None,
@@ -82,8 +107,7 @@ pub fn outcome(
     let changed = run.and_then(|run| run.changed).or(counts);
     // A failed call may have changed less than its arguments show.
     let changed = changed.filter(|_| !failed).map(|it| it.to_string());
-    let undo = run.is_some_and(|run| run.is_undoable);
-    let undo = undo.then(|| UNDO.to_owned());
+    let undo = run.and_then(|run| run.undo.summary());
     let join = |parts: &[Option<String>]| {
         let parts = parts.iter().flatten().cloned();
         parts.collect::<Vec<String>>().join(" · ")
@@ -154,20 +178,23 @@ mod tests {
             failed,
             took,
             changed: None,
-            is_undoable: false,
+            undo: UndoCoverage::default(),
         })
     }
 
     #[test]
-    fn an_outcome_names_the_command_that_restores_files() {
-        let run = ran(false, 4).map(|run| CallRun {
-            is_undoable: true,
-            ..run
-        });
-        assert_eq!(
-            of("write", "", "done", run).0,
-            "✓ write · 4ms · :Flemma undo"
-        );
+    fn an_outcome_names_the_command_that_restores_files_and_what_it_lacks() {
+        let wrote = |restores, lacks: &[&str]| {
+            let lacks = lacks.iter().map(|it| (*it).to_owned()).collect();
+            let undo = UndoCoverage { restores, lacks };
+            let run = ran(false, 4).map(|run| CallRun { undo, ..run });
+            of("write", "", "done", run).0
+        };
+        assert_eq!(wrote(false, &[]), "✓ write · 4ms");
+        assert_eq!(wrote(true, &[]), "✓ write · 4ms · :Flemma undo");
+        let lacks = "✓ write · 4ms · :Flemma undo lacks .env; 12 files in build/";
+        assert_eq!(wrote(true, &[".env", "12 files in build/"]), lacks);
+        assert_eq!(wrote(false, &[".env", "12 files in build/"]), lacks);
     }
 
     /// What the arguments of an edit show.
@@ -237,7 +264,10 @@ mod tests {
             removed: 3,
         });
         let run = ran(false, 4).map(|run| CallRun { changed, ..run });
-        assert_eq!(of("edit", "", "Edited f.", run).0, "✓ edit · +12 −3 · 4ms");
+        assert_eq!(
+            of("edit", "", "Edited f.", run.clone()).0,
+            "✓ edit · +12 −3 · 4ms"
+        );
         assert_eq!(of("write", "", "Wrote f.", run).0, "✓ write · +12 −3 · 4ms");
     }
 

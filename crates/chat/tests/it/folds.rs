@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chat::document::Document;
 use chat::folds::{FoldKind, FoldText, fold_text, part, part_at, part_count};
-use chat::outcome::CallRun;
+use chat::outcome::{CallRun, UndoCoverage};
 use chat::text::Text;
 use proptest::prelude::*;
 
@@ -174,7 +174,7 @@ fn an_error_and_a_cut_off_answer_must_show() {
 fn the_fold_of_a_result_has_the_outcome() {
     let chat =
         |result: &str| format!("{CALL}**Tool Result:** `t`\n\n```\n{result}\n```\n\n@You:\n");
-    let said = |result: &str, run| {
+    let said = |result: &str, run: Option<CallRun>| {
         let text = Text::from(chat(result).as_str());
         let document = Document::parse(&text);
         let folds = part(&document, 2).folds;
@@ -183,7 +183,7 @@ fn the_fold_of_a_result_has_the_outcome() {
             .find(|it| it.kind == FoldKind::ToolResult)
             .cloned();
         let fold = fold.expect("the result has a fold");
-        let said = fold_text(&document, &fold, &crate::Tools, |_, _| run);
+        let said = fold_text(&document, &fold, &crate::Tools, |_, _| run.clone());
         (
             format!("{} {}", said.label, said.text),
             said.group,
@@ -196,7 +196,7 @@ fn the_fold_of_a_result_has_the_outcome() {
             failed,
             took,
             changed: None,
-            is_undoable: false,
+            undo: UndoCoverage::default(),
         })
     };
     let fine = ("✓ bash · 430ms $ ls".to_owned(), "FlemmaToolSuccess", false);

@@ -7,6 +7,7 @@ use chat::approval::CallKey;
 use chat::cycle::{CycleEvent, Level, Notice};
 use chat::document::{Block, Document, Message, Role};
 use chat::origin::ChangeSource;
+use chat::outcome::UndoCoverage;
 use chat::write::TextEdit;
 use tools::checkpoints::{CallLabel, Coverage, JournalScope, Name, Recorder, Request};
 
@@ -86,9 +87,9 @@ impl Session {
         }
     }
 
-    /// Reports what the checkpoints of a call that ended lack. Returns true if its changes can
-    /// be undone.
-    pub(super) fn report_checkpoint(&self, recorder: &Recorder) -> bool {
+    /// Reports what the checkpoints of a call that ended lack. Returns how far its changes can be
+    /// undone.
+    pub(super) fn report_checkpoint(&self, recorder: &Recorder) -> UndoCoverage {
         let summary = recorder.summary();
         for text in summary.remarks {
             let level = Level::Warning;
@@ -98,7 +99,10 @@ impl Session {
         if let Some(text) = summary.ignored {
             self.inform(&text);
         }
-        summary.changes > 0
+        UndoCoverage {
+            restores: summary.changes > 0,
+            lacks: summary.lacks,
+        }
     }
 
     /// Lists what a restore would change, asks, and restores it.

@@ -47,6 +47,8 @@ pub struct Summary {
     pub remarks: Vec<String>,
     /// Changes of ignored files, which cannot be undone; sentences.
     pub ignored: Option<String>,
+    /// Names of all files whose changes cannot be undone, or the number of those in a folder.
+    pub lacks: Vec<String>,
 }
 
 /// A file before a change.
@@ -128,8 +130,10 @@ impl Recording {
         }
     }
 
-    pub(super) fn report_ignored(&self, text: String) {
-        self.summary().ignored = Some(text);
+    pub(super) fn report_ignored(&self, text: String, names: Vec<String>) {
+        let mut summary = self.summary();
+        summary.ignored = Some(text);
+        summary.lacks.extend(names);
     }
 
     /// The top of the project, if the folder is in one.
@@ -194,7 +198,7 @@ impl Recording {
 
     /// Adds a remark about the files that no checkpoint holds.
     fn report_not_covered(&self, root: &Path, files: &[FileChange]) {
-        let mut names = Vec::new();
+        let (mut names, mut reasons) = (Vec::new(), Vec::new());
         for file in files {
             if let Image::NotCovered(why) = [&file.before, &file.after]
                 .into_iter()
@@ -202,16 +206,20 @@ impl Recording {
                 .unwrap_or(&Image::Absent)
             {
                 let path = file.path.0.strip_prefix(root).unwrap_or(&file.path.0);
-                names.push(format!("{}: {why}", path.display()));
+                reasons.push(format!("{}: {why}", path.display()));
+                names.push(path.display().to_string());
             }
         }
-        if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
-            names.truncate(MOST_NAMED);
-            names.push(format!("and {more} more"));
+        for list in [&mut names, &mut reasons] {
+            if let more @ 1.. = list.len().saturating_sub(MOST_NAMED) {
+                list.truncate(MOST_NAMED);
+                list.push(format!("and {more} more"));
+            }
         }
-        if !names.is_empty() {
-            let names = names.join("; ");
-            self.remark(format!(":Flemma undo cannot restore {names}."));
+        if !reasons.is_empty() {
+            let reasons = reasons.join("; ");
+            self.remark(format!(":Flemma undo cannot restore {reasons}."));
+            self.summary().lacks.extend(names);
         }
     }
 

@@ -275,12 +275,12 @@ impl Session {
             }
         );
         let took = ran.started.elapsed();
-        let is_undoable = self.report_checkpoint(&ran.recorder);
+        let undo = self.report_checkpoint(&ran.recorder);
         let run = outcome::CallRun {
             failed,
             took,
             changed,
-            is_undoable,
+            undo,
         };
         self.view.call_ended(&call, run, details.as_ref());
         self.report_end(&call, failed, details.and_then(within_bounds));

@@ -62,7 +62,7 @@ impl Outcomes {
     ) -> Option<CallRun> {
         let (ran, run) = self.runs.get(&call.id)?;
         // A call that was edited after it ran did not run as it is now.
-        (*ran == self.arguments(document, call, tools).key).then_some(*run)
+        (*ran == self.arguments(document, call, tools).key).then(|| run.clone())
     }
 
     fn arguments(

@@ -1,4 +1,4 @@
-//! What a command did to ignored files, in a sentence.
+//! What a command did to ignored files, in words.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,21 @@ struct Place<'a> {
     may_lack: bool,
 }
 
+/// The ignored files that a command changed, in words.
+pub(super) struct IgnoredWords {
+    /// Their names, or the number of those in a folder.
+    pub(super) names: Vec<String>,
+    /// Sentences for the user.
+    pub(super) text: String,
+}
+
 /// Describes the ignored files that changed, without those that another change explains. `None`
 /// if there are none.
 pub(super) fn describe(
     changes: &IgnoredChanges,
     explained: &HashSet<PathBuf>,
     root: &Path,
-) -> Option<String> {
+) -> Option<IgnoredWords> {
     let mut places: BTreeMap<&Path, Place> = BTreeMap::new();
     let unexplained = changes.files.iter();
     for change in unexplained.filter(|it| !explained.contains(&it.path)) {
@@ -53,7 +61,10 @@ pub(super) fn describe(
             unseen.join(", ")
         ));
     }
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    (!sentences.is_empty()).then(|| IgnoredWords {
+        names: named,
+        text: sentences.join(" "),
+    })
 }
 
 impl Place<'_> {

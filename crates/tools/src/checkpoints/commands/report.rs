@@ -55,8 +55,8 @@ impl Report<'_> {
         // A file that became ignored only now has a checkpoint.
         let explained = explained.chain(changes.iter().map(|it| &it.path.0));
         let explained = explained.cloned().collect();
-        if let Some(text) = ignored::describe(ignored, &explained, &self.store.root) {
-            self.recording.report_ignored(text);
+        if let Some(words) = ignored::describe(ignored, &explained, &self.store.root) {
+            self.recording.report_ignored(words.text, words.names);
         }
     }
 

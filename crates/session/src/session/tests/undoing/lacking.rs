@@ -62,6 +62,12 @@ fn a_command_that_changes_ignored_files_says_before_and_after_that_they_stay() {
     stage.wait_notice(
         ":Flemma undo cannot restore ignored files that changed: build/out.log (others may be gone).",
     );
+    // The message is gone soon, but this stays beside the result.
+    stage.wait("the files beside the result", |it| {
+        let marks = it.marks();
+        let mut labels = marks.iter().filter_map(|it| it.label.as_deref());
+        labels.any(|it| it.ends_with(" · :Flemma undo lacks build/out.log (others may be gone)"))
+    });
     choose(&stage, Some(0));
     stage.key("undo").wait_notice("Restored 1 file");
     assert!(!folder.path().join("a").exists());
