@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use platform::paths;
+
 use super::commands::{self, Group};
 use super::image::{Captured, Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange};
@@ -201,8 +203,8 @@ impl Recording {
                 .find(|it| matches!(it, Image::NotCovered(_)))
                 .unwrap_or(&Image::Absent)
             {
-                let path = file.path.0.strip_prefix(root).unwrap_or(&file.path.0);
-                names.push(format!("{}: {why}", path.display()));
+                let path = paths::below(&file.path.0, root);
+                names.push(format!("{path}: {why}"));
             }
         }
         if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
