@@ -55,6 +55,15 @@ pub fn slashed(path: &Path) -> Cow<'_, str> {
     }
 }
 
+/// A path below a folder as chats show it: relative and with slashes. Any other path is shown as it
+/// is.
+pub fn below(path: &Path, folder: &Path) -> String {
+    match path.strip_prefix(folder) {
+        Ok(inner) => slashed(inner).into_owned(),
+        Err(_) => path.display().to_string(),
+    }
+}
+
 /// The path that a reference such as `@//etc/hosts` or `@//C:/x` in a chat names, given without
 /// `@` and with one slash at its start: a drive follows no slash.
 pub fn of_reference(path: &str) -> &str {

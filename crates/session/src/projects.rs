@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chat::preview::one_line;
+use platform::paths;
 use tools::Registry;
 
 use crate::digest::sha256;
@@ -109,8 +110,7 @@ impl ProjectContent {
 
     /// Returns the name of a part in the folder `.flemma`, or its path in another one.
     fn name(&self, path: &Path) -> String {
-        let name = path.strip_prefix(self.root()).unwrap_or(path);
-        name.display().to_string()
+        paths::below(path, self.root())
     }
 
     /// Returns the text of the options, if they are not trusted.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::cycle::{Level, Notice};
+use platform::paths;
 use tools::OpenBuffers;
 use tools::checkpoints::{JournalScope, Request, Restore, Restored};
 
@@ -206,12 +207,7 @@ pub fn nothing(request: &Request) -> &'static str {
 
 /// Returns the message about a finished restore, with names below `root`, the project's folder.
 pub fn report(request: &Request, restored: &Restored, root: &Path) -> String {
-    let name = |path: &Path| {
-        path.strip_prefix(root)
-            .unwrap_or(path)
-            .display()
-            .to_string()
-    };
+    let name = |path: &Path| paths::below(path, root);
     let named = restored.changed.iter().take(MOST_NAMED);
     let mut changed: Vec<String> = named.map(|it| name(it)).collect();
     let count = restored.changed.len();

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use platform::paths;
+
 use super::commands::{self, Group};
 use super::image::{Captured, Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange};
@@ -205,9 +207,9 @@ impl Recording {
                 .find(|it| matches!(it, Image::NotCovered(_)))
                 .unwrap_or(&Image::Absent)
             {
-                let path = file.path.0.strip_prefix(root).unwrap_or(&file.path.0);
-                reasons.push(format!("{}: {why}", path.display()));
-                names.push(path.display().to_string());
+                let name = paths::below(&file.path.0, root);
+                reasons.push(format!("{name}: {why}"));
+                names.push(name.to_string());
             }
         }
         for list in [&mut names, &mut reasons] {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use chat::approval::{self, CallKey};
 use chat::preview::one_line;
-use platform::paths::canonicalize;
+use platform::paths::{self, canonicalize};
 use tools::{FileState, Fingerprint};
 
 use crate::session::Session;
@@ -24,7 +24,7 @@ impl Session {
         let (meant, _) = approval::meant(call, &input);
         let lines = asked.iter().zip(&states).filter_map(|(asked, state)| {
             let words = words(&meant.name, asked, &folder, &real_folder, state)?;
-            let name = asked.strip_prefix(&folder).unwrap_or(asked).display();
+            let name = paths::below(asked, &folder);
             Some(match states.len() {
                 1 => one_line(&words, width),
                 // The name is needed only among several files.
@@ -48,10 +48,8 @@ fn words(
     let below = |path: &Path| path.strip_prefix(folder).map(PathBuf::from);
     // A link of the project's own folder would be reported for every file.
     let expected = below(asked).map_or_else(|_| asked.to_owned(), |it| real_folder.join(it));
-    let link = (state.path != expected && state.path != asked).then(|| {
-        let target = state.path.strip_prefix(real_folder);
-        target.unwrap_or(&state.path).display().to_string()
-    });
+    let is_link = state.path != expected && state.path != asked;
+    let link = is_link.then(|| paths::below(&state.path, real_folder));
     let is_absent = state.holds.as_ref().map(Fingerprint::is_absent);
     let act = match is_absent {
         // An edit changes a part of an existing file, which needs no remark.

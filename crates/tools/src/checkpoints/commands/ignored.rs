@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use platform::paths::below;
+
 use crate::checkpoints::index::{IgnoredChange, IgnoredChanges, IgnoredKind};
 use crate::checkpoints::recorder::MOST_NAMED;
 
@@ -101,13 +103,6 @@ fn folder(path: &Path, root: &Path) -> String {
         true => "./".to_owned(),
         false => format!("{}/", below(path, root)),
     }
-}
-
-fn below(path: &Path, root: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }
 
 fn shorten(names: &mut Vec<String>, what: &str) {

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use platform::paths;
+
 use super::ended::Ended;
 use super::{ignored, registry, saves};
 use crate::checkpoints::journal::{CallLabel, FileChange};
@@ -65,10 +67,9 @@ impl Report<'_> {
         if path.extension().is_some_and(|it| it == "chat") {
             return;
         }
-        let path = path.strip_prefix(&self.store.root).unwrap_or(path);
+        let path = paths::below(path, &self.store.root);
         self.recording.remark(format!(
-            "You saved {} while a command ran, so :Flemma undo leaves it as it is.",
-            path.display()
+            "You saved {path} while a command ran, so :Flemma undo leaves it as it is."
         ));
     }
 

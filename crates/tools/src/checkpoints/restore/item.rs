@@ -125,8 +125,7 @@ pub(super) fn hold_back(items: &mut [Item]) {
 
 /// The path below the project's folder, or the whole path.
 pub(super) fn shown(root: &Path, path: &Path) -> String {
-    let path = path.strip_prefix(root).unwrap_or(path);
-    paths::visible(Path::new(&*paths::slashed(path)))
+    paths::visible(Path::new(&paths::below(path, root)))
 }
 
 /// Reverts one change of a file.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use platform::paths::slashed;
 use tools::Secrets;
 
 use crate::protocol::{ReferenceAnswer, ReferenceItem};
@@ -92,7 +93,7 @@ fn line(item: &ReferenceItem, folder: &Path) -> String {
     let path = item.path.as_deref().map(Path::new);
     let shown = path.and_then(|it| it.strip_prefix(folder).ok());
     // Paths below the chat's folder are written as the model's tools take them.
-    let shown = shown.map_or(item.name.clone(), |it| it.display().to_string());
+    let shown = shown.map_or(item.name.clone(), |it| slashed(it).into_owned());
     let place = match (item.line, item.column) {
         (0, _) => shown,
         (line, 0) => format!("{shown}:{line}"),
