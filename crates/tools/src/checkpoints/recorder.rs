@@ -209,7 +209,7 @@ impl Recording {
             {
                 let name = paths::below(&file.path.0, root);
                 reasons.push(format!("{name}: {why}"));
-                names.push(name.to_string());
+                names.push(name);
             }
         }
         for list in [&mut names, &mut reasons] {
