@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use platform::files::PrivateOptions;
 use serde::de::DeserializeOwned;
@@ -55,6 +56,28 @@ pub(super) struct Registered {
     _runs: Lock,
 }
 
+/// Excludes all other programs, and the other commands of this one, from a registry.
+struct Entered {
+    _programs: Lock,
+    _commands: MutexGuard<'static, ()>,
+}
+
+/// Waits for the registry in a store's folder.
+///
+/// # Errors
+///
+/// As for [`state_dir::lock`].
+fn enter(folder: &Path) -> io::Result<Entered> {
+    static ENTERED: Mutex<()> = Mutex::new(());
+    // Waiting for a lock of the file system is waiting in steps, and commands of one program often
+    // begin together.
+    let commands = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Entered {
+        _programs: state_dir::lock(folder, LOCK)?,
+        _commands: commands,
+    })
+}
+
 impl Registered {
     /// Registers a command that begins.
     ///
@@ -62,7 +85,7 @@ impl Registered {
     ///
     /// Any error of the file system. Commands of other programs do not know of this one then.
     pub(super) fn begin(store: &Store, label: &CallLabel) -> io::Result<Self> {
-        let _registry = state_dir::lock(store.folder(), LOCK)?;
+        let _registry = enter(store.folder())?;
         let Commands { running, lost } = commands(store.folder())?;
         record_lost(store, lost)?;
         if running.is_empty() {
@@ -114,15 +137,14 @@ fn remove(locked: &Path) -> io::Result<()> {
 
 /// Returns the calls whose commands run now, in any program.
 pub(super) fn labels(store: &Store) -> Vec<CallLabel> {
-    let commands =
-        state_dir::lock(store.folder(), LOCK).and_then(|_registry| commands(store.folder()));
+    let commands = enter(store.folder()).and_then(|_registry| commands(store.folder()));
     let running = commands.unwrap_or_default().running.into_iter();
     running.map(|it| it.label).collect()
 }
 
 /// Adds the calls to the journal whose programs ended before them.
 pub(in crate::checkpoints) fn find_lost(store: &Store) -> io::Result<()> {
-    let _registry = state_dir::lock(store.folder(), LOCK)?;
+    let _registry = enter(store.folder())?;
     record_lost(store, commands(store.folder())?.lost)
 }
 
@@ -195,7 +217,7 @@ pub(in crate::checkpoints) fn record_save(path: &Path) {
 
 fn add_save(folder: &Path, path: &Path) -> io::Result<()> {
     let at = now_ns();
-    let _registry = state_dir::lock(folder, LOCK)?;
+    let _registry = enter(folder)?;
     if commands(folder)?.running.is_empty() {
         return Ok(());
     }
@@ -219,8 +241,7 @@ fn append<T: Serialize>(path: &Path, lines: &[T]) -> io::Result<()> {
 
 /// The lines of a file; none if it is missing.
 fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Vec<T> {
-    let text = state_dir::lock(store.folder(), LOCK)
-        .and_then(|_registry| fs::read(store.folder().join(name)));
+    let text = enter(store.folder()).and_then(|_registry| fs::read(store.folder().join(name)));
     let text = text.unwrap_or_default();
     let lines = text.split(|it| *it == b'\n');
     let lines = lines.filter_map(|it| serde_json::from_slice(it).ok());
@@ -236,8 +257,8 @@ pub(super) fn saved_since(store: &Store, time: i64) -> Vec<PathBuf> {
 
 /// Adds what a command found when it began.
 pub(super) fn record_seen(store: &Store, seen: &[Seen]) {
-    let added = state_dir::lock(store.folder(), LOCK)
-        .and_then(|_registry| append(&store.folder().join(SEEN), seen));
+    let added =
+        enter(store.folder()).and_then(|_registry| append(&store.folder().join(SEEN), seen));
     if let Err(error) = added {
         tracing::warn!(%error, "other programs do not know what their commands have changed");
     }
