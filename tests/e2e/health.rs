@@ -28,13 +28,13 @@ fn expect(report: &str, level: &str, parts: &[&str]) {
     assert!(has(report, level, parts), "{level} {parts:?}: {report}");
 }
 
-/// A host program that is this script.
-fn program(setup: Setup, script: &str) -> Setup {
-    let folder = tempfile::tempdir().unwrap().keep();
-    let path = folder.join("flemma");
+/// A host program that is this script, and its folder.
+fn program(setup: Setup, script: &str) -> (Setup, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flemma");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    setup.host(path)
+    (setup.host(path), folder)
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_missing_host_program_is_an_error_with_a_fix() {
 
 #[test]
 fn a_host_program_of_another_version_is_an_error_with_both_versions() {
-    let setup = program(Setup::new(), "#!/bin/sh\necho flemma 0.0.9\n");
+    let (setup, _folder) = program(Setup::new(), "#!/bin/sh\necho flemma 0.0.9\n");
     let editor = setup.file("notes.txt", "text\n").start();
     let report = report(&editor);
     expect(

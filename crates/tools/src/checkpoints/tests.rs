@@ -10,7 +10,7 @@ mod property;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::{Value, json};
@@ -26,14 +26,38 @@ use crate::run;
 /// More than any test stores.
 const LIMIT: u64 = 100_000_000;
 
-/// Keeps the checkpoints of all tests of this process out of the user's state folder.
-fn use_a_state_folder_of_our_own() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let variable = ("XDG_STATE_HOME".into(), folder.into());
-        crate::add_variables(&crate::encode_variables(&[variable]));
-    });
+/// A state folder for the tests of this process, instead of the user's. Removed with the last test
+/// that uses it.
+struct StateFolder;
+
+/// Number of tests that use the folder.
+static USERS: Mutex<usize> = Mutex::new(0);
+
+impl StateFolder {
+    fn new() -> Self {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let variable = ("XDG_STATE_HOME".into(), Self::path().into());
+            crate::add_variables(&crate::encode_variables(&[variable]));
+        });
+        *USERS.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+
+    fn path() -> PathBuf {
+        std::env::temp_dir().join(format!("flemma-checkpoints-{}", std::process::id()))
+    }
+}
+
+impl Drop for StateFolder {
+    fn drop(&mut self) {
+        let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+        *users -= 1;
+        if *users == 0 {
+            // Missing if no test stored anything.
+            let _ = fs::remove_dir_all(Self::path());
+        }
+    }
 }
 
 /// A project, and a chat in it in each of two programs.
@@ -41,6 +65,7 @@ struct Project {
     /// Which of the programs this is.
     program: usize,
     other: super::commands::OtherProgram,
+    _state: StateFolder,
     folder: tempfile::TempDir,
     registry: Registry,
     calls: usize,
@@ -49,12 +74,12 @@ struct Project {
 
 impl Project {
     fn new() -> Self {
-        use_a_state_folder_of_our_own();
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(".git")).unwrap();
         Self {
             program: 0,
             other: super::commands::OtherProgram::default(),
+            _state: StateFolder::new(),
             folder,
             registry: Registry::builtin(),
             calls: 0,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::commands::end;
-use super::{LIMIT, Project, block_on, use_a_state_folder_of_our_own};
+use super::{LIMIT, Project, StateFolder, block_on};
 use crate::buffers::NoBuffers;
 use crate::checkpoints::index::Index;
 use crate::checkpoints::store::Store;
@@ -119,7 +119,7 @@ fn the_store_is_private_and_another_thing_in_its_place_is_refused() {
 
 #[test]
 fn the_home_folder_and_those_above_it_are_no_projects() {
-    use_a_state_folder_of_our_own();
+    let _state = StateFolder::new();
     let home = std::env::home_dir().unwrap();
     for folder in home.ancestors().map(Path::to_owned) {
         let plan = Restore::plan(folder, JournalScope::Project, Request::Undo, &NoBuffers);
@@ -219,7 +219,7 @@ fn hosts_that_write_the_index_at_the_same_time_leave_a_whole_one() {
 
 #[test]
 fn commands_in_a_folder_that_is_no_project_say_so_once() {
-    use_a_state_folder_of_our_own();
+    let _state = StateFolder::new();
     let run = || {
         let home = std::env::home_dir().unwrap();
         let recorder = Recorder::new(home, LIMIT, CallLabel::default());
