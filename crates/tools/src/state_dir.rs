@@ -118,6 +118,21 @@ fn wait_for(file: File, attempt: Attempt) -> io::Result<Lock> {
     }
 }
 
+/// Appends to a file that only its owner can read, in one write. Creates it if it is missing. The caller
+/// holds the lock that all writers of the file take.
+///
+/// # Errors
+///
+/// Any error of the file system. The file may end with a part of the content then.
+pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .private()
+        .open(path)?;
+    file.write_all(content)
+}
+
 /// Replaces a file by one that only its owner can read. The caller holds the lock that all
 /// writers of the file take.
 ///

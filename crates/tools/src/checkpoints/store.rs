@@ -2,7 +2,7 @@
 //! state folder that only the user can read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -173,12 +173,7 @@ impl Store {
         let mut bytes = vec![b'\n'];
         serde_json::to_writer(&mut bytes, line)?;
         bytes.push(b'\n');
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .private()
-            .open(self.journal_path())?;
-        file.write_all(&bytes)
+        state_dir::append(&self.journal_path(), &bytes)
     }
 
     /// Removes the oldest turns until all contents fit into `limit` bytes. Contents in

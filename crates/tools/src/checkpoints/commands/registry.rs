@@ -1,12 +1,11 @@
 //! The commands that run in a project, in any program: two files for each, one of which its
 //! program keeps locked. The lock ends with the program, so a crash leaves no command behind.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use platform::files::PrivateOptions;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -231,12 +230,7 @@ fn append<T: Serialize>(path: &Path, lines: &[T]) -> io::Result<()> {
         serde_json::to_writer(&mut bytes, line)?;
         bytes.push(b'\n');
     }
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .private()
-        .open(path)?;
-    file.write_all(&bytes)
+    state_dir::append(path, &bytes)
 }
 
 /// The lines of a file; none if it is missing.
