@@ -55,7 +55,7 @@ pub(super) fn to_set_attributes() -> OpenOptions {
     options
 }
 
-/// Opens a folder such that nobody can rename or remove it until the handle is closed.
+/// Opens a folder. No program can rename or remove it until the handle is closed.
 pub(super) fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
     let open = |access| {
         OpenOptions::new()

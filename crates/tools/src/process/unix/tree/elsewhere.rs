@@ -24,7 +24,7 @@ impl Search {
         Self { leader }
     }
 
-    /// The leader, which stands for its group, if the group has a living process.
+    /// The process ID of the group's leader, if the group has a living process.
     pub(super) fn look(&self, _known: &HashSet<Member>) -> Vec<Member> {
         let leader = Member {
             id: self.leader,
