@@ -72,37 +72,48 @@ local function is_plain()
   return debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) ~= nil
 end
 
---- How long a message waits after a prompt, in milliseconds. Until Neovim has drawn the screen
---- again, it does not shorten messages, and a long one would end in a "Press ENTER" prompt.
-local AFTER_PROMPT_MS = 20
---- When the last prompt closed, in `vim.uv.now()`.
-local prompted = -AFTER_PROMPT_MS
+--- Whether Neovim has drawn no screen since our last prompt closed.
+local is_after_prompt = false
 
---- Notes that a prompt of Neovim's has closed.
+--- Notes that a prompt of ours has closed.
 function M.prompt_closed()
-  vim.uv.update_time()
-  prompted = vim.uv.now()
+  is_after_prompt = true
+  vim.api.nvim_create_autocmd("SafeState", {
+    once = true,
+    callback = function()
+      is_after_prompt = false
+    end,
+  })
+end
+
+--- Returns the event after which Neovim shows a message in one line, or nil if it does now.
+---@return string?
+local function event_before_messages()
+  -- Messages before `VimEnter` would be shown together.
+  if vim.v.vim_did_enter == 0 then
+    return "VimEnter"
+  end
+  -- Until Neovim has drawn the screen again after a prompt or a list that scrolled it, it
+  -- does not shorten messages, and a long one would end in a "Press ENTER" prompt.
+  if is_after_prompt or vim.fn.state("s") ~= "" then
+    return "SafeState"
+  end
 end
 
 --- Shows a message after those that Neovim itself is about to show, as on opening a file.
 ---@param text string
 ---@param level "info"|"warn"|"error"
 local function echo_soon(text, level)
-  local function show()
-    if vim.v.vim_did_enter == 1 then
+  vim.schedule(function()
+    local event = event_before_messages()
+    if not event then
       return echo(text, level)
     end
-    -- Messages before `VimEnter` would be shown together.
     local callback = vim.schedule_wrap(function()
       echo(text, level)
     end)
-    vim.api.nvim_create_autocmd("VimEnter", { once = true, callback = callback })
-  end
-  if vim.uv.now() - prompted < AFTER_PROMPT_MS then
-    vim.defer_fn(show, AFTER_PROMPT_MS)
-  else
-    vim.schedule(show)
-  end
+    vim.api.nvim_create_autocmd(event, { once = true, callback = callback })
+  end)
 end
 
 local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }

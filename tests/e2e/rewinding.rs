@@ -76,6 +76,50 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
     assert_eq!([read("a.txt"), read("b.txt")], after);
 }
 
+#[test]
+fn a_message_that_arrives_as_a_list_closes_asks_for_no_key() {
+    let provider = Provider::anthropic([
+        edit("t_1", "1\n", "ONE\n"),
+        write("t_2", "another.txt", "new\n"),
+        Answer::says("Done."),
+    ]);
+    let setup = setup(&provider).with("a.txt", BEFORE).size(80, 24);
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.keys("<C-]>");
+    wait_end(&editor, "Done.\n\n@You:\n\n");
+    // Neovim's list, and a plugin that keeps Neovim busy until the report has arrived.
+    let code = r#"
+        local host, list = require("flemma.host"), vim.ui.select
+        local notices = require("flemma.notices")
+        local notify, arrived = notices.notify, 0
+        notices.notify = function(...)
+          arrived = arrived + 1
+          notify(...)
+        end
+        vim.ui.select = function(items, options, done)
+          list(items, options, function(...)
+            done(...)
+            local scheduled = false
+            vim.wait(10000, function() return arrived > 0 end, 5)
+            vim.schedule(function() scheduled = true end)
+            vim.wait(10000, function() return scheduled end, 5)
+          end)
+        end
+    "#;
+    editor.lua(code, json!([]));
+    editor.keys(":Flemma rewind<CR>");
+    editor.wait_screen("the messages", |rows| {
+        rows.iter().any(|row| row.starts_with("1: Go.  (message 1)"))
+    });
+    editor.keys("1<CR>");
+    editor.wait_screen("the files", |rows| {
+        rows.iter().any(|row| row.contains("remove   another.txt"))
+    });
+    editor.keys("1<CR>");
+    wait_message(&editor, ":Flemma redo takes that back");
+    assert!(!editor.mode().blocking);
+}
+
 /// Keeps the choice open that the next list of an editor asks for.
 fn hold_choice(editor: &Editor) {
     let code = "vim.ui.select = function(items, _, done)
