@@ -109,7 +109,8 @@ fn a_message_that_arrives_as_a_list_closes_asks_for_no_key() {
     editor.lua(code, json!([]));
     editor.keys(":Flemma rewind<CR>");
     editor.wait_screen("the messages", |rows| {
-        rows.iter().any(|row| row.starts_with("1: Go.  (message 1)"))
+        rows.iter()
+            .any(|row| row.starts_with("1: Go.  (message 1)"))
     });
     editor.keys("1<CR>");
     editor.wait_screen("the files", |rows| {

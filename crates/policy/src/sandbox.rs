@@ -31,9 +31,22 @@ const TMP: &str = "/tmp";
 /// Digits of the digest that names a chat's folder.
 const DIGITS: usize = 16;
 
-/// Returns the sandbox of a chat.
+/// Returns the sandbox of a chat. Its limits are found on first use, because that takes many
+/// accesses to the disk.
 pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
-    let sandbox = settings.sandbox(here, limits(settings, here));
+    let (cwd, chat) = (here.cwd.to_owned(), here.chat.map(Path::to_owned));
+    let limits = {
+        let settings = settings.clone();
+        move || {
+            let here = Here {
+                cwd: &cwd,
+                chat: chat.as_deref(),
+            };
+            settings.limits(here, limits(&settings, here))
+        }
+    };
+    let secrets = Arc::new(settings.secrets(here));
+    let sandbox = Sandbox::lazy(secrets, limits, settings.backend());
     match settings.enabled {
         true => sandbox,
         // Turned off, not absent: commands that only read are still sandboxed.
@@ -44,7 +57,8 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
 fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
     let mut roots = vec![here.cwd];
     // The chat may be outside of the current folder.
-    roots.extend(here.chat.and_then(Path::parent));
+    let beside = here.chat.and_then(Path::parent);
+    roots.extend(beside.filter(|it| *it != here.cwd));
     let places = Places::of_this_user();
     let grants = grants::of(&settings.sockets, here);
     let mut limits = SandboxLimits {
@@ -60,7 +74,6 @@ fn limits(settings: &SandboxSettings, here: Here<'_>) -> SandboxLimits {
         shown: shown(&roots),
         sockets: grants.sockets,
         missing: grants.missing,
-        secrets: Some(Arc::new(settings.secrets(here))),
         ..SandboxLimits::default()
     };
     limits.missing.extend(no_network(settings));

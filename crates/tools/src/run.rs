@@ -202,6 +202,10 @@ impl After {
 /// Looks for files that commands may not make, before they run. Restricts the sandbox in
 /// `ctx` accordingly.
 async fn watch(ctx: &mut ToolContext) -> Option<Watch> {
+    // Spares a thread where there is no sandbox.
+    if ctx.sandbox.lacking().is_some() {
+        return None;
+    }
     let sandbox = ctx.sandbox.clone();
     let found = spawn_blocking(move || sandbox.watch()).await;
     // Without a watch, the chat's limits still apply.

@@ -110,7 +110,7 @@ fn what_the_options_reveal_is_no_secret() {
         reveal: vec!["$CWD/.env".to_owned()],
         ..SandboxSettings::default()
     };
-    let secrets = limits(&settings, here()).secrets.unwrap_or_default();
+    let secrets = of_chat(&settings, here()).secrets();
     assert!(secrets.find(Path::new("/work/project/.env")).is_none());
     assert!(secrets.find(Path::new("/work/notes/.env")).is_some());
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tools::{Backend, Sandbox, SandboxLimits, Secrets};
+use tools::{Backend, SandboxLimits, Secrets};
 
 use super::Problems;
 use super::grants::{known_names, passed_variables};
@@ -86,16 +86,15 @@ const CWD: &str = "$CWD";
 pub(super) const BUFFER: &str = "$FLEMMA_BUFFER_PATH";
 
 impl SandboxSettings {
-    /// Returns the sandbox of a chat; the caller sets the rest of `limits`.
-    pub fn sandbox(&self, here: Here<'_>, limits: SandboxLimits) -> Sandbox {
+    /// Adds what the user has set to the limits of a chat.
+    pub fn limits(&self, here: Here<'_>, limits: SandboxLimits) -> SandboxLimits {
         let paths = self.policy.rw_paths.iter();
-        let limits = SandboxLimits {
+        SandboxLimits {
             writable: paths.filter_map(|path| folder(path, here)).collect(),
             network: self.policy.network,
             privileged: self.policy.allow_privileged,
             ..limits
-        };
-        Sandbox::new(limits, self.backend())
+        }
     }
 
     /// Returns how commands are sandboxed.

@@ -235,13 +235,16 @@ impl Running {
             return;
         };
         let mut ended = project.end(&store, began);
-        ended.group.add_labels(&registry::labels(&store));
-        Report {
-            recording: &recording,
-            store: &store,
-            ended,
+        // Most commands change nothing.
+        if ended.has_news() {
+            ended.group.add_labels(&registry::labels(&store));
+            Report {
+                recording: &recording,
+                store: &store,
+                ended,
+            }
+            .make();
         }
-        .make();
         drop((saves, registered, contents));
         let added = project.take_added();
         recording.shrink(&store, added);

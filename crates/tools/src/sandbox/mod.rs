@@ -22,7 +22,7 @@ use linux as system;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 pub use explain::Missing;
 pub use limits::{Names, SandboxLimits, Tmp};
@@ -49,15 +49,20 @@ pub struct Backend {
     pub required: bool,
 }
 
+/// Limits that are made on first use.
+type LazyLimits = Arc<LazyLock<SandboxLimits, Box<dyn FnOnce() -> SandboxLimits + Send>>>;
+
 /// The sandbox of one chat's calls.
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
     /// The limits as given. `None` if the user turned the sandbox off.
-    given: Option<SandboxLimits>,
+    given: Option<LazyLimits>,
     /// The limits of read-only calls if the user turned the sandbox off for other calls.
-    reserve: Option<SandboxLimits>,
+    reserve: Option<LazyLimits>,
     /// `given` with real paths, computed on first use.
     limits: OnceLock<SandboxLimits>,
+    /// The secrets of the limits, which apply without a sandbox as well.
+    secrets: Option<Arc<Secrets>>,
     backend: Backend,
 }
 
@@ -70,10 +75,33 @@ impl Sandbox {
     /// A sandbox with these limits. Their paths are resolved on first use; those that don't exist
     /// then are left out.
     pub fn new(limits: SandboxLimits, backend: Backend) -> Self {
+        let secrets = limits.secrets.clone();
+        Self::with(secrets, || limits, backend)
+    }
+
+    /// A sandbox that hides `secrets`, and whose other limits `make` makes on first use.
+    pub fn lazy(
+        secrets: Arc<Secrets>,
+        make: impl FnOnce() -> SandboxLimits + Send + 'static,
+        backend: Backend,
+    ) -> Self {
+        let limits = {
+            let secrets = Some(secrets.clone());
+            move || SandboxLimits { secrets, ..make() }
+        };
+        Self::with(Some(secrets), limits, backend)
+    }
+
+    fn with(
+        secrets: Option<Arc<Secrets>>,
+        limits: impl FnOnce() -> SandboxLimits + Send + 'static,
+        backend: Backend,
+    ) -> Self {
         Self {
-            given: Some(limits),
+            given: Some(Arc::new(LazyLock::new(Box::new(limits)))),
             reserve: None,
             limits: OnceLock::new(),
+            secrets,
             backend,
         }
     }
@@ -87,9 +115,14 @@ impl Sandbox {
     /// The files that a call reads only if the user approved it. They also apply if the user turned
     /// the sandbox off.
     pub fn secrets(&self) -> Arc<Secrets> {
-        let limits = self.given.as_ref().or(self.reserve.as_ref());
-        let secrets = limits.and_then(|it| it.secrets.clone());
-        secrets.unwrap_or_else(Secrets::usual)
+        self.secrets.clone().unwrap_or_else(Secrets::usual)
+    }
+
+    /// The path of a working backend. `None` if there is none or the sandbox is off. The first call
+    /// in a process blocks for about 30 ms.
+    fn program(&self) -> Option<PathBuf> {
+        self.given.as_ref()?;
+        find_out(&self.backend).ok()
     }
 
     /// The writable folders, as paths in the sandbox. `None` if every folder is writable.
@@ -142,7 +175,8 @@ impl Sandbox {
 
     /// Replaces paths of the chat's own `/tmp` in a text by paths in the sandbox.
     pub(crate) fn named_inside(&self, text: String) -> String {
-        let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
+        let limits = self.program().and_then(|_| self.limits());
+        let tmp = limits.and_then(|limits| limits.tmp.as_ref());
         let folder = tmp.and_then(|tmp| tmp.folder.to_str());
         match folder.filter(|folder| text.contains(folder)) {
             Some(folder) => text.replace(folder, view::TMP),
@@ -153,10 +187,9 @@ impl Sandbox {
     /// Whether commands see another folder as `/tmp`. Creates that folder if it is missing. Without
     /// a working bubblewrap, commands see the machine's.
     fn has_own_tmp(&self) -> bool {
-        let tmp = self.limits().and_then(|limits| limits.tmp.as_ref());
-        tmp.is_some_and(|tmp| {
-            find_out(&self.backend).is_ok() && system::make_tmp(&tmp.folder).is_ok()
-        })
+        let limits = self.program().and_then(|_| self.limits());
+        let tmp = limits.and_then(|limits| limits.tmp.as_ref());
+        tmp.is_some_and(|tmp| system::make_tmp(&tmp.folder).is_ok())
     }
 
     /// The words that start a command in the sandbox; empty without a sandbox. The command runs in
@@ -166,7 +199,7 @@ impl Sandbox {
     ///
     /// A sandbox is required and there is none. The text is a sentence for the model and the user.
     pub fn prefix(&self, cwd: &Path, needed: &[&Path]) -> Result<Vec<OsString>, String> {
-        let Some(limits) = self.limits() else {
+        let Some(given) = &self.given else {
             return Ok(Vec::new());
         };
         let program = match find_out(&self.backend) {
@@ -180,6 +213,7 @@ impl Sandbox {
             // The user allows commands without a sandbox. Front ends mark such calls (`lacking`).
             Err(_) => return Ok(Vec::new()),
         };
+        let limits = self.limits.get_or_init(|| given.real());
         system::prefix(&program, &self.backend, limits, cwd, needed)
     }
 
@@ -202,14 +236,11 @@ impl Sandbox {
     /// Scans for protected files right before a command. Returns the sandbox for it, and a watch
     /// that finds the files it created; `None` without a sandbox. Blocks like [`Sandbox::prefix`].
     pub fn watch(&self) -> Option<(Self, Watch)> {
-        let limits = self.limits()?;
-        find_out(&self.backend).ok()?;
-        let watch = Watch::begin(limits)?;
+        self.program()?;
+        let watch = Watch::begin(self.limits()?)?;
         let held = Self {
-            given: self.given.clone(),
-            reserve: self.reserve.clone(),
             limits: OnceLock::from(watch.limits()),
-            backend: self.backend.clone(),
+            ..self.clone()
         };
         Some((held, watch))
     }

@@ -11,7 +11,7 @@ impl Sandbox {
             reserve: self.given,
             given: None,
             limits: OnceLock::new(),
-            backend: self.backend,
+            ..self
         }
     }
 
@@ -77,7 +77,8 @@ mod tests {
         );
         for network in [false, true] {
             let held = sandbox.reading(network);
-            let given = held.given.clone().unwrap_or_default();
+            let given = held.given.as_ref().map(|it| SandboxLimits::clone(it));
+            let given = given.unwrap_or_default();
             assert!(given.writable.is_empty() && !given.privileged);
             assert_eq!(given.network, network);
             assert_eq!(given.kept.len(), 1);

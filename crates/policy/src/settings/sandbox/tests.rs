@@ -83,8 +83,7 @@ fn the_limits_are_those_of_the_policy() {
             },
             ..SandboxSettings::default()
         };
-        let sandbox = settings.sandbox(here, SandboxLimits::default());
-        let limits = sandbox.limits().unwrap();
+        let limits = settings.limits(here, SandboxLimits::default());
         assert_eq!(limits.writable, [Path::new("/usr")]);
         assert_eq!((limits.network, limits.privileged), (allowed, allowed));
     }

@@ -24,6 +24,12 @@ pub(super) struct Ended {
 }
 
 impl Ended {
+    /// Whether there is anything to record or to report.
+    pub(super) fn has_news(&self) -> bool {
+        let IgnoredChanges { files, unseen } = &self.ignored;
+        !self.changes.is_empty() || !files.is_empty() || !unseen.is_empty() || self.lost.is_some()
+    }
+
     /// Takes what changed since the last pass, without the changes of other calls.
     pub(super) fn take(
         &mut self,
