@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -27,9 +28,10 @@ const TERM_GRACE: Duration = Duration::from_secs(1);
 const KILL_FOR: Duration = Duration::from_millis(1500);
 /// Interval between searches for processes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Interval between checks whether the host is alive. A signal on its death would need unsafe
-/// code to handle.
-const WATCH_EVERY: Duration = Duration::from_millis(50);
+/// Interval between two times at which orphans of a running command are reaped.
+const REAP_EVERY: Duration = Duration::from_secs(1);
+/// Interval between checks whether the command or the host has ended, if the system does not tell.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -127,11 +129,13 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
         }
     };
     let host = host.to_str().and_then(|host| host.parse().ok());
-    // After the start of the command, which need not wait for a thread.
     // 0 is the parent of no process here, so an invalid number ends the command at once.
-    watch(host.unwrap_or_default());
-    let status = wait_for(child.id());
-    let left = end_rest();
+    let host = host.unwrap_or_default();
+    let Some(status) = wait_for(child.id(), host) else {
+        orphans::end_descendants();
+        return ExitCode::FAILURE;
+    };
+    let left = end_rest(host);
     if left > 0 || status.code().is_none() {
         write_report(report.as_ref(), &format!("{} {left}", status.into_raw()));
     }
@@ -140,46 +144,85 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Starts a thread that ends everything once the host is gone.
-fn watch(host: u32) {
-    std::thread::spawn(move || {
-        // When the host ends, this process gets another parent.
-        while parent_id() == host {
-            std::thread::sleep(WATCH_EVERY);
-        }
-        orphans::end_descendants();
-        std::process::exit(1);
-    });
-}
-
 fn adopt() {
     #[cfg(target_os = "linux")]
     // If this fails, the host finds processes that leave the command's tree by their mark.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Waits for the process `id`, and reaps orphans that end before it.
-fn wait_for(id: u32) -> ExitStatus {
+/// Waits for the process `command`, and reaps orphans that end before it. `None` once the process
+/// `host` is gone.
+///
+/// This process has no other thread, because starting and ending one would take longer than
+/// many commands.
+fn wait_for(command: u32, host: u32) -> Option<ExitStatus> {
+    let ends: Vec<OwnedFd> = [command, host].into_iter().filter_map(end_of).collect();
+    let pause = match ends.len() {
+        2 => REAP_EVERY,
+        _ => CHECK_EVERY,
+    };
+    loop {
+        if let Some(status) = reap(command) {
+            return Some(status);
+        }
+        // When the host ends, this process gets another parent.
+        if parent_id() != host {
+            return None;
+        }
+        wait_for_any(&ends, pause);
+    }
+}
+
+/// Reaps all children that have ended. Returns the exit status of the child `id` if it is one of
+/// them.
+fn reap(id: u32) -> Option<ExitStatus> {
     use rustix::process::{WaitOptions, wait};
     loop {
-        match wait(WaitOptions::empty()) {
+        match wait(WaitOptions::NOHANG) {
             Ok(Some((ended, status))) if ended.as_raw_nonzero().get().cast_unsigned() == id => {
-                return ExitStatus::from_raw(status.as_raw());
+                return Some(ExitStatus::from_raw(status.as_raw()));
             }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Unreachable, because no other thread waits for it.
-            Err(_) => return ExitStatus::from_raw(0),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            // No other child has ended.
+            Ok(None) | Err(_) => return None,
         }
     }
 }
 
+/// What becomes readable when a process ends. `None` if the system has no such thing, as Linux
+/// before 5.3, or the process has been reaped.
+fn end_of(id: u32) -> Option<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        pidfd_open(super::tree::pid(id)?, PidfdFlags::empty()).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = id;
+        None
+    }
+}
+
+/// Waits until one of these is readable, for at most `pause`.
+fn wait_for_any(ends: &[OwnedFd], pause: Duration) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut ends: Vec<PollFd<'_>> = ends
+        .iter()
+        .map(|it| PollFd::new(it, PollFlags::IN))
+        .collect();
+    // The caller looks again after an error as well.
+    let _ = poll(&mut ends, Timespec::try_from(pause).ok().as_ref());
+}
+
 /// Ends the processes that the command left running, and returns their number.
-fn end_rest() -> usize {
+fn end_rest(host: u32) -> usize {
     use rustix::process::Signal;
     let mut asked = HashSet::new();
     let begun = Instant::now();
     while orphans::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
-        if begun.elapsed() >= TERM_GRACE {
+        // Without the host, nothing is left that would wait.
+        if begun.elapsed() >= TERM_GRACE || parent_id() != host {
             orphans::signal(&started_by_us(), &[Signal::KILL]);
         } else {
             // A search misses a process whose parent forks it and ends at that moment; it then
