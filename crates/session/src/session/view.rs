@@ -105,12 +105,12 @@ impl View {
             .get_or_insert_with(|| Instant::now() + OUTPUT_EVERY);
     }
 
-    /// Delays drawing by a frame: what starts now may have ended by then.
+    /// Delays drawing by a frame, or until what is scheduled before: what begins now may have
+    /// ended by then.
     pub(super) fn wait_a_frame(&mut self) {
-        // One frame, regardless of what else starts in it.
-        if self.timing.draw_at.is_none() {
-            self.timing.drawn = Some(Instant::now());
-        }
+        let next = Instant::now() + FRAME;
+        let next = self.timing.draw_at.map_or(next, |at| at.min(next));
+        self.timing.drawn = next.checked_sub(FRAME);
     }
 
     /// Returns true if the frame may be drawn now; otherwise schedules it.

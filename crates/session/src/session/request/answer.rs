@@ -306,6 +306,8 @@ impl Session {
         self.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
         self.view.redraw();
+        // An edit with the next prompt or the answer's calls follows at once, and is drawn.
+        self.view.wait_a_frame();
         // Last, because the cycle may send the next request as soon as it takes this event.
         self.queue.push(CycleEvent::AnswerEnded(end));
     }
