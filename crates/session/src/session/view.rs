@@ -226,3 +226,27 @@ impl View {
         self.redraw();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_begins_delays_a_drawing_by_one_frame_at_most() {
+        let mut view = View {
+            visible: 0..10,
+            ..View::default()
+        };
+        view.redraw_now();
+        view.wait_a_frame();
+        assert!(!view.takes_its_turn());
+        advance(FRAME / 2).await;
+        view.redraw_now();
+        view.wait_a_frame();
+        assert!(!view.takes_its_turn());
+        advance(FRAME / 2).await;
+        assert!(view.is_due() && view.takes_its_turn());
+    }
+}
