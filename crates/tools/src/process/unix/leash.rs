@@ -30,7 +30,8 @@ const KILL_FOR: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Interval between two times at which orphans of a running command are reaped.
 const REAP_EVERY: Duration = Duration::from_secs(1);
-/// Interval between checks whether the command or the host has ended, if the system does not tell.
+/// Interval between checks whether the command or the host has ended, where the system has no
+/// descriptors of processes.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -189,8 +190,8 @@ fn reap(id: u32) -> Option<ExitStatus> {
     }
 }
 
-/// What becomes readable when a process ends. `None` if the system has no such thing, as Linux
-/// before 5.3, or the process has been reaped.
+/// A descriptor that becomes readable when a process ends. `None` if the system has none, such as
+/// Linux before 5.3, or if the process has been reaped.
 fn end_of(id: u32) -> Option<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
@@ -204,7 +205,7 @@ fn end_of(id: u32) -> Option<OwnedFd> {
     }
 }
 
-/// Waits until one of these is readable, for at most `pause`.
+/// Waits until one of these descriptors is readable, for at most `pause`.
 fn wait_for_any(ends: &[OwnedFd], pause: Duration) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut ends: Vec<PollFd<'_>> = ends
@@ -221,7 +222,7 @@ fn end_rest(host: u32) -> usize {
     let mut asked = HashSet::new();
     let begun = Instant::now();
     while orphans::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
-        // Without the host, nothing is left that would wait.
+        // Without the host, nothing waits for the processes to clean up.
         if begun.elapsed() >= TERM_GRACE || parent_id() != host {
             orphans::signal(&started_by_us(), &[Signal::KILL]);
         } else {
