@@ -1,8 +1,9 @@
 # Entry points for developers. Each target first installs the tools that it needs into
-# .tools/ (scripts/install.sh). scripts/check.sh has the checks.
+# .tools/ (scripts/install.sh). scripts/check.sh has the checks. FLEMMA_NVIM=PATH runs a target
+# with another Neovim; a relative path starts from here.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-views test-wire test-mcp test-peers test-model prove check bench help-web clean-tools
+.PHONY: help demo test test-views test-strict test-wire test-mcp test-peers test-model prove check bench help-web clean-tools
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +24,11 @@ test-views: ## Look at every view in a real terminal (part of `test`); draws tar
 	@scripts/install.sh nvim tmux
 	cargo build -p flemma
 	@tests/views/run.py
+
+test-strict: ## Test against providers that check requests as the services do (part of `test`)
+	@scripts/install.sh nvim
+	cargo test -p flemma-harness --test strict
+	cargo test -p flemma --test e2e strict::
 
 test-wire: ## Validate requests against the types of the providers' SDKs
 	@scripts/install.sh sdks
@@ -45,7 +51,7 @@ test-mcp: ## Test MCP against independent servers and clients
 
 help-web: ## Make web pages of the help, with pictures, in target/help
 	@scripts/install.sh nvim
-	@.tools/bin/nvim --clean --headless -l scripts/web-help.lua doc target/help
+	@$${FLEMMA_NVIM:-.tools/bin/nvim} --clean --headless -l scripts/web-help.lua doc target/help
 
 prove: ## Run the long forms of the tests and a sample of mutants (hours)
 	@scripts/install.sh nvim cargo-mutants

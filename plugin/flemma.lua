@@ -4,6 +4,8 @@ if vim.g.loaded_flemma then
   return
 end
 vim.g.loaded_flemma = true
+-- With 'autochdir', the working directory is that of the last file soon.
+vim.g.flemma_directory = vim.uv.cwd()
 
 if vim.fn.has("nvim-0.11") == 0 then
   vim.notify_once("Flemma: needs Neovim 0.11 or newer, so it is off. Update Neovim.", vim.log.levels.ERROR)
@@ -12,15 +14,17 @@ end
 
 local group = vim.api.nvim_create_augroup("flemma", { clear = true })
 
--- Modelines are executed while a file is read, and a chat may come from someone else.
+-- Modelines are executed while a file is read, and a chat may come from someone else. A chat is
+-- UTF-8, as the host reads and writes it, whatever is set for other files.
 vim.api.nvim_create_autocmd({ "BufReadPre", "BufNewFile" }, {
   group = group,
   pattern = "*.chat",
-  desc = "flemma: no modelines in chats",
-  callback = function()
+  desc = "flemma: no modelines in chats, and UTF-8",
+  callback = function(event)
     vim.opt_local.modeline = false
-    -- For users of tree-sitter. This module alone loads in 0.1 ms, `vim.treesitter` in 3 ms.
-    require("vim.treesitter.language").register("markdown", "chat")
+    require("flemma.buffer.encoding").begin(event)
+    -- For users of tree-sitter.
+    require("flemma.neovim").register_language("markdown", "chat")
   end,
 })
 
@@ -42,14 +46,20 @@ vim.api.nvim_create_autocmd("BufNewFile", {
   pattern = "*.chat",
   desc = "flemma: a new chat starts with @You:",
   callback = function(new)
-    require("flemma.template").fill(new.buf)
+    local is_bare = require("flemma.template").fill(new.buf)
     -- Other autocommands may fill in the user's own template before the buffer is shown.
     vim.api.nvim_create_autocmd("BufWinEnter", {
-      buffer = new.buf,
+      pattern = ("<buffer=%d>"):format(new.buf),
       once = true,
       callback = function(event)
         if vim.api.nvim_buf_line_count(event.buf) > 1 then
           require("flemma.buffer").filled(event.buf)
+        end
+        if is_bare then
+          -- After the chat is on the screen.
+          vim.schedule(function()
+            require("flemma.new").offer_rules(event.buf)
+          end)
         end
       end,
     })

@@ -4,6 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.tools/bin:$PATH"
+nvim="${FLEMMA_NVIM:-.tools/bin/nvim}"
 
 failed=()
 
@@ -46,8 +47,8 @@ fi
 cross Windows x86_64-pc-windows-gnu "$(command -v x86_64-w64-mingw32-gcc)"
 cross macOS aarch64-apple-darwin "$macos_compiler"
 check "cargo deny" cargo deny --log-level error check licenses bans sources
-check "help tags" nvim --clean --headless -l scripts/help-tags.lua doc
-check "web help" nvim --clean --headless -l scripts/web-help.lua doc target/help
+check "help tags" "$nvim" --clean --headless -l scripts/help-tags.lua doc
+check "web help" "$nvim" --clean --headless -l scripts/web-help.lua doc target/help
 
 if [ "${#failed[@]}" -gt 0 ]; then
   printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2

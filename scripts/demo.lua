@@ -9,6 +9,8 @@ local nvim, init, chat = arg[1], arg[2], arg[3]
 --- Longer than the answer of a slow model; the tutor takes three seconds.
 local PATIENCE_MS = 120 * 1000
 local POLL_MS = 20
+--- Longer than `tools.review_delay`.
+local READING_MS = 1000
 
 ---@class demo.Editor
 ---@field job integer
@@ -147,6 +149,8 @@ local function approve(editor)
     local _, count = messages:gsub("press the key again", "")
     if waits(shown) and count > refused then
       refused = count
+      -- As a person would: a key that comes at once is refused again.
+      vim.wait(READING_MS)
       ask(editor, "nvim_input", "<M-CR>")
     end
     return not waits(shown)

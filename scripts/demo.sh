@@ -14,7 +14,8 @@ cp -R examples/. "$demo/"
 cd "$demo"
 
 export FLEMMA_REPOSITORY="$repository"
-nvim="$repository/.tools/bin/nvim"
+nvim="${FLEMMA_NVIM:-.tools/bin/nvim}"
+case "$nvim" in /*) ;; *) nvim="$repository/$nvim" ;; esac
 if [ -t 0 ] && [ -t 1 ]; then
   exec "$nvim" --clean -u "$repository/scripts/demo-init.lua" hello.chat
 fi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the named tools into .tools/ at pinned versions: nvim, stylua, luacheck,
 # bubblewrap, tmux, cargo-deny, cargo-mutants, sdks, mcp, peers, model. Skips tools that are
-# already installed, so a second run is instant. Needs cargo, python3 with pip, and npm.
+# already installed, so a second run is instant. $FLEMMA_NVIM is used instead of nvim, if it is
+# set. Needs cargo, python3 with pip, and npm.
 # Changes the system only for luacheck, bubblewrap, and tmux, which are Debian packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -157,6 +158,10 @@ once() {
 for tool in "$@"; do
   case "$tool" in
     nvim)
+      if [ -n "${FLEMMA_NVIM:-}" ]; then
+        "$FLEMMA_NVIM" --version | head -n 1 || fail "FLEMMA_NVIM=$FLEMMA_NVIM does not run."
+        continue
+      fi
       if [ -x "$tools/bin/nvim" ] && [ ! -L "$tools/bin/nvim" ]; then continue; fi
       once "nvim-$NVIM_VERSION" "$tools/bin/nvim" install_nvim
       ;;

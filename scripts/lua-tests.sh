@@ -2,6 +2,4 @@
 # The tests of the pure Lua modules, inside the editor that will run them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ -e tests/lua/run.lua ]; then
-  .tools/bin/nvim --clean -l tests/lua/run.lua
-fi
+"${FLEMMA_NVIM:-.tools/bin/nvim}" --clean -l tests/lua/run.lua

@@ -107,7 +107,7 @@ step "properties of tools" 1800 bash -c \
   'properties flemma-tools edit:: calculator::expression output::capture read::window shell::'
 for package in $(packages); do
   for proof in $(proofs "$package"); do
-    # The 200,000 lines of `$shell-safe` took 63 minutes on a busy machine with two processors.
+    # The lines of `$shell-safe` run in shells of their own, some of them until their time limit.
     step "$package $proof" 5400 cargo test -q -p "$package" --lib --bins --tests -- \
       --ignored --exact --nocapture "$proof"
   done

@@ -65,7 +65,12 @@ def review():
 
 def run():
     """A finished agent run in Neovim: each call is one line"""
-    return view(scenes.run, 40)
+    return view(scenes.run, 46)
+
+
+def changes():
+    """The end of a run in Neovim: what it changed without asking, with the diff"""
+    return view(scenes.changes, 36)
 
 
 def answer():
@@ -73,7 +78,7 @@ def answer():
     return view(scenes.answer, 40)
 
 
-PICTURES = {"screenshot": demo, "diff": diff, "review": review, "run": run, "answer": answer}
+PICTURES = {"screenshot": demo, "diff": diff, "review": review, "changes": changes, "run": run, "answer": answer}
 
 
 def main():

@@ -120,7 +120,8 @@ fn command(provider: &Provider, editor: &Editor, run: usize) -> f64 {
     finish(editor, &gate)
 }
 
-fn fill(folder: &Path, files: usize) -> io::Result<()> {
+/// Makes a project of this many files.
+pub fn fill(folder: &Path, files: usize) -> io::Result<()> {
     fs::create_dir_all(folder.join(".git"))?;
     for file in 0..files {
         let inner = folder.join(format!("d{}", file / PER_FOLDER));

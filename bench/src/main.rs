@@ -24,6 +24,7 @@ mod steady;
 mod streams;
 mod table;
 mod tools;
+mod trials;
 
 use std::io::{self, Write};
 
@@ -34,7 +35,7 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 17] = [
+const GROUPS: [(&str, Group); 18] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
@@ -46,6 +47,7 @@ const GROUPS: [(&str, Group); 17] = [
     ("shell", shell::run),
     ("tools", tools::run),
     ("changes", changes::run),
+    ("trials", trials::run),
     ("diffs", diffs::run),
     ("rules", rules::run),
     ("kinds", kinds::run),

@@ -43,6 +43,9 @@ pub fn watch(editor: &Editor, content: &str, count: usize) {
     editor.lua(WATCH, json!([content, count, editor.own_channel()]));
 }
 
+/// Runs that need a new Neovim each.
+const FIRST_RUNS: usize = 5;
+
 pub fn run(table: &mut Table) -> io::Result<()> {
     for lines in [1_000, 10_000, 50_000] {
         for (count, limit, by_hand) in [(1, 8.0, 0.5), (10, 12.0, 1.0), (100, 40.0, 4.0)] {
@@ -56,6 +59,13 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             })?;
         }
     }
+    table.add(Row {
+        what: "the first bash echo of a Neovim".to_owned(),
+        hand: None,
+        ours: first_commands(),
+        budget: Budget::median(15.0),
+        lines: None,
+    })?;
     for (count, limit, by_hand) in [(1, 6.0, 3.0), (10, 25.0, 14.0), (100, 220.0, 163.0)] {
         let (hand, ours) = commands(count)?;
         table.add(Row {
@@ -180,6 +190,22 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         hand.add(since(start));
     }
     Ok((hand, ours))
+}
+
+/// Milliseconds of a command in new Neovims, which have run none.
+fn first_commands() -> Samples {
+    let provider = Provider::anthropic([""; 0]);
+    let first = |run| {
+        let options = json!({"tools": {"auto_approve": ["bash"]}});
+        let editor = ours(&provider, &chat(1_000), options);
+        let content = content(run);
+        let input =
+            json!({"label": "nothing", "command": format!("echo {content}"), "timeout": null});
+        let gate = begin(&provider, &editor, run, 1, ("bash", input));
+        watch(&editor, &content, 1);
+        finish(&editor, &gate)
+    };
+    (0..FIRST_RUNS).map(first).collect()
 }
 
 /// Runs the commands four at a time, like the plugin by default.

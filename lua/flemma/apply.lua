@@ -8,6 +8,7 @@ local follow = require("flemma.follow")
 local host = require("flemma.host")
 local lock = require("flemma.lock")
 local mirror = require("flemma.mirror")
+local neovim = require("flemma.neovim")
 local queue = require("flemma.queue")
 local rewind = require("flemma.rewind")
 local swap = require("flemma.swap")
@@ -16,9 +17,6 @@ local undo = require("flemma.undo")
 local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 ---@type table<integer, integer> The anchor of the answer that is written into each buffer.
 local writing = {}
-
---- Neovim's error for a Ctrl-C during an API call.
-local INTERRUPTED = "Keyboard interrupt"
 
 --- Returns true if an error is temporary: a textlock (E565), a command-line window (E11).
 ---@param why string
@@ -33,7 +31,7 @@ end
 local function once(buffer, change)
   local seq = mirror.seq(buffer)
   local ok, why = pcall(change)
-  if not ok and not (why == INTERRUPTED and mirror.seq(buffer) ~= seq) then
+  if not ok and not (why == neovim.INTERRUPTED and mirror.seq(buffer) ~= seq) then
     error(why, 0)
   end
 end

@@ -11,7 +11,7 @@ function M.enter(buffer)
   if window > 0 then
     api.nvim_set_current_win(window)
   else
-    vim.cmd("belowright sbuffer " .. buffer)
+    require("flemma.window").buffer(buffer, true)
   end
   -- Text that is added below moves the cursor along.
   api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(buffer), 0 })

@@ -4,34 +4,51 @@
 local M = {}
 
 local api = vim.api
-local apply = require("flemma.apply")
-local approval = require("flemma.tools.approval")
+local autocommands = require("flemma.buffer.autocommands")
 local config = require("flemma.config")
-local diagnostics = require("flemma.diagnostics")
 local directory = require("flemma.directory")
-local disk = require("flemma.files.disk")
+local encoding = require("flemma.buffer.encoding")
 local flemma = require("flemma")
-local follow = require("flemma.follow")
-local hidden = require("flemma.hidden")
 local highlights = require("flemma.highlights")
 local host = require("flemma.host")
 local keys = require("flemma.keys")
-local lease = require("flemma.lease")
+local lazy = require("flemma.modules").lazy
 local markup = require("flemma.markup")
 local mirror = require("flemma.mirror")
 local notices = require("flemma.notices")
-local queued = require("flemma.queued")
-local recent = require("flemma.recent")
-local remarks = require("flemma.remarks")
-local render = require("flemma.render")
 local spans = require("flemma.spans")
 local state = require("flemma.state")
 local status = require("flemma.status")
 local viewport = require("flemma.viewport")
 
+---@module "flemma.apply"
+local apply = lazy("flemma.apply")
+---@module "flemma.tools.approval"
+local approval = lazy("flemma.tools.approval")
+---@module "flemma.diagnostics"
+local diagnostics = lazy("flemma.diagnostics")
+---@module "flemma.files.disk"
+local disk = lazy("flemma.files.disk")
+---@module "flemma.follow"
+local follow = lazy("flemma.follow")
+---@module "flemma.hidden"
+local hidden = lazy("flemma.hidden")
+---@module "flemma.lease"
+local lease = lazy("flemma.lease")
+---@module "flemma.queued"
+local queued = lazy("flemma.queued")
+---@module "flemma.recent"
+local recent = lazy("flemma.recent")
+---@module "flemma.remarks"
+local remarks = lazy("flemma.remarks")
+---@module "flemma.render"
+local render = lazy("flemma.render")
+---@module "flemma.swap"
+local swap = lazy("flemma.swap")
+
 --- Commands about the call at the cursor; the others are about the prompt.
 local AT_CURSOR =
-  { "resolve", "approve", "reject", "review", "tool:execute", "tool:cancel", "fix", "allow", "allow-file" }
+  { "resolve", "approve", "reject", "review", "try", "tool:execute", "tool:cancel", "fix", "allow", "allow-file" }
 
 ---@class flemma.buffer.Chat
 ---@field interrupted string[] Calls that ran when the last host died.
@@ -69,6 +86,9 @@ end
 ---@param buffer integer
 ---@param reason "open"|"reload"|"restart"
 local function introduce(buffer, reason)
+  if not host.channel() then
+    return
+  end
   local chat = chats[buffer]
   local sent = host.send("attach", {
     buffer = buffer,
@@ -284,21 +304,19 @@ function M.command(name, arguments, at)
   end)
 end
 
-local group ---@type integer
+local on = autocommands.on
 
----@param events string|string[]
----@param description string
----@param callback fun(buffer: integer)
----@param pattern? string
-local function on(events, description, callback, pattern)
-  api.nvim_create_autocmd(events, {
-    group = group,
-    pattern = pattern,
-    desc = "flemma: " .. description,
-    callback = function(event)
-      callback(event.buf)
-    end,
-  })
+--- Follows a change of the width or the lines that a window shows of a chat.
+---@param buffer integer
+function M.resized(buffer)
+  viewport.changed(buffer)
+  -- What is not loaded has drawn nothing. Remarks come below the others on their line.
+  for _, name in ipairs({ "flemma.render", "flemma.diagnostics", "flemma.remarks" }) do
+    local module = package.loaded[name]
+    if module then
+      module.resized(buffer)
+    end
+  end
 end
 
 --- Follows changes of colours, windows, and the working directory.
@@ -306,68 +324,73 @@ local function follow_editor()
   on("ColorScheme", "highlight groups", define_highlights)
   on("OptionSet", "highlight groups", define_highlights, "background")
   on("DirChanged", "the working directory of chats", function()
+    directory.changed()
     vim.tbl_map(directory.send, vim.tbl_keys(chats))
-  end)
+  end, "global,tabpage,window")
   on({ "WinScrolled", "WinResized", "VimResized", "BufWinEnter", "TabEnter" }, "visible lines", function()
-    for buffer in pairs(chats) do
-      -- While a chat is wiped out, its window may show another buffer already.
-      if api.nvim_buf_is_loaded(buffer) then
-        viewport.changed(buffer)
-        remarks.resized(buffer)
-        render.resized(buffer)
-        diagnostics.resized(buffer)
-      end
-    end
+    -- While a chat is wiped out, its window may show another buffer already.
+    vim.iter(vim.tbl_keys(chats)):filter(api.nvim_buf_is_loaded):each(M.resized)
   end)
+end
+
+--- Tells the host that the file holds the chat, if it does.
+---@param buffer integer
+function M.saved(buffer)
+  if not vim.bo[buffer].modified then
+    require("flemma.known_chats").add(path_of(buffer))
+    host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
+  end
 end
 
 --- Follows the chats themselves: their files, their names, and which one is used.
 local function follow_chats()
-  on({ "BufWritePost", "BufModifiedSet" }, "the file holds the chat", function(buffer)
-    if chats[buffer] and not vim.bo[buffer].modified then
-      require("flemma.known_chats").add(path_of(buffer))
-      host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
+  ---@param callback fun(buffer: integer)
+  ---@return fun(buffer: integer)
+  local function in_chats(callback)
+    return function(buffer)
+      if chats[buffer] then
+        callback(buffer)
+      end
     end
-  end)
-  on("BufWinEnter", "the winbar", function(buffer)
-    if chats[buffer] then
-      status.show_winbar(buffer)
-    end
-  end)
-  on("BufEnter", "the last chat", function(buffer)
-    if chats[buffer] then
-      recent.note(buffer)
-    end
-  end)
-  on("InsertEnter", "the file is read again before something is typed", function(buffer)
-    if chats[buffer] then
-      lease.before_typing(buffer)
-    end
-  end)
-  on("BufFilePost", "the chat has another path", function(buffer)
-    if chats[buffer] then
+  end
+  on("BufWritePre", "chats are UTF-8", in_chats(encoding.set))
+  on("BufWritePost", "the file holds the chat", in_chats(M.saved))
+  autocommands.on_modified("the file holds the chat", in_chats(M.saved))
+  on("BufWinEnter", "the winbar", in_chats(status.show_winbar))
+  on("BufEnter", "the last chat", in_chats(recent.note))
+  on("InsertEnter", "the file is read again before something is typed", in_chats(lease.before_typing))
+  on(
+    "BufFilePost",
+    "the chat has another path",
+    in_chats(function(buffer)
       host.send("renamed", { buffer = buffer, path = path_of(buffer), modified = vim.bo[buffer].modified })
-    end
-  end)
+    end)
+  )
 end
 
---- Starts what all chats share: options, colours, drawing, and the listeners of the host.
+--- Starts what all chats share: options, colours, drawing, and the listeners of the host. If a
+--- part fails, the next chat tries again; those that would then be there twice are last.
 function M.start()
   if started then
     return
   end
-  started = true
   M.configure()
-  spans.start()
   host.listen({ ready = on_ready, lost = on_lost })
-  group = api.nvim_create_augroup("flemma.buffer", { clear = true })
+  autocommands.clear()
   follow_editor()
   follow_chats()
   hidden.start()
-  require("flemma.paste").start()
   keys.follow(chats)
   -- Before the host runs, so that no change of a file is missed.
   disk.watch()
+  require("flemma.paste").start()
+  spans.start()
+  mirror.on_change(function(buffer)
+    if not mirror.is_muted(buffer) then
+      swap.typed(buffer)
+    end
+  end)
+  started = true
   vim.schedule(function()
     vim.filetype.add({ extension = { chat = "chat" } })
   end)

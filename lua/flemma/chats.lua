@@ -31,12 +31,18 @@ end
 ---@param all boolean
 ---@return flemma.chats.Item[]
 function M.list(all)
-  local project = vim.fs.normalize(vim.fn.getcwd())
+  local project = vim.fs.normalize(require("flemma.directory").here())
   local chats = vim.list_slice(known_chats.chats(not all and project or nil), 1, MOST_SHOWN)
   known_chats.read_titles(chats)
   local escape = require("flemma.notices").escape
   return vim.tbl_map(function(chat)
-    local path = require("flemma.path").below(chat.path, project) or vim.fn.fnamemodify(chat.path, ":~")
+    local folder = require("flemma.chat_folder")
+    local path = require("flemma.path").below(chat.path, project)
+      or folder.is_ours(chat.path) and vim.fs.joinpath(
+        vim.fs.basename(folder.base(chat.path)),
+        vim.fs.basename(chat.path)
+      )
+      or vim.fn.fnamemodify(chat.path, ":~")
     local text = escape(("%s  %s  (%s)"):format(os.date("%Y-%m-%d %H:%M", chat.time), chat.title, path))
     return { path = chat.path, text = text }
   end, chats)
@@ -50,7 +56,7 @@ function M.found(all)
   if #items > 0 then
     return items
   end
-  say(all and "No chat was saved yet." or "No chat of this project was saved. Try all chats: `:Flemma chats all`.")
+  say(all and "No chat was saved yet." or "This project has no chats. `:Flemma chats all` lists all.")
 end
 
 --- Returns the title of a picker.
@@ -60,11 +66,20 @@ function M.prompt(all)
   return all and "All chats" or "Chats of this project"
 end
 
---- Opens a chat in this window, or in another if that would lose changes.
+--- Opens a chat in this window, or in another if this one cannot show it. A chat that was not open
+--- begins at its prompt, unless the user's autocommands put the cursor elsewhere.
 ---@param path string
 function M.open(path)
-  -- `:edit` fails if the buffer has unsaved changes that cannot be hidden.
-  vim.cmd((vim.bo.modified and not vim.o.hidden and "split " or "edit ") .. vim.fn.fnameescape(path))
+  local buffer = vim.fn.bufnr(vim.fn.fnameescape(path))
+  -- `:edit` would read it again, or fail because of unsaved changes.
+  if vim.fn.bufnr() == buffer then
+    return
+  end
+  local was_open = buffer ~= -1 and vim.api.nvim_buf_is_loaded(buffer)
+  require("flemma.window").file(path)
+  if not was_open and vim.api.nvim_win_get_cursor(0)[1] == 1 then
+    vim.api.nvim_win_set_cursor(0, { vim.api.nvim_buf_line_count(0), 0 })
+  end
 end
 
 --- Lets the user pick a chat of this project, or of all projects.
@@ -74,7 +89,7 @@ function M.pick(all)
   if not items then
     return
   end
-  vim.ui.select(items, {
+  require("flemma.window").select(items, {
     prompt = M.prompt(all),
     kind = "flemma.chats",
     ---@param item flemma.chats.Item

@@ -27,7 +27,7 @@ local function steer(text)
   if text ~= "" then
     return send(text)
   end
-  vim.ui.input({ prompt = "Steer: " }, function(words)
+  require("flemma.window").input({ prompt = "Steer: " }, function(words)
     if words and words ~= "" then
       -- As if it had been typed after the command, so that it can be recalled.
       vim.fn.histadd("cmd", "Flemma steer " .. words)
@@ -43,7 +43,7 @@ local function open_rules()
   if not config or not require("flemma.path").is_absolute(config) then
     config = vim.fs.normalize(vim.fn.has("win32") == 1 and "~/AppData/Local" or "~/.config")
   end
-  vim.cmd.edit(vim.fn.fnameescape(vim.fs.joinpath(config, "flemma", "allow.toml")))
+  require("flemma.window").file(vim.fs.joinpath(config, "flemma", "allow.toml"))
 end
 
 ---@param before string[]
@@ -52,10 +52,20 @@ local function complete_switch(before)
   return require("flemma.switch").complete(before)
 end
 
+---@param lead string
+---@return string[]
+local function complete_file(lead)
+  return vim.fn.getcompletion(lead, "file")
+end
+
 --- Asks for a reason, and rejects the call at the cursor with it.
 ---@param line integer? The call's, from zero, if the cursor is elsewhere.
 function M.reject(line)
-  vim.ui.input({ prompt = "Reason for rejecting (optional): " }, function(words)
+  -- A reason for nothing would be lost; the host says that no call waits.
+  if #require("flemma.render").pending(vim.api.nvim_get_current_buf()) == 0 then
+    return require("flemma.buffer").command("reject", nil, line)
+  end
+  require("flemma.window").input({ prompt = "Reason for rejecting (optional): " }, function(words)
     if words then
       require("flemma.buffer").command("reject", words ~= "" and { text = words } or nil, line)
     end
@@ -96,7 +106,7 @@ M.COMMANDS = {
       require("flemma.new").open(words[1], false, range)
     end,
     complete = function(before)
-      local report = require("flemma.project").report(vim.fn.getcwd())
+      local report = require("flemma.project").report(require("flemma.directory").here())
       return #before == 0 and require("flemma.template").names(report) or {}
     end,
   },
@@ -149,7 +159,7 @@ M.COMMANDS = {
     help = "Open this chat as Markdown, or as HTML under a name that ends in .html.",
     text = true,
     complete = function(_, lead)
-      return vim.fn.getcompletion(lead, "file")
+      return complete_file(lead)
     end,
   },
   ["approve"] = {
@@ -160,7 +170,14 @@ M.COMMANDS = {
     help = "Reject the call at the cursor, or the only pending call, for this reason.",
     text = true,
   },
-  ["review"] = { help = "Edit what the call at the cursor would change, as a diff; :w approves what is left." },
+  ["review"] = {
+    help = "Decide about the call at the cursor; with `turn`, revert parts of what changed since a message.",
+    text = true,
+    complete = function(before, lead)
+      return #before == 0 and { "turn" } or complete_file(lead)
+    end,
+  },
+  ["try"] = { help = "Try the command at the cursor: run it where it changes nothing, and show what it would do." },
   ["allow"] = { help = "Choose a rule that approves calls like the one at the cursor." },
   ["allow!"] = {
     help = "Open the file with these rules.",
@@ -198,9 +215,16 @@ M.COMMANDS = {
     anywhere = true,
     complete = complete_switch,
   },
-  ["undo"] = { help = "Restore the files that the last call changed." },
+  ["undo"] = {
+    help = "Restore the files that the last call changed, or only this file.",
+    text = true,
+    complete = function(_, lead)
+      return complete_file(lead)
+    end,
+  },
   ["redo"] = { help = "Take the last undo back." },
   ["rewind"] = { help = "Restore the files, or the chat, as they were at an earlier message." },
+  ["refresh"] = { help = "Send files and other references as they are now, not as they were sent first." },
   ["usage"] = {
     help = "Show tokens and cost of this chat, and of all chats in the last 30 days or as many as you give.",
     anywhere = true,

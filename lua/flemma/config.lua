@@ -9,7 +9,7 @@ local callbacks = require("flemma.callbacks")
 -- The defaults:
 local DEFAULTS = {
   chats = {
-    folder = ".",
+    autosave = "new",
   },
   keymaps = {
     enabled = true,
@@ -17,6 +17,7 @@ local DEFAULTS = {
       send = "<C-]>",
       tool_execute = "<M-CR>",
       review = "<CR>",
+      try = "<M-t>",
       approve_all = "<M-a>",
       reject = "<M-r>",
       cancel = "<C-c>",
@@ -29,6 +30,13 @@ local DEFAULTS = {
     },
     insert = {
       send = "<C-]>",
+    },
+    leader = {
+      tool_execute = "<LocalLeader>a",
+      try = "<LocalLeader>t",
+      approve_all = "<LocalLeader>A",
+      reject = "<LocalLeader>r",
+      allow = "<LocalLeader>l",
     },
     operator = {
       inner_message = "im",
@@ -46,7 +54,7 @@ local DEFAULTS = {
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
 ---@field highlight boolean Whether Markdown and code have colors.
 ---@field folds boolean Whether a chat has folds.
----@field chats { folder: string, templates: string? }
+---@field chats { folder: string?, autosave: string|false, templates: string? }
 ---@field winbar boolean Whether windows of chats have a winbar.
 ---@field bell any "bell" or "osc9"; anything else is no bell.
 ---@field host { path: string?, log: string }
@@ -91,17 +99,27 @@ local function at(options, kind, ...)
   return type(value) == kind and value or nil
 end
 
+---@param options table
+---@return string|false
+local function autosave(options)
+  if at(options, "boolean", "chats", "autosave") == false then
+    return false
+  end
+  return at(options, "string", "chats", "autosave") or DEFAULTS.chats.autosave
+end
+
 --- Reads the options that the plugin itself needs.
 ---@param options table As given to `setup()`.
 function M.load(options)
   local keymaps = { enabled = (at(options, "table", "keymaps") or {}).enabled ~= false }
-  for _, mode in ipairs({ "normal", "insert", "operator" }) do
-    keymaps[mode] = {}
-    for name, key in pairs(DEFAULTS.keymaps[mode]) do
+  for mode, keys in pairs(DEFAULTS.keymaps) do
+    -- `enabled` is no table.
+    for name, key in pairs(type(keys) == "table" and keys or {}) do
       local own = (at(options, "table", "keymaps", mode) or {})[name]
       if type(own) == "string" or own == false then
         key = own
       end
+      keymaps[mode] = keymaps[mode] or {}
       keymaps[mode][name] = key
     end
   end
@@ -110,7 +128,8 @@ function M.load(options)
   current = {
     keymaps = keymaps,
     chats = {
-      folder = at(options, "string", "chats", "folder") or DEFAULTS.chats.folder,
+      folder = at(options, "string", "chats", "folder"),
+      autosave = autosave(options),
       templates = at(options, "string", "chats", "templates"),
     },
     highlights = at(options, "table", "highlights") or {},

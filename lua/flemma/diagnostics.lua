@@ -10,7 +10,19 @@ local TEXTS = api.nvim_create_namespace("flemma.diagnostic_texts")
 local HANDLER = "flemma/text"
 --- Most diagnostics whose text is shown, as a file may have thousands.
 local MOST = 50
+local SEVERITIES = {
+  error = vim.diagnostic.severity.ERROR,
+  warning = vim.diagnostic.severity.WARN,
+  info = vim.diagnostic.severity.INFO,
+}
+local LEVELS = {
+  [vim.diagnostic.severity.ERROR] = "error",
+  [vim.diagnostic.severity.WARN] = "warn",
+  [vim.diagnostic.severity.INFO] = "info",
+}
 
+---@type table<integer, vim.Diagnostic[]> The diagnostics whose texts are drawn, by buffer.
+local drawn = {}
 ---@type table<integer, boolean> Buffers that show any.
 local shown = {}
 ---@type table<integer, integer> The width that the texts of a buffer are wrapped to.
@@ -23,18 +35,23 @@ local started = false
 ---@param options table
 local function draw(buffer, items, options)
   api.nvim_buf_clear_namespace(buffer, TEXTS, 0, -1)
+  drawn[buffer] = nil
   if options.virtual_lines or options.virtual_text then
     return
   end
   local wrap, width = require("flemma.wrap"), require("flemma.viewport").width(buffer)
   widths[buffer] = width
   local last = api.nvim_buf_line_count(buffer) - 1
-  for _, item in ipairs(vim.list_slice(items, 1, MOST)) do
-    local level = item.severity == vim.diagnostic.severity.ERROR and "error" or "warn"
-    api.nvim_buf_set_extmark(buffer, TEXTS, math.min(item.lnum, last), 0, {
-      virt_lines = wrap.virtual_lines(require("flemma.notices").escape(item.message), level, width),
-      undo_restore = false,
-    })
+  drawn[buffer] = vim.list_slice(items, 1, MOST)
+  -- Neovim draws the lines of several marks at one place in any order.
+  local below = {} ---@type table<integer, table[]>
+  for _, item in ipairs(drawn[buffer]) do
+    local line = math.min(item.lnum, last)
+    local text = require("flemma.notices").escape(item.message)
+    below[line] = vim.list_extend(below[line] or {}, wrap.virtual_lines(text, LEVELS[item.severity], width))
+  end
+  for line, lines in pairs(below) do
+    api.nvim_buf_set_extmark(buffer, TEXTS, line, 0, { virt_lines = lines, undo_restore = false })
   end
 end
 
@@ -43,18 +60,19 @@ local function start()
   if started then
     return
   end
-  started = true
   vim.diagnostic.handlers[HANDLER] = {
     show = function(_, buffer, items, options)
       draw(buffer, items, options)
     end,
     hide = function(_, buffer)
+      drawn[buffer] = nil
       if api.nvim_buf_is_loaded(buffer) then
         api.nvim_buf_clear_namespace(buffer, TEXTS, 0, -1)
       end
     end,
   }
   vim.diagnostic.config({ [HANDLER] = true }, NAMESPACE)
+  started = true
 end
 
 --- Replaces the diagnostics of a buffer.
@@ -75,12 +93,31 @@ function M.diagnostics(message)
       end_lnum = math.min(math.max(item.line, item.end_line - 1), count - 1),
       col = 0,
       message = fix and fix ~= "" and ("%s %s"):format(item.message, fix) or item.message,
-      severity = vim.diagnostic.severity[item.severity == "error" and "ERROR" or "WARN"],
+      severity = SEVERITIES[item.severity],
       source = "flemma",
       user_data = { fix = fix },
     }
   end
   vim.diagnostic.set(NAMESPACE, buffer, all)
+  local remarks = package.loaded["flemma.remarks"]
+  if remarks then
+    remarks.shorten(buffer)
+  end
+end
+
+--- Returns a message without the diagnostics in it, with their lines, that are drawn in the chat.
+---@param buffer integer
+---@param text string
+---@return string
+function M.unsaid(buffer, text)
+  for _, item in ipairs(drawn[buffer] or {}) do
+    local said = ("Line %d: %s"):format(item.lnum + 1, item.message)
+    local first, last = text:find(said, 1, true)
+    if first then
+      text = text:sub(1, first - 1) .. vim.trim(text:sub(last + 1))
+    end
+  end
+  return text
 end
 
 --- Wraps the texts again if the windows of the buffer have another width.
@@ -97,7 +134,7 @@ function M.forget(buffer)
   if shown[buffer] and api.nvim_buf_is_valid(buffer) then
     vim.diagnostic.reset(NAMESPACE, buffer)
   end
-  shown[buffer], widths[buffer] = nil, nil
+  shown[buffer], widths[buffer], drawn[buffer] = nil, nil, nil
 end
 
 return M

@@ -2,22 +2,26 @@
 ---@class flemma.edit_distance
 local M = {}
 
---- Returns the number of single-character edits that turn one word into the other.
+--- Returns the number of edits of one character, or of two neighbors that are swapped, that turn one
+--- word into the other.
 ---@param from string
 ---@param to string
 ---@return integer
 local function distance(from, to)
-  local row = {}
+  local before, row = {}, {}
   for column = 0, #to do
     row[column] = column
   end
   for line = 1, #from do
-    local diagonal, left = row[0], line
-    row[0] = line
+    local last
+    before, last, row = row, before, { [0] = line }
     for column = 1, #to do
       local changed = from:byte(line) == to:byte(column) and 0 or 1
-      left = math.min(row[column] + 1, left + 1, diagonal + changed)
-      diagonal, row[column] = row[column], left
+      row[column] = math.min(before[column] + 1, row[column - 1] + 1, before[column - 1] + changed)
+      local is_swapped = line > 1 and column > 1 and from:byte(line) == to:byte(column - 1)
+      if is_swapped and from:byte(line - 1) == to:byte(column) then
+        row[column] = math.min(row[column], last[column - 2] + 1)
+      end
     end
   end
   return row[#to]

@@ -14,6 +14,9 @@ local queue = require("flemma.queue")
 local text = require("flemma.files.text")
 local undo = require("flemma.undo")
 
+--- Neovim 0.12 renamed it.
+local compare = vim.text.diff or vim.diff
+
 --- Returns the loaded buffers that are files.
 ---@return integer[]
 local function open_files()
@@ -46,10 +49,10 @@ local function replace_lines(buffer, lines)
   end
   local old = api.nvim_buf_get_lines(buffer, 0, -1, false)
   local function joined(of)
-    -- vim.diff() would take a carriage return for a line end.
+    -- The comparison would take a carriage return for a line end.
     return (table.concat(of, "\n"):gsub("\r", "\0")) .. "\n"
   end
-  local hunks = vim.diff(joined(old), joined(lines), { result_type = "indices" })
+  local hunks = compare(joined(old), joined(lines), { result_type = "indices" })
   ---@cast hunks integer[][]
   -- From the end, so that the numbers of the lines above stay valid.
   for index = #hunks, 1, -1 do
@@ -255,7 +258,7 @@ local function save(message, buffer, old, before)
   end
   local now = text.of(buffer)
   -- Autocommands, such as those of formatters, may have changed the text while it was saved.
-  local difference = now ~= message.text and vim.diff(message.text, now, { ctxlen = 1 }) or nil
+  local difference = now ~= message.text and compare(message.text, now, { ctxlen = 1 }) or nil
   ---@cast difference string?
   return {
     ok = true,

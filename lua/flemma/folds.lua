@@ -148,6 +148,10 @@ function M.folds(message)
   for _, id in ipairs(windows(buffer)) do
     window.update(id, updates, message.opening)
   end
+  local remarks = package.loaded["flemma.remarks"]
+  if remarks then
+    remarks.redraw(buffer)
+  end
   follow.fill(buffer)
   if message.opening then
     collectgarbage("step", TIDY_KB)
@@ -166,16 +170,14 @@ end
 ---@return string|string[][]
 function M.text()
   local chat = current(api.nvim_get_current_buf())
-  local first, last = vim.v.foldstart - 1, vim.v.foldend
-  local fold = chat and shift.at(chat.parts, first)
+  local fold = chat and shift.at(chat.parts, vim.v.foldstart - 1)
   if not fold then
     return vim.fn.foldtext()
   end
   local label = (fold.inner and "  " or "") .. fold.label
-  local count = (" (%d lines)"):format(last - first)
   local info = vim.fn.getwininfo(api.nvim_get_current_win())[1]
-  local room = info.width - info.textoff - api.nvim_strwidth(label .. count) - 1
-  return { { label, fold.group }, { wrap.cut(" " .. fold.text, room) .. count, "Folded" } }
+  local room = info.width - info.textoff - api.nvim_strwidth(label) - 1
+  return { { label, fold.group }, { wrap.cut(" " .. fold.text, room), "Folded" } }
 end
 
 ---@param buffer integer

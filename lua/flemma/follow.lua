@@ -10,7 +10,8 @@ local PLACES = api.nvim_create_namespace("flemma.follow")
 local BLANKS = 20
 
 --- Lines of cursors by window, as extmarks, which move with the text.
----@alias flemma.follow.Places table<integer, { buffer: integer, mark: integer }>
+--- `below` is the number of lines below the cursor that must be seen, too.
+---@alias flemma.follow.Places table<integer, { buffer: integer, mark: integer, at: number, below: integer? }>
 
 ---@type flemma.follow.Places Windows that follow but could not be moved, as during `:`.
 local kept = {}
@@ -47,7 +48,8 @@ end
 ---@param buffer integer
 local function note(places, window, buffer)
   drop(places, window)
-  places[window] = { buffer = buffer, mark = api.nvim_buf_set_extmark(buffer, PLACES, row_of(window), 0, {}) }
+  local mark = api.nvim_buf_set_extmark(buffer, PLACES, row_of(window), 0, {})
+  places[window] = { buffer = buffer, mark = mark, at = vim.uv.now() }
 end
 
 --- Returns true if the cursor is still on the line that was noted.
@@ -139,6 +141,14 @@ function M.to_end(windows, buffer)
   end
 end
 
+--- Returns when the cursor of a window was moved to the pending call where it still is.
+---@param window integer
+---@param buffer integer
+---@return number? time As `vim.uv.now()`.
+function M.arrived(window, buffer)
+  return is_there(placed, window, buffer) and placed[window].at or nil
+end
+
 --- Notes where a key of ours was pressed, for the `cursor` message that answers it.
 ---@param window integer
 ---@param buffer integer
@@ -155,21 +165,35 @@ local function press(window, keys)
   end)
 end
 
---- Returns the highest line that a window can begin with and still show all lines below it.
+--- Returns the number of rows from one line to another, with the virtual lines below it.
 ---@param window integer
----@param top integer The line that it begins with, from one.
----@param height integer
----@return integer top
-local function top_for_the_end(window, top, height)
-  while top > 1 do
-    local fold = vim.fn.foldclosed(top - 1)
-    local above = fold ~= -1 and fold or top - 1
-    if api.nvim_win_text_height(window, { start_row = above - 1 }).all > height then
-      break
-    end
-    top = above
+---@param top integer From zero.
+---@param line integer From zero.
+---@return integer
+function M.rows(window, top, line)
+  local range = { start_row = top }
+  if line + 1 < api.nvim_buf_line_count(api.nvim_win_get_buf(window)) then
+    range.end_row, range.end_vcol = line + 1, 0
   end
-  return top
+  return api.nvim_win_text_height(window, range).all
+end
+
+--- Begins a window with the highest line from which it still shows all lines below.
+---@param window integer
+local function show_end(window)
+  local info = vim.fn.getwininfo(window)[1]
+  local top = info.topline
+  api.nvim_win_call(window, function()
+    while top > 1 do
+      local fold = vim.fn.foldclosed(top - 1)
+      local above = fold ~= -1 and fold or top - 1
+      if api.nvim_win_text_height(window, { start_row = above - 1 }).all > info.height then
+        break
+      end
+      top = above
+    end
+    vim.fn.winrestview({ topline = top, topfill = 0 })
+  end)
 end
 
 --- Scrolls windows back that follow a buffer, or were moved to a pending call, if its text was cut or
@@ -182,9 +206,7 @@ function M.fill(buffer)
       local info = vim.fn.getwininfo(window)[1]
       local height = api.nvim_win_text_height(window, { start_row = info.topline - 1 }).all
       if info.topline > 1 and height * 3 <= info.height * 2 then
-        api.nvim_win_call(window, function()
-          vim.fn.winrestview({ topline = top_for_the_end(window, info.topline, info.height), topfill = 0 })
-        end)
+        show_end(window)
       end
     end
   end
@@ -220,10 +242,16 @@ function M.cursor(cursor)
   press(window, "zv")
   if not is_at_end(window, buffer) then
     note(placed, window, buffer)
+    placed[window].below = cursor.to and cursor.to - cursor.line
   end
-  if cursor.to and vim.fn.line("w$", window) <= cursor.to + 1 then
-    -- Virtual lines below `to` are part of what must be seen.
+  local info = vim.fn.getwininfo(window)[1]
+  -- Virtual lines below `to` are part of what must be seen.
+  if cursor.to and M.rows(window, info.topline - 1, cursor.to) > info.height then
     press(window, "zz")
+    local top = vim.fn.getwininfo(window)[1].topline
+    if api.nvim_win_text_height(window, { start_row = top - 1 }).all < info.height then
+      show_end(window)
+    end
   end
   if cursor.insert == true and window == api.nvim_get_current_win() then
     vim.cmd.startinsert({ bang = true })
@@ -234,17 +262,14 @@ end
 --- visible, as far as the cursor stays visible.
 ---@param buffer integer
 ---@param header integer Line of the result's header.
----@param last integer The line below the virtual lines.
+---@param last integer The line above the virtual lines.
 function M.reveal(buffer, header, last)
   for window in pairs(placed) do
     if shows(window, buffer) and is_there(placed, window, buffer) and row_of(window) == header then
       local info = vim.fn.getwininfo(window)[1]
-      local top, rows = info.topline, { end_row = math.min(last, api.nvim_buf_line_count(buffer) - 1) }
-      while top <= header do
-        rows.start_row = top - 1
-        if api.nvim_win_text_height(window, rows).all <= info.height then
-          break
-        end
+      local top = info.topline
+      last = math.max(last, math.min(header + (placed[window].below or 0), api.nvim_buf_line_count(buffer) - 1))
+      while top <= header and M.rows(window, top - 1, last) > info.height do
         top = top + 1
       end
       if top > info.topline then

@@ -6,15 +6,6 @@ local INSTALL = "Run `:Flemma install`."
 --- Longest wait for the host program, which itself waits 3 s for a provider and 5 s for servers.
 local PATIENCE_MS = 12000
 
-local function check_neovim()
-  vim.health.start("Neovim")
-  if vim.fn.has("nvim-0.11") == 1 then
-    vim.health.ok("Version " .. tostring(vim.version()) .. ".")
-  else
-    vim.health.error("Version " .. tostring(vim.version()) .. " is too old.", "Install Neovim 0.11 or later.")
-  end
-end
-
 --- Returns true if the program runs and belongs to this plugin.
 ---@param path string
 ---@return boolean
@@ -69,7 +60,7 @@ end
 local function check_by_host(path)
   local ok, result = pcall(function()
     local given = vim.json.encode(require("flemma.config").plain(require("flemma").given))
-    return vim.system({ path, "health" }, { text = true, stdin = given, timeout = PATIENCE_MS }):wait()
+    return vim.system({ path, "health", "--json" }, { text = true, stdin = given, timeout = PATIENCE_MS }):wait()
   end)
   if not ok or result.code ~= 0 then
     vim.health.start("Options")
@@ -86,8 +77,9 @@ end
 
 --- Runs all checks.
 function M.check()
-  check_neovim()
   local editor = require("flemma.health.editor")
+  editor.check_version()
+  editor.check_behavior()
   if check_host() then
     check_by_host(require("flemma.host").binary())
   end

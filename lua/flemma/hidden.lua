@@ -52,9 +52,15 @@ end
 ---@param text string
 local function ring(text)
   local kind = config.get().bell
-  if kind == "bell" or kind == "osc9" then
-    -- The terminal reads what Neovim writes to its standard error.
-    pcall(vim.fn.chansend, vim.v.stderr, M.sequence(kind, text))
+  if kind ~= "bell" and kind ~= "osc9" then
+    return
+  end
+  local bytes = M.sequence(kind, text)
+  if api.nvim_ui_send then
+    api.nvim_ui_send(bytes)
+  else
+    -- Neovim 0.11. The terminal reads what it writes to its standard error.
+    pcall(vim.fn.chansend, vim.v.stderr, bytes)
   end
 end
 

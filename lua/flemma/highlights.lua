@@ -40,6 +40,7 @@ local LINKS = {
   FlemmaDiffNumber = "LineNr",
   FlemmaSpinner = "DiagnosticInfo",
   FlemmaQueued = "DiagnosticHint",
+  FlemmaSent = "Comment",
   FlemmaTaskPending = "Comment",
   FlemmaTaskInProgress = "DiagnosticInfo",
   FlemmaTaskCompleted = "DiagnosticOk",
@@ -67,8 +68,8 @@ local BACKGROUNDS = { "NormalFloat", "CursorLine" }
 local MOST_CONTRAST = 40
 --- Least contrast of text to its background.
 local LEAST_CONTRAST = 3
---- How far the background of changed words is from that of their line to the text's color.
-local WORDS = 0.3
+--- How far the background of changed words is from that of their line to the text's color, in tenths.
+local WORDS = 3
 
 --- Groups that were set here, and to what.
 ---@type table<string, table>
@@ -117,22 +118,81 @@ local function removed()
   return green > red and green * 0x10000 + red * 0x100 + blue or nil
 end
 
---- Returns a group with this background, and without RGB colors as `DiffDelete` has it.
----@param background integer?
----@return table?
-local function with_background(background)
-  local delete = vim.api.nvim_get_hl(0, { name = "DiffDelete", link = false })
-  return background and { bg = background, ctermfg = delete.ctermfg, ctermbg = delete.ctermbg, cterm = delete.cterm }
+--- Groups whose text is drawn on the backgrounds of a diff.
+local ON_DIFF = { "Comment", "Constant", "String", "Statement", "Type", "Identifier", "Function", "PreProc" }
+
+--- Returns true if code can be read on a background, at least nearly as well as elsewhere.
+---@param background integer
+---@param normal vim.api.keyset.get_hl_info With both colors.
+---@return boolean
+local function carries_code(background, normal)
+  if colors.contrast(normal.fg, background) < math.min(4.5, colors.contrast(normal.fg, normal.bg)) then
+    return false
+  end
+  return vim.iter(ON_DIFF):all(function(name)
+    local color = vim.api.nvim_get_hl(0, { name = name, link = false }).fg
+    local usual = color and colors.contrast(color, normal.bg)
+    return not usual or colors.contrast(color, background) >= math.min(LEAST_CONTRAST, usual * 0.8)
+  end)
 end
 
---- Returns the background of changed words in removed lines: nearer to the text's color.
----@return integer?
-local function removed_words()
-  local background, text = removed(), vim.api.nvim_get_hl(0, { name = "DiffDelete", link = false }).fg
-  if not background or not text then
+--- Returns a background on which code can be read: a mix with as much of a color as possible.
+---@param from integer
+---@param color integer
+---@param most integer Tenths of the color.
+---@param normal vim.api.keyset.get_hl_info With both colors.
+---@return integer
+local function softened(from, color, most, normal)
+  for share = most, 2, -1 do
+    local mixed = colors.mix(from, color, share / 10)
+    if carries_code(mixed, normal) then
+      return mixed
+    end
+  end
+  return colors.mix(from, color, 0.15)
+end
+
+--- Returns a group of a diff as a background on which code can be read: color schemes color whole lines
+--- of a diff, and their loud backgrounds are made for one color of text.
+---@param link string
+---@return table? definition nil if the link itself can be read.
+local function diff_background(link)
+  local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
+  local group = vim.api.nvim_get_hl(0, { name = link, link = false })
+  local own = link == "DiffDelete" and removed() or nil
+  local color = own or group.bg
+  if group.reverse then
+    color = group.fg
+  end
+  if not color then
     return nil
   end
-  return colors.mix(background, text, WORDS)
+  local soft = normal.fg and normal.bg and softened(normal.bg, color, 10, normal) or color
+  local is_dim = group.fg and colors.contrast(group.fg, soft) < 4.5
+  if soft == group.bg and not is_dim and not group.reverse then
+    return nil
+  end
+  return { bg = soft, ctermfg = group.ctermfg, ctermbg = group.ctermbg, cterm = group.cterm }
+end
+
+--- Returns the group of changed words in removed lines: their background is nearer to the color of
+--- the text.
+---@return table?
+local function removed_words()
+  local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
+  local delete = vim.api.nvim_get_hl(0, { name = "DiffDelete", link = false })
+  local line = vim.api.nvim_get_hl(0, { name = "FlemmaDiffDelete", link = false }).bg
+  local text = delete.fg or normal.fg
+  if not line or not text then
+    return diff_background("DiffText")
+  end
+  local mixed = colors.mix(line, text, WORDS / 10)
+  if normal.fg and normal.bg then
+    mixed = softened(line, text, WORDS, normal)
+    -- A line that is hardly readable itself has its words on the other side.
+    mixed = carries_code(mixed, normal) and mixed or colors.mix(line, normal.bg, WORDS / 10)
+  end
+  return { bg = mixed, ctermfg = delete.ctermfg, ctermbg = delete.ctermbg, cterm = delete.cterm }
 end
 
 --- Returns a group in the color of its link, as near to that of the text as it must be to be
@@ -156,6 +216,77 @@ local function readable(link)
   return group
 end
 
+--- The roles, which must differ from each other and from text: the first keep the groups that they
+--- link to.
+local ROLES = { "FlemmaUser", "FlemmaAssistant", "FlemmaSystem" }
+--- Groups for roles that would look alike.
+local OTHERS = { "Statement", "Type", "Identifier", "Constant", "PreProc", "Special", "Directory" }
+--- Styles for roles where no group has a look of its own, as in a color scheme without colors.
+local STYLES = { "bold", "italic", "underline", "undercurl" }
+
+--- Returns how a definition looks: with GUI colors, and in a terminal with few colors.
+---@param group table
+---@return string gui
+---@return string terminal
+local function looks(group)
+  local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
+  local gui = { group.fg or normal.fg or "", group.bg or normal.bg or "" }
+  local terminal = { group.ctermfg or normal.ctermfg or "", group.ctermbg or normal.ctermbg or "" }
+  for _, style in ipairs({ "bold", "italic", "underline", "undercurl", "reverse" }) do
+    table.insert(gui, tostring(group[style] or false))
+    table.insert(terminal, tostring((group.cterm or {})[style] or false))
+  end
+  return table.concat(gui, " "), table.concat(terminal, " ")
+end
+
+---@param group table
+---@param others table[]
+---@return boolean
+local function is_unlike(group, others)
+  local gui, terminal = looks(group)
+  return not vim.iter(others):any(function(other)
+    local other_gui, other_terminal = looks(other)
+    -- Many color schemes have no colors for such a terminal.
+    local is_plain = not (group.ctermfg or group.cterm or other.ctermfg or other.cterm)
+    return gui == other_gui or terminal == other_terminal and not is_plain
+  end)
+end
+
+--- Returns a definition that looks like none of the others.
+---@param link string The group that is taken if possible.
+---@param others table[]
+---@return table? definition
+local function unlike(link, others)
+  for _, name in ipairs({ link, unpack(OTHERS) }) do
+    local group = readable(name) or vim.api.nvim_get_hl(0, { name = name, link = false })
+    if is_unlike(group, others) then
+      return group
+    end
+  end
+  local group = readable(link) or vim.api.nvim_get_hl(0, { name = link, link = false })
+  for _, style in ipairs(STYLES) do
+    local cterm = vim.tbl_extend("force", group.cterm or {}, { [style] = true })
+    local styled = vim.tbl_extend("force", group, { [style] = true, cterm = cterm })
+    if is_unlike(styled, others) then
+      return styled
+    end
+  end
+end
+
+--- Gives roles that look alike other colors.
+local function tell_roles_apart()
+  local known = { vim.api.nvim_get_hl(0, { name = "Normal", link = false }) }
+  for _, name in ipairs(ROLES) do
+    local group = vim.api.nvim_get_hl(0, { name = name, link = false })
+    if not is_unlike(group, known) then
+      derive(name, function()
+        return unlike(LINKS[name], known)
+      end)
+    end
+    table.insert(known, vim.api.nvim_get_hl(0, { name = name, link = false }))
+  end
+end
+
 --- Defines all groups that do not exist yet, and those that the user set.
 ---@param overrides table<string, string|table> The option `highlights`.
 function M.define(overrides)
@@ -169,13 +300,14 @@ function M.define(overrides)
       end)
     end
   end
+  tell_roles_apart()
   derive("FlemmaCode", code)
-  derive("FlemmaDiffDelete", function()
-    return with_background(removed())
-  end)
-  derive("FlemmaDiffDeleteText", function()
-    return with_background(removed_words())
-  end)
+  for _, name in ipairs({ "DiffAdd", "DiffText", "DiffDelete" }) do
+    derive("Flemma" .. name, function()
+      return diff_background(name)
+    end)
+  end
+  derive("FlemmaDiffDeleteText", removed_words)
   for name, value in pairs(overrides) do
     local definition = type(value) == "string" and { link = value } or value
     local fits = type(name) == "string" and type(definition) == "table"

@@ -24,29 +24,61 @@ function M.name(key)
   return name
 end
 
---- Keys and their actions, the most likely first.
+--- Keys for a pending call and their actions, and which of them are left out first where they do
+--- not fit. The first opens a window that has them all.
 local ACTIONS = {
-  { "tool_execute", "runs" },
-  { "review", "reviews" },
-  { "approve_all", "runs all" },
-  { "reject", "rejects" },
-  { "send", "runs all approved" },
+  { "review", "%s: decide", 1 },
+  { "tool_execute", "%s runs", 3 },
+  { "try", "%s tries", 4 },
+  { "approve_all", "%s runs all", 5 },
+  { "reject", "%s rejects", 2 },
+}
+--- The same as commands, for those who have no keymaps.
+local COMMANDS = {
+  { ":Flemma approve [all] runs", 2 },
+  { ":Flemma reject rejects", 1 },
 }
 
---- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
----@param has_diff boolean Whether it can be reviewed.
+--- Joins hints, as many as fit.
+---@param all { [1]: string, [2]: integer }[] Texts, and the order in which they matter.
+---@param room integer In columns.
 ---@return string
-function M.text(has_diff)
-  local words, keymaps = {}, config.get().keymaps
-  for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
-    local key = keymaps.normal[action[1]]
-    -- A line of 80 columns has no room for all.
-    local fits = has_diff and action[1] ~= "send" or not has_diff and action[1] ~= "review"
-    if key and key ~= "" and fits then
-      words[#words + 1] = M.name(key) .. " " .. action[2]
+local function fitting(all, room)
+  local text
+  for most = #ACTIONS, 1, -1 do
+    local words = {}
+    for _, hint in ipairs(all) do
+      words[#words + 1] = hint[2] <= most and hint[1] or nil
+    end
+    text = #words > 0 and table.concat(words, " · ") or text
+    if vim.api.nvim_strwidth(text) <= room then
+      break
     end
   end
-  return #words > 0 and table.concat(words, " · ") or ":Flemma approve [all] runs · :Flemma reject rejects"
+  return text
+end
+
+--- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
+---@param room integer In columns.
+---@param tries boolean? Whether the call can be tried.
+---@return string
+function M.text(room, tries)
+  local all, keymaps = {}, config.get().keymaps
+  for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
+    local key = keymaps.normal[action[1]]
+    if key and key ~= "" and (tries or action[1] ~= "try") then
+      all[#all + 1] = { action[2]:format(M.name(key)), action[3] }
+    end
+  end
+  return fitting(#all > 0 and all or COMMANDS, room)
+end
+
+--- Returns the key that opens a review, if there is one.
+---@return string?
+function M.review()
+  local keymaps = config.get().keymaps
+  local key = keymaps.enabled and keymaps.normal.review or ""
+  return key and key ~= "" and M.name(key) or nil
 end
 
 --- Returns how to stop a request, to append to a label.

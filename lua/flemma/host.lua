@@ -5,6 +5,7 @@
 local M = {}
 
 local config = require("flemma.config")
+local neovim = require("flemma.neovim")
 local notices = require("flemma.notices")
 local protocol = require("flemma.protocol")
 local queue = require("flemma.queue")
@@ -176,6 +177,12 @@ end
 --- Starts the process and says hello; `on_welcome` continues.
 function start()
   local path = M.binary()
+  local install = package.loaded["flemma.install"]
+  if vim.fn.executable(path) == 0 and install and install.is_running() and not named_binary() then
+    -- The installation starts it.
+    problem, waiting = "The host program is being installed.", {}
+    return report("info", problem)
+  end
   if vim.fn.executable(path) == 0 then
     give_up_program(("There is no host program at %s"):format(path))
     return
@@ -312,6 +319,10 @@ end
 ---@return "hold"|nil
 local function deliver(receive, method, payload)
   local ok, result = xpcall(receive, debug.traceback, payload)
+  -- A Ctrl-C just now failed it; what is only shown is shown again.
+  if not ok and protocol.SHOWN[method] and result:find(neovim.INTERRUPTED, 1, true) then
+    ok, result = xpcall(receive, debug.traceback, payload)
+  end
   if ok then
     return result
   end
@@ -325,8 +336,7 @@ end
 ---@param payload table
 function M.receive(method, payload)
   if method == "welcome" then
-    deliver(on_welcome, method, payload)
-    return
+    return deliver(on_welcome, method, payload)
   end
   local module = protocol.RECEIVERS[method]
   if not module then

@@ -187,7 +187,7 @@ end
 --- project, where it would not be sent.
 ---@return string
 local function whole_file()
-  local path, project = api.nvim_buf_get_name(0), vim.fs.normalize(vim.fn.getcwd())
+  local path, project = api.nvim_buf_get_name(0), vim.fs.normalize(require("flemma.directory").here())
   local is_short = api.nvim_buf_get_offset(0, api.nvim_buf_line_count(0)) <= WHOLE_BYTES
   if not is_short or not require("flemma.path").below(path, project) then
     return ""

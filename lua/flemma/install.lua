@@ -46,7 +46,7 @@ local function build(root)
     return "This commit has no prebuilt program, and cargo is not in $PATH. "
       .. "Check out a release, or install Rust and run :Flemma install again."
   end
-  notices.notify({ level = "info", message = "Building the host program with cargo; this takes a few minutes." })
+  notices.notify({ level = "info", message = "Building the host program with cargo; this takes minutes." })
   local result = job.run({ "cargo", "build", "--release", "--package", "flemma" }, { cwd = root, text = true })
   if result.code ~= 0 then
     local last = vim.trim(result.stderr or ""):match("[^\n]*$")

@@ -16,12 +16,62 @@ local function command(name, arguments)
   require("flemma.buffer").command(name, arguments)
 end
 
+--- What the keys do that decide about calls, and its description, by option.
+local ACTIONS = {
+  tool_execute = {
+    function()
+      command("resolve")
+    end,
+    "run or resolve the call at the cursor",
+  },
+  try = {
+    function()
+      command("try")
+    end,
+    "try the command at the cursor",
+  },
+  approve_all = {
+    function()
+      command("approve", { ["1"] = "all" })
+    end,
+    "run all pending calls",
+  },
+  reject = {
+    function()
+      require("flemma.commands").reject()
+    end,
+    "refuse the call at the cursor",
+  },
+  allow = {
+    function()
+      command("allow")
+    end,
+    "choose a rule that approves calls like the one at the cursor",
+  },
+}
+
 --- Ctrl-] in Insert mode leaves it until the host returns to it.
 local function advance_from_insert()
   vim.cmd.stopinsert()
   vim.schedule(function()
     command("advance", { insert = true })
   end)
+end
+
+--- Goes from a call to its result and back, or to the file of a reference.
+local function go_to_definition()
+  require("flemma.lsp").start(api.nvim_get_current_buf())
+  if not vim.wo.winfixbuf then
+    return vim.lsp.buf.definition()
+  end
+  -- Neovim itself fails in such a window.
+  vim.lsp.buf.definition({
+    on_list = function(list)
+      local item = list.items[1]
+      require("flemma.window").file(item.filename)
+      api.nvim_win_set_cursor(0, { item.lnum, item.col - 1 })
+    end,
+  })
 end
 
 --- Maps movements and text objects.
@@ -38,10 +88,7 @@ function M.set_movements(map, keymaps)
   map(everywhere, keys.previous_message, go("messages", false), "previous message")
   map(everywhere, keys.next_call, go("calls", true), "next call")
   map(everywhere, keys.previous_call, go("calls", false), "previous call")
-  map("n", keys.definition, function()
-    require("flemma.lsp").start(api.nvim_get_current_buf())
-    vim.lsp.buf.definition()
-  end, "from a call to its result and back, or to a file")
+  map("n", keys.definition, go_to_definition, "from a call to its result and back, or to a file")
   map("n", keys.outline, function()
     require("flemma.outline").open()
   end, "outline")
@@ -71,19 +118,19 @@ function M.set(buffer)
     end
   end
   map("n", keymaps.normal.send, press("advance"), "review, run or send")
-  map("n", keymaps.normal.tool_execute, press("resolve"), "run or resolve the call at the cursor")
-  map("n", keymaps.normal.approve_all, function()
-    command("approve", { ["1"] = "all" })
-  end, "run all pending calls")
-  map("n", keymaps.normal.reject, function()
-    require("flemma.commands").reject()
-  end, "refuse the call at the cursor")
+  for _, name in ipairs({ "tool_execute", "try", "approve_all", "reject" }) do
+    map("n", keymaps.normal[name], ACTIONS[name][1], ACTIONS[name][2])
+  end
   local review = keymaps.normal.review
   if review and review ~= "" then
     vim.keymap.set("n", review, function()
-      local at_diff = require("flemma.render").has_diff(buffer, api.nvim_win_get_cursor(0)[1] - 1)
-      return at_diff and "<Cmd>Flemma review<CR>" or review
-    end, { buffer = buffer, expr = true, desc = "Flemma: review the change at the cursor" })
+      local render, line = require("flemma.render"), api.nvim_win_get_cursor(0)[1] - 1
+      local opens = render.waits_at(buffer, line) or render.has_changes(buffer, line)
+      return opens and "<Cmd>Flemma review<CR>" or review
+    end, { buffer = buffer, expr = true, desc = "Flemma: decide or review at the cursor" })
+  end
+  for _, twin in ipairs({ "tool_execute", "try", "approve_all", "reject", "allow" }) do
+    map("n", keymaps.leader[twin], ACTIONS[twin][1], ACTIONS[twin][2])
   end
   map("n", keymaps.normal.cancel, press("cancel"), "cancel")
   map("i", keymaps.insert.send, advance_from_insert, "review, run or send")

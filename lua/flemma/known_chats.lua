@@ -89,11 +89,10 @@ local function title_of(path, time)
   return title
 end
 
---- Returns the paths of all chats that are known, and of those in the folder for chats.
----@return string[]
-function M.paths()
-  local paths = read_list()
-  local folder = require("flemma.new").folder()
+--- Adds the chats in a folder.
+---@param folder string Absolute.
+---@param paths table<string, boolean>
+local function scan(folder, paths)
   local prefix = folder:sub(-1) == "/" and folder or folder .. "/"
   -- `vim.fs` takes three times as long for thousands of names.
   local entries = vim.uv.fs_scandir(folder)
@@ -106,7 +105,29 @@ function M.paths()
       paths[prefix .. name] = true
     end
   until not name
+end
+
+--- Returns the paths of all chats that are known, and of those in the working directory and the
+--- folder for chats.
+---@return string[]
+function M.paths()
+  local paths = read_list()
+  local project = vim.fs.normalize(require("flemma.directory").here())
+  local folder = require("flemma.chat_folder").of_project(project)
+  scan(folder, paths)
+  if folder ~= project then
+    scan(project, paths)
+  end
   return vim.tbl_keys(paths)
+end
+
+--- Returns true if a chat is in a project, or in the state folder for it.
+---@param path string
+---@param project string
+---@return boolean
+local function is_of(path, project)
+  local base = require("flemma.chat_folder").base(path)
+  return base == project or flemma_path.below(path, project) ~= nil or flemma_path.below(base, project) ~= nil
 end
 
 --- Returns the chats, the last changed first.
@@ -115,7 +136,7 @@ end
 function M.chats(project)
   local found = {}
   for _, path in ipairs(M.paths()) do
-    local stat = (not project or flemma_path.below(path, project)) and vim.uv.fs_stat(path)
+    local stat = (not project or is_of(path, project)) and vim.uv.fs_stat(path)
     if stat and stat.type == "file" then
       found[#found + 1] = { path = path, time = stat.mtime.sec, title = "" }
     end

@@ -50,6 +50,7 @@ local waiting = {}
 local last_number = 0
 ---@type integer? Id of the client that serves all chats.
 local client_id
+local serving ---@type table? The server of that client.
 ---@type table<integer, true> Chats that the client will be attached to.
 local starting = {}
 
@@ -180,17 +181,30 @@ end
 ---@param dispatchers vim.lsp.rpc.Dispatchers
 ---@return vim.lsp.rpc.PublicClient
 local function server(dispatchers)
-  local closing = false
+  local closing, this = false, {}
+  serving = this
+  --- From now on, another client is started for what is requested.
+  local function leave()
+    if serving == this then
+      serving, client_id = nil, nil
+      answer_all()
+    end
+  end
   local function close()
     if not closing then
       closing = true
-      answer_all()
-      client_id = nil
+      leave()
       dispatchers.on_exit(0, 0)
     end
   end
   return {
-    request = request,
+    request = function(method, params, callback, replied)
+      -- All clients may be stopped at any time, as by `vim.lsp.stop_client()`.
+      if method == "shutdown" then
+        leave()
+      end
+      return request(method, params, callback, replied)
+    end,
     notify = function(method, params)
       if method == "$/cancelRequest" then
         cancel(params.id)

@@ -5,6 +5,7 @@ local M = {}
 
 local api = vim.api
 local config = require("flemma.config")
+local neovim = require("flemma.neovim")
 local regions = require("flemma.regions")
 local state = require("flemma.state")
 local syntax = require("flemma.syntax")
@@ -18,6 +19,8 @@ local ABOVE = 60
 local PART = 60
 --- Lines read from the buffer at once.
 local PAGE = 64
+--- Most bytes of a line that are colored, as many as the default of 'synmaxcol' has columns.
+local LONG = 3000
 --- Lines of a file that its language may depend on.
 local HEAD = 20
 --- Backgrounds of whole lines.
@@ -50,7 +53,7 @@ local function redraw(buffer)
     or function()
       views[buffer] = nil
       if api.nvim_buf_is_valid(buffer) then
-        api.nvim__redraw({ buf = buffer, valid = false, flush = false })
+        neovim.redraw({ buf = buffer, valid = false })
       end
     end
   return redraws[buffer]
@@ -67,6 +70,24 @@ local function view_of(buffer)
   return view
 end
 
+--- Reads lines without the ends of long ones. Copying and parsing a line of many megabytes would
+--- delay each key.
+---@param buffer integer
+---@param first integer
+---@param last integer
+---@return string[]
+local function read(buffer, first, last)
+  last = math.min(last, api.nvim_buf_line_count(buffer))
+  local offset = api.nvim_buf_get_offset
+  if first >= last or offset(buffer, last) - offset(buffer, first) <= LONG then
+    return api.nvim_buf_get_lines(buffer, first, last, false)
+  elseif last - first == 1 then
+    return api.nvim_buf_get_text(buffer, first, 0, first, LONG, {})
+  end
+  local middle = math.floor((first + last) / 2)
+  return vim.list_extend(read(buffer, first, middle), read(buffer, middle, last))
+end
+
 ---@param buffer integer
 ---@param view flemma.markup.View
 ---@param row integer
@@ -74,7 +95,7 @@ end
 local function line_at(buffer, view, row)
   local page = math.floor(row / PAGE)
   if not view.pages[page] then
-    view.pages[page] = api.nvim_buf_get_lines(buffer, page * PAGE, (page + 1) * PAGE, false)
+    view.pages[page] = read(buffer, page * PAGE, (page + 1) * PAGE)
   end
   return view.pages[page][row % PAGE + 1] or ""
 end
@@ -157,7 +178,7 @@ local function redraw_others(buffer, view, first, last, row)
   if from then
     vim.schedule(function()
       if api.nvim_buf_is_valid(buffer) then
-        api.nvim__redraw({ buf = buffer, range = { from, to }, flush = false })
+        neovim.redraw({ buf = buffer, range = { from, to } })
       end
     end)
   end
@@ -173,7 +194,7 @@ local function language_of(buffer, region)
     return syntax.of_fence(region[4])
   elseif region[3] == "file" then
     local head = math.min(region[1] + HEAD, region[2])
-    return syntax.of_file(region[4], api.nvim_buf_get_lines(buffer, region[1], head, false))
+    return syntax.of_file(region[4], read(buffer, region[1], head))
   end
 end
 
@@ -273,12 +294,29 @@ function M.spans(buffer, row)
   return view.rows[row]
 end
 
+--- Whether a frame with a chat was drawn. Before it, parsers are not loaded: that takes longer
+--- than everything else on the way to the first chat.
+---@type "no"|"loading"|"yes"
+local has_frame = "no"
+
+--- Allows colors once the first frame with a chat is on the screen.
+function M.drawn()
+  if has_frame ~= "no" then
+    return
+  end
+  has_frame = "loading"
+  -- A timer ends after the frame was flushed; what is scheduled may run before that.
+  vim.defer_fn(function()
+    has_frame = "yes"
+    neovim.redraw({ valid = false })
+  end, 1)
+end
+
 --- Returns whether a chat gets colors from here, and not from the user's own tree-sitter.
 ---@param buffer integer
 ---@return boolean
 function M.is_on(buffer)
-  local highlighter = package.loaded["vim.treesitter.highlighter"]
-  return config.get().highlight and not (highlighter and highlighter.active[buffer])
+  return has_frame == "yes" and config.get().highlight and not neovim.has_highlighter(buffer)
 end
 
 --- Draws a line, while Neovim draws it.

@@ -5,6 +5,7 @@
 local M = {}
 
 local host = require("flemma.host")
+local neovim = require("flemma.neovim")
 
 --- Limits of one message. The host's decoder is super-linear in the size of a message
 --- (4 MB take 0.2 s), and reads one long string much faster than many short ones.
@@ -127,14 +128,14 @@ local function send_change(change, lines, old_size)
 end
 
 --- Returns true during an undo or redo, and nil for changes that write no approval: reading
---- the undo tree is slow. It is "synced" only during an undo or redo.
+--- the undo tree is slow.
 ---@param buffer integer
 ---@param lines string[]
 ---@return boolean?
 local function is_undo(buffer, lines)
   for _, line in ipairs(lines) do
     if line:find("approved", 1, true) then
-      return vim.fn.undotree(buffer).synced == 1
+      return neovim.is_undoing(buffer)
     end
   end
 end

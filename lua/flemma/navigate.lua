@@ -9,6 +9,7 @@ local state = require("flemma.state")
 --- What begins a message, for |string.find()|.
 local MARKERS = { "^@You:", "^@Assistant:", "^@System:" }
 local CALL = "^%*%*Tool Use:%*%*"
+local RESULT = "^%*%*Tool Result:%*%*"
 --- Lines that are read at once.
 local CHUNK = 2000
 local AT, STAR = 64, 42
@@ -18,6 +19,7 @@ local FIRST = { [AT] = true, [STAR] = true, [96] = true, [126] = true }
 ---@class flemma.navigate.Places
 ---@field tick integer The |b:changedtick| that they belong to.
 ---@field messages integer[] Lines of the role markers, from zero.
+---@field stops integer[]? Those that movements stop at, once they are needed.
 ---@field calls integer[] Lines of the headers of calls.
 
 ---@type table<integer, flemma.navigate.Places>
@@ -111,15 +113,62 @@ local function places(buffer)
   return found
 end
 
+--- Returns true if a message has results of calls and no other text.
+---@param buffer integer
+---@param first integer The line of its marker, from zero.
+---@param last integer The line behind it.
+---@return boolean
+local function is_results(buffer, first, last)
+  local lines = api.nvim_buf_get_lines(buffer, first, last, false)
+  if not lines[1] or not lines[1]:find("^@You:%s*$") then
+    return false
+  end
+  local has_result, open = false, nil
+  for at = 2, #lines do
+    local line = lines[at]
+    local marks, info = fence(line)
+    if open then
+      local closes = marks and info == "" and marks:sub(1, 1) == open:sub(1, 1) and #marks >= #open
+      open = not closes and open or nil
+    elseif line:find(RESULT) then
+      has_result = true
+    elseif has_result and marks then
+      open = marks
+    elseif line:find("%S") then
+      return false
+    end
+  end
+  return has_result
+end
+
+--- Returns the lines of messages that a movement stops at: all but those of results, which belong to
+--- the answer.
+---@param buffer integer
+---@return integer[]
+local function stops(buffer)
+  local found = places(buffer)
+  if not found.stops then
+    found.stops = {}
+    for index, line in ipairs(found.messages) do
+      local last = found.messages[index + 1] or api.nvim_buf_line_count(buffer)
+      if not is_results(buffer, line, last) then
+        table.insert(found.stops, line)
+      end
+    end
+  end
+  return found.stops
+end
+
 --- Moves the cursor to the next or an earlier place, as often as the count says, or as far as
 --- there are places.
 ---@param kind "messages"|"calls"
 ---@param forward boolean
 function M.go(kind, forward)
   local row = api.nvim_win_get_cursor(0)[1] - 1
+  local buffer = api.nvim_get_current_buf()
   local targets = vim.tbl_filter(function(line)
     return forward and line > row or not forward and line < row
-  end, places(api.nvim_get_current_buf())[kind])
+  end, kind == "messages" and stops(buffer) or places(buffer).calls)
   if #targets == 0 then
     return
   end

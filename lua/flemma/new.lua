@@ -3,6 +3,7 @@
 local M = {}
 
 local api = vim.api
+local chat_folder = require("flemma.chat_folder")
 
 ---@param message string
 ---@param level? "info"|"warn"|"error"
@@ -24,14 +25,7 @@ local function unused(folder)
   return path
 end
 
---- Returns the folder for new chats, absolute.
----@return string
-function M.folder()
-  local given = require("flemma.config").get().chats.folder
-  return vim.fs.normalize(vim.fs.abspath(vim.fs.normalize(given)))
-end
-
---- Names the project's rules that a new chat includes, because its system prompt is folded.
+--- Names the project's rules that a new chat includes.
 ---@param lines string[]
 ---@param folder string
 ---@param project string
@@ -40,7 +34,7 @@ local function name_rules(lines, folder, project)
     return vim.list_contains(lines, reference)
   end, require("flemma.project_rules").references(folder, project))
   if #included > 0 then
-    say(("The system prompt includes %s."):format(table.concat(included, ", ")), "info")
+    say(("The first message includes %s."):format(table.concat(included, ", ")), "info")
   end
 end
 
@@ -61,9 +55,10 @@ end
 --- Prepares a new chat: its text, and the folder for it.
 ---@param template string? Its name.
 ---@param place flemma.template.Place
+---@param make fun(): string Makes the folder of its file, and returns it.
 ---@return string? path Without one, the reason was shown.
 ---@return flemma.template.Text? text
-local function prepare(template, place)
+local function prepare(template, place, make)
   local text, problem = require("flemma.template").text(template, place)
   if not text then
     say(problem --[[@as string]])
@@ -71,13 +66,12 @@ local function prepare(template, place)
     remark(place.report, {})
     return nil
   end
-  -- Also creates the folders above it; there is no error if it exists.
-  local made, why = pcall(vim.fn.mkdir, place.chat, "p")
+  local made, folder = pcall(make)
   if not made then
-    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(why))
+    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(folder))
     return nil
   end
-  local path = unused(place.chat)
+  local path = unused(folder)
   require("flemma.template").prepare(path, text)
   return path, text
 end
@@ -88,23 +82,28 @@ end
 ---@param range? flemma.selection.Range The text for `${selection}`.
 ---@return boolean opened Otherwise the reason was shown.
 function M.open(template, split, range)
-  local project = vim.fs.normalize(vim.fn.getcwd())
+  local project = vim.fs.normalize(require("flemma.directory").here())
   local report = require("flemma.project").report(project)
-  local place = { chat = M.folder(), project = project, report = report, range = range }
-  local path, text = prepare(template, place)
+  local folder, is_chosen = chat_folder.of_project(project)
+  local base = is_chosen and folder or project
+  local place = { chat = base, project = project, report = report, range = range }
+  local path, text = prepare(template, place, function()
+    return chat_folder.make(project)
+  end)
   if not path or not text then
     return false
   end
-  -- A buffer with changes is hidden only if the user's 'hidden' allows that.
-  local apart = split or (vim.bo.modified and not vim.o.hidden)
-  local command = (apart and "belowright split " or "edit ") .. vim.fn.fnameescape(vim.fn.fnamemodify(path, ":."))
-  local opened, reason = pcall(vim.cmd, command)
+  local opened, reason = pcall(require("flemma.window").file, path, split)
   if not opened then
     say(("The new chat cannot be opened: %s."):format(reason))
     return false
   end
+  require("flemma.autosave").note(api.nvim_get_current_buf())
   name_rules(text.lines, place.chat, project)
   remark(report, text.unknown)
+  if is_chosen then
+    require("flemma.exclude").offer(folder)
+  end
   return true
 end
 
@@ -114,9 +113,12 @@ end
 ---@param whole string The text for `${whole}`.
 ---@return integer? buffer Without one, the reason was shown.
 function M.hidden(folder, template, whole)
-  local project = vim.fs.normalize(vim.fn.getcwd())
+  local project = vim.fs.normalize(require("flemma.directory").here())
   local report = require("flemma.project").report(project)
-  local path = prepare(template, { chat = folder, project = project, report = report, whole = whole })
+  local path = prepare(template, { chat = folder, project = project, report = report, whole = whole }, function()
+    vim.fn.mkdir(folder, "p")
+    return folder
+  end)
   if not path then
     return nil
   end
@@ -129,7 +131,7 @@ function M.hidden(folder, template, whole)
     return nil
   end
   -- A chat in a window is introduced when it is first shown, after the user's autocommands.
-  api.nvim_clear_autocmds({ group = "flemma", event = "BufWinEnter", buffer = buffer })
+  api.nvim_clear_autocmds({ group = "flemma", event = "BufWinEnter", pattern = ("<buffer=%d>"):format(buffer) })
   require("flemma.buffer").filled(buffer)
   -- Loading it made it the current buffer for a moment.
   recent.note(last)
@@ -153,14 +155,31 @@ local function first_message(lines)
   return at
 end
 
---- Puts lines into `@System:`, which is made if there is none.
+--- Returns where the message begins that rules are added to: the first of the user, or the
+--- last one if the model has answered, because what was sent should not change.
+---@param lines string[]
+---@return integer? index
+local function user_message(lines)
+  local found, answered
+  for at = first_message(lines), #lines do
+    answered = answered or vim.startswith(lines[at], "@Assistant:")
+    if vim.startswith(lines[at], "@You:") and (answered or not found) then
+      found = at
+    end
+  end
+  return found
+end
+
+--- Puts lines at the beginning of a message, which is made if there is none.
 ---@param buffer integer
+---@param marker "@System:"|"@You:"
 ---@param added string[]
-local function put(buffer, added)
+local function put(buffer, marker, added)
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
-  local at = first_message(lines)
-  if not vim.startswith(lines[at] or "", "@System:") then
-    local text = vim.list_extend({ "@System:" }, added)
+  local first = first_message(lines)
+  local at = marker == "@You:" and user_message(lines) or first
+  if not vim.startswith(lines[at] or "", marker) then
+    local text = vim.list_extend({ marker }, added)
     text[#text + 1] = ""
     return api.nvim_buf_set_lines(buffer, at - 1, at - 1, false, text)
   end
@@ -172,10 +191,11 @@ local function put(buffer, added)
   api.nvim_buf_set_lines(buffer, at - 1, at, false, text)
 end
 
---- Adds those of some lines that the current chat does not have to `@System:`, and reports it.
+--- Adds those of some lines that the current chat does not have to a message, and reports it.
+---@param marker "@System:"|"@You:"
 ---@param lines string[]
 ---@param messages { none: string, known: string, added: string } For no lines, no new lines, and new lines; `%s` is the new lines.
-local function add_to_system(lines, messages)
+local function add_to(marker, lines, messages)
   local buffer = api.nvim_get_current_buf()
   local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
   local added = vim.tbl_filter(function(line)
@@ -188,7 +208,7 @@ local function add_to_system(lines, messages)
   elseif not vim.bo[buffer].modifiable then
     return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
   end
-  put(buffer, added)
+  put(buffer, marker, added)
   -- A function, because a line may contain `%`.
   say((messages.added:gsub("%%s", function()
     return table.concat(added, ", ")
@@ -197,24 +217,55 @@ end
 
 --- Adds the list of skills to this chat, in `@System:`.
 function M.add_skills()
-  local report = require("flemma.project").report(vim.fs.normalize(vim.fn.getcwd()))
+  local report = require("flemma.project").report(vim.fs.normalize(require("flemma.directory").here()))
   remark(report, {})
-  add_to_system(require("flemma.template.variables").skill_lines(report), {
+  add_to("@System:", require("flemma.template.variables").skill_lines(report), {
     none = "No skills were found. See |flemma-skills|.",
     known = "This chat lists the skills already.",
     added = "Added the skills to @System:.",
   })
 end
 
---- Adds references to the project's rules to this chat, in `@System:`.
+--- Returns references to the rules that apply to a chat.
+---@param buffer integer
+---@return string[]
+local function rules_of(buffer)
+  local folder = chat_folder.base(vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":p"))
+  return require("flemma.project_rules").references(folder, vim.fs.normalize(require("flemma.directory").here()))
+end
+
+--- Adds references to the project's rules to this chat, in `@You:`: others can edit these files,
+--- and their text is no instruction of the user's own.
 function M.add_rules()
-  local folder = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(api.nvim_buf_get_name(0), ":p")))
-  local references = require("flemma.project_rules").references(folder, vim.fs.normalize(vim.fn.getcwd()))
-  add_to_system(references, {
+  add_to("@You:", rules_of(api.nvim_get_current_buf()), {
     none = "No rules were found: there is no AGENTS.md, CLAUDE.md, or .github/copilot-instructions.md.",
     known = "This chat includes the project's rules already.",
-    added = "Added to @System: %s",
+    added = "Added to @You: %s",
   })
+end
+
+---@type table<string, true> Paths of the chats to which rules were offered.
+local offered = {}
+
+--- Says once that a new chat that `:Flemma new` did not make lacks the project's rules.
+---@param buffer integer
+function M.offer_rules(buffer)
+  local path = api.nvim_buf_is_loaded(buffer) and api.nvim_buf_get_name(buffer)
+  -- The user's own autocommands may have filled it.
+  if not path or offered[path] or table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), "\n") ~= "@You:\n" then
+    return
+  end
+  local rules = rules_of(buffer)
+  if #rules > 0 then
+    offered[path] = true
+    require("flemma.notices").notify({
+      buffer = buffer,
+      level = "info",
+      message = ("This chat does not include %s. :Flemma rules adds it; :Flemma new makes chats with it and a system prompt."):format(
+        table.concat(rules, ", ")
+      ),
+    })
+  end
 end
 
 return M

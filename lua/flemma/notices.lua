@@ -2,6 +2,7 @@
 ---@class flemma.notices
 local M = {}
 
+local neovim = require("flemma.neovim")
 local wrap = require("flemma.wrap")
 
 --- Makes control characters visible, so that no text from outside controls the terminal.
@@ -16,8 +17,8 @@ function M.escape(text)
 end
 
 local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
---- Whether a message of ours may still be on the message line.
-local is_shown = false
+---@type string? Our last message, as it was put on the message line.
+local last
 
 ---@param command string An Ex command that shows a message.
 ---@param text string
@@ -49,27 +50,34 @@ end
 local function echo(text, level)
   local shortmess = vim.o.shortmess
   vim.opt.shortmess:append("T")
-  say("echomsg", text, level)
   local short = wrap.first_line(text, vim.v.echospace)
-  if short ~= text then
+  -- Without a line for messages, Neovim shortens none.
+  local kept = vim.o.cmdheight == 0 and short or text
+  say("echomsg", kept, level)
+  if short ~= kept then
     say("echo", short, level)
   end
   vim.o.shortmess = shortmess
-  is_shown = true
+  last = short
 end
 
---- Empties the message line if it may have a message of ours.
+--- Returns the beginning of the message line, which is on the screen only.
+---@param width integer
+---@return string
+local function message_line(width)
+  local cells, row = {}, vim.o.lines - math.max(1, vim.o.cmdheight) + 1
+  for column = 1, width do
+    cells[column] = vim.fn.screenstring(row, column)
+  end
+  return table.concat(cells)
+end
+
+--- Empties the message line if it still has our last message.
 function M.clear()
-  if is_shown then
-    is_shown = false
+  if last and message_line(vim.api.nvim_strwidth(last)) == last then
     vim.api.nvim_echo({ { "" } }, false, {})
   end
-end
-
---- Returns true if the user has no notifier of their own.
----@return boolean
-local function is_plain()
-  return debug.getinfo(vim.notify, "S").source:find("vim/_editor", 1, true) ~= nil
+  last = nil
 end
 
 --- Whether Neovim has drawn no screen since our last prompt closed.
@@ -118,21 +126,30 @@ end
 
 local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }
 
+--- Passes a message to a notifier, and shows it in one line if Neovim itself would show it.
+---@param notifier fun(text: string, level?: integer, options?: table): any
+---@param text any
+---@param level? integer
+---@param options? table
+---@return any result Of the notifier.
+local function pass_on(notifier, text, level, options)
+  return neovim.notify(notifier, function(shown)
+    echo_soon(M.escape(shown), LEVELS[level] or "info")
+  end, text, level, options)
+end
+
 --- Runs `job`. Its own calls of `vim.notify` cause no "Press ENTER" prompt either.
 ---@param job fun(): ...
 ---@return ... What `pcall` returns.
 function M.quietly(job)
-  if not is_plain() or vim.in_fast_event() then
-    return pcall(job)
+  local notifier = vim.notify
+  local function notify(text, level, options)
+    return pass_on(notifier, text, level, options)
   end
-  local notify = vim.notify
-  local function show(text, level)
-    echo_soon(M.escape(tostring(text)), LEVELS[level] or "info")
-  end
-  vim.notify = show
+  vim.notify = notify
   local ok, result = pcall(job)
-  if vim.notify == show then
-    vim.notify = notify
+  if vim.notify == notify then
+    vim.notify = notifier
   end
   return ok, result
 end
@@ -154,20 +171,15 @@ end
 --- it concerns.
 ---@param message flemma.protocol.Notify
 function M.notify(message)
+  if vim.in_fast_event() then
+    return vim.schedule(function()
+      M.notify(message)
+    end)
+  end
   local level = message.level or "info"
   local text = "Flemma: " .. M.escape(message.message)
-  if is_plain() then
-    echo_soon(text, level)
-  else
-    vim.notify(text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
-  end
-  if vim.in_fast_event() then
-    vim.schedule(function()
-      remark(message, level)
-    end)
-  else
-    remark(message, level)
-  end
+  pass_on(vim.notify, text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
+  remark(message, level)
 end
 
 ---@type flemma.protocol.Event? The event whose autocommands have to run.
@@ -204,9 +216,8 @@ function M.event(event)
   end
   local problem = vim.v.errmsg
   vim.v.errmsg = problem ~= "" and problem or before
-  -- Errors of commands that they silence themselves are there as well.
-  if problem:find("[Ll]ua callback") then
-    local line = vim.split(problem:gsub("^.-[Ll]ua callback:%s*", ""), "\n")[1]
+  local line = neovim.autocommand_error(problem)
+  if line then
     M.notify({ level = "error", message = ("Your autocommand for %s failed: %s"):format(event.name, line) })
   end
 end

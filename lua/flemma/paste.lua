@@ -27,8 +27,8 @@ end
 ---@return string
 local function folder_of(buffer)
   local name = api.nvim_buf_get_name(buffer)
-  return name ~= "" and vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(name, ":p")))
-    or vim.fs.normalize(vim.fn.getcwd())
+  return name ~= "" and require("flemma.chat_folder").base(vim.fn.fnamemodify(name, ":p"))
+    or vim.fs.normalize(require("flemma.directory").here())
 end
 
 --- Returns the reference to a file: from the chat's folder if the file is in the project.
@@ -37,7 +37,8 @@ end
 ---@return string
 local function reference(path, buffer)
   local rules, paths = require("flemma.project_rules"), require("flemma.path")
-  local folder, project, home = folder_of(buffer), vim.fs.normalize(vim.fn.getcwd()), vim.fs.normalize("~")
+  local folder, project, home =
+    folder_of(buffer), vim.fs.normalize(require("flemma.directory").here()), vim.fs.normalize("~")
   for _, root in ipairs({ folder, project }) do
     if paths.below(path, root) then
       return rules.reference(path, folder)
@@ -136,7 +137,10 @@ local PLACES = api.nvim_create_namespace("flemma.paste")
 ---@param at flemma.paste.Place
 ---@param path string
 local function insert(at, path)
-  local row, column = unpack(api.nvim_buf_get_extmark_by_id(at.buffer, PLACES, at.mark, {}))
+  local row, column = require("flemma.marks").place(at.buffer, PLACES, at.mark)
+  if not row or not column then
+    return notify("warn", ("The chat was closed meanwhile. The image is in %s."):format(path))
+  end
   if not vim.bo[at.buffer].modifiable then
     return notify("warn", ("The chat is locked while a tool runs. The image is in %s."):format(path))
   end

@@ -60,7 +60,7 @@ function M.pick()
   if #items == 0 then
     return require("flemma.notices").notify({ level = "info", message = "No call of an open chat is pending." })
   end
-  vim.ui.select(items, {
+  require("flemma.window").select(items, {
     prompt = "Pending calls",
     kind = "flemma.pending",
     format_item = function(item)

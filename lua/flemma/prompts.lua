@@ -4,6 +4,7 @@ local M = {}
 
 local host = require("flemma.host")
 local notices = require("flemma.notices")
+local window = require("flemma.window")
 
 --- Asks the user, and sends the answer.
 ---@param message flemma.protocol.Prompt
@@ -13,7 +14,6 @@ function M.prompt(message)
   ---@param text string?
   ---@param item integer?
   local function answer(text, item)
-    notices.prompt_closed()
     local payload = { ask = message.ask, text = text, item = item and item - 1 }
     if not host.answer(asker, "prompted", payload) and (text or item) then
       local why = "The host stopped before you answered, so your answer was not used."
@@ -26,12 +26,12 @@ function M.prompt(message)
       return
     end
     if message.items then
-      vim.ui.select(message.items, { prompt = title, kind = "flemma", format_item = notices.escape }, function(_, item)
+      window.select(message.items, { prompt = title, kind = "flemma", format_item = notices.escape }, function(_, item)
         require("flemma.report").close_diff()
         answer(nil, item)
       end)
     else
-      vim.ui.input({ prompt = title .. " ", default = message.initial }, answer)
+      window.input({ prompt = title .. " ", default = message.initial }, answer)
     end
   end)
 end

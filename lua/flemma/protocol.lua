@@ -20,6 +20,7 @@ M.RECEIVERS = {
   marks = "flemma.render",
   request = "flemma.render",
   queued = "flemma.queued",
+  sent = "flemma.sent",
   spans = "flemma.spans",
   folds = "flemma.folds",
   unfold = "flemma.folds",
@@ -46,12 +47,26 @@ M.RECEIVERS = {
   reference = "flemma.references",
   review = "flemma.review",
   review_closed = "flemma.review",
+  decision = "flemma.decision",
+  save = "flemma.autosave",
 }
 
 --- Messages that change a chat or refer to its lines. They keep their order in each
 --- buffer, also while one of them has to wait.
 M.IN_ORDER =
-  vim.split("apply append release_anchor lock cursor marks request queued spans folds unfold diagnostics", " ")
+  vim.split("apply append release_anchor lock cursor marks request queued sent spans folds unfold diagnostics", " ")
+
+--- Messages that replace what is shown, so that handling one twice does no harm.
+M.SHOWN = {
+  lock = true,
+  marks = true,
+  request = true,
+  queued = true,
+  spans = true,
+  folds = true,
+  diagnostics = true,
+  statusline = true,
+}
 
 -- Messages from Lua to the host, and parts of them.
 
@@ -119,7 +134,9 @@ M.IN_ORDER =
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
 ---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]? }
----@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, text: string, note: string?, problems: { line: integer, message: string }[] }
+---@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, subject: "call"|"turn", text: string, note: string?, problems: { line: integer, message: string }[] }
+---@alias flemma.protocol.Save { buffer: integer }
+---@alias flemma.protocol.Decision { buffer: integer, id: string, number: integer, least_ms: integer, refresh: boolean?, lines: { [1]: string, [2]: string }[] }
 ---@alias flemma.protocol.ReviewClosed { buffer: integer, call: string }
 ---@alias flemma.protocol.Open { name: string, lines: string[], advance: boolean }
 ---@alias flemma.protocol.Ask { ask: integer, calls: flemma.protocol.FunctionCall[] }
@@ -163,7 +180,8 @@ M.IN_ORDER =
 ---@field to integer? A line below that must be seen as well.
 
 ---@alias flemma.protocol.Choices { ask: boolean, all: boolean, items: flemma.protocol.Choice[], commands: string[] }
----@alias flemma.protocol.Choice { name: string, models: string[], parameters: string[] }
+---@alias flemma.protocol.Choice { name: string, note: string, models: flemma.protocol.Model[], parameters: string[] }
+---@alias flemma.protocol.Model { name: string, note: string }
 
 ---@class flemma.protocol.Usage
 ---@field buffer integer
@@ -210,7 +228,8 @@ M.IN_ORDER =
 ---@class flemma.protocol.Mark
 ---@field id string The call's id.
 ---@field line integer The opening fence, under which the preview is drawn.
----@field call_line integer? The header of a pending call.
+---@field call [integer, integer]? The lines of a pending call: the first, and the line after the last.
+---@field asks string? Why it is pending.
 ---@field header_line integer The result's header, after which the state is drawn.
 ---@field preview string?
 ---@field fields flemma.protocol.Field[]? The arguments of a call that has its result, above the diff.
@@ -219,6 +238,7 @@ M.IN_ORDER =
 ---@field state "pending"|"running"|"asking"|"done"|"failed"|nil
 ---@field label string?
 ---@field detail string? Behind the label, less prominent.
+---@field tries boolean? Whether the call can be tried.
 ---@field again integer? Counts the calls of the buffer that had to be shown again.
 ---@field elapsed_ms integer?
 ---@field output string[]? The last lines of live output.
@@ -254,6 +274,9 @@ M.IN_ORDER =
 ---@field items flemma.protocol.QueuedItem[] In the order in which they are sent.
 ---@field tasks flemma.protocol.TaskItem[]
 
+--- What was sent of the references on each line: `bytes`, `at` seconds since 1970.
+---@alias flemma.protocol.Sent { buffer: integer, items: { line: integer, bytes: integer, at: integer }[] }
+
 --- `lines` has for each line from `first` a list of { start, end, group }. The end -1 means the whole line.
 --- `regions` are whole, even if only some of their lines are visible.
 ---@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[], regions: flemma.regions.Region[] }
@@ -274,7 +297,7 @@ M.IN_ORDER =
 ---@field line integer
 ---@field end_line integer
 ---@field message string
----@field severity "error"|"warning"
+---@field severity "error"|"warning"|"info"
 ---@field fix string?
 
 ---@class flemma.protocol.ToolCall

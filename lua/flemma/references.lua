@@ -166,7 +166,8 @@ end
 ---@return flemma.protocol.ReferenceAnswer
 local function buffer_text(message)
   local chat = api.nvim_buf_is_valid(message.buffer) and api.nvim_buf_get_name(message.buffer) or ""
-  local found = named(message.name, chat ~= "" and vim.fs.dirname(chat) or vim.fn.getcwd())
+  local found =
+    named(message.name, chat ~= "" and require("flemma.chat_folder").base(chat) or require("flemma.directory").here())
   if #found == 0 then
     return { problem = "is not an open buffer. Open it, or refer to the file with @./ and its path." }
   elseif #found > 1 then

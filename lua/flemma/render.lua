@@ -9,6 +9,7 @@ local fields = require("flemma.render.fields")
 local follow = require("flemma.follow")
 local hint = require("flemma.hint")
 local notices = require("flemma.notices")
+local place_of = require("flemma.marks").place
 local pure = require("flemma.render.pure")
 local state = require("flemma.render.state")
 local viewport = require("flemma.viewport")
@@ -61,6 +62,9 @@ local function set(buffer, line, options)
   return api.nvim_buf_set_extmark(buffer, NAMESPACE, line, 0, options)
 end
 
+--- The mark about what a run changed, which belongs to no call.
+local CHANGES = "flemma:changes"
+
 --- Draws what is below the fence of a call, or above that of one with a result.
 ---@param buffer integer
 ---@param placed flemma.render.Placed
@@ -69,7 +73,12 @@ local function draw_below(buffer, placed)
   local function add(line, group)
     lines[#lines + 1] = { { notices.escape(line), group } }
   end
-  for line in vim.gsplit(item.preview or "", "\n", { plain = true, trimempty = not item.preview }) do
+  local preview = item.preview
+  if item.id == CHANGES then
+    local key = hint.review()
+    preview = key and ("%s · %s"):format(preview, key) or preview
+  end
+  for line in vim.gsplit(preview or "", "\n", { plain = true, trimempty = not preview }) do
     add(line, "FlemmaToolPreview")
   end
   vim.list_extend(lines, fields.virtual_lines(item.fields))
@@ -83,14 +92,21 @@ local function draw_below(buffer, placed)
     local is_answered = item.json and not item.preview
     vim.list_extend(lines, is_answered and fields.indented(shown) or shown)
   end
+  if item.asks then
+    add("asks: " .. item.asks, "FlemmaToolPending")
+  end
   if item.preview and item.state == "pending" then
-    add(hint.text(#(item.diff or {}) > 0), "FlemmaHint")
+    add(hint.text(viewport.width(buffer), item.tries), "FlemmaHint")
   end
   for _, line in ipairs(item.output or {}) do
     add(line, "FlemmaToolOutput")
   end
   if #lines > 0 then
-    placed.below = set(buffer, item.line, { id = placed.below, virt_lines = lines, undo_restore = false })
+    -- A highlighter may conceal the line of a fence, and with it what is below. The line above it is
+    -- blank, or else the header.
+    local has_fence = item.preview and item.id ~= CHANGES
+    local line = has_fence and item.line - 1 or item.line
+    placed.below = set(buffer, line, { id = placed.below, virt_lines = lines, undo_restore = false })
   else
     delete(buffer, placed.below)
     placed.below = nil
@@ -140,8 +156,7 @@ local function animate(buffer)
   for _, placed in pairs(marks[buffer] or {}) do
     if placed.item.state == "running" and placed.state then
       -- The user may have moved the line since the host last looked.
-      local at = api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, placed.state, {})
-      draw_state(buffer, placed, at[1] or placed.item.header_line)
+      draw_state(buffer, placed, place_of(buffer, NAMESPACE, placed.state) or placed.item.header_line)
       moving = true
     end
   end
@@ -186,8 +201,8 @@ local function place(buffer, item, old)
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
   draw_below(buffer, placed)
   fields.set(buffer, item)
-  if item.state == "pending" and (item.diff or item.fields) and placed.below then
-    follow.reveal(buffer, item.header_line, item.line + 1)
+  if item.state == "pending" and placed.below then
+    follow.reveal(buffer, item.header_line, item.line)
   end
   if item.state then
     draw_state(buffer, placed, item.header_line)
@@ -223,6 +238,10 @@ function M.marks(message)
       start_timer()
     end
   end
+  local decision = package.loaded["flemma.decision"]
+  if decision then
+    decision.follow(buffer, placed)
+  end
 end
 
 --- Shows or hides the spinner of a request.
@@ -245,19 +264,31 @@ function M.request(message)
   start_timer()
 end
 
---- Returns true if a line is in the placeholder of a pending call whose diff is shown.
+--- Returns true if a line is in the blocks of a call that waits for the user.
 ---@param buffer integer
 ---@param line integer
 ---@return boolean
-function M.has_diff(buffer, line)
-  for _, placed in pairs(marks[buffer] or {}) do
-    local item = placed.item
-    local is_here = line >= item.header_line and line <= item.line + 1
-    if is_here and item.state == "pending" and #(item.diff or {}) > 0 then
-      return true
-    end
+function M.waits_at(buffer, line)
+  return vim.iter(M.pending(buffer)):any(function(item)
+    local is_call = item.call and line >= item.call[1] and line < item.call[2]
+    return is_call or line >= item.header_line and line <= item.line + 1
+  end)
+end
+
+--- Returns true if a line is in an empty prompt below what the last run changed.
+---@param buffer integer
+---@param line integer
+---@return boolean
+function M.has_changes(buffer, line)
+  local placed = (marks[buffer] or {})[CHANGES]
+  local at = placed and placed.below and place_of(buffer, NAMESPACE, placed.below)
+  if not at or line < at then
+    return false
   end
-  return false
+  -- Below the marker of the prompt.
+  return not vim.iter(api.nvim_buf_get_lines(buffer, at + 2, -1, false)):any(function(text)
+    return text:find("%S") ~= nil
+  end)
 end
 
 --- Notes which calls are on screen when a window of this buffer is drawn.
@@ -284,10 +315,12 @@ end
 local function is_folded(buffer, placed)
   local item = placed.item
   local mark = placed.state or placed.below
-  local line = placed.state and item.header_line or item.line
+  local line = placed.state and item.header_line or item.line - 1
   -- The user may have moved the lines since the host last looked.
-  local now = mark and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, mark, {})[1] or line
-  return vim.iter({ item.call_line, item.header_line, item.line }):any(function(of)
+  local now = mark and place_of(buffer, NAMESPACE, mark) or line
+  -- All of the call is below its placeholder if its JSON may be hidden.
+  local lines = { item.header_line, item.line, not item.json and item.call and item.call[1] or nil }
+  return vim.iter(lines):any(function(of)
     return vim.fn.foldclosed(of + now - line + 1) ~= -1
   end)
 end
@@ -299,11 +332,16 @@ end
 ---@return table<string, integer> drawn_ms For how long each call has been drawn, by id.
 function M.seen(buffer)
   local now, hidden, drawn_ms = vim.uv.now(), {}, vim.empty_dict()
+  local window = api.nvim_get_current_win()
+  local line, arrived = api.nvim_win_get_cursor(window)[1] - 1, follow.arrived(window, buffer)
   for id, placed in pairs(marks[buffer] or {}) do
     if placed.drawn then
-      drawn_ms[id] = math.max(0, now - placed.drawn)
+      -- A key may be meant for where the cursor was until a moment ago.
+      local is_here = line >= placed.item.header_line and line <= placed.item.line + 1
+      local since = is_here and math.max(placed.drawn, arrived or 0) or placed.drawn
+      drawn_ms[id] = math.max(0, now - since)
     end
-    if placed.item.call_line and is_folded(buffer, placed) then
+    if placed.item.call and is_folded(buffer, placed) then
       hidden[#hidden + 1] = id
     end
   end
@@ -342,12 +380,18 @@ function M.pending(buffer)
   return items
 end
 
---- Draws the states again that the width of the window may cut.
+--- Draws the states and hints again that the width of the window may cut.
 ---@param buffer integer
 function M.resized(buffer)
   for _, placed in pairs(marks[buffer] or {}) do
-    local at = placed.state and api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, placed.state, {})[1]
-    if at and placed.item.detail then
+    local hinted = placed.below and placed.item.state == "pending"
+    local below = hinted and place_of(buffer, NAMESPACE, placed.below)
+    -- Where the user has moved it, the host describes it again.
+    if below == placed.item.line - 1 then
+      draw_below(buffer, placed)
+    end
+    local at = placed.state and place_of(buffer, NAMESPACE, placed.state)
+    if at then
       draw_state(buffer, placed, at)
     end
   end
@@ -357,6 +401,10 @@ end
 ---@param buffer integer
 function M.forget(buffer)
   marks[buffer], requests[buffer], agains[buffer] = nil, nil, nil
+  local decision = package.loaded["flemma.decision"]
+  if decision then
+    decision.follow(buffer, {})
+  end
   fields.forget(buffer)
   if api.nvim_buf_is_valid(buffer) then
     api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)

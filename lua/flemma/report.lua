@@ -3,9 +3,15 @@
 local M = {}
 
 local api = vim.api
+local windows = require("flemma.window")
 
 --- Most lines of a report's window.
 local MAX_HEIGHT = 20
+
+--- The line above a report.
+local KEYS = " q closes"
+--- The same where lines have diffs.
+local KEYS_OF_DIFFS = " Enter opens the diff of a line · q closes"
 
 ---@type integer? The window of a diff beside a list.
 local diff_window
@@ -20,9 +26,8 @@ end
 ---@param path string?
 local function open_file(path)
   if path then
-    vim.cmd.new()
-    vim.cmd.view(vim.fn.fnameescape(path))
-    vim.bo.filetype = "diff"
+    windows.file(path, true)
+    vim.bo.readonly, vim.bo.filetype = true, "diff"
   end
 end
 
@@ -55,9 +60,7 @@ local function show_diff(lines)
   vim.bo[buffer].filetype = "diff"
   -- At the top, because Neovim's own list covers the bottom of the screen.
   local height = math.min(#lines, math.max(4, math.floor(vim.o.lines / 4)))
-  local opened, window =
-    pcall(api.nvim_open_win, buffer, false, { split = "above", win = -1, height = height, style = "minimal" })
-  diff_window = opened and window or nil
+  diff_window = windows.open(buffer, { enter = false, split = "above", height = height, style = "minimal" })
   -- The list blocks Neovim before it draws by itself.
   vim.cmd.redraw()
 end
@@ -70,16 +73,45 @@ function M.report(message)
     return show_diff(lines)
   end
   local buffer = create(message.title, lines)
-  local height = math.min(#lines, MAX_HEIGHT)
-  api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height, style = "minimal" })
+  if message.title == "changes" then
+    local colors = require("flemma.review.colors")
+    colors.start(buffer)
+    api.nvim_create_autocmd("BufWipeout", {
+      buffer = buffer,
+      once = true,
+      desc = "flemma: a diff is closed",
+      callback = function()
+        colors.forget(buffer)
+      end,
+    })
+  end
+  -- A line more, for the keys.
+  local height = math.min(#lines, MAX_HEIGHT) + 1
+  local window = windows.open(buffer, { enter = true, height = height, style = "minimal" })
   local files = {}
   for _, file in ipairs(message.files or {}) do
     files[file[1] + 1] = file[2]
   end
+  local keys = next(files) and KEYS_OF_DIFFS or KEYS
+  api.nvim_set_option_value("winbar", keys, { scope = "local", win = window })
   vim.keymap.set("n", "<CR>", function()
     open_file(files[api.nvim_win_get_cursor(0)[1]])
   end, { buffer = buffer, desc = "Open the diff of this line" })
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
+end
+
+--- Returns the name for a new buffer: with a number if another buffer has it, as a chat has that
+--- was not saved yet.
+---@param name string
+---@return string
+local function unused(name)
+  local stem, ending = name:match("^(.*)(%.%w+)$")
+  local found, count = name, 1
+  while stem and (vim.fn.bufexists(found) == 1 or count > 1 and vim.uv.fs_stat(found)) do
+    count = count + 1
+    found = ("%s-%d%s"):format(stem, count, ending)
+  end
+  return found
 end
 
 --- Opens a new chat, or a copy of one, in the current window.
@@ -88,16 +120,13 @@ function M.open(message)
   local buffer = api.nvim_create_buf(true, false)
   vim.bo[buffer].modeline = false
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines))
-  -- Fails if another buffer has the name; the chat then has none.
-  pcall(api.nvim_buf_set_name, buffer, message.name)
+  pcall(api.nvim_buf_set_name, buffer, unused(message.name))
   -- A copy in another format is lost if the user does not write it.
   local extension = message.name:lower()
   local format = extension:match("%.(md)$") or extension:match("%.(html)$")
   local is_chat = not format
   vim.bo[buffer].modified = not is_chat
-  if not pcall(api.nvim_set_current_buf, buffer) then
-    vim.cmd.sbuffer(buffer)
-  end
+  windows.buffer(buffer)
   local filetype = ({ md = "markdown", html = "html" })[format] or "chat"
   if vim.bo[buffer].filetype ~= filetype then
     vim.bo[buffer].filetype = filetype

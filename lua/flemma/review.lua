@@ -1,5 +1,5 @@
---- Reviews: the diff of a pending call as a buffer that the user edits. `:w`, typed in its
---- window, approves what is left; every other write keeps a draft.
+--- Reviews: the diff of a pending call, or of a turn, as a buffer that the user edits. `:w`, typed
+--- in its window, applies what is left; every other write keeps a draft.
 ---@class flemma.review
 local M = {}
 
@@ -9,9 +9,39 @@ local host = require("flemma.host")
 local notices = require("flemma.notices")
 local problems = require("flemma.review.problems")
 local typing = require("flemma.review.typing")
+local windows = require("flemma.window")
 
---- The line above the diff.
-local KEYS = " :w approves what is left · dih drops a hunk · ]c next hunk · :q decides later"
+---@class flemma.review.Words
+---@field keys string The line above the diff, cut in the middle where it does not fit.
+---@field copied string
+---@field draft string
+---@field answered string
+---@field stopped string
+---@field late string What the user wrote since the answer is not used.
+---@field applies string
+
+--- What is said in reviews, by subject.
+---@type table<"call"|"turn", flemma.review.Words>
+local WORDS = {
+  call = {
+    keys = " :w approves what is left%< · dih drops a hunk · ]c next hunk · :q decides later",
+    copied = "Nothing was approved; the diff is in %s.",
+    draft = "Kept as a draft; type :w in its window to approve it.",
+    answered = "This review was answered already. Run :Flemma review in the chat to decide again.",
+    stopped = "The host stopped, so nothing was approved. Your text is kept; run :Flemma review in the chat again.",
+    late = "The call was decided about, so what you wrote in its review since then is not used.",
+    applies = "approve what is left",
+  },
+  turn = {
+    keys = " :w reverts what you removed%< · dih drops a hunk · dif a file · ]c next hunk",
+    copied = "Nothing was reverted; the diff is in %s.",
+    draft = "Kept as a draft; type :w in its window to revert what you removed.",
+    answered = "This review was applied already. Run :Flemma review turn in the chat for another.",
+    stopped = "The host stopped, so nothing was reverted. Your text is kept; run :Flemma review turn in the chat again.",
+    late = "The review was applied, so what you wrote in it since then is not used.",
+    applies = "revert what was removed",
+  },
+}
 --- Options of its window; the chat's are copied otherwise.
 local WINDOW = {
   diff = false,
@@ -21,12 +51,12 @@ local WINDOW = {
   wrap = false,
   spell = false,
   conceallevel = 0,
-  winbar = KEYS,
 }
 
 ---@class flemma.review.Review
 ---@field chat integer The chat's buffer.
----@field call string
+---@field call string The call's id, or that of the review of a turn.
+---@field words flemma.review.Words
 ---@field ask integer Number of the host's question, which the answer repeats.
 ---@field asker integer? The channel of the host that asked.
 ---@field answered boolean Whether it was answered.
@@ -79,10 +109,11 @@ end
 ---@param buffer integer
 ---@param path string
 local function write_copy(buffer, path)
+  local copied = reviews[buffer].words.copied
   local written, why = pcall(vim.fn.writefile, api.nvim_buf_get_lines(buffer, 0, -1, false), path)
   notify(
     written and "info" or "error",
-    written and ("Nothing was approved; the diff is in %s."):format(vim.fn.fnamemodify(path, ":~:."))
+    written and copied:format(vim.fn.fnamemodify(path, ":~:."))
       or ("The diff was not written: %s"):format(tostring(why):gsub("^Vim:", ""))
   )
 end
@@ -98,68 +129,28 @@ local function on_write(buffer, event)
   vim.bo[buffer].modified = false
   if not typing.take(buffer) then
     review.drafted = true
-    return notify("info", "Kept as a draft; type :w in its window to approve it.")
+    return notify("info", review.words.draft)
   end
   if review.answered then
-    return notify("info", "This review was answered already. Run :Flemma review in the chat to decide again.")
+    return notify("info", review.words.answered)
   end
   problems.set(buffer, {})
   review.drafted = false
   if not answer(review, text_of(buffer)) then
     -- The next review of the call keeps this text.
     vim.bo[buffer].modified = true
-    notify(
-      "warn",
-      "The host stopped, so nothing was approved. Your text is kept; run :Flemma review in the chat again."
-    )
-  end
-end
-
---- Selects the hunk at the cursor.
-local function select_hunk()
-  local first = vim.fn.search("^\\(@@\\|diff \\)", "bcnW")
-  if first == 0 or not vim.startswith(vim.fn.getline(first), "@@") then
-    notify("warn", "The cursor is in no hunk. ]c goes to the next one.")
-    return api.nvim_feedkeys(vim.keycode("<Esc>"), "n", false)
-  end
-  local below = vim.fn.search("^\\(@@\\|diff \\)", "nW")
-  local last = below == 0 and vim.fn.line("$") or below - 1
-  vim.cmd.normal({ ("%dGV%dG"):format(first, last), bang = true })
-end
-
----@param flags string As for |search()|.
----@return fun()
-local function to_hunk(flags)
-  return function()
-    for _ = 1, vim.v.count1 do
-      vim.fn.search("^@@", flags)
-    end
+    notify("warn", review.words.stopped)
   end
 end
 
 ---@param buffer integer
 local function set_keys(buffer)
-  ---@param modes string[]
-  ---@param key string
-  ---@param action fun()
-  ---@param description string
-  local function map(modes, key, action, description)
-    vim.keymap.set(modes, key, action, { buffer = buffer, desc = "Flemma: " .. description })
-  end
-  map({ "n", "x", "o" }, "]c", to_hunk("W"), "next hunk")
-  map({ "n", "x", "o" }, "[c", to_hunk("bW"), "previous hunk")
-  map({ "x", "o" }, "ih", function()
-    -- Visual mode would extend its own selection.
-    if api.nvim_get_mode().mode:find("^[vV\22]") then
-      vim.cmd.normal({ vim.keycode("<Esc>"), bang = true })
-    end
-    select_hunk()
-  end, "a hunk")
-  map({ "n" }, "ZZ", function()
+  require("flemma.review.hunks").set_keys(buffer)
+  vim.keymap.set("n", "ZZ", function()
     typing.note_keys(buffer, "ZZ")
     vim.bo[buffer].modified = true
     vim.cmd.xit()
-  end, "approve what is left")
+  end, { buffer = buffer, desc = "Flemma: " .. reviews[buffer].words.applies })
 end
 
 --- Answers for the user when the buffer is gone: nothing was decided.
@@ -185,14 +176,14 @@ local function follow(buffer)
   local function on(event, description, action)
     api.nvim_create_autocmd(event, {
       group = group,
-      buffer = buffer,
+      pattern = ("<buffer=%d>"):format(buffer),
       desc = "flemma: " .. description,
       callback = function(args)
         action(buffer, args)
       end,
     })
   end
-  on("BufWriteCmd", "approve a review, or keep a draft", on_write)
+  on("BufWriteCmd", "apply a review, or keep a draft", on_write)
   on("BufWipeout", "a review is closed", on_wipeout)
 end
 
@@ -207,10 +198,7 @@ local function create(review)
   vim.bo[buffer].bufhidden = "hide"
   vim.bo[buffer].swapfile = false
   vim.bo[buffer].modeline = false
-  vim.bo[buffer].filetype = "diff"
-  colors.start(buffer, function(shown)
-    return reviews[shown] ~= nil
-  end)
+  colors.start(buffer)
   set_keys(buffer)
   typing.watch(buffer)
   follow(buffer)
@@ -253,36 +241,12 @@ local function on_closed(buffer)
   end
 end
 
---- Returns to the chat, or to where a review was opened from, when its window is closed.
----@param window integer
----@param chat integer The window to return to.
----@param buffer integer The review.
-local function return_from(window, chat, buffer)
-  api.nvim_create_autocmd("WinClosed", {
-    pattern = tostring(window),
-    once = true,
-    desc = "flemma: back to the chat",
-    callback = function()
-      if api.nvim_get_current_win() ~= window then
-        return
-      end
-      -- The window is closed after this event.
-      vim.schedule(function()
-        if api.nvim_win_is_valid(chat) then
-          api.nvim_set_current_win(chat)
-        end
-        on_closed(buffer)
-      end)
-    end,
-  })
-end
-
 --- Returns the window below which a review is opened; -1 if there is none.
 ---@param chat integer
 ---@return integer
 local function origin(chat)
   local window = origins[chat]
-  return window and api.nvim_win_is_valid(window) and window or vim.fn.bufwinid(chat)
+  return window and api.nvim_win_is_valid(window) and window or windows.showing(chat) or -1
 end
 
 --- Opens a window for a review below the chat, and enters it if the user is there.
@@ -299,15 +263,15 @@ local function show(buffer, review)
     end
     return
   end
-  local opened, window = pcall(api.nvim_open_win, buffer, enters, { split = "below", win = from ~= -1 and from or 0 })
-  if not opened then
-    return notify("warn", "No window could be opened for the review. Try :Flemma review again.")
-  end
+  local window = windows.open(buffer, { enter = enters, from = from ~= -1 and from or api.nvim_get_current_win() })
   for name, value in pairs(WINDOW) do
     api.nvim_set_option_value(name, value, { scope = "local", win = window })
   end
+  vim.wo[window][0].winbar = review.words.keys
   require("flemma.review.window").arrange(window)
-  return_from(window, from, buffer)
+  windows.return_from(window, from, function()
+    on_closed(buffer)
+  end)
 end
 
 --- Shows what cannot be applied, and moves the cursor to the first such line.
@@ -327,13 +291,14 @@ local function show_problems(buffer, found)
   end
 end
 
---- Opens the review of a call, or shows it again. What the user wrote is never replaced.
+--- Opens a review, or shows it again. What the user wrote is never replaced.
 ---@param message flemma.protocol.Review
 function M.review(message)
   local buffer = find(message.buffer, message.call)
   local asked = {
     chat = message.buffer,
     call = message.call,
+    words = WORDS[message.subject],
     ask = message.ask,
     asker = host.channel(),
     answered = false,
@@ -373,7 +338,7 @@ function M.review_closed(message)
   end
   reviews[buffer].answered = true
   if vim.bo[buffer].modified then
-    return notify("warn", "The call was decided about, so what you wrote in its review since then is not used.")
+    return notify("warn", reviews[buffer].words.late)
   end
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
     -- Fails for the last window, which then shows the chat.

@@ -6,8 +6,11 @@ local M = {}
 local api = vim.api
 local markup = require("flemma.markup")
 local mirror = require("flemma.mirror")
-local render = require("flemma.render")
+local neovim = require("flemma.neovim")
 local viewport = require("flemma.viewport")
+
+---@module "flemma.render"
+local render = require("flemma.modules").lazy("flemma.render")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.spans")
 --- Below the marks of |flemma.render|.
@@ -64,6 +67,9 @@ local function draw_line(buffer, row, line)
   end
 end
 
+---@type table<integer, integer> The buffers of the windows that are being drawn.
+local drawing = {}
+
 --- Starts drawing, when the first chat is opened.
 function M.start()
   api.nvim_set_decoration_provider(NAMESPACE, {
@@ -72,13 +78,27 @@ function M.start()
       if folds then
         folds.seen(window, buffer)
       end
+      if vim.bo[buffer].filetype == "chat" then
+        markup.drawn()
+      end
       if not viewport.watches(buffer) then
         -- No host yet, or none at all.
         return markup.is_on(buffer) and vim.bo[buffer].filetype == "chat"
       end
+      drawing[window] = buffer
       viewport.seen(buffer, top, bottom + 1)
       render.drawn(buffer, top, bottom)
       return known[buffer] ~= nil or markup.is_on(buffer)
+    end,
+    on_end = function()
+      for window, buffer in pairs(drawing) do
+        if viewport.is_resized(window) then
+          vim.schedule(function()
+            require("flemma.buffer").resized(buffer)
+          end)
+        end
+        drawing[window] = nil
+      end
     end,
     on_line = function(_, _, buffer, row)
       if markup.is_on(buffer) then
@@ -132,7 +152,7 @@ function M.spans(message)
     first, last = message.first, message.last
   end
   if first then
-    api.nvim__redraw({ buf = buffer, range = { first, last }, flush = false })
+    neovim.redraw({ buf = buffer, range = { first, last } })
   end
 end
 

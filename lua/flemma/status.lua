@@ -229,12 +229,25 @@ local function set_winbar(window, enabled)
   end
 end
 
+--- Breaks long lines of a chat between words, and indents what follows. Once per window, because the
+--- user may decide otherwise.
+---@param window integer
+local function set_wrapping(window)
+  local buffer = api.nvim_win_get_buf(window)
+  if vim.w[window].flemma_wraps ~= buffer then
+    vim.w[window].flemma_wraps = buffer
+    vim.wo[window][0].linebreak = true
+    vim.wo[window][0].breakindent = true
+  end
+end
+
 --- Shows the winbar in all windows of a chat, or removes it, as the options say.
 ---@param buffer integer
 function M.show_winbar(buffer)
   local enabled = require("flemma.config").get().winbar
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
     set_winbar(window, enabled)
+    set_wrapping(window)
   end
 end
 

@@ -1,6 +1,5 @@
---- Writes the swap files of chats that the host changes. Neovim writes one only after a
---- pause without keys, so a killed Neovim would lose an answer during which keys were
---- pressed.
+--- Writes the swap files of chats. Neovim writes one only after a pause without keys, 'updatetime',
+--- so a killed Neovim would lose seconds of typing, and an answer during which keys were pressed.
 ---@class flemma.swap
 local M = {}
 
@@ -11,6 +10,8 @@ local SOON_MS = 20
 --- Largest share of the time that is spent on writing, and the longest pause for that.
 local SHARE = 0.02
 local LONGEST_MS = 15000
+--- Longest time that typed text is missing, however long a write takes.
+local TYPED_MS = 900
 
 ---@class flemma.swap.State
 ---@field due number? When the swap file will be written, in `vim.uv.now()`.
@@ -36,14 +37,14 @@ function M.write(buffer)
   state.not_before = vim.uv.now() + math.min(took / SHARE, LONGEST_MS)
 end
 
---- Schedules a write after a change of the host's.
 ---@param buffer integer
----@param soon boolean? Whether the change is a tool's result or a decision.
-function M.changed(buffer, soon)
+---@param delay integer Milliseconds until the write.
+---@param longest integer The same if writing takes long.
+local function schedule(buffer, delay, longest)
   local state = states[buffer] or { not_before = 0 }
   states[buffer] = state
   local now = vim.uv.now()
-  local due = math.max(now + (soon and SOON_MS or LATEST_MS), state.not_before)
+  local due = math.max(now + delay, math.min(state.not_before, now + longest))
   if state.due and state.due <= due then
     return
   end
@@ -53,6 +54,19 @@ function M.changed(buffer, soon)
       M.write(buffer)
     end
   end, due - now)
+end
+
+--- Schedules a write after a change of the host's.
+---@param buffer integer
+---@param soon boolean? Whether the change is a tool's result or a decision.
+function M.changed(buffer, soon)
+  schedule(buffer, soon and SOON_MS or LATEST_MS, LONGEST_MS)
+end
+
+--- Schedules a write after a change of the user's.
+---@param buffer integer
+function M.typed(buffer)
+  schedule(buffer, LATEST_MS, TYPED_MS)
 end
 
 return M

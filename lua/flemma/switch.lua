@@ -16,10 +16,17 @@ local function switch(buffer, words)
   end
 end
 
----@param item flemma.protocol.Choice
+---@param item flemma.protocol.Choice|flemma.protocol.Model
 ---@return string
 local function name_of(item)
   return item.name
+end
+
+--- Returns a line of the picker: the name, and what to know about it.
+---@param item flemma.protocol.Choice|flemma.protocol.Model
+---@return string
+local function label_of(item)
+  return item.note == "" and item.name or ("%s  (%s)"):format(item.name, item.note)
 end
 
 ---@param name string?
@@ -34,16 +41,16 @@ end
 local function ask()
   local buffer = vim.api.nvim_get_current_buf()
   local prompt = known.all and "Switch every chat to" or "Switch this chat to"
-  vim.ui.select(vim.tbl_map(name_of, known.items), { prompt = prompt }, function(name)
-    local item = find(name)
+  require("flemma.window").select(known.items, { prompt = prompt, format_item = label_of }, function(item)
     if not item then
       return
     elseif #item.models == 0 then
       return switch(buffer, { ["1"] = item.name })
     end
-    vim.ui.select(item.models, { prompt = "Model of " .. item.name }, function(model)
+    local of_models = { prompt = "Model of " .. item.name, format_item = label_of }
+    require("flemma.window").select(item.models, of_models, function(model)
       if model then
-        switch(buffer, { ["1"] = item.name, ["2"] = model })
+        switch(buffer, { ["1"] = item.name, ["2"] = model.name })
       end
     end)
   end)
@@ -66,7 +73,7 @@ function M.complete(before)
     return vim.tbl_map(name_of, known.items)
   end
   local item = find(before[1])
-  local models = item and #before == 1 and vim.list_slice(item.models) or {}
+  local models = item and #before == 1 and vim.tbl_map(name_of, item.models) or {}
   return vim.list_extend(models, item and item.parameters or {})
 end
 

@@ -19,11 +19,10 @@ Read a file before you answer questions about it or change it.
 Change files with `edit`, in small pieces, and follow the style around them.
 Keep answers short, and say what you could not check.
 
-${rules}
-
 ${skills}
 
 @You:
+${rules}
 
 ]]
 
@@ -43,9 +42,8 @@ file. When you have the result of the call, answer "Done."
 
 ${whole}
 
-${rules}
-
 @You:
+${rules}
 
 ]]
 
@@ -147,13 +145,15 @@ end
 --- Puts `@You:`, or the template that was prepared, into a buffer whose file does not exist
 --- yet, and the cursor below it, unless the user's own template has filled it.
 ---@param buffer integer
+---@return boolean bare Whether it has `@You:` alone.
 function M.fill(buffer)
   local path = api.nvim_buf_get_name(buffer)
-  local text = prepared[path] or { lines = { "@You:", "" }, unknown = {} }
+  local own = prepared[path]
+  local text = own or { lines = { "@You:", "" }, unknown = {} }
   prepared[path] = nil
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
   if #lines > 1 or lines[1] ~= "" or not vim.bo[buffer].modifiable then
-    return
+    return false
   end
   -- Without an undo step, so that `u` in a new chat undoes only what the user typed.
   local levels = vim.bo[buffer].undolevels
@@ -164,6 +164,7 @@ function M.fill(buffer)
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
     api.nvim_win_set_cursor(window, text.cursor or { #text.lines, 0 })
   end
+  return not own
 end
 
 return M

@@ -7,7 +7,7 @@
 ---@field provider? "anthropic"|"openai"|"gemini"|"vertex"|"local"|"openai_compatible"|"llamacpp"|"ollama"|"groq"|"together"|"openrouter"|"deepseek"|"moonshot"|"xai"|"tutor"|"auto" The provider that chats are sent to. |flemma-providers| lists the address and the environment variable of the key of each. "auto" uses the first of Anthropic, OpenAI, Gemini, and Vertex AI whose key is set, else a server whose address is set or that runs on its usual port, else the built-in tutor.
 ---@field model? string The model, by the provider's name for it. nil: the provider's default.
 ---@field parameters? flemma.Options.parameters Parameters of each request. A table named after a provider holds parameters for that provider alone, which win over the general ones:
----@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_off?: boolean, thinking_shown?: boolean, temperature?: boolean, tools?: boolean, images?: boolean, pdf?: boolean }> Properties of models, by the provider's names for them. They override the built-in catalogue; models that are in neither work as well. Prices are in dollars per million tokens:
+---@field models? table<string, { context?: integer, output?: integer, price?: { input?: number, output?: number, cache_read?: number, cache_write?: number, cache_write_long?: number }, thinking?: "none"|"budget"|"levels", levels?: string[], thinking_min?: integer, thinking_max?: integer, thinking_default?: boolean, thinking_off?: boolean, thinking_between_tools?: boolean, thinking_shown?: boolean, preserved_thinking?: boolean, system_messages?: boolean, temperature?: boolean, tools?: boolean, images?: boolean, pdf?: boolean, lifecycle?: "active"|"deprecated"|"retired", retires_at?: string }> Properties of models, by the provider's names for them. They override the built-in catalogue and what the provider's own list of models says; see |flemma-model-lists|. Models that are in none of them work as well. Prices are in dollars per million tokens:
 ---@field presets? table<string, string|table> Names for a combination of provider, model, and parameters. A name begins with `$`; its value is a line as for |:Flemma-switch|, or a table:
 ---@field tools? flemma.Options.tools
 ---@field chats? flemma.Options.chats
@@ -25,7 +25,7 @@
 ---@class flemma.Options.parameters
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -54,7 +54,7 @@
 ---@field ca_file? string A PEM file of certificate authorities that are trusted for this provider in addition to those of the system, for example for a company gateway; see |flemma-network|.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -69,7 +69,7 @@
 ---@field ca_file? string A PEM file of certificate authorities that are trusted for this provider in addition to those of the system, for example for a company gateway; see |flemma-network|.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -85,7 +85,7 @@
 ---@field ca_file? string A PEM file of certificate authorities that are trusted for this provider in addition to those of the system, for example for a company gateway; see |flemma-network|.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -100,7 +100,7 @@
 ---@field ca_file? string A PEM file of certificate authorities that are trusted for this provider in addition to those of the system, for example for a company gateway; see |flemma-network|.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -116,7 +116,7 @@
 ---@field extra_args? string[] Additional arguments for the server.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -130,7 +130,7 @@
 ---@field ca_file? string A PEM file of certificate authorities that are trusted for this provider in addition to those of the system, for example for a company gateway; see |flemma-network|.
 ---@field max_tokens? integer|string Maximum number of tokens of an answer, or a share of the model's limit such as "50%", at least 1024 tokens. nil, or a share when the model's limit is not known: the provider's default; for Anthropic see |flemma-thinking|.
 ---@field temperature? number Randomness of the answer. nil: not sent.
----@field thinking? "minimal"|"low"|"medium"|"high"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
+---@field thinking? "minimal"|"low"|"medium"|"high"|"xhigh"|"max"|integer|false How much the model thinks before it answers: a level, a number of tokens, or false.
 ---@field cache_retention? "none"|"short"|"long" How long the provider may cache the request, so that the next one costs less. "none" asks it not to.
 ---@field timeout? number Seconds without data, before or during an answer, after which the request fails. nil: 120.
 ---@field connect_timeout? number Seconds to wait for a connection. nil: 10.
@@ -140,13 +140,13 @@
 ---@class flemma.Options.tools
 ---@field require_approval? boolean Whether calls that no rule decides ask. false: they run.
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string The calls that run without asking: a list of tool names, presets, and modules, or a function:
----@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|.
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|; "$trial" has the others tried, and approves those that change nothing, see |flemma-trials-rule|.
 ---@field offer? string[] Tools that models are offered in addition to the default ones, see |flemma-built-in-tools|:
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.
----@field review? "auto"|"always" Which changes of files wait until you have seen them. "auto": those of calls that no rule approves. "always": all calls of `write`, `edit`, and `apply_patch`, also those that a rule approves. See |flemma-review|.
+---@field review? "after"|"always"|"none" When you see the changes that calls make in files and that a rule approves. "after": when the run is over, one line says how many files and lines changed, with the diffs of at most three files and 60 lines; <CR> opens them all. "always": each call of `write`, `edit`, and `apply_patch` waits for you. "none": neither. Calls that no rule approves wait in any case. See |flemma-review|.
 ---@field diagnostics? boolean Whether the result of a call that changes a file names the new syntax errors, and the new diagnostics of language servers. See |flemma-new-problems|.
----@field review_delay? integer Milliseconds that a pending call must be visible before one press of Alt-Enter runs it, so that a key that was meant for something else does not. A second press runs it at once. 0: no delay.
+---@field review_delay? integer Milliseconds that a pending call must be visible before one press of Alt-Enter runs it, so that a key that was meant for something else does not. Another press runs it at once; a key that is held down does not. 0: no delay.
 ---@field max_concurrent? integer Maximum number of calls of a chat that run at the same time; 0: no limit.
 ---@field show_spinner? boolean Whether running calls show a spinner.
 ---@field cursor_after_result? "result"|"stay"|"next" Where the cursor goes when a call that asked gets its result: "result": to the result, "stay": nowhere, "next": to the next `@You:`. A window at the end of a chat always follows new text.
@@ -160,7 +160,7 @@
 ---@class flemma.Options.tools.autopilot
 ---@field enabled? boolean Whether approved calls run and their results are sent without a key. It stops if the same call fails with the same error in three requests.
 ---@field max_turns? integer Maximum number of requests in a row without a key from you.
----@field max_cost? number Price in US dollars at which autopilot stops and waits for a key. The request that exceeds it is the last. Requests whose price is unknown count nothing. nil: no limit.
+---@field max_cost? number Price in US dollars at which autopilot stops and waits for a key. The request that exceeds it is the last. Before a request to a model without a known price, which could not be stopped, Neovim asks; `flemma send` fails. nil: no limit.
 
 ---@class flemma.Options.tools.bash
 ---@field shell? string The shell that runs commands. nil: `bash`.
@@ -169,12 +169,14 @@
 ---@field allow? string[] Commands that "$shell-safe" also approves: programs, or programs with the words after them, such as "tokei" or "go test".
 ---@field deny? string[] Commands that never run, even if approved. They are recognized by name, which prevents mistakes, not attacks: what a program starts itself is not checked. A project's list is added to yours.
 ---@field unlisted? "ask"|"deny" Commands that "$shell-safe" would not approve. "ask": the other rules decide, and without one you are asked. "deny": they are refused.
+---@field trial? boolean Whether commands can be tried with `:Flemma try`: run where they change nothing, to see what they would do. See |flemma-trials|.
 
 ---@class flemma.Options.tools.http_get
 ---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". Addresses that only this machine or its network can reach are refused unless listed here: "localhost", "127.0.0.1", "10.0.0.0/8".
 
 ---@class flemma.Options.chats
----@field folder? string Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working directory. References such as `@./src` start from the chat's folder, so in another folder than "." they need `@../`.
+---@field folder? string Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working directory, as ".". nil: a folder for each project in `stdpath("state")/flemma`. References such as `@./src` then start from the project, and otherwise from the chat's folder. See |flemma-new|.
+---@field autosave? "new"|"all"|false Which chats are saved after each answer and each result: "new", those that `:Flemma new`, `:Flemma ask`, and `:Flemma tutor` made; "all", also files that were there before; false, none. See |flemma-autosave|.
 ---@field templates? string Folder of your templates for `:Flemma new`, see |flemma-templates|. nil: `flemma/templates` in `stdpath("config")`.
 
 ---@class flemma.Options.checkpoints
@@ -218,18 +220,20 @@
 
 ---@class flemma.Options.folds
 ---@field enabled? boolean Whether messages, thinking, calls, and results can be folded; see |flemma-folds|. A window whose 'foldmethod' is not "manual" keeps its own.
----@field closed? "frontmatter"|"system"|"message"|"thinking"|"tool_use"|"tool_result"[] The kinds of folds that are closed as soon as they are complete. Pending calls and errors stay open.
+---@field closed? "frontmatter"|"system"|"message"|"thinking"|"tool_use"|"tool_result"[] The kinds of folds that are closed as soon as they are complete. A pending call is closed only if all of its arguments are shown below its result's header. Errors stay open.
 
 ---@class flemma.Options.keymaps
 ---@field enabled? boolean false: no keys are mapped.
 ---@field normal? flemma.Options.keymaps.normal
 ---@field insert? flemma.Options.keymaps.insert
+---@field leader? flemma.Options.keymaps.leader
 ---@field operator? flemma.Options.keymaps.operator
 
 ---@class flemma.Options.keymaps.normal
 ---@field send? string|false Review, run, or send. false: no key.
 ---@field tool_execute? string|false Run the call at the cursor.
----@field review? string|false Review what the call at the cursor would change.
+---@field review? string|false Decide about the pending call at the cursor: review what it would change, or see all of it in a window whose keys run or reject it. See |flemma-decision|.
+---@field try? string|false Try the command at the cursor: run it where it changes nothing, and see what it would do. See |flemma-trials|.
 ---@field approve_all? string|false Run every pending call.
 ---@field reject? string|false Reject the call at the cursor, or the only pending one, and ask you for a reason.
 ---@field cancel? string|false Stop the answer, or all running and pending calls.
@@ -242,6 +246,13 @@
 
 ---@class flemma.Options.keymaps.insert
 ---@field send? string|false Review, run, or send.
+
+---@class flemma.Options.keymaps.leader
+---@field tool_execute? string|false Run the call at the cursor. For terminals without the Alt key.
+---@field try? string|false Try the command at the cursor.
+---@field approve_all? string|false Run every pending call.
+---@field reject? string|false Reject the call at the cursor, or the only pending one.
+---@field allow? string|false Choose a rule that approves calls like the one at the cursor.
 
 ---@class flemma.Options.keymaps.operator
 ---@field inner_message? string|false The text of a message, in Visual mode and after an operator.

@@ -14,6 +14,8 @@ local DEFAULT_WIDTH = 80
 
 ---@type table<integer, flemma.viewport.View|false> What the host knows; false is nothing yet.
 local sent = state.by_buffer()
+---@type table<integer, integer> Columns of text, by window, when it was last drawn.
+local drawn = {}
 ---@type table<integer, boolean>
 local scheduled = state.by_buffer()
 
@@ -62,6 +64,17 @@ function M.changed(buffer)
       report(buffer)
     end)
   end
+end
+
+--- Returns true if a window has another width for text than when it was last drawn. The first sign
+--- of a buffer takes columns, and no event says so.
+---@param window integer
+---@return boolean
+function M.is_resized(window)
+  local info = vim.fn.getwininfo(window)[1]
+  local before, width = drawn[window], info.width - info.textoff
+  drawn[window] = width
+  return before ~= nil and before ~= width
 end
 
 --- Schedules a report when a window draws lines that the host does not know to be visible.

@@ -20,14 +20,14 @@ fn waits(commands: &[&str]) -> (Provider, Editor) {
     (provider, editor)
 }
 
-const HINT: &str = "Alt-Enter runs · Alt-a runs all · Alt-r rejects · Ctrl-] runs all approved";
+const HINT: &str = "Enter: decide · Alt-Enter runs · Alt-t tries · Alt-a runs all · Alt-r rejects";
 
 #[test]
 fn a_pending_call_shows_its_keys() {
     let (_provider, editor) = waits(&["true"]);
     editor.wait_screen("the keys below the preview", |rows| {
         let at = rows.iter().position(|row| row == "bash: $ true  # testing");
-        at.is_some_and(|at| rows[at + 1] == HINT)
+        at.is_some_and(|at| rows[at + 1] == "asks: runs a command" && rows[at + 2] == HINT)
     });
 }
 

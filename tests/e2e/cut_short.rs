@@ -256,7 +256,7 @@ fn the_queue_waits_while_a_command_line_window_is_open() {
 
 /// Kills Neovim, and recovers the chat from its swap file in another one.
 #[track_caller]
-fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
+pub fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
     let host = crate::processes::host(editor);
     signal(editor.nvim_pid(), Signal::KILL);
     for pid in [host.watcher, host.worker] {
@@ -281,7 +281,7 @@ fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
 
 /// An editor with swap files that outlive it.
 #[track_caller]
-fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
+pub fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
     let editor = with_options(provider, options)
         .with("question.chat", QUESTION)
         .start();

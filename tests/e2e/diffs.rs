@@ -38,7 +38,8 @@ fn a_pending_edit_shows_its_diff_with_syntax_colors() {
         "5 +   return first",
         "6   end",
         "7",
-        "Alt-Enter runs",
+        "asks: not in auto_approve",
+        "Enter: decide",
     ];
     editor.wait_screen("the diff", |rows| {
         let from = rows.iter().position(|row| row.starts_with(shown[0]));
@@ -60,7 +61,8 @@ fn a_pending_edit_shows_its_diff_with_syntax_colors() {
 
 #[test]
 fn a_complete_edit_is_folded_to_the_lines_that_it_changed() {
-    let (_provider, editor) = waiting(json!({"tools": {"require_approval": false}}));
+    let (_provider, editor) =
+        waiting(json!({"tools": {"require_approval": false, "review": "none"}}));
     wait_end(&editor, "Done.\n\n@You:\n\n");
     editor.keys("G");
     editor.wait_screen("the folds", |rows| {

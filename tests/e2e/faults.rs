@@ -140,7 +140,7 @@ fn an_answer_that_arrives_byte_by_byte_can_be_cancelled() {
 #[test]
 fn a_conversation_that_is_too_long_is_reported_and_not_shortened() {
     let body = r#"{"error":{"message":"prompt is too long: 250000 tokens > 200000 maximum"}}"#;
-    for answer in [Answer::status(400, body), Answer::status(413, "")] {
+    for answer in [Answer::status(400, body), Answer::status(413, body)] {
         leaves_nothing(answer, "The conversation is too long for the model");
     }
 }

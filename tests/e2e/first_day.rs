@@ -46,7 +46,7 @@ fn a_command_line_argument_runs_before_neovim_has_started() {
     wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
 }
 
-/// Records what the user's own notifier gets.
+/// Records what the user's own notifier gets, and the terminal.
 const NOTIFIER: &str = "notified = {}
     vim.notify = function(text) table.insert(notified, text) end
     sent = {}
@@ -54,6 +54,9 @@ const NOTIFIER: &str = "notified = {}
     vim.fn.chansend = function(channel, bytes)
       if channel == vim.v.stderr then table.insert(sent, bytes) return #bytes end
       return chansend(channel, bytes)
+    end
+    if vim.api.nvim_ui_send then
+      vim.api.nvim_ui_send = function(bytes) table.insert(sent, bytes) end
     end";
 
 fn list(editor: &Editor, name: &str) -> Vec<String> {

@@ -231,3 +231,31 @@ fn a_readonly_chat_is_written_without_a_warning_and_stays_readonly() {
     assert!(!messages.contains("W10"), "{messages}");
     assert_eq!(editor.lua("return vim.bo.readonly", json!([])), json!(true));
 }
+
+#[test]
+fn a_key_on_a_pending_call_that_is_on_screen_scrolls_nothing() {
+    // All of the chat fits, just fits, or is longer than the window.
+    for lines in [1, 12, 18, 22, 24, 60] {
+        let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", command("ls"))]);
+        let setup = with_options(&provider, json!({"tools": {"auto_approve": []}}));
+        let chat = format!("@You:\n{}Go.\n", "An earlier line.\n".repeat(lines));
+        let editor = setup.size(80, 40).file("question.chat", &chat).start();
+        editor.keys("G<C-]>");
+        editor.wait_text("`t_1`\n\n```flemma:tool status=pending");
+        let keys = "Alt-r rejects";
+        editor.wait_screen("the keys of the call", |rows| {
+            rows.iter().any(|it| it.contains(keys))
+        });
+        at_rest(&editor);
+        let top = |editor: &Editor| editor.lua("return vim.fn.line('w0')", json!([]));
+        let before = top(&editor);
+        assert!(lines > 12 || before == 1, "{lines} lines: {before}");
+        for _ in 0..2 {
+            editor.keys("<C-]>");
+            at_rest(&editor);
+            assert_eq!(top(&editor), before, "{lines} lines");
+            let rows = editor.screen();
+            assert!(rows.iter().any(|it| it.contains(keys)), "{rows:#?}");
+        }
+    }
+}

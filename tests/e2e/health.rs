@@ -50,6 +50,8 @@ fn in_a_good_environment_every_part_is_proved() {
     watch(&editor);
     at_rest(&editor);
     let report = report(&editor);
+    assert!(report.contains("; tested with 0.11.4, "), "{report}");
+    expect(&report, "OK", &["Behaves as expected in all "]);
     expect(&report, "OK", &["Host program", "0.1.0"]);
     expect(&report, "OK", &["Running, process"]);
     expect(&report, "OK", &["All options"]);

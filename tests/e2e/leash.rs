@@ -76,6 +76,33 @@ fn a_command_ends_when_both_processes_of_the_host_are_killed() {
 }
 
 #[test]
+fn the_leash_goes_last_whichever_process_of_the_host_is_killed_first() {
+    for is_watcher_first in [true, false] {
+        let (shell, _provider) = shell(&[
+            "for i in $(seq 100); do env -i setsid sleep 300 & echo $! >> pids; done > /dev/null 2>&1; \
+             echo $PPID > leash; sleep 300; echo",
+        ]);
+        let child = shell.start(&SEND);
+        wait("the command", || {
+            shell.path("leash").exists() && !shell.read("leash").is_empty()
+        });
+        let mut of_host = [worker(&child), child.id()];
+        if is_watcher_first {
+            of_host.reverse();
+        }
+        signal(of_host[0], Signal::KILL);
+        let leash = pid(&shell, "leash");
+        wait("the end of the leash", || !is_running(leash));
+        // Nothing would end them if the other one were killed now.
+        let pids = shell.read("pids");
+        let left = pids.lines().filter(|it| is_running(it.parse().unwrap()));
+        assert_eq!(left.count(), 0, "{is_watcher_first}");
+        signal(of_host[1], Signal::KILL);
+        end(child);
+    }
+}
+
+#[test]
 fn a_supervised_command_reports_how_it_ended() {
     let (shell, _provider) = shell(&["exit 3", "kill -TERM $$"]);
     shell.run(&SEND);

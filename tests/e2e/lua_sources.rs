@@ -188,10 +188,7 @@ fn the_manuals_asynchronous_tool_works() {
 
 /// The tools that the request offers.
 fn offered(body: &serde_json::Value) -> Vec<String> {
-    let tools = body["tools"].as_array().into_iter().flatten();
-    tools
-        .map(|it| it["name"].as_str().unwrap().to_owned())
-        .collect()
+    offered_names(body)
 }
 
 /// Records the highlight groups that are drawn.

@@ -10,7 +10,7 @@ use std::thread;
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
-use crate::processes::{children, commands_in, host};
+use crate::processes::{children, host, wait_commands};
 use crate::stage::*;
 use crate::traces::settle;
 
@@ -116,7 +116,8 @@ fn fight_off(editor: &Editor, provider: &Provider, chat: &Path) {
         editor.messages()
     );
     assert_eq!(children(after.worker), [0; 0], "{name}: a process");
-    assert_eq!(commands_in(&editor.dir()), [0; 0], "{name}: a command");
+    // The host may test the sandbox with a short command of its own.
+    wait_commands(editor, 0);
     let made = canaries(&editor.dir().join(".."));
     assert!(made.is_empty(), "{name}: {made:?}\n{}", editor.text());
     for request in provider.requests() {
@@ -138,6 +139,9 @@ fn no_malicious_chat_runs_writes_or_sends_anything_by_itself() {
                 let editor = victim(&provider);
                 for chat in part {
                     fight_off(&editor, &provider, chat);
+                    let restarts = "return require('flemma.host').state().restarts";
+                    let restarts = editor.lua(restarts, json!([]));
+                    assert_eq!(restarts, 0, "after {}", chat.display());
                 }
             });
         }

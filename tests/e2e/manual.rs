@@ -58,7 +58,7 @@ fn setup_accepts_each_example_of_an_option() {
     assert!(examples.len() >= 15, "{examples:#?}");
     let code = "local options, wrong = assert(loadstring('return {' .. ... .. '}'))(), {}
         local given = vim.json.encode(require('flemma.config').plain(options))
-        local command = { require('flemma.host').binary(), 'health', '--offline' }
+        local command = { require('flemma.host').binary(), 'health', '--offline', '--json' }
         local ran = vim.system(command, { text = true, stdin = given }):wait()
         for line in vim.gsplit(ran.stdout, '\\n', { trimempty = true }) do
           local finding = vim.json.decode(line)

@@ -34,7 +34,7 @@ fn asked(provider: &Provider) -> Editor {
     editor.keys("<C-]>");
     wait_message(
         &editor,
-        "The MCP server \"fake\" asks you something during the call \"t_a\". Press Alt-Enter",
+        "The MCP server \"fake\" asks you something during the call of ",
     );
     editor
 }

@@ -10,12 +10,13 @@ fn approve_nothing() -> Json {
     json!({"tools": {"auto_approve": []}})
 }
 
-/// The rows of the screen below the opening fence of each pending placeholder.
+/// The rows of the screen below the header of each pending placeholder and a blank one.
 fn previews(rows: &[String]) -> Vec<&str> {
-    let below = rows.iter().zip(rows.iter().skip(1));
+    let below = rows.iter().zip(rows.iter().skip(2));
     below
-        .filter(|(row, _)| row.starts_with("```flemma:tool"))
+        .filter(|(row, _)| row.starts_with("**Tool Result:**"))
         .map(|(_, row)| row.as_str())
+        .filter(|row| !row.starts_with("```"))
         .collect()
 }
 

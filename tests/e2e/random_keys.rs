@@ -183,7 +183,10 @@ fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json
     stop(editor);
     let mut body = found()?;
     strip(&mut body);
-    Some(body["messages"].as_array().unwrap().clone())
+    let mut messages = body["messages"].as_array().unwrap().clone();
+    // Later instructions follow the user's message, which still grows.
+    messages.sort_by_key(|message| message["role"] != "system");
+    Some(messages)
 }
 
 fn parts(message: &Json) -> &[Json] {
@@ -268,8 +271,8 @@ pub fn play(seed: u64) {
         );
     }
     let messages = before + &editor.messages();
-    let log = std::fs::read_to_string(editor.dir().join("state/nvim/flemma.log"));
-    let log = log.unwrap_or_default();
+    let path = editor.lua("return require('flemma.config').get().host.log", json!([]));
+    let log = std::fs::read_to_string(path.as_str().unwrap()).unwrap_or_default();
     let faults = [
         "could not handle a message",
         "traceback",
@@ -290,8 +293,12 @@ pub fn play(seed: u64) {
     let (Some(mirror), Some(fresh)) = (mirror, fresh) else {
         return;
     };
-    let (last, others) = mirror.split_last().unwrap();
-    let same = begins_with(&fresh, others) && begins_with(parts(&fresh[others.len()]), parts(last));
+    // Instructions that the user added may come after it.
+    let is_question = |it: &Json| it.to_string().contains("Checked once.");
+    let at = mirror.iter().rposition(is_question).unwrap();
+    let same = begins_with(&fresh, &mirror[..at])
+        && begins_with(parts(&fresh[at]), parts(&mirror[at]))
+        && begins_with(&fresh[at + 1..], &mirror[at + 1..]);
     let text = editor.text();
     assert!(
         same,

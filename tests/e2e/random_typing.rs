@@ -1,11 +1,12 @@
 //! A user types at random while tools run: single keys and bursts, from Normal and Insert
 //! mode. No text is lost, none runs as a command, and every call has its result.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
+use crate::cut_short::{killed_and_recovered, with_swap};
 use crate::proofs;
 use crate::random_keys::Random;
 use crate::stage::{command, events, watch, with_options};
@@ -145,5 +146,66 @@ fn prove_that_text_typed_while_tools_run_is_whole() {
     proofs::summary(&format!(
         "{} tool runs, {} characters typed meanwhile: 0 lost, 0 ran as commands, seeds from {first}",
         all.runs, all.characters
+    ));
+}
+
+/// Age from which typed text must survive a kill.
+const KEPT_AFTER: Duration = Duration::from_secs(1);
+
+fn milliseconds(count: usize) -> Duration {
+    Duration::from_millis(u64::try_from(count).unwrap())
+}
+
+/// Types at a random pace, with pauses, kills Neovim at a random moment, and checks that its
+/// swap file has every character that was typed a second before. Returns their number.
+#[track_caller]
+fn kill_while_typing(seed: u64) -> usize {
+    let mut random = Random(seed);
+    let provider = Provider::anthropic([""; 0]);
+    let editor = with_swap(&provider, json!({}));
+    editor.keys("Go");
+    let kill = Instant::now() + milliseconds(1200 + random.below(2500));
+    let mut typed = Vec::new();
+    while Instant::now() < kill {
+        let character = random.pick(&["a", "b", "c", "d", "e", " ", "é", "→"]);
+        editor.request("nvim_input", json!([character]));
+        typed.push((Instant::now(), character));
+        let pause = match random.below(20) {
+            0 => 700,
+            _ => random.below(60),
+        };
+        // The pace of a user; nothing is waited for.
+        std::thread::sleep(milliseconds(pause).min(kill.saturating_duration_since(Instant::now())));
+    }
+    let killed = Instant::now();
+    let next = killed_and_recovered(&editor, &provider);
+    let old = typed.iter().filter(|(at, _)| killed - *at > KEPT_AFTER);
+    let old: String = old.map(|(_, character)| *character).collect();
+    let text = next.text();
+    assert!(
+        text.contains(old.trim_end()),
+        "seed {seed}: {old:?} is not in {text:?}"
+    );
+    old.chars().count()
+}
+
+#[test]
+#[ignore = "long: make prove"]
+fn prove_that_text_typed_before_a_kill_of_neovim_is_kept() {
+    const KILLS: u64 = 300;
+    const AT_ONCE: u64 = 4;
+    let seeds = proofs::seeds(KILLS);
+    let kills = |first: u64| -> usize {
+        let own = seeds.clone().filter(|seed| seed % AT_ONCE == first);
+        own.map(kill_while_typing).sum()
+    };
+    let kills = &kills;
+    let characters: usize = std::thread::scope(|scope| {
+        let start = |first| scope.spawn(move || kills(first));
+        let threads: Vec<_> = (0..AT_ONCE).map(start).collect();
+        threads.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    proofs::summary(&format!(
+        "{KILLS} kills while nothing streamed; all {characters} characters older than a second were kept"
     ));
 }

@@ -109,6 +109,33 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
 }
 
 #[test]
+fn what_is_wrong_with_references_is_shown_once_and_whole() {
+    for columns in [42, 60, 80] {
+        let text = "@You:\nSee @../outside.txt and @./missing.txt.\n";
+        let provider = Provider::anthropic(Vec::<Answer>::new());
+        let setup = setup(&provider).with("../outside.txt", "x\n");
+        let setup = setup.size(columns, 30);
+        let editor = setup.file("question.chat", text).start();
+        editor.keys("<C-]>");
+        // The sign of the first error takes two columns from the text.
+        editor.wait_screen("each error once, then what to do", |rows| {
+            let end = rows.len() - 2;
+            let shown: String = rows[..end].concat().split_whitespace().collect();
+            let at = |words: &str| {
+                let found: Vec<_> = shown.match_indices(words).collect();
+                (found.len() == 1).then(|| found[0].0)
+            };
+            let errors = [
+                at("missing.txtdoesnotexist."),
+                at("soitisnotsentuntilyouagree:putthecursorhereandrun:Flemmaallow-file."),
+            ];
+            let next = at("✗Nothingwassent.CorrectitandpressCtrl-]again.");
+            errors.iter().all(|it| it.is_some() && *it < next)
+        });
+    }
+}
+
+#[test]
 fn allowing_a_file_allows_no_other_file_and_no_other_chat() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let setup = setup(&provider)
@@ -135,4 +162,48 @@ fn allowing_a_file_allows_no_other_file_and_no_other_chat() {
     editor.keys("<C-]>");
     wait_diagnostic(&editor, "outside.txt, so it is not sent until you agree");
     assert_eq!(provider.requests().len(), 0);
+}
+
+/// Sends `text`, lets the user change the file while the model writes, and returns the file and the
+/// result of the call `write`.
+fn written_after(text: &str, first: Option<Json>) -> (String, String) {
+    let gate = harness::Gate::new();
+    let write = json!({"label": "", "path": "f.txt", "content": "a\nb\nc\nd\n"});
+    let write = Answer::says("Now")
+        .gate(&gate)
+        .tool_use("t_2", "write", write);
+    let commands = first.into_iter();
+    let script = commands
+        .map(|it| Answer::says("First").tool_use("t_1", "bash", it))
+        .chain([write, Answer::says("Done.")]);
+    let provider = Provider::anthropic(script);
+    let options = json!({"tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("f.txt", "a\nb\nc\n");
+    let editor = setup
+        .file("question.chat", &format!("@You:\n{text}\n"))
+        .start();
+    // `@buffer:NAME` needs it.
+    editor.command("badd f.txt | call bufload('f.txt')");
+    editor.keys("<C-]>");
+    editor.wait_text("Now");
+    std::fs::write(editor.dir().join("f.txt"), "mine\na\nb\nc\n").unwrap();
+    gate.open();
+    editor.wait_text("Done.");
+    let file = std::fs::read_to_string(editor.dir().join("f.txt")).unwrap();
+    (file, result(&editor, "t_2"))
+}
+
+#[test]
+fn a_file_that_was_shown_is_not_overwritten_with_what_the_user_changed() {
+    let cat = |command| Some(json!({"label": "", "command": command, "timeout": null}));
+    for (text, first) in [
+        ("Add d at the end of @./f.txt.", None),
+        ("Add d to {{ include('./f.txt') }}", None),
+        ("Add d to @buffer:f.txt", None),
+        ("Add d.", cat("cat f.txt")),
+    ] {
+        let (file, said) = written_after(text, first);
+        assert_eq!(file, "mine\na\nb\nc\nd\n", "{text}: {said}");
+        assert!(said.contains("Wrote"), "{said}");
+    }
 }

@@ -40,13 +40,13 @@ fn a_wrong_key_is_named_with_the_variable_it_came_from() {
     let answer = anthropic_error(401, "authentication_error", "invalid x-api-key");
     refused(
         Provider::anthropic([answer]),
-        "Anthropic refused the key (401, invalid x-api-key). Set $ANTHROPIC_API_KEY and press \
-         Ctrl-] again; the conversation is unchanged.",
+        "Anthropic refused the key (401, invalid x-api-key). Set $ANTHROPIC_API_KEY (in \
+         Neovim by :let), run :Flemma restart, and press Ctrl-] again; the conversation is unchanged.",
     );
     let body = r#"{"error":{"message":"Invalid API key: test-key","code":401}}"#;
     let messages = refused(
         Provider::chat_completions([Answer::status(401, body)]),
-        "Set $OPENAI_COMPATIBLE_API_KEY and press Ctrl-] again",
+        "Set $OPENAI_COMPATIBLE_API_KEY (in Neovim by :let), run :Flemma restart",
     );
     assert!(
         messages.contains("refused the key (401, Invalid API key: "),
@@ -87,7 +87,7 @@ fn a_web_page_is_not_shown_as_an_answer() {
     let answer = |status| Answer::status(status, page).header("content-type", "text/html");
     refused(
         Provider::chat_completions([answer(502)]),
-        "(502, a web page that says \"502 Bad Gateway\")",
+        "answered 502 with a web page that says \"502 Bad Gateway\". Such pages come from a gateway or a proxy.",
     );
     refused(
         Provider::anthropic([answer(200)]),

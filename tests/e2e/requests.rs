@@ -123,7 +123,11 @@ fn thinking_goes_back_to_anthropic_with_its_signature() {
         .text("I'll look.")
         .tool_use("t_1", "read", file("f.txt"));
     let provider = Provider::anthropic([thinks, Answer::says("Well.")]);
-    let options = json!({"parameters": {"anthropic": {"thinking_budget": 2000}}});
+    // A model that takes a number of tokens.
+    let options = json!({
+        "model": "claude-sonnet-4-6",
+        "parameters": {"anthropic": {"thinking_budget": 2000}},
+    });
     let setup = with_options(&provider, options).with("f.txt", "a\n");
     let editor = setup.file("question.chat", QUESTION).start();
     editor.keys("<C-]>");
@@ -202,7 +206,7 @@ fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
             &first["store"],
             &first["max_output_tokens"]
         ),
-        (&json!("gpt-5.4"), &json!(false), &json!(1000))
+        (&json!("gpt-6.1-sol"), &json!(false), &json!(1000))
     );
     assert_eq!(
         first["reasoning"],

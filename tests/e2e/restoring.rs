@@ -11,7 +11,7 @@ use crate::stage::*;
 const BEFORE: &str = "1\n2\n3\n4\n5\n";
 
 /// Has the user choose this item of each list that is shown from now on.
-fn choose(editor: &Editor, item: usize) {
+pub fn choose(editor: &Editor, item: usize) {
     let code = "local item = ...
       vim.ui.select = function(items, _, done) done(items[item], item) end";
     editor.lua(code, json!([item]));
@@ -76,7 +76,7 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
 
     shell.write("a.txt", "mine\n");
     // It stays the call that an undo is about, because its file can still be overwritten.
-    assert_eq!(shell.run(&["undo", "--yes"]).code, Some(0));
+    assert_eq!(shell.run(&["undo", "--yes"]).code, Some(4));
     assert_eq!(shell.read("a.txt"), "mine\n");
     let ran = shell.run(&["undo", "--yes", "--overwrite"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -245,7 +245,7 @@ fn the_diff_of_a_listed_file_is_shown_until_the_user_decides() {
     editor.keys("3<CR>");
     // Beside the list, which is shown again.
     editor.wait_screen("the diff", |rows| {
-        let found = ["-ONE", "+1", "1: Change 1 file"].map(|it| rows.iter().any(|row| row == it));
+        let found = ["-ONE", "+1", "1: Restore 1 file"].map(|it| rows.iter().any(|row| row == it));
         found == [true; 3]
     });
     editor.keys("1<CR>");

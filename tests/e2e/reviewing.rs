@@ -34,7 +34,7 @@ pub fn waiting() -> (Provider, Editor) {
     watch(&editor);
     editor.keys("<C-]>");
     editor.wait_screen("the hint", |rows| {
-        rows.iter().any(|it| it.contains("Enter reviews"))
+        rows.iter().any(|it| it.contains("Enter: decide"))
     });
     (provider, editor)
 }

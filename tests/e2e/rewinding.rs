@@ -53,7 +53,7 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
     editor.keys("3<CR>");
     editor.wait_screen("the files", |rows| {
         let has = |text: &str| rows.iter().any(|row| row.contains(text));
-        has("keeping later changes") && has("remove   b.txt") && has("1: Change 2 files and cut")
+        has("keeping later changes") && has("remove   b.txt") && has("1: Restore 2 files and cut")
     });
     editor.keys("1<CR>");
     editor.wait_for("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
@@ -219,7 +219,7 @@ fn commands_of_two_neovims_that_overlap_are_undone_together_in_either() {
     second.keys(":Flemma undo<CR>");
     wait_message(&second, "Restored 3 files");
     let asked = second.lua("return asked", json!([]));
-    assert_eq!(asked, json!("Undo bash (t_1), bash (t_2)?"));
+    assert_eq!(asked, json!("Undo 2 calls (bash)?"));
     assert_eq!(
         [read("a.txt"), read("b.txt"), read("c.txt")],
         [BEFORE, "", ""]

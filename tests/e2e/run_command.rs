@@ -45,6 +45,8 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
         Answer::says("All is well."),
     ]);
     let shell = shell(&provider);
+    // The default model takes no temperature.
+    shell.configure("model = \"claude-sonnet-4-6\"\n");
     shell.write("README.md", "one\ntwo\n");
     let ran = shell.run(&["run", "project-analyzer", "./my-app"]);
     assert_eq!(
@@ -159,7 +161,8 @@ fn a_write_is_asked_about_and_the_answer_can_be_piped() {
 fn in_neovim_a_command_opens_a_chat_and_sends_it() {
     let call = json!({"command": "ls"});
     let provider = Provider::anthropic([Answer::new().tool_use("t", "shell", call)]);
-    let setup = stage::with_options(&provider, json!({})).with(
+    let options = json!({"model": "claude-sonnet-4-6"});
+    let setup = stage::with_options(&provider, options).with(
         ".flemma/commands/project-analyzer.yaml",
         example("project-analyzer"),
     );
@@ -205,6 +208,7 @@ fn backends_completions_and_manual_are_printed() {
     for name in ["gemini", "vertex", "openai_compatible", "tutor"] {
         assert!(rows.lines().any(|row| row.starts_with(name)), "{rows}");
     }
+    assert!(rows.contains("\n\nCatalogue of models: 20"), "{rows}");
     for name in ["bash", "zsh", "fish"] {
         let completions = shell.run(&["completions", name]).out;
         assert!(completions.contains("flemma") && completions.contains("dry-run"));

@@ -1,6 +1,9 @@
 //! What commands may change, according to the user, the chat, and a foreign chat. Without
 //! a working bubblewrap, the tests that need it print their names and skip.
 
+use std::os::unix::fs::PermissionsExt;
+use std::sync::OnceLock;
+
 use harness::{Answer, Editor, Provider};
 use serde_json::{Value, json};
 
@@ -32,6 +35,29 @@ pub fn holds(test: &str) -> bool {
         eprintln!("skipped: {test}: bubblewrap is not installed or does not hold");
     }
     holds
+}
+
+/// Whether an overlay can be mounted where the tests run, without privileges.
+pub fn overlays(test: &str) -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    let works = WORKS.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["lower", "upper", "work"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let options = "userxattr,lowerdir=lower,upperdir=upper,workdir=work";
+        let mount = format!("mount -t overlay overlay -o {options} lower && echo x > lower/x");
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", &mount]);
+        let status = unshare.current_dir(folder.path()).status();
+        let work = folder.path().join("work/work");
+        let _ = std::fs::set_permissions(work, std::fs::Permissions::from_mode(0o700));
+        status.is_ok_and(|status| status.success())
+    });
+    if !works {
+        eprintln!("skipped: {test}: no overlay can be mounted here");
+    }
+    *works && holds(test)
 }
 
 fn calls(command_line: &str) -> Provider {

@@ -39,12 +39,7 @@ fn tools_of(editor: &Editor) -> PathBuf {
 
 /// The names of the tools in the request with this index.
 fn offered(provider: &Provider, number: usize) -> Vec<String> {
-    let body = provider.wait_requests(number + 1)[number].body.clone();
-    let tools = body["tools"].as_array().unwrap();
-    tools
-        .iter()
-        .map(|it| it["name"].as_str().unwrap().to_owned())
-        .collect()
+    offered_names(&provider.wait_requests(number + 1)[number].body)
 }
 
 #[test]
@@ -111,25 +106,14 @@ fn changed_folders_apply_from_the_next_turn() {
     assert_eq!(
         names,
         [
-            "added",
             "bash",
             "calculator",
             "edit",
             "read",
             "shout",
-            "write"
+            "write",
+            "added"
         ]
-    );
-    let body = provider.requests()[2].body.clone();
-    let built_in = body["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["name"] == "calculator");
-    assert!(
-        built_in.unwrap()["input_schema"]
-            .to_string()
-            .contains("expression")
     );
 
     // Changes a name, a definition, and a script.
@@ -142,12 +126,8 @@ fn changed_folders_apply_from_the_next_turn() {
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_text("Three.\n\n@You:\n");
     assert!(result(&editor, "t_3").contains("```\nnewer\n```"));
-    let body = provider.requests()[4].body.clone();
-    let renamed = body["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["name"] == "renamed");
+    let tools = offered_tools(&provider.requests()[4].body);
+    let renamed = tools.iter().find(|it| it["name"] == "renamed");
     assert_eq!(renamed.unwrap()["description"], "Says bye");
 }
 
@@ -176,6 +156,7 @@ fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
     let provider = Provider::anthropic([
         Answer::says("One."),
         Answer::says("Two."),
+        Answer::new().tool_use("t_1", "hi", json!({})),
         Answer::says("Three."),
     ]);
     let setup = with_options(&provider, json!({}));
@@ -199,7 +180,9 @@ fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
     wait_message(&editor, "are no longer trusted");
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_text("Three.\n\n@You:\n");
-    assert!(!offered(&provider, 2).contains(&"hi".to_owned()));
+    // What was offered is repeated, and a call is refused.
+    let refused = became(&editor, "t_1");
+    assert_eq!(refused, "failed", "{}", editor.text());
 }
 
 #[test]

@@ -269,20 +269,20 @@ fn events_have_tokens_and_cost_of_each_request_and_of_the_run() {
         .collect();
     let request = |input: u64, output: u64, cost: f64| {
         json!({
-            "provider": "anthropic", "model": "claude-sonnet-4-6", "input": input, "output": output,
+            "provider": "anthropic", "model": "claude-sonnet-5-5", "input": input, "output": output,
             "thoughts": 0, "cache_read": 0, "cache_creation": 0, "cost": cost,
         })
     };
     assert_eq!(
         usage[..2],
-        [request(1000, 200, 0.006), request(2000, 100, 0.0075)]
+        [request(1000, 200, 0.004), request(2000, 100, 0.005)]
     );
     let total = &usage[2];
     assert_eq!(
         (&total["requests"], &total["input"]),
         (&json!(2), &json!(3000))
     );
-    assert_eq!(total["cost"], 0.0135);
+    assert_eq!(total["cost"], 0.009);
 }
 
 #[test]
@@ -386,4 +386,53 @@ fn messages_about_the_configuration_file_name_it() {
         "{ran:?}"
     );
     assert!(!ran.err.contains("setup"), "{ran:?}");
+}
+
+#[test]
+fn a_limit_of_cost_needs_a_price() {
+    let provider = Provider::anthropic([Answer::says("Hello.")]);
+    let shell = Shell::new(&provider);
+    let limit = "model = \"claude-unheard-of\"\n[tools.autopilot]\nmax_cost = 0.5\n";
+    shell.configure(limit);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run(&["send", "question.chat"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let remedy = "Set models[\"claude-unheard-of\"].price";
+    assert!(ran.err.contains(remedy), "{ran:?}");
+    assert_eq!(provider.requests().len(), 0);
+    let price = "[models.claude-unheard-of]\nprice = { input = 1, output = 2 }\n";
+    shell.configure(&format!("{limit}{price}"));
+    shell.write("again.chat", QUESTION);
+    assert_eq!(shell.run(&["send", "again.chat"]).code, Some(0));
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[test]
+fn a_question_needs_no_file() {
+    let provider = Provider::anthropic(["It is four."]);
+    let shell = Shell::new(&provider);
+    let before = names(&shell.dir());
+    let ran = shell.run(&["ask", "What", "is it?"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "It is four.\n"),
+        "{ran:?}"
+    );
+    let body = provider.requests()[0].body.to_string();
+    assert!(body.contains("What is it?"), "{body}");
+    assert_eq!(names(&shell.dir()), before);
+}
+
+#[test]
+fn a_reason_is_an_answer_to_the_question_about_a_call() {
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t", "bash", command("touch ran")),
+        Answer::says("Then not."),
+    ]);
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "question.chat"], "Not in this folder.\n");
+    assert!(!shell.path("ran").exists(), "{ran:?}");
+    let chat = shell.read("question.chat");
+    assert!(chat.contains("Not in this folder."), "{chat}");
 }

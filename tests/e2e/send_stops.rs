@@ -233,6 +233,21 @@ fn an_interrupt_at_a_question_leaves_the_call_waiting() {
     assert!(!shell.path("ran").exists());
 }
 
+#[test]
+fn standard_input_that_does_not_end_is_named() {
+    let provider = Provider::anthropic([""; 0]);
+    let shell = Shell::new(&provider);
+    let mut started = shell.command(&["send", "question.chat", "-m", "hi", "--stdin"]);
+    let mut child = started.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    wait_line(
+        &mut said,
+        "flemma: Still reading standard input, which has not ended (--stdin).",
+    );
+    signal(child.id(), Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
 fn wait_line(from: impl std::io::BufRead, line: &str) {
     let mut lines = from.lines().map_while(Result::ok);
     assert!(lines.any(|it| it == line), "no line {line:?}");

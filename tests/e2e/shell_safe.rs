@@ -202,26 +202,36 @@ fn hostile_repository(shell: &Shell) {
 }
 
 #[test]
-fn commands_that_do_more_than_they_seem_are_refused() {
+fn commands_that_do_more_than_they_seem_change_nothing() {
     let shell = Shell::offline();
     hostile_repository(&shell);
     shell.write("-exec", "");
-    for (command, why) in [
-        ("git status", "core.fsmonitor"),
-        ("cd . && git diff", "core.fsmonitor"),
-        ("cat ~/.s?h/id_ed25519 ~/.ssh/x", "secrets"),
-        ("find . -maxdepth 0 -exe? sh -c 'id > pwned' \\;", "-exe?"),
+    let variants: [&[&str]; 3] = [
+        &[],
+        &["--restricted"],
+        &["--restricted", "--approve", "bash"],
+    ];
+    let secret = bash("cat ~/.s?h/id_ed25519 ~/.ssh/x");
+    for more in variants {
+        let ran = shell.run(&[&["tool", "bash", &secret][..], more].concat());
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(ran.code == Some(4) && said.contains("secrets"), "{ran:?}");
+    }
+    for command in [
+        "git -c core.fsmonitor='touch pwned' status",
+        "git -p -c core.pager='touch pwned' log",
+        "cd . && git diff",
+        "find . -maxdepth 0 -exe? sh -c 'id > pwned' \\;",
+        "awk 'BEGIN { print > \"pwned\" }'",
+        "sed -n '1w pwned' f",
+        "sort -o pwned f",
+        "env touch pwned",
     ] {
-        for more in [
-            &[][..],
-            &["--restricted"],
-            &["--restricted", "--approve", "bash"],
-        ] {
+        for more in variants.into_iter().take(2) {
             let call = bash(command);
             let ran = shell.run(&[&["tool", "bash", &call][..], more].concat());
-            assert_eq!(ran.code, Some(4), "{command} {more:?}: {ran:?}");
-            let said = format!("{}{}", ran.out, ran.err);
-            assert!(said.contains(why), "{command} {more:?}: {said}");
+            // Without a sandbox, they ask.
+            assert!(tools_hold() || ran.code == Some(4), "{command}: {ran:?}");
         }
     }
     assert!(!shell.path("pwned").exists());

@@ -27,7 +27,7 @@ fn ask_always() -> Json {
 fn shown_calls(editor: &Editor) -> usize {
     let lines = editor.virtual_lines().into_iter();
     lines
-        .filter(|it| it.text.starts_with("Alt-Enter runs"))
+        .filter(|it| it.text.starts_with("Enter: decide"))
         .count()
 }
 

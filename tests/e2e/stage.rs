@@ -1,6 +1,8 @@
 //! Helpers that start an editor and read what a chat shows. They know the text of a
 //! buffer and no internal types.
 
+use std::time::{Duration, Instant};
+
 use harness::{Editor, Provider, Setup};
 use serde_json::{Value as Json, json};
 
@@ -147,6 +149,9 @@ pub fn type_below(provider: &Provider, frontmatter: &str) -> Editor {
 /// Presses Alt-Enter, and again if the call appeared just before the first press.
 #[track_caller]
 pub fn alt_enter(editor: &Editor) {
+    /// A held key is repeated sooner, so such a press would not count.
+    const NOT_HELD: Duration = Duration::from_millis(750);
+    let pressed = Instant::now();
     let sentence = "Nothing was run: the call appeared as you pressed the key.";
     let refused = |editor: &Editor| editor.messages().matches(sentence).count();
     let (before, text) = (refused(editor), editor.text());
@@ -155,6 +160,7 @@ pub fn alt_enter(editor: &Editor) {
         refused(editor) > before || editor.text() != text
     });
     if refused(editor) > before {
+        editor.wait_for("a pause", |_| pressed.elapsed() > NOT_HELD);
         editor.keys("<M-CR>");
     }
 }
@@ -273,4 +279,22 @@ pub fn wait_server(editor: &Editor) {
           return client ~= nil and client.initialized == true";
         editor.lua(code, json!([])) == json!(true)
     });
+}
+
+/// Returns the tools that a request to Anthropic offers: from its beginning, and in messages.
+pub fn offered_tools(body: &Json) -> Vec<Json> {
+    let first = body["tools"].as_array().into_iter().flatten();
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let blocks = messages.flat_map(|it| it["content"].as_array().into_iter().flatten());
+    let added = blocks.filter(|it| it["type"] == "tool_addition");
+    let added = added.map(|it| &it["tool"]["definition"]);
+    first.chain(added).cloned().collect()
+}
+
+/// Returns the names of [`offered_tools`].
+pub fn offered_names(body: &Json) -> Vec<String> {
+    let tools = offered_tools(body).into_iter();
+    tools
+        .filter_map(|it| Some(it["name"].as_str()?.to_owned()))
+        .collect()
 }

@@ -34,12 +34,12 @@ fn the_winbar_shows_model_phase_cost_and_context_in_80_columns() {
     let setup = setup(&provider).size(80, 24);
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
-    wait_top(&editor, &["anthropic claude-sonnet-4-6", "idle"]);
+    wait_top(&editor, &["anthropic claude-sonnet-5-5", "idle"]);
     editor.keys("<C-]>");
     // The model remembers a million tokens.
     wait_top(
         &editor,
-        &["claude-sonnet-4-6", "idle", "$0.48", "context 15 %"],
+        &["claude-sonnet-5-5", "idle", "$0.32", "context 15 %"],
     );
     assert!(editor.text().contains("One."));
 }

@@ -231,6 +231,23 @@ fn a_failed_command_ends_only_its_tool() {
 }
 
 #[test]
+fn what_a_successful_command_prints_to_standard_error_is_kept() {
+    let provider = calls("t", json!({}));
+    let init = "tools.register('t', {
+        description = 'T',
+        output = { success = function(agent, step, stdout) table.insert(order, agent.stderr[#agent.stderr]) end },
+        cmds = {
+          { 'sh', '-c', 'echo out; echo deprecated >&2' },
+          function(self, actions, input) return { status = 'success', data = 'got ' .. input } end,
+          { 'sh', '-c', 'printf \"1%%\\r2%%\\n\" >&2' },
+        },
+      })";
+    let editor = ask(&provider, init);
+    assert_eq!(ended(&editor), done("out\ndeprecated\ngot out\n2%"));
+    assert_eq!(order(&editor), json!(["deprecated", "deprecated", "2%"]));
+}
+
+#[test]
 fn a_missing_command_is_reported() {
     let provider = calls("t", json!({}));
     let init = "tools.register('t', { description = 'T', cmds = { { 'no-such-program', 'x' } } })";

@@ -54,15 +54,21 @@ fn without_arguments_a_menu_offers_presets_and_models() {
     let editor = ask_with(&provider, options);
     let pick = "asked = {}
         local answers = { 'anthropic', 'claude-sonnet-4-5' }
-        vim.ui.select = function(items, _, done)
-          table.insert(asked, items[1])
-          done(table.remove(answers, 1))
+        vim.ui.select = function(items, options, done)
+          vim.list_extend(asked, vim.tbl_map(options.format_item, items))
+          local answer = table.remove(answers, 1)
+          done(vim.iter(items):find(function(item) return item.name == answer end))
         end";
     editor.lua(pick, json!([]));
     editor.command("Flemma switch");
     wait_message(&editor, "sent to anthropic (claude-sonnet-4-5)");
     let asked = editor.lua("return asked[1]", json!([]));
     assert_eq!(asked, "$brief");
+    let asked = editor.lua("return asked", json!([]));
+    let has = |label: &str| asked.as_array().unwrap().iter().any(|it| it == label);
+    assert!(has("anthropic  (has a key)"), "{asked}");
+    let sonnet = "claude-sonnet-5-5  (context 1M, $2 in, $10 out per million tokens)";
+    assert!(has(sonnet), "{asked}");
     editor.command("Flemma switch $brief");
     wait_message(&editor, "sent to anthropic (claude-opus-4-1)");
     editor.keys("<C-]>");

@@ -216,9 +216,9 @@ fn the_log_names_calls_that_did_not_run_and_the_reason() {
         "bash  t_no  waits, by default",
         "bash  t_no  rejected, written in the chat",
         "bash  t_hand  answered by hand, written in the chat",
-        "calculator  t_den  denied by urn:flemma:approval:config",
+        "calculator  t_den  denied by config",
         "bsah  t_odd  cannot run, by flemma (the tool does not exist)",
-        "write  t_key  waits, by urn:flemma:approval:protected",
+        "write  t_key  waits, by protected",
     ] {
         editor.wait_for(line, |editor| {
             format!("{}{}", editor.text(), editor.messages()).contains(line)

@@ -8,7 +8,9 @@ use crate::stage::*;
 /// Runs `:Flemma tutor` up to the pending command.
 #[track_caller]
 fn tour() -> Editor {
-    let editor = offline().start();
+    // Tests press keys immediately. `first_look` tests the delay.
+    let setup = offline().options(json!({"tools": {"review_delay": 0}}));
+    let editor = setup.start();
     editor.keys(":Flemma tutor<CR>");
     editor.wait_text("Hello! What can you do here?");
     editor.keys("<C-]>");
@@ -65,4 +67,45 @@ fn the_screen_says_that_the_tutor_answers() {
     });
     editor.keys(":Flemma status<CR>");
     editor.wait_text("tutor (built in, no model)");
+}
+
+#[test]
+fn each_tutorial_is_a_chat_of_its_own_that_is_saved() {
+    let editor = offline().start();
+    for name in ["tutor.chat", "tutor-2.chat", "tutor-3.chat"] {
+        editor.keys(":Flemma tutor<CR>");
+        editor.wait_for(name, |it| {
+            it.lua("return vim.fn.expand('%:t')", json!([])) == json!(name)
+        });
+        // The second one has a number although the first was not saved.
+        if name != "tutor.chat" {
+            editor.keys("<C-]>");
+            editor.wait_text("a fixed script inside Flemma, not a language model");
+            editor.wait_for("the saved chat", |it| {
+                let saved =
+                    "return vim.fn.filereadable(vim.fn.expand('%:p')) == 1 and not vim.bo.modified";
+                it.lua(saved, json!([])) == json!(true)
+            });
+        }
+    }
+}
+
+#[test]
+fn the_tutors_edit_runs_without_asking_and_enter_shows_what_it_changed() {
+    let editor = tour();
+    alt_enter(&editor);
+    editor.wait_text("The command ran, and I got its output:");
+    wait_end(&editor, "@You:\n\n");
+    editor.keys("Gigo on<Esc><C-]>");
+    editor.wait_text("The edit ran.");
+    wait_end(&editor, "@You:\n\n");
+    editor.wait_screen("the changes", |rows| {
+        rows.iter().any(|row| row.contains("changed 1 file"))
+    });
+    editor.keys("G<CR>");
+    editor.wait_for("the diff", |it| {
+        let is_turn = "return vim.fn.bufname('%'):find('^flemma%-review://%d+/turn_') ~= nil";
+        it.lua(is_turn, json!([])) == json!(true)
+    });
+    assert!(editor.text().contains("+Some keys:"), "{}", editor.text());
 }

@@ -171,6 +171,52 @@ fn a_change_by_the_command_line_is_read_before_the_next_key() {
     wait_end(&editor, "More\n\n@Assistant:\nThree.\n\n@You:\n\n");
 }
 
+#[test]
+fn the_chat_is_kept_until_everything_that_the_host_wrote_is_saved() {
+    let answers = [
+        Answer::says("Gone."),
+        Answer::new().tool_use("t_1", "bash", json!({"label": "a", "command": "true"})),
+        Answer::status(400, "no"),
+    ];
+    for (answer, end) in answers
+        .into_iter()
+        .zip(["Gone.", "status=pending", "@You:"])
+    {
+        let provider = Provider::anthropic([answer]);
+        let first = open(&provider, QUESTION);
+        settle(&first);
+        first.keys("<C-]>");
+        first.wait_for("the answer", |it| {
+            provider.requests().len() == 1 && it.text().contains(end)
+        });
+        at_rest(&first);
+        let is_modified = first.lua("return vim.bo.modified", json!([])) == json!(true);
+        if !is_modified {
+            crate::shell::wait("the chat to be free", || free(&first));
+            continue;
+        }
+        assert!(!free(&first), "{}", first.text());
+        let refused = send(&first, &provider, &[]);
+        assert!(
+            refused.err.contains("is open in Neovim (process "),
+            "{refused:?}"
+        );
+        let second = second(&provider, &first);
+        wait_message(&second, "This chat is open in Neovim");
+        second.keys("<C-]>");
+        wait_message(&second, "so nothing was sent or run here");
+        assert_eq!(provider.requests().len(), 1);
+        // Undone, the text is the file's again.
+        first.keys("uuuuuu");
+        settle(&first);
+        crate::shell::wait("the chat to be free", || free(&first));
+        first.keys("<C-r>");
+        crate::shell::wait("the chat to be taken", || !free(&first));
+        first.command("write");
+        crate::shell::wait("the chat to be free", || free(&first));
+    }
+}
+
 /// Whether no program has locked a chat.
 fn free(editor: &Editor) -> bool {
     let state = editor

@@ -28,30 +28,30 @@ fn usage_is_shown_per_answer_and_for_the_whole_chat() {
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     editor.wait_for("the figures", |editor| {
-        figures(editor) == ["claude-sonnet-4-6 · 1000 in, 200 out, $0.0060"]
+        figures(editor) == ["claude-sonnet-5-5 · 1000 in, 200 out, $0.0040"]
     });
     editor.wait_for("the status line", |editor| {
-        statusline(editor) == "1000 in, 200 out, $0.0060"
+        statusline(editor) == "1000 in, 200 out, $0.0040"
     });
     wait_end(&editor, "@You:\n\n");
     editor.keys("GiAgain.<Esc><C-]>");
     editor.wait_for("the sums", |editor| {
         figures(editor)
-            == ["claude-sonnet-4-6 · 2000 in, 100 out, $0.0075 · chat: 3000 in, 300 out, $0.0135"]
+            == ["claude-sonnet-5-5 · 2000 in, 100 out, $0.0050 · chat: 3000 in, 300 out, $0.0090"]
     });
 
     let api = "local session = require('flemma.session')
         local latest, totals = session.latest(), session.totals()
         return { session.count(), latest.model, latest.output, latest.cost, totals.input }";
     let found = editor.lua(api, json!([]));
-    assert_eq!(found, json!([2, "claude-sonnet-4-6", 100, 0.0075, 3000]));
+    assert_eq!(found, json!([2, "claude-sonnet-5-5", 100, 0.005, 3000]));
     editor.command("Flemma usage");
     editor.wait_for("the report", |editor| {
         editor.text().contains("This chat, since Neovim started")
     });
     let text = editor.text();
     assert!(text.contains("requests       2"), "{text}");
-    assert!(text.contains("cost           $0.0135"), "{text}");
+    assert!(text.contains("cost           $0.0090"), "{text}");
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn usage_of_earlier_sessions_is_summed_per_day_model_and_project() {
     let ran = shell.run(&["usage", "--json"]);
     let report: Json = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(report["total"]["requests"], 2, "{report}");
-    assert_eq!(report["by_model"][0]["name"], "anthropic claude-sonnet-4-6");
+    assert_eq!(report["by_model"][0]["name"], "anthropic claude-sonnet-5-5");
     assert_eq!(report["by_day"][0]["input"], 4000);
     let project = report["by_project"][0]["name"].as_str().unwrap();
     assert!(project.ends_with("/work"), "{report}");
     let table = shell.run(&["usage", "7"]).out;
     assert!(table.starts_with("The last 7 days"), "{table}");
-    assert!(table.contains("$0.0165"), "{table}");
+    assert!(table.contains("$0.0110"), "{table}");
 }
 
 #[test]

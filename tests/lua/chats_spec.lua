@@ -126,3 +126,24 @@ test("picking a pending call goes to it in a window of its chat", function()
   vim.api.nvim_set_current_buf(other)
   require("flemma.config").load({})
 end)
+
+test("a chat that was not open begins at its prompt, unless the cursor was put elsewhere", function()
+  local path = folder({ ["a.chat"] = "@You:\nOne\n\n@Assistant:\nTwo.\n\n@You:" }) .. "/a.chat"
+  local function row_after(jump)
+    chats.open(path)
+    local row = vim.api.nvim_win_get_cursor(0)[1]
+    if jump then
+      vim.api.nvim_win_set_cursor(0, { jump, 0 })
+    end
+    return row
+  end
+  same(row_after(1), 7)
+  vim.cmd.enew()
+  -- It is still open.
+  same(row_after(), 1)
+  vim.cmd("%bwipeout!")
+  local id = vim.api.nvim_create_autocmd("BufReadPost", { command = "normal! 3G" })
+  same(row_after(), 3)
+  vim.api.nvim_del_autocmd(id)
+  vim.cmd("%bwipeout!")
+end)

@@ -151,18 +151,22 @@ test("a system prompt lists skills with their paths", function()
   })
 end)
 
-test("rules are added to @System:, below the frontmatter, once", function()
+test("rules are added to the first message of the user that has no answer, once", function()
   local root = folder({ "AGENTS.md" })
   vim.cmd.cd(root)
   local notices = require("flemma.notices")
   local notify = notices.notify
   notices.notify = function() end
   for _, case in ipairs({
-    { { "@You:", "Hi" }, { "@System:", "@./AGENTS.md", "", "@You:", "Hi" } },
-    { { "@System:", "Be brief." }, { "@System:", "@./AGENTS.md", "", "Be brief." } },
+    { { "@You:", "Hi" }, { "@You:", "@./AGENTS.md", "", "Hi" } },
+    { { "@System:", "Be brief.", "", "@You:", "" }, { "@System:", "Be brief.", "", "@You:", "@./AGENTS.md", "" } },
     {
-      { "```lua", "x = [[", "@System:", "]]", "```", "", "@You:" },
-      { "```lua", "x = [[", "@System:", "]]", "```", "", "@System:", "@./AGENTS.md", "", "@You:" },
+      { "@You:", "Hi", "", "@Assistant:", "Hello.", "", "@You:", "More" },
+      { "@You:", "Hi", "", "@Assistant:", "Hello.", "", "@You:", "@./AGENTS.md", "", "More" },
+    },
+    {
+      { "```lua", "x = [[", "@You:", "]]", "```", "", "@You:" },
+      { "```lua", "x = [[", "@You:", "]]", "```", "", "@You:", "@./AGENTS.md" },
     },
   }) do
     open(case[1], ("%s/%d.chat"):format(root, vim.uv.hrtime()))

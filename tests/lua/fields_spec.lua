@@ -81,7 +81,7 @@ test("a pending call has fields between its preview and its keys, and its JSON c
     render.marks({ buffer = buffer, items = { item } })
   end
   show({ 3, 6 })
-  same({ drawn(buffer)[1], drawn(buffer)[2] }, { "7:bash: $ ls…", "7:  command  ls -l" })
+  same({ drawn(buffer)[1], drawn(buffer)[2] }, { "6:bash: $ ls…", "6:  command  ls -l" })
   assert(drawn(buffer)[3]:find("runs", 1, true), drawn(buffer)[3])
   same(hidden(buffer), { { 3, 5 } })
   show(nil)

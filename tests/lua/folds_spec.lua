@@ -182,10 +182,10 @@ test("a text that was reloaded has no folds until the host sends them", function
   local path = vim.fn.tempname()
   vim.fn.writefile({ "one" }, path)
   vim.cmd(("silent file %s | silent edit!"):format(path))
-  vim.fn.delete(path)
   mirror.attach(buffer, function() end, function() end)
   hide(buffer, function() end)
   same(levels(), "0")
+  vim.fn.delete(path)
 end)
 
 test("folds of the user stay in a message that gets another fold", function()

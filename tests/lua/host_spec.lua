@@ -170,3 +170,31 @@ test("an unknown message is logged and has no effect", function()
   os.remove(log)
   config.load({})
 end)
+
+test("what is shown is shown again if a Ctrl-C interrupts it, and an edit is not made twice", function()
+  local notices, log = require("flemma.notices"), host.log
+  local notify = notices.notify
+  local reported = {}
+  notices.notify = function(message)
+    reported[#reported + 1] = message.message
+  end
+  host.log = function() end
+  -- As Neovim fails a command and a call.
+  for _, why in ipairs({ "Keyboard interrupt", "a.lua:0: Keyboard interrupt" }) do
+    for method, expected in pairs({ statusline = 2, marks = 2, report = 1 }) do
+      local module = require(require("flemma.protocol").RECEIVERS[method])
+      local receive, calls = module[method], 0
+      module[method] = function()
+        calls = calls + 1
+        if calls == 1 then
+          error(why, 0)
+        end
+      end
+      reported = {}
+      chat.host(method, { buffer = vim.api.nvim_get_current_buf() })
+      module[method] = receive
+      same({ method, calls, #reported }, { method, expected, 2 - expected })
+    end
+  end
+  notices.notify, host.log = notify, log
+end)

@@ -60,6 +60,22 @@ local function welcome(version)
   host.receive("welcome", { protocol = version or protocol.VERSION, version = "0.1.0" })
 end
 
+test("if a part of the plugin fails to start, the next chat starts all of it", function()
+  vim.env.FLEMMA_HOST = "/nonexistent/flemma"
+  local hidden = require("flemma.hidden")
+  local start, paste = hidden.start, vim.paste
+  hidden.start = function()
+    error("fails")
+  end
+  local ok, why = pcall(open, { "@You:" })
+  hidden.start = start
+  same({ ok, tostring(why):find("fails", 1, true) ~= nil }, { false, true })
+  vim.cmd.bwipeout({ bang = true })
+  same({ mirror.attached(open({ "@You:" })), vim.paste ~= paste }, { true, true })
+  vim.cmd.bwipeout({ bang = true })
+  forget()
+end)
+
 test("without a host program a chat is an ordinary buffer, and a key shows what to do", function()
   vim.env.FLEMMA_HOST = "/nonexistent/flemma"
   local buffer = open({ "@You:" })
@@ -84,6 +100,28 @@ test("a host gets nothing before it answers hello, and then everything, in order
   same(said[3].payload.reason, "open")
   same(said[4].payload.text, "@You:\nhello")
   same(reported, {})
+end)
+
+test("changes of 'modified' are followed with and without an event of their own", function()
+  local exists, buffer = vim.fn.exists, vim.api.nvim_get_current_buf()
+  local followed = {}
+  for name, has_event in pairs({ BufModifiedSet = 1, OptionSet = 0 }) do
+    vim.fn.exists = function()
+      return has_event
+    end
+    -- Neovim 0.13 lacks the first event.
+    local ok = pcall(require("flemma.buffer.autocommands").on_modified, "test " .. name, function(changed)
+      followed[#followed + 1] = { name, changed }
+    end)
+    vim.fn.exists = exists
+    same({ name, ok }, { name, exists("##" .. name) == 1 })
+  end
+  vim.cmd("set modified")
+  vim.wait(1000, function()
+    return #followed > 0
+  end, 1)
+  same(followed[1], { "OptionSet", buffer })
+  same(#vim.api.nvim_get_autocmds({ group = "flemma.buffer", event = "OptionSet", pattern = "modified" }) > 0, true)
 end)
 
 test("a host that dies is restarted and learns what ran", function()
@@ -123,6 +161,27 @@ test("a host that keeps dying is restarted three times, then off with a hint", f
   require("flemma.buffer").command("advance")
   same(starts, before + 3)
   assert(reported[#reported]:find(":Flemma restart", 1, true), reported[#reported])
+end)
+
+test("while the program is being installed, its absence is no error", function()
+  local named, binary = vim.env.FLEMMA_HOST, host.binary
+  local install = require("flemma.install")
+  local is_running = install.is_running
+  vim.env.FLEMMA_HOST = nil
+  host.binary = function()
+    return "/nonexistent/flemma"
+  end
+  install.is_running = function()
+    return true
+  end
+  forget()
+  host.restart()
+  same(reported, { "Flemma: The host program is being installed." })
+  install.is_running = is_running
+  forget()
+  host.restart()
+  assert(reported[1]:find("There is no host program", 1, true), reported[1])
+  vim.env.FLEMMA_HOST, host.binary = named, binary
 end)
 
 test("a host of another protocol is stopped with a message that names the key that installs the fitting one", function()

@@ -181,6 +181,21 @@ test("hostile text is drawn without an error", function()
   same(syntax.rows({ parser = "lua" }, vim.fn["repeat"]({ ("local a "):rep(100) }, 100), function() end), {})
 end)
 
+test("of a line of many megabytes only the start is read and colored", function()
+  local long = "a **b** " .. ("x"):rep(10 * 1000 * 1000) .. " **c**"
+  local buffer = chat_of({ "@You:", "", long, "", "d **e**" })
+  local read, rows = 0, syntax.rows
+  ---@diagnostic disable-next-line: duplicate-set-field
+  syntax.rows = function(language, lines, ...)
+    read = math.max(read, #table.concat(lines, "\n"))
+    return rows(language, lines, ...)
+  end
+  shows(buffer, 2, "**b**{@markup.strong.markdown_inline}")
+  shows(buffer, 4, "**e**{@markup.strong.markdown_inline}")
+  syntax.rows = rows
+  assert(read > 0 and read < 10 * 1000, read)
+end)
+
 test("without a host, messages and thinking have folds", function()
   local lines =
     { "@You:", "a", "```", "@You:", "```", "@Assistant:", "<thinking>", "hm", "</thinking>", "b", "@You:", "c" }
@@ -273,4 +288,20 @@ test("texts that begin alike are all colored, more of them than there are buffer
     end),
     vim.inspect(ends)
   )
+end)
+
+test("a Ctrl-C while a syntax file is read costs no colors", function()
+  local file, cmd, complete, rows = require("flemma.syntax.file"), vim.cmd, false, nil
+  vim.cmd = function()
+    vim.cmd = cmd
+    error(require("flemma.neovim").INTERRUPTED)
+  end
+  file.request("dosini", { "[a]", "b = 1" }, function(colors, is_complete)
+    rows, complete = colors, is_complete
+  end)
+  vim.wait(5000, function()
+    return complete
+  end, 1)
+  vim.cmd = cmd
+  assert(complete and rows and #rows[1] > 0, vim.inspect(rows))
 end)

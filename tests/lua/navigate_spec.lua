@@ -61,6 +61,22 @@ test("]m and [m go to messages, with a count, and as far as there are any", func
   same({ press(27, "[m"), press(8, "[m"), press(26, "9[m"), press(1, "[m") }, { 26, 4, 1, 1 })
 end)
 
+test("]m and [m skip messages that are only results", function()
+  local result = { "**Tool Result:** `t_1`", "", "````", "@Me", "", "```", "````", "" }
+  local lines = { "@You:", "Go.", "", "@Assistant:", "Yes.", "", "@You:" }
+  vim.list_extend(vim.list_extend(lines, result), { "@Assistant:", "", "@You:" })
+  vim.list_extend(vim.list_extend(lines, result), { "And this.", "", "@Assistant:", "Well.", "", "@You:", "" })
+  keys.set(chat.new(lines))
+  local seen, line = {}, 1
+  for _ = 1, 6 do
+    line = press(line, "]m")
+    seen[#seen + 1] = line
+  end
+  -- The first results are skipped; what was said beside the second ones is not.
+  same(seen, { 4, 16, 18, 29, 32, 32 })
+  same(press(16, "[m"), 4)
+end)
+
 test("]t and [t go to calls, but not to one inside a code fence", function()
   open()
   same({ press(1, "]t"), press(9, "]t"), press(1, "2]t"), press(26, "[t"), press(26, "2[t") }, { 9, 20, 20, 20, 9 })

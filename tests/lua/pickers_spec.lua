@@ -52,7 +52,7 @@ test("without chats, no picker opens, and a message says so", function()
     require("flemma.chats").pick(false)
   end)
   notices.notify = notify
-  same(said, vim.fn["repeat"]({ "No chat of this project was saved. Try all chats: `:Flemma chats all`." }, 4))
+  same(said, vim.fn["repeat"]({ "This project has no chats. `:Flemma chats all` lists all." }, 4))
 end)
 
 test("fzf-lua gets one line per chat, and opens the chosen one", function()

@@ -154,6 +154,7 @@ test("the plugin uses the default of an invalid option", function()
       normal = {
         send = "<C-s>",
         tool_execute = "<M-CR>",
+        try = "<M-t>",
         review = "<CR>",
         approve_all = "<M-a>",
         reject = "<M-r>",
@@ -166,13 +167,20 @@ test("the plugin uses the default of an invalid option", function()
         outline = "gO",
       },
       insert = { send = "<C-]>" },
+      leader = {
+        tool_execute = "<LocalLeader>a",
+        try = "<LocalLeader>t",
+        approve_all = "<LocalLeader>A",
+        reject = "<LocalLeader>r",
+        allow = "<LocalLeader>l",
+      },
       operator = { inner_message = "im", a_message = "am" },
     },
     highlights = {},
     highlight = true,
     winbar = true,
     folds = true,
-    chats = { folder = "." },
+    chats = { autosave = "new" },
     host = { log = "/tmp/x.log" },
     default_timeout = 30,
   })
@@ -187,6 +195,12 @@ test("a review is approved by commands that write it, and by no others", functio
   for _, line in ipairs({ "wa", "wall", "wqa", "xa", "w other", "update", "q", "", "w|q", "%w", "argdo w" }) do
     same({ line, approves(line) }, { line, false })
   end
+end)
+
+test("two letters that are swapped are one mistake", function()
+  local nearest = require("flemma.edit_distance").nearest
+  same(nearest("sedn", { "redo", "send" }), "send")
+  same(nearest("chast", { "chats" }), "chats")
 end)
 
 test("an unknown command suggests the nearest one, a group its members", function()

@@ -82,6 +82,43 @@ test("a remark about a call is below it, wherever the text moves it", function()
   same(below(buffer), { { 2, "! It runs already." } })
 end)
 
+test("a remark about a call in a closed fold is below the fold, or above if nothing follows", function()
+  local buffer = chat.new({ "@You:", "**Tool Result:** `t`", "", "@Assistant:", "text", "end" })
+  vim.wo.foldmethod = "manual"
+  vim.cmd("2,3fold | 4,5fold")
+  remarks.begin(buffer, 1)
+  remarks.add(buffer, "warn", "It runs already.")
+  local function place()
+    local all = vim.api.nvim_buf_get_extmarks(buffer, NAMESPACE, 0, -1, { details = true })
+    local mark = vim.iter(all):find(function(it)
+      return it[4].virt_lines ~= nil
+    end)
+    return { mark[2], mark[4].virt_lines_above == true }
+  end
+  same(place(), { 5, true })
+  vim.cmd("normal! 4Gzo")
+  remarks.redraw(buffer)
+  same(place(), { 3, true })
+  vim.cmd("normal! 2Gzo")
+  remarks.redraw(buffer)
+  same(place(), { 1, false })
+  vim.cmd("normal! zE")
+  vim.cmd("2,6fold")
+  remarks.redraw(buffer)
+  same(place(), { 0, false })
+end)
+
+test("a remark about a call that was deleted at the end of the chat is below the last line", function()
+  local buffer = chat.new({ "@You:", "**Tool Result:** `t`" })
+  remarks.begin(buffer, 1)
+  vim.api.nvim_buf_set_lines(buffer, 1, 2, false, {})
+  remarks.add(buffer, "warn", "It runs already.")
+  same(below(buffer), { { 0, "! It runs already." } })
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, {})
+  remarks.add(buffer, "warn", "And this.")
+  same(below(buffer), { { 0, "! It runs already." }, { 0, "! And this." } })
+end)
+
 test("a message that fits into one line is no remark, unless it is an error", function()
   local buffer = chat.new({ "@You:" })
   chat.host("notify", { buffer = buffer, level = "info", message = "Cancelled." })
@@ -95,4 +132,29 @@ test("a message of a server cannot control the terminal", function()
   local buffer = chat.new({ "@You:" })
   chat.host("notify", { buffer = buffer, level = "error", message = "it said \27[2J\nand more" })
   same(below(buffer), { { 0, "✗ it said ^[[2J" }, { 0, "  and more" } })
+end)
+
+test("messages below one line are in one mark, because Neovim draws several in any order", function()
+  local buffer = chat.new({ "@You:", "hello" })
+  for _, text in ipairs({ "One.", "Two.", "Three." }) do
+    chat.host("notify", { buffer = buffer, level = "error", message = text })
+  end
+  local items = vim.tbl_map(function(text)
+    return { line = 1, end_line = 2, message = text, severity = "error" }
+  end, { "Four.", "Five.", "Six." })
+  chat.host("diagnostics", { buffer = buffer, items = items })
+  local function drawn(name)
+    local namespace = vim.api.nvim_get_namespaces()[name]
+    local found = {}
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buffer, namespace, 0, -1, { details = true })) do
+      if mark[4].virt_lines then
+        found[#found + 1] = vim.tbl_map(function(line)
+          return line[1][1]
+        end, mark[4].virt_lines)
+      end
+    end
+    return found
+  end
+  same(drawn("flemma.remarks"), { { "✗ One.", "✗ Two.", "✗ Three." } })
+  same(drawn("flemma.diagnostic_texts"), { { "✗ Four.", "✗ Five.", "✗ Six." } })
 end)

@@ -21,10 +21,10 @@ local function drawn(buffer)
   return found
 end
 
-test("a pending call shows its preview under the fence, and loses it when it runs", function()
+test("a pending call shows its preview above the fence, which may be concealed, and loses it when it runs", function()
   local buffer = chat.new({ "**Tool Result:** `t`", "", "```flemma:tool status=pending", "```" })
   chat.host("marks", { buffer = buffer, items = { { id = "t", line = 2, preview = "bash: $ ls" } } })
-  same(drawn(buffer), { { 2, "bash: $ ls" } })
+  same(drawn(buffer), { { 1, "bash: $ ls" } })
   chat.host("marks", { buffer = buffer, items = {} })
   same(drawn(buffer), {})
   same(chat.lines(buffer)[3], "```flemma:tool status=pending")

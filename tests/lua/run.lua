@@ -33,6 +33,8 @@ function _G.same(actual, expected)
 end
 
 for _, name in ipairs({
+  "neovim_spec",
+  "highlights_spec",
   "life_spec",
   "lsp_spec",
   "navigate_spec",
@@ -57,6 +59,9 @@ for _, name in ipairs({
   "progress_spec",
   "pickers_spec",
   "rename_spec",
+  "review_spec",
+  "encoding_spec",
+  "swap_spec",
   "references_spec",
   "paste_spec",
 }) do

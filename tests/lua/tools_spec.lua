@@ -272,3 +272,60 @@ test("a path is writable only below the folders of the policy, wherever links le
   policy.problem = "There is none."
   same({ held.wrap_command({ "ls" }) }, { nil, "There is none." })
 end)
+
+test("a misspelled field of a tool is refused, with the field that was meant", function()
+  for field, meant in vim.spairs({ exceute = "execute", descripton = "description", timout = "timeout" }) do
+    local why = refused("t", definition({ [field] = 1 }))
+    assert(why:find(('there is no field %s; did you mean "%s"?'):format(field, meant), 1, true), why)
+  end
+  for path, given in
+    vim.spairs({
+      ["output.sucess"] = { output = { sucess = function() end } },
+      ["handlers.on_exti"] = { handlers = { on_exti = function() end } },
+      ["cmd"] = { cmd = {} },
+    })
+  do
+    local why = refused("t", vim.tbl_extend("force", { cmds = {} }, given))
+    assert(why:find(("there is no field %s; did you mean"):format(path), 1, true), why)
+  end
+  local approval = require("flemma.tools.approval")
+  local ok, why = pcall(approval.register, "spec", { resolve = function() end, fial = "closed" })
+  assert(not ok and why:find('did you mean "fail"', 1, true), why)
+  assert(not pcall(tools.register, { resolve = function() end, timeuot = 1 }))
+end)
+
+test("whatever says that a call needs approval counts, wherever it is", function()
+  local function required(given)
+    local wire
+    clean(function()
+      tools.register("t", given)
+      wire = tools.wire().items[1]
+    end)
+    return wire.requires_approval
+  end
+  local cmds = { { "true" } }
+  local yes = function() end
+  for index, given in ipairs({
+    { cmds = cmds, opts = { requires_approval = true } },
+    { cmds = cmds, opts = { require_approval_before = true } },
+    { cmds = cmds, opts = { requires_approval = yes } },
+    { cmds = cmds, opts = { require_cmd_approval = true } },
+    { cmds = cmds, requires_approval = true },
+    { description = "d", opts = { other = 1 }, callback = { cmds = cmds, opts = { requires_approval = true } } },
+    { description = "d", callback = { cmds = cmds, requires_approval = true } },
+    definition({ requires_approval = true }),
+    definition({ require_approval = true }),
+  }) do
+    assert(required(given) == true, tostring(index))
+  end
+  for index, given in ipairs({
+    { cmds = cmds },
+    { cmds = cmds, opts = { requires_approval = false } },
+    definition(),
+    definition({ requires_approval = false }),
+  }) do
+    assert(required(given) == false, tostring(index))
+  end
+  assert(refused("t", { cmds = cmds, opts = { requires_approval = "yes" } }):find("it must be true or false", 1, true))
+  assert(refused("t", definition({ requires_approval = 1 })):find("it must be true or false", 1, true))
+end)

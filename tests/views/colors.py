@@ -2,7 +2,7 @@
 
 from terminal import Broken
 
-SCHEMES = ["default", "habamax", "morning", "lunaperche", "desert", "peachpuff"]
+SCHEMES = ["default", "habamax", "morning", "lunaperche", "desert", "peachpuff", "blue", "retrobox", "zaibatsu"]
 
 #: Groups that a reader tells apart at a glance.
 DIFFERENT = [
@@ -28,6 +28,11 @@ DIFFERENT = [
 READABLE = ["FlemmaUser", "FlemmaAssistant", "FlemmaSystem", "FlemmaToolUse", "FlemmaToolPending"]
 READABLE += ["FlemmaToolSuccess", "FlemmaToolError", "FlemmaRemarkError", "FlemmaRemarkInfo", "FlemmaHint"]
 LEAST_RATIO = 2.9
+
+#: Backgrounds on which lines of code are drawn.
+DIFF = ["FlemmaDiffAdd", "FlemmaDiffDelete", "FlemmaDiffText", "FlemmaDiffDeleteText"]
+#: The ratio that WCAG asks of text.
+DIFF_RATIO = 4.4
 
 LOOK = """
   local looks = {}
@@ -68,6 +73,14 @@ def check(editor, scheme):
         look = looks[name]
         found = ratio(look.get("fg", normal["fg"]), look.get("bg", normal["bg"]))
         if found < LEAST_RATIO:
+            problems.append(f"{name} is hard to read: its contrast is {found:.1f}")
+    for name in DIFF if "bg" in normal else []:
+        look = looks[name]
+        if look.get("reverse"):
+            problems.append(f"{name} is reversed")
+            continue
+        found = ratio(look.get("fg", normal["fg"]), look.get("bg", normal["bg"]))
+        if found < min(DIFF_RATIO, ratio(normal["fg"], normal["bg"])):
             problems.append(f"{name} is hard to read: its contrast is {found:.1f}")
     if problems:
         raise Broken(f"{scheme}, {background}: " + "; ".join(problems))

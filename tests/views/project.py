@@ -78,12 +78,34 @@ PENDING = [
     ],
 ]
 
+#: A run that edits a file, and runs a command that moves one, makes others, and changes a mode.
+TURN = [
+    [
+        call("edit", "Accepting decimals", path="src/lexer.py", edits=EDITS),
+        call("bash", "Tidying up", command="mv README.md README.txt; printf '\\000' > icon.png; echo later > notes/ideas.txt; chmod +x src/test_lexer.py", timeout=None),
+    ],
+    [text("Digits may have a fraction now.")],
+]
+
 COMMAND = [
     [
         text("I run the tests with coverage."),
         call("bash", "Running the tests", command="python3 -m pytest --cov=src --cov-report=term-missing -q src/", timeout=60),
     ]
 ]
+
+#: A command that changes files, and what others show when they are tried.
+TRIAL = [
+    [
+        text("I rename the test everywhere."),
+        call("bash", "Renaming the test", command="sed -i 's/test_numbers/test_whole_numbers/' src/*.py && echo renamed", timeout=None),
+    ]
+]
+TRIALS = {
+    "no-effect": ("grep -n PATTERN src/lexer.py", "tried: no effect · exit code 0"),
+    "hindered": ("touch /etc/formulas", "tried: the trial was in its way (Read-only file system)"),
+    "network": ("(exec 3<>/dev/tcp/192.0.2.9/80)", "tried: it needs the network, so approving runs the command"),
+}
 
 MARKDOWN = '''## What changed
 

@@ -19,10 +19,11 @@ from pathlib import Path
 import colors
 from picture import svg
 from provider import Provider
-from scenes import SCENES, Look, Stage, check
+from scenes import LONG, NARROW_SCENES, SCENES, Look, Stage, check
 from terminal import REPOSITORY, Broken
 
 SIZES = [(80, 24), (120, 40), (160, 50)]
+NARROW = [Look(42, 24), Look(60, 24)]
 COLORS = [("dark", True), ("light", True), ("dark", False), ("light", False)]
 #: Views in which Neovim waits for a key, so that it runs no Lua.
 PROMPTS = {"rewind", "chats", "inbox"}
@@ -40,6 +41,7 @@ def play(scene, look):
     """Opens one view. Returns what is wrong with it, or None."""
     provider, name = Provider(), f"{scene.__name__}-{look.name}"
     stage = Stage(look, provider)
+    stage.draw = lambda step: draw(stage.editor, scene, f"{scene.__name__}-{step}-{look.name}")
     try:
         check(stage, scene(stage), scene.__name__ in PROMPTS)
     except Broken as why:
@@ -71,11 +73,14 @@ def compare(background):
 def main():
     PICTURES.mkdir(parents=True, exist_ok=True)
     looks = [Look(*size, *colors) for size in SIZES for colors in COLORS]
-    names, wanted = [it.__name__ for it in SCENES], sys.argv[1:]
-    scenes = [it for it in SCENES if it.__name__ in wanted] or SCENES
-    parts = [it for it in wanted if it not in names]
-    looks = [it for it in looks if all(part in it.name for part in parts)]
-    jobs = [] if wanted == ["colors"] else [(scene, look) for look in looks for scene in scenes]
+    # Long scenes need no other size.
+    jobs = [(scene, look) for look in looks for scene in SCENES if scene not in LONG or look == looks[0]]
+    jobs += [(scene, look) for look in NARROW for scene in NARROW_SCENES]
+    names, wanted = {scene.__name__ for scene, _ in jobs}, sys.argv[1:]
+    scenes, parts = names & set(wanted) or names, [it for it in wanted if it not in names]
+    # A part of the names of looks, too.
+    jobs = [] if wanted == ["colors"] else jobs
+    jobs = [(scene, look) for scene, look in jobs if scene.__name__ in scenes and all(it in look.name for it in parts)]
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda job: play(*job), jobs))
     if not wanted or wanted == ["colors"]:

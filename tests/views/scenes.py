@@ -33,14 +33,28 @@ class Stage:
 
     def __init__(self, look, provider):
         self.look, self.provider, self.editor = look, provider, None
+        #: Draws a step of a scene under its name.
+        self.draw = lambda _: None
 
     def edit(self, tools, answers, more=None):
         """Opens a chat in the project."""
         self.provider.answers.extend(answers)
         options = {"provider": "anthropic", "sandbox": {"enabled": False}, "tools": tools}
         files = {**project.FILES, **(more or {}), "lexer.chat": project.QUESTION}
-        self.editor = Editor(self.look, self.provider, files, "lexer.chat", options)
+        self.editor = Editor(self.look, self.provider, files, ["lexer.chat"], options)
         return self.editor
+
+    def again(self):
+        """Closes Neovim, so that the scene can open another chat."""
+        if self.editor:
+            self.editor.close()
+            self.editor = None
+        self.provider.answers.clear()
+
+    def step(self, name, *expected, waits_for_key=False):
+        """Checks and draws the screen between two steps of a scene."""
+        check(self, expected, waits_for_key)
+        self.draw(name)
 
 
 def send(editor):
@@ -61,9 +75,22 @@ def run(stage):
     send(editor)
     ended(editor)
     editor.wait("the folds", lambda _: editor.lua("return vim.fn.foldclosed(11)") > 0)
-    if stage.look.rows < 40:
+    # The window has followed the answer from before the folds were closed.
+    editor.keys("G", "z", "b")
+    if stage.look.rows < 30:
+        return ["Done: `1.5`", "changed 1 file"]
+    if stage.look.rows < 50:
         return ["→ bash $ echo", "✗ bash · exit 1", "Missing return type", "Done: `1.5`"]
     return ["→ edit +2 −2 src/lexer.py", "✓ edit · +2 −2", "✓ bash", "✗ bash · exit 1", "Done: `1.5`"]
+
+
+def changes(stage):
+    """What a run changed without asking, at its end."""
+    editor = stage.edit({}, project.PENDING + [[text("Digits may have a fraction now.")]])
+    send(editor)
+    ended(editor)
+    editor.wait_for("changed 1 file")
+    return ["changed 1 file +2 −2 · Enter", "src/lexer.py", "PATTERN = re.compile"]
 
 
 def answer(stage):
@@ -79,8 +106,8 @@ def pending(stage):
     """An edit that waits, with its diff."""
     editor = stage.edit(ASK, project.PENDING)
     send(editor)
-    editor.wait_for("Enter reviews")
-    return ["src/lexer.py", "+2 −2", "needs approval", "Alt-Enter runs · Enter reviews · Alt-a runs all · Alt-r rejects"]
+    editor.wait_for("Enter: decide")
+    return ["src/lexer.py", "+2 −2", "needs approval", "asks: not in auto_approve", "Enter: decide · Alt-Enter runs · Alt-a runs all · Alt-r rejects"]
 
 
 def command(stage):
@@ -88,7 +115,85 @@ def command(stage):
     editor = stage.edit(ASK, project.COMMAND)
     send(editor)
     editor.wait_for("Alt-Enter runs")
-    return ["needs approval", "bash: $ python3 -m pytest", "timeout  60", "Alt-Enter runs"]
+    return ["needs approval", "bash: $ python3 -m pytest", "timeout  60", "asks: runs a command", "Enter: decide · Alt-Enter runs"]
+
+
+def tried(stage, answers, outcome):
+    """Tries a command. Returns false on a machine on which nothing can be tried."""
+    editor = stage.edit(ASK, answers)
+    send(editor)
+    editor.wait_for("Alt-t tries")
+    editor.keys("M-t")
+    editor.wait("the outcome", lambda shown: "tried: " in shown or "cannot be tried" in shown)
+    return outcome if any("tried: " in row for row in editor.screen()) else "cannot be tried"
+
+
+def trial(stage):
+    """A command that was tried, with the changes that it would make."""
+    outcome = tried(stage, project.TRIAL, "tried: would change 1 file +1 −1 · exit code 0")
+    if outcome == "cannot be tried":
+        return [outcome]
+    return [outcome, "  renamed", "src/test_lexer.py", "test_whole_numbers", "Alt-Enter runs"]
+
+
+def trials(stage):
+    """The other outcomes of trials."""
+    for name, (command, outcome) in project.TRIALS.items():
+        stage.again()
+        answers = [[project.call("bash", "Trying", command=command, timeout=None)]]
+        expected = tried(stage, answers, outcome)
+        stage.step(name, expected)
+    return [expected]
+
+
+def narrow(stage):
+    """A command that waits in a narrow terminal, which shows how to decide."""
+    editor = stage.edit(ASK, project.COMMAND)
+    send(editor)
+    editor.wait_for("asks: runs a command", "Enter: decide")
+    if stage.look.columns < 45:
+        return ["Enter: decide · Alt-r rejects"]
+    return ["Enter: decide · Alt-Enter runs · Alt-t tries · Alt-r rejects"]
+
+
+def decision(stage):
+    """A command in its window, with plain keys."""
+    command(stage)
+    editor = stage.editor
+    editor.keys("Enter")
+    editor.wait_for("a runs · t tries · A all")
+    return ["asks: runs a command", "q leaves", "python3 -m pytest", "timeout"]
+
+
+def concealed(stage):
+    """A command that waits, where tree-sitter conceals fences."""
+    editor = stage.edit(ASK, project.COMMAND)
+    editor.wait_for("@You:")
+    editor.command("set conceallevel=2 concealcursor=nc | lua vim.treesitter.start(0, 'markdown')")
+    editor.keys("C-]")
+    editor.wait_for("Enter: decide")
+    return ["bash: $ python3 -m pytest", "asks: runs a command", "Enter: decide · Alt-Enter runs"]
+
+
+def hidden_line(stage):
+    """A refused request where there is no line for messages."""
+    editor = stage.edit(ASK, [(401, "invalid x-api-key")])
+    editor.wait_for("@You:")
+    editor.command("set cmdheight=0")
+    editor.keys("C-]")
+    editor.wait_for("refused the key")
+    return ["@You:"]
+
+
+def floating(stage):
+    """The review of an edit whose chat floats."""
+    pending(stage)
+    editor = stage.editor
+    size = "width = vim.o.columns - 10, height = vim.o.lines - 6, border = 'rounded'"
+    editor.command(f"lua vim.api.nvim_open_win(0, true, {{ relative = 'editor', row = 1, col = 4, {size} }})")
+    editor.keys("Enter")
+    editor.wait_for(":w approves what is left")
+    return ["@@ ", ":w approves what is left"]
 
 
 def review(stage):
@@ -98,6 +203,17 @@ def review(stage):
     editor.keys("Enter")
     editor.wait_for(":w approves what is left")
     return ["@@ ", "-PATTERN = re.compile", "+PATTERN = re.compile", ":w approves what is left · dih drops a hunk · ]c next hunk · :q decides later"]
+
+
+def turn(stage):
+    """What a turn changed, with an edit and a command, to revert parts of it."""
+    editor = stage.edit({**AUTO, "require_approval": False}, project.TURN)
+    send(editor)
+    ended(editor)
+    editor.wait_for("changed 1 file")
+    editor.keys("G", "Enter")
+    editor.wait_for(":w reverts what you removed")
+    return ["rename from README.md", "Binary files /dev/null and b/icon.png differ", ":w reverts what you removed", "dih drops a hunk · dif a file · ]c next hunk"]
 
 
 def rewind(stage):
@@ -173,7 +289,71 @@ def outline(stage):
     return ["@Assistant: Done: `1.5`", "  ✗ bash · exit 1", "Symbols in lexer.chat"]
 
 
-SCENES = [run, answer, pending, command, review, rewind, chats, inbox, error, plan, outline]
+def newcomer(stage):
+    """The first day without a key, an option, or a modifier that a terminal may lack."""
+    # Keys of a script come before a person could read the call.
+    editor = stage.editor = Editor(stage.look, stage.provider, project.FILES, [], {"tools": {"review_delay": 0}})
+    editor.wait_for("VIM")
+    editor.command("Flemma tutor")
+    stage.step("tutor", "Hello! What can you do here?", "(Press Ctrl-] to send this.)", "idle")
+    editor.keys("C-]")
+    stage.step("call", "bash: $ wc -w notes.txt", "asks: runs a command", "Enter: decide")
+    editor.keys("Enter")
+    stage.step("approval", "a runs · t tries · A all · r rejects", "counting the words", "q leaves")
+    editor.keys("a")
+    editor.wait_for("its output: `30 notes.txt`", 'write "go on" below')
+    ended(editor)
+    editor.keys("i")
+    editor.type("go on")
+    editor.keys("Escape", "C-]")
+    editor.wait_for("changed 1 file")
+    ended(editor)
+    stage.step("diff", "changed 1 file +10 −0 · Enter", "+ Ctrl-]     sends, and continues")
+    editor.keys("Enter")
+    stage.step("changes", ":w reverts what you removed", "+Ctrl-]     sends, and continues")
+    editor.command("q")
+    editor.command("Flemma review!")
+    editor.wait_for("waits for your review")
+    editor.keys("G", "i")
+    editor.type("go on")
+    editor.keys("Escape", "C-]")
+    stage.step("edit", "+2 −2", "13 + Ctrl-C     stops the answer", "Enter: decide")
+    editor.keys("Enter")
+    stage.step("review", ":w approves what is left · dih drops a hunk", "+A conversation is a file that you can edit.")
+    editor.type("dih")
+    editor.wait("one hunk", lambda shown: "+A conversation" not in shown)
+    stage.step("dropped", "@@ -10,4 +10,4 @@", "+Ctrl-C     stops the answer, or what runs")
+    editor.command("w")
+    editor.wait_for("bash: $ wc -l notes.txt")
+    editor.keys("Enter")
+    editor.wait_for("a runs · t tries · A all")
+    editor.keys("a")
+    editor.wait_for("That was the tour")
+    ended(editor)
+    editor.command("Flemma undo")
+    stage.step("undo", "Undo edit", "notes.txt  +1 −1", waits_for_key=True)
+    editor.keys("1", "Enter")
+    stage.step("undone", "Restored 1 file: notes.txt")
+    editor.command("q")
+    editor.start_again()
+    editor.wait_for("VIM")
+    editor.command("Flemma chats")
+    stage.step("chats", "This project has no chats. `:Flemma chats all` lists all.")
+    editor.command("Flemma chats all")
+    stage.step("reopen", "Hello! What can you do here?", "tutor.chat)", waits_for_key=True)
+    editor.keys("1", "Enter")
+    editor.wait_for("tutor/tutor.chat")
+    return ["That was the tour", "✓ bash", "tutor", "idle"]
+
+
+SCENES = [
+    run, changes, answer, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
+    error, plan, outline, newcomer,
+]
+#: Views in terminals that are narrower than most.
+NARROW_SCENES = [narrow]
+#: Scenes that are long, and are played in the smallest terminal only.
+LONG = [newcomer, trials]
 
 #: Texts that no view shows.
 WRONG = ["Press ENTER", "stack traceback", "-- More --", "Error in", "Error executing"]

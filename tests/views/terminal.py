@@ -13,6 +13,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 20
+#: A relative path starts from the repository.
+NVIM = str(REPOSITORY / (os.environ.get("FLEMMA_NVIM") or ".tools/bin/nvim"))
 HOST = os.environ.get("FLEMMA_HOST") or str(REPOSITORY / "target" / "debug" / "flemma")
 
 
@@ -32,6 +34,7 @@ class Terminal:
         self.run("set", "-g", "status", "off")
         self.run("set", "-ga", "terminal-features", "*:RGB")
         self.run("set", "-sg", "escape-time", "0")
+        self.run("set", "-g", "remain-on-exit", "on")
 
     def tmux(self, *arguments):
         return ["tmux", "-S", self.socket, *arguments]
@@ -73,6 +76,11 @@ class Terminal:
             before = now
             time.sleep(0.15)
 
+    def start_again(self):
+        """Starts the command again, which must have ended."""
+        self.wait("the end of the command", lambda _: self.run("display", "-p", "#{pane_dead}").strip() == "1")
+        self.run("respawn-pane")
+
     def close(self):
         subprocess.run(self.tmux("kill-server"), check=False, capture_output=True)
 
@@ -91,7 +99,6 @@ class Editor(Terminal):
             path.write_text(content, encoding="utf-8")
         (self.work / ".git").mkdir()
         self.server = str(home / "nvim")
-        nvim = REPOSITORY / ".tools" / "bin" / "nvim"
         environment = {
             "COLORTERM": "truecolor" if look.rgb else "",
             "FLEMMA_HOST": HOST,
@@ -105,15 +112,14 @@ class Editor(Terminal):
         if look.scheme:
             set_look += f" | colorscheme {look.scheme}"
         init = str(REPOSITORY / "tests" / "init.lua")
-        arguments = ["--clean", "--listen", self.server, "--cmd", set_look, "-u", init, "-c", set_look, opened]
-        super().__init__(str(home), [str(nvim), *arguments], look.columns, look.rows, environment, self.work)
+        arguments = ["--clean", "--listen", self.server, "--cmd", set_look, "-u", init, "-c", set_look, *opened]
+        super().__init__(str(home), [NVIM, *arguments], look.columns, look.rows, environment, self.work)
 
     def lua(self, code):
         """Runs Lua and returns its value, which must be a value of JSON."""
         wrapped = f"vim.json.encode((function() {code} end)())"
         expression = f"luaeval({vim_string(wrapped)})"
-        nvim = str(REPOSITORY / ".tools" / "bin" / "nvim")
-        ask = [nvim, "--clean", "--server", self.server, "--remote-expr", expression]
+        ask = [NVIM, "--clean", "--server", self.server, "--remote-expr", expression]
         try:
             done = subprocess.run(ask, capture_output=True, text=True, timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:

@@ -106,6 +106,7 @@ impl Agent {
     #[must_use]
     pub fn with_said(mut self, role: PromptRole, words: &str) -> Self {
         match role {
+            PromptRole::System => self.conversation.instruct(words),
             PromptRole::User => self.conversation.say(words),
             PromptRole::Assistant => {
                 // Written as an answer would be, so that the text is escaped and can't become a

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use chat::answer::AnswerWriter;
+use chat::answer::{AnswerWriter, ThinkingStart};
 use chat::approval::CallKey;
 use chat::document::Document;
 use chat::tool::ToolUseId;
@@ -40,6 +40,11 @@ impl Ids {
 pub enum AnswerEvent {
     /// A complete call with its ID in the document.
     Call(ToolUse),
+    /// A text of the answer was thinking, whose opening line must be inserted where it
+    /// begins.
+    TextWasThinking(ThinkingStart),
+    /// A sentence for the user, which is not part of the document.
+    Remark(String),
     /// The answer is complete.
     Complete,
     /// The answer reached its token limit: none of its calls may run.
@@ -70,6 +75,12 @@ impl AnswerBuilder {
     pub fn take(&mut self, event: StreamEvent) -> Option<AnswerEvent> {
         match event {
             StreamEvent::Text(text) => self.writer.text(&text),
+            StreamEvent::TextEnd => self.writer.end_text(),
+            StreamEvent::TextWasThinking => {
+                let start = self.writer.text_was_thinking();
+                return start.map(AnswerEvent::TextWasThinking);
+            }
+            StreamEvent::Remark(text) => return Some(AnswerEvent::Remark(text)),
             StreamEvent::Thinking(text) => self.writer.thinking(&text),
             StreamEvent::ThinkingEnd { signature } => {
                 let signature = signature.as_deref();
@@ -87,7 +98,9 @@ impl AnswerBuilder {
             StreamEvent::Stop(reason) => return Some(self.stopped(reason)),
             StreamEvent::Error(problem) => return Some(AnswerEvent::Failed(problem)),
             // A call is written once it is complete, so that a broken one can't run.
-            StreamEvent::ToolUseStart { .. } | StreamEvent::Usage(_) => {}
+            StreamEvent::ToolUseStart { .. }
+            | StreamEvent::Usage(_)
+            | StreamEvent::ThinkingRefused => {}
         }
         None
     }

@@ -22,6 +22,10 @@ pub enum Event {
     Waiting(String),
     /// A piece of the answer's text.
     Text(String),
+    /// All text since the last event of another kind was thinking.
+    TextWasThinking,
+    /// A sentence about the answer or its request, for the user.
+    Remark(String),
     /// A piece of the model's thinking.
     Thinking(String),
     /// The model called a tool. Whether it runs is decided when the answer is complete.

@@ -153,6 +153,11 @@ impl Provider {
         self
     }
 
+    /// Sends no signed thinking of earlier answers from now on.
+    pub(crate) fn leave_out_thinking(&mut self) {
+        self.parameters.without.signed_thinking = true;
+    }
+
     /// Returns the endpoint and parameters of a request.
     ///
     /// # Errors

@@ -5,14 +5,17 @@
 
 mod attempt;
 mod client;
+mod refusals;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::Problem;
 use chat::prompt::Prompt;
+use provider::model_list::ListRequest;
 use provider::{
-    Endpoint, Failure, HttpRequest, Parameters, RetryDecision, Secret, StreamEvent, Tries,
+    Decoder, Endpoint, Failure, Feature, HttpRequest, Parameters, Patience, RefusedParameter,
+    RetryDecision, Secret, ServerRefusal, StreamEvent, Tries,
 };
 use reqwest::Client;
 use serde_json::Value;
@@ -20,13 +23,18 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-pub use self::client::client;
+pub use self::client::{client, is_this_machine};
 
 /// Receives the events of an answer; those that arrive together are sent together.
 pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
 
 /// Time limit for listing models: a server on this machine answers at once or not at all.
 const MODELS_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Time limit for the list of a provider, which nothing waits for.
+const LIST_PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum bytes of a list. The longest one, OpenRouter's, is about a quarter of it.
+const LIST_BYTES: usize = 4 * 1024 * 1024;
 
 /// The reason why a request waits before its answer begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +78,7 @@ pub async fn first_model(
 ) -> Option<String> {
     let url = format!("{}/models", base_url.trim_end_matches('/'));
     // A server on this machine answers at once or is not there.
-    let patience = match client::is_this_machine(base_url) {
+    let patience = match is_this_machine(base_url) {
         true => MODELS_PATIENCE,
         false => connect,
     };
@@ -81,6 +89,31 @@ pub async fn first_model(
     let response = request.send().await.ok()?;
     let models: Value = response.json().await.ok()?;
     models.pointer("/data/0/id")?.as_str().map(str::to_owned)
+}
+
+/// Returns the answer to a request for a list of models. `None` if the server does not answer
+/// with one, in time, of a reasonable length.
+pub async fn get_list(
+    request: &ListRequest,
+    endpoint: &Endpoint,
+    patience: &Patience,
+) -> Option<Vec<u8>> {
+    let certificates = endpoint.ca_file.as_deref();
+    let client = client(&endpoint.base_url, certificates, patience.connect).ok()?;
+    // The limit is for the whole answer.
+    let mut get = client.get(&request.url).timeout(LIST_PATIENCE);
+    for (name, value) in &request.headers {
+        get = get.header(name, value.expose());
+    }
+    let mut response = get.send().await.ok()?.error_for_status().ok()?;
+    let mut answer = Vec::new();
+    while let Some(piece) = response.chunk().await.ok()? {
+        answer.extend_from_slice(&piece);
+        if answer.len() > LIST_BYTES {
+            return None;
+        }
+    }
+    Some(answer)
 }
 
 /// Sends `prompt` and forwards events until a terminal one or until `cancel`.
@@ -119,17 +152,26 @@ async fn answer(
         patience.connect,
     )?;
     name_model(&client, endpoint, &mut parameters).await;
+    parameters.without = parameters.without.and(refusals::features(endpoint));
+    parameters.refused = refusals::parameters(endpoint, &parameters.model);
     let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
     loop {
-        let tried = outgoing.try_once(&client, endpoint, patience.idle, events);
+        let tried = outgoing.try_once(&client, endpoint, &parameters, events);
         let Err(failed) = tried.await else {
             return Ok(());
         };
+        // A request with fewer features is not a retry either.
+        if outgoing.avoid(failed.refusal, endpoint, &mut parameters, events)? {
+            continue;
+        }
         // Another key is not a retry, so it does not use up one.
-        let is_refused = is_refused_key(failed.failure);
-        if is_refused && outgoing.renew(endpoint, &parameters, asker).await? {
+        if is_refused_key(failed.failure) && outgoing.renew(endpoint, &parameters, asker).await? {
+            continue;
+        }
+        let refused = failed.refused.as_deref();
+        if refused.is_some_and(|it| outgoing.leave_out(it, endpoint, &mut parameters, events)) {
             continue;
         }
         tries.made += 1;
@@ -152,8 +194,10 @@ async fn name_model(client: &Client, endpoint: &Endpoint, parameters: &mut Param
 
 /// Values kept for further attempts; both are as large as the chat.
 struct Outgoing {
-    /// For another key; freed when the server answers.
+    /// For another key or a request with fewer features; freed when the server answers.
     prompt: Option<Prompt>,
+    /// Whether another key was tried.
+    is_renewed: bool,
     /// Freed at the first word of the answer, after which nothing is retried.
     request: Option<HttpRequest>,
 }
@@ -163,7 +207,54 @@ impl Outgoing {
         Ok(Self {
             request: Some(provider::encode(&prompt, endpoint, parameters)?),
             prompt: Some(prompt),
+            is_renewed: false,
         })
+    }
+
+    /// Reports what the server refuses, and returns true if another request was encoded that
+    /// avoids it.
+    fn avoid(
+        &mut self,
+        refusal: Option<ServerRefusal>,
+        endpoint: &Endpoint,
+        parameters: &mut Parameters,
+        events: &Events,
+    ) -> Result<bool, Problem> {
+        let report = match refusal {
+            None => return Ok(false),
+            // The user decides whether to go on without the thinking.
+            Some(ServerRefusal::BoundThinking) => StreamEvent::ThinkingRefused,
+            Some(ServerRefusal::Feature(feature)) => {
+                if !self.leave_out_feature(feature, endpoint, parameters)? {
+                    return Ok(false);
+                }
+                StreamEvent::Remark(feature.missing(endpoint))
+            }
+        };
+        let is_avoided = matches!(report, StreamEvent::Remark(_));
+        drop(events.send(vec![report]));
+        Ok(is_avoided)
+    }
+
+    /// Encodes the request again without a feature that the server does not have, and returns
+    /// true unless that changes nothing.
+    fn leave_out_feature(
+        &mut self,
+        feature: Feature,
+        endpoint: &Endpoint,
+        parameters: &mut Parameters,
+    ) -> Result<bool, Problem> {
+        let Some(prompt) = &self.prompt else {
+            return Ok(false);
+        };
+        parameters.without.add(feature);
+        let request = Some(provider::encode(prompt, endpoint, parameters)?);
+        let is_other = request != self.request;
+        if is_other {
+            refusals::remember_feature(endpoint, feature);
+            free(std::mem::replace(&mut self.request, request));
+        }
+        Ok(is_other)
     }
 
     /// Asks for another key after the provider rejected one, and returns true if the request
@@ -174,16 +265,43 @@ impl Outgoing {
         parameters: &Parameters,
         asker: &dyn Asker,
     ) -> Result<bool, Problem> {
-        // The prompt is gone if the server accepted the key, or if another key was tried.
-        let Some(prompt) = self.prompt.take() else {
+        // The prompt is gone if the server accepted the key.
+        let Some(prompt) = self.prompt.as_ref().filter(|_| !self.is_renewed) else {
             return Ok(false);
         };
+        self.is_renewed = true;
         // A timed-out token may be cached in a key store, so ask once for a new one.
         if !renew_key(endpoint, asker).await {
             return Ok(false);
         }
-        self.request = Self::new(prompt, endpoint, parameters)?.request;
+        self.request = Some(provider::encode(prompt, endpoint, parameters)?);
         Ok(true)
+    }
+
+    /// Removes a parameter that the server refused, tells the user, and returns true if the
+    /// request can be sent without it.
+    fn leave_out(
+        &mut self,
+        refused: &RefusedParameter,
+        endpoint: &Endpoint,
+        parameters: &mut Parameters,
+        events: &Events,
+    ) -> bool {
+        let Some(request) = &mut self.request else {
+            return false;
+        };
+        // A server that refuses what was left out already means something else.
+        if parameters.refused.contains(refused)
+            || !refusals::remember_parameter(endpoint, &parameters.model, refused)
+        {
+            return false;
+        }
+        refused.apply(&mut request.body);
+        parameters.refused.push(refused.clone());
+        let (provider, model) = (&endpoint.provider, &parameters.model);
+        let remark = format!("{provider} ({model}) refused {refused}.");
+        drop(events.send(vec![StreamEvent::Remark(remark)]));
+        true
     }
 
     /// Makes one attempt and passes on its events.
@@ -191,18 +309,20 @@ impl Outgoing {
         &mut self,
         client: &Client,
         endpoint: &Endpoint,
-        idle: Duration,
+        parameters: &Parameters,
         events: &Events,
     ) -> Result<(), attempt::Failed> {
         let Some(request) = self.request.as_ref() else {
             // The request is freed only once the answer has begun, and then nothing is retried.
             return Ok(());
         };
-        let response = attempt::make(client, request, endpoint, idle).await?;
+        let response = attempt::make(client, request, endpoint, parameters).await?;
         // The server has the request, so the prompt is needed no more.
         free(self.prompt.take());
+        let decoder = Decoder::of(endpoint).with_tools(request.tools.clone());
         let begins = || free(self.request.take());
-        attempt::read(response, endpoint, idle, events, begins).await
+        let idle = parameters.patience.idle;
+        attempt::read(response, decoder, endpoint, idle, events, begins).await
     }
 }
 

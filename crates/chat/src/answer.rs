@@ -1,10 +1,11 @@
 //! Writes a model's answer into the buffer, delta by delta.
 //!
 //! Append-only: returned text is final, so each decision (does this line start like
-//! structure?) is made before its bytes are returned. Knows neither provider nor buffer.
+//! structure?) is made before its bytes are returned. The one exception is
+//! [`AnswerWriter::text_was_thinking`]. Knows neither provider nor buffer.
 
 use crate::escape::{LineStart, escape_line, line_start};
-use crate::scan::fence;
+use crate::scan::{TEXT_BREAK, fence};
 use crate::write;
 
 /// Writes one assistant message below its marker line.
@@ -15,6 +16,8 @@ pub struct AnswerWriter {
     block: Block,
     /// Whether the message has a block.
     started: bool,
+    /// Whether the last block is a text, and the next text is another part of the answer.
+    is_after_text: bool,
     /// Whether the answer is complete.
     finished: bool,
     /// Start of a line that may become structure, or blanks before any text.
@@ -23,14 +26,43 @@ pub struct AnswerWriter {
     at_line_start: bool,
     /// The current line, while it may be a fence.
     fence_line: Option<String>,
+    /// Number of line ends in the current text.
+    line_ends: usize,
     /// The open fence: mark and length.
     open_fence: Option<(u8, usize)>,
+    /// Whether the last line of the text closes a fence like a line that the writer adds.
+    ends_like_added: bool,
     /// Received thinking. It is written as a whole, because its signature is in the opening
     /// tag but arrives last.
     thinking: String,
     /// Length of `thinking` in characters, counted incrementally because it is drawn every
     /// frame.
     thinking_len: usize,
+}
+
+/// The line that opens thinking.
+pub const THINKING: &str = "<thinking>";
+
+/// The place of a text that turned out to be thinking: the line [`THINKING`] must be
+/// inserted before its first line. The line that closes it is written like any text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThinkingStart {
+    /// Number of line ends between the beginning of its first line and the end of all text
+    /// that the writer has returned or holds.
+    pub line_ends: usize,
+}
+
+impl ThinkingStart {
+    /// Inserts the opening line into `text`, the last text of the writer. Returns false,
+    /// without a change, if the first line begins before `text`.
+    pub fn insert(self, text: &mut String) -> bool {
+        let mut ends = text.rmatch_indices('\n').map(|(at, _)| at + 1);
+        let Some(start) = ends.nth(self.line_ends) else {
+            return false;
+        };
+        text.insert_str(start, &format!("{THINKING}\n"));
+        true
+    }
 }
 
 /// The current block.
@@ -90,14 +122,26 @@ impl AnswerWriter {
                 return;
             }
             let first = std::mem::take(&mut self.held);
+            if self.is_after_text {
+                self.lines([TEXT_BREAK.to_owned()]);
+            }
             self.start_block();
             self.block = Block::Text;
+            self.line_ends = 0;
             self.at_line_start = true;
             self.fence_line = Some(String::new());
             self.prose(&first);
         } else {
             self.prose(delta);
         }
+    }
+
+    /// Ends the open text, if any: text that follows is another part of the answer.
+    pub fn end_text(&mut self) {
+        let is_text = self.block == Block::Text;
+        // Also drops blanks that no text follows.
+        self.close_text();
+        self.is_after_text |= is_text;
     }
 
     /// Adds a piece of thinking.
@@ -108,6 +152,25 @@ impl AnswerWriter {
             self.thinking.push_str(delta);
             self.thinking_len += delta.chars().count();
         }
+    }
+
+    /// Makes thinking of the current text and ends it. Returns where it begins, or `None` if
+    /// there is no text.
+    pub fn text_was_thinking(&mut self) -> Option<ThinkingStart> {
+        let ends_line = self.at_line_start && self.held.is_empty();
+        if !self.leave_text() {
+            return None;
+        }
+        // A fence inside thinking needs no end.
+        self.open_fence = None;
+        if !ends_line {
+            self.out.push('\n');
+            self.line_ends += 1;
+        }
+        self.out.push_str("</thinking>");
+        Some(ThinkingStart {
+            line_ends: self.line_ends,
+        })
     }
 
     /// Ends the open thinking with the provider's signature, if any. A signature without
@@ -167,6 +230,7 @@ impl AnswerWriter {
     }
 
     fn start_block(&mut self) {
+        self.is_after_text = false;
         self.out.push_str(if self.started { "\n\n" } else { "\n" });
         self.started = true;
     }
@@ -178,20 +242,30 @@ impl AnswerWriter {
 
     /// Ends the open text: writes held text and closes an open fence.
     fn close_text(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        // Held blanks that no text follows are dropped.
-        if self.block != Block::Text {
-            return;
-        }
-        self.out.push_str(&escape_line(&held));
-        self.end_line();
+        self.leave_text();
         // An open fence would swallow the next block.
         if let Some((mark, length)) = self.open_fence.take() {
             self.out.push('\n');
-            self.out
-                .extend(std::iter::repeat_n(char::from(mark), length));
+            // One mark more than necessary, so that it is known as added.
+            let marks = std::iter::repeat_n(char::from(mark), length + 1);
+            self.out.extend(marks);
+        } else if std::mem::take(&mut self.ends_like_added) {
+            // The model's own line is kept by a break below it, which no text follows.
+            self.lines([TEXT_BREAK.to_owned()]);
         }
+    }
+
+    /// Writes held text and leaves the open text. Returns false if there is none.
+    fn leave_text(&mut self) -> bool {
+        let held = std::mem::take(&mut self.held);
+        // Held blanks that no text follows are dropped.
+        if self.block != Block::Text {
+            return false;
+        }
+        self.out.push_str(&escape_line(&held));
+        self.end_line();
         self.block = Block::None;
+        true
     }
 
     fn prose(&mut self, text: &str) {
@@ -205,6 +279,7 @@ impl AnswerWriter {
                 let held = std::mem::take(&mut self.held);
                 self.out.push_str(&escape_line(&held));
                 self.out.push('\n');
+                self.line_ends += 1;
                 self.end_line();
                 self.at_line_start = true;
                 self.fence_line = Some(String::new());
@@ -239,6 +314,7 @@ impl AnswerWriter {
 
     /// Tracks fences exactly as the parser does.
     fn end_line(&mut self) {
+        self.ends_like_added = false;
         let Some(line) = self.fence_line.take() else {
             return;
         };
@@ -251,6 +327,7 @@ impl AnswerWriter {
             Some((mark, length))
                 if found.mark == mark && found.length >= length && found.info.is_empty() =>
             {
+                self.ends_like_added = found.length == length + 1;
                 None
             }
             open => open,

@@ -42,6 +42,10 @@ pub const SHELL_SAFE: &str = "urn:flemma:approval:shell-safe";
 /// approval counts only if no resolver after it denies the call.
 pub const REMEMBERED: &str = "urn:flemma:approval:remembered";
 
+/// Name of the rule that approves commands whose trial shows no effect, or changes of files that
+/// the other rules approve.
+pub const TRIAL: &str = "urn:flemma:approval:trial";
+
 /// Name of the resolver that denies everything but reading while a chat is in plan mode.
 pub const PLAN: &str = "urn:flemma:approval:plan";
 
@@ -161,6 +165,8 @@ pub struct Policy {
     pub deny: BTreeSet<String>,
     /// Rules for tools in neither list.
     pub argument_rules: ArgumentRules,
+    /// Whether commands on which no rule has an opinion are tried first.
+    pub tries: bool,
 }
 
 impl Policy {

@@ -66,7 +66,10 @@ pub fn unfinished(document: &Document<'_>, line: usize, column: usize) -> Option
 
 /// Returns true for a line of the frontmatter, also if it is not closed yet.
 fn is_in_frontmatter(document: &Document<'_>, line: usize) -> bool {
-    let end = document.frontmatter.as_ref().map(|it| {
+    // Settings elsewhere have no language.
+    let frontmatter = document.frontmatter.as_ref();
+    let frontmatter = frontmatter.filter(|it| !it.language.is_empty());
+    let end = frontmatter.map(|it| {
         let first = document.messages.first().map(|it| it.lines.start);
         let open = first.unwrap_or(document.text().line_count());
         // It is not closed yet, so it reaches to the first message.

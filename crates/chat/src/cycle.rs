@@ -40,7 +40,7 @@ use provenance::Provenance;
 pub use cancel::INTERRUPTED;
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
-pub use decided::{Decided, REVIEWED, Ruling, is_by_hand};
+pub use decided::{DEFAULT, Decided, REVIEWED, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options};
 pub use messages::SKIPPED;
 
@@ -112,6 +112,8 @@ struct Batch {
     reviewed: bool,
     /// Whether a key started the batch, rather than an answer.
     by_key: bool,
+    /// Whether the key was Ctrl-], which says so if it finds nothing to do.
+    advances: bool,
 }
 
 /// The calls that a batch is about.
@@ -237,6 +239,7 @@ impl Cycle {
                 self.resolve(line, Some(reason), document, options)
             }
             CycleEvent::Review { call, refused } => self.review(call, refused, document, options),
+            CycleEvent::Tried { call } => self.tried(call, document, options),
             CycleEvent::ApproveAll => self.approve_all(document, options),
             CycleEvent::Continue => self.settle(document, options),
             CycleEvent::ResolverAnswered(answers) => {
@@ -288,6 +291,7 @@ impl Cycle {
             shown: None,
             reviewed: false,
             by_key: false,
+            advances: false,
         });
     }
 }

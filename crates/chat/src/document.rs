@@ -70,9 +70,10 @@ pub struct OpenFence {
 /// The options at the top of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frontmatter {
-    /// The fence's info string: `lua` or `json` if it is valid.
+    /// The fence's info string: `lua` or `json` if it is valid. Empty if there are only settings
+    /// elsewhere, which are not read.
     pub language: String,
-    /// Opening fence through closing fence; empty if it never closes.
+    /// Opening fence through closing fence; empty if it never closes or is elsewhere.
     pub lines: Lines,
     /// Why it can't be read. Any problem stops the cycle, because a restrictive option that
     /// failed to load must not be ignored.

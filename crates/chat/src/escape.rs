@@ -16,7 +16,7 @@ const STARTS: [&str; 8] = [
     "**Tool Result:**",
     "<thinking",
     "</thinking>",
-    "<!-- flemma:aborted",
+    "<!-- flemma:",
 ];
 
 /// Classification of the start of a line that is still being written.

@@ -1,13 +1,13 @@
 //! Folds of a document and the text of closed folds.
 //!
 //! Folds are: each message; thinking, calls, and results inside it; and the frontmatter.
-//! Incomplete parts have no fold: the last message, which may still grow, calls without a
-//! result, and anything that reaches the end of the text. Does not know which folds are
+//! Incomplete parts have no fold: the last message, which may still grow, anything that reaches
+//! the end of the text, and calls without a result, unless their arguments are shown elsewhere. Does not know which folds are
 //! closed.
 
 mod text;
 
-use crate::document::{Block, Document, Message, ResultKind, Role};
+use crate::document::{Block, Document, Message, ResultKind, Role, ToolUseBlock};
 use crate::outcome;
 use crate::text::Lines;
 
@@ -24,7 +24,7 @@ pub enum FoldKind {
     Message,
     /// A model's thinking.
     Thinking,
-    /// A call that has its result.
+    /// A call.
     ToolUse,
     /// A result.
     ToolResult,
@@ -77,7 +77,7 @@ pub fn part_count(document: &Document<'_>) -> usize {
 
 /// Returns all folds of the document, outer ones before those in them.
 pub fn folds(document: &Document<'_>) -> Vec<Fold> {
-    let parts = (0..part_count(document)).map(|at| part(document, at));
+    let parts = (0..part_count(document)).map(|at| part(document, at, &[]));
     parts.flat_map(|part| part.folds).collect()
 }
 
@@ -87,8 +87,9 @@ pub fn part_at(document: &Document<'_>, line: usize) -> usize {
     messages.partition_point(|message| message.lines.start <= line)
 }
 
-/// Returns a part of the document; empty if out of range.
-pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
+/// Returns a part of the document; empty if out of range. `shown` are the opening fences of calls
+/// whose arguments are shown elsewhere, so that nothing is lost in a fold.
+pub fn part(document: &Document<'_>, part: usize, shown: &[usize]) -> FoldedPart {
     let messages = &document.messages;
     let end = document.text().line_count();
     let Some(at) = part.checked_sub(1) else {
@@ -116,7 +117,12 @@ pub fn part(document: &Document<'_>, part: usize) -> FoldedPart {
         must_show: !unanswered.is_empty() || blocks.iter().any(|block| must_show(document, block)),
     });
     let inner = blocks.iter();
-    let inner = inner.filter_map(|block| inner_fold(document, message, block, &unanswered));
+    let inner = inner.filter_map(|block| {
+        inner_fold(document, message, block, |call| {
+            !unanswered.contains(&call.lines.start)
+                || shown.contains(&call.body.start.saturating_sub(1))
+        })
+    });
     FoldedPart {
         lines: message.lines.clone(),
         folds: whole.into_iter().chain(inner).collect(),
@@ -163,11 +169,11 @@ fn inner_fold(
     document: &Document<'_>,
     message: &Message,
     block: &Block,
-    unanswered: &[usize],
+    folds: impl Fn(&ToolUseBlock) -> bool,
 ) -> Option<Fold> {
     let kind = match block {
         Block::Thinking(_) => FoldKind::Thinking,
-        Block::ToolUse(call) if !unanswered.contains(&call.lines.start) => FoldKind::ToolUse,
+        Block::ToolUse(call) if folds(call) => FoldKind::ToolUse,
         Block::ToolResult(result) if matches!(result.kind, ResultKind::Final { .. }) => {
             FoldKind::ToolResult
         }

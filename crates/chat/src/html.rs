@@ -143,6 +143,8 @@ impl Page<'_> {
                 let text = self.document.lossy(result.body.clone());
                 self.text("<pre>", &text, "</pre>\n</details>\n");
             }
+            // The texts are paragraphs of their own anyway.
+            Block::TextBreak(_) => {}
             Block::Aborted(_) => {
                 let text = "The answer was cut off here.";
                 self.text("<p class=\"aborted\">", text, "</p>\n");

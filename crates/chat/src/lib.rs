@@ -41,6 +41,7 @@ pub mod title;
 pub mod tool;
 pub mod truncate;
 mod visible;
+pub mod whole;
 pub mod write;
 
 pub use problem::Problem;

@@ -94,7 +94,7 @@ fn of_block(
     let (kind, name) = match block {
         // Prose itself has no name; its headings and code blocks do.
         Block::Prose(_) => return landmarks(document, message, lines),
-        Block::Aborted(_) => return Vec::new(),
+        Block::TextBreak(_) | Block::Aborted(_) => return Vec::new(),
         Block::Thinking(_) => {
             let name = words(document, FoldKind::Thinking, &lines, tools);
             (SymbolKind::Thinking, name)

@@ -14,13 +14,26 @@ use crate::tool::{ToolDefinition, ToolUseId};
 /// A conversation, ready to be encoded for a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// All `@System:` text, joined by a blank line; `None` without any.
+    /// The `@System:` text before the first answer, joined by a blank line; `None` without any.
     pub system: Option<String>,
-    /// Alternating messages, none empty. The cycle sends a prompt only if it begins and
-    /// ends with the user.
+    /// Messages, none empty. Those of the user and the model alternate; one of the system
+    /// follows the user's newest. The cycle sends a prompt only if the user speaks first and
+    /// last.
     pub messages: Vec<PromptMessage>,
-    /// The tools on offer, sorted by name.
+    /// The tools on offer from the start, in the order in which they are sent.
     pub tools: Vec<ToolDefinition>,
+}
+
+impl Prompt {
+    /// Returns all tools on offer, those that were added later last.
+    pub fn all_tools(&self) -> impl Iterator<Item = &ToolDefinition> + Clone {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        let added = parts.filter_map(|part| match part {
+            Part::ToolsAdded(tools) => Some(tools),
+            _ => None,
+        });
+        self.tools.iter().chain(added.flatten())
+    }
 }
 
 /// One message of a [`Prompt`].
@@ -39,6 +52,9 @@ pub enum PromptRole {
     User,
     /// The model.
     Assistant,
+    /// The author of the instructions, after the conversation has begun. Providers that know
+    /// no such message get its content before the conversation.
+    System,
 }
 
 /// A part of a message, like a provider's content block.
@@ -48,6 +64,8 @@ pub enum Part {
     Text(String),
     /// A file that the user refers to, in a user message.
     File(Attachment),
+    /// Tools that are offered from here on, in a system message; not empty.
+    ToolsAdded(Vec<ToolDefinition>),
     /// The model's thinking.
     Thinking {
         /// The thinking, or a provider's opaque data when `redacted`.

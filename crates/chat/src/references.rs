@@ -75,6 +75,16 @@ impl Piece {
         }
     }
 
+    /// Returns the line of a reference; `None` for text.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Text(_) | Self::Escaped { .. } => None,
+            Self::Expression { line, .. }
+            | Self::File { line, .. }
+            | Self::Context { line, .. } => Some(*line),
+        }
+    }
+
     /// Returns true for what is replaced when it is sent.
     pub fn refers(&self) -> bool {
         !matches!(self, Self::Text(_) | Self::Escaped { .. })

@@ -65,7 +65,7 @@ pub fn regions(
                 found.push((result.body.clone(), language));
             }
             Block::Thinking(it) => found.push((it.lines.clone(), Language::Thinking)),
-            Block::Aborted(_) => {}
+            Block::TextBreak(_) | Block::Aborted(_) => {}
         }
     }
     let regions = found.into_iter();

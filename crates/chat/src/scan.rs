@@ -149,6 +149,10 @@ pub fn thinking_tag(line: &[u8]) -> Option<ThinkingTag> {
     }
 }
 
+/// The comment between two texts that the provider sent as separate parts of one answer.
+/// Providers that check what they get back want them separate again.
+pub const TEXT_BREAK: &str = "<!-- flemma:part -->";
+
 /// Parses the reason in the comment of a cut-off answer.
 pub fn aborted(line: &[u8]) -> Option<String> {
     let rest = line.strip_prefix(b"<!-- flemma:aborted")?.trim_ascii_end();

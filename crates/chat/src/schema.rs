@@ -2,6 +2,9 @@
 //! to `jsonschema`, whose API changes often.
 
 mod complete;
+mod integers;
+mod modern;
+mod subschemas;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +13,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
+pub use self::modern::{for_each, modern};
+pub use self::subschemas::Subschemas;
 use crate::tool::ToolDefinition;
 
 /// Cache of compiled schemas: compiling one takes longer than checking a call. Clones share
@@ -20,6 +25,7 @@ pub struct Checks(Arc<Mutex<HashMap<String, Arc<Validator>>>>);
 impl Checks {
     /// Completes the arguments of a call and checks them; no type is coerced.
     ///
+    /// - A whole number such as `10.0` becomes an integer where the schema declares one.
     /// - A missing required argument that may be null becomes null.
     /// - Null for an optional argument that does not allow it is removed.
     /// - The `label` of a strict tool is optional.
@@ -30,7 +36,7 @@ impl Checks {
     /// schema is invalid.
     pub fn fit(&self, tool: &ToolDefinition, input: Value) -> Result<Value, String> {
         let validator = self.ready(&tool.name, &tool.input_schema)?;
-        let input = complete::complete(&validator, input, tool.strict);
+        let input = completed(&validator, &tool.input_schema, input, tool.strict);
         findings(&validator, &input).map(|()| input)
     }
 
@@ -48,7 +54,7 @@ impl Checks {
         if let Some(validator) = ready.get(tool) {
             return Ok(validator.clone());
         }
-        let validator = Arc::new(validator(schema)?);
+        let validator = Arc::new(lenient_validator(schema)?);
         ready.insert(tool.to_owned(), validator.clone());
         Ok(validator)
     }
@@ -61,13 +67,27 @@ impl Checks {
 /// Those of [`Checks::fit`].
 pub fn fit(schema: &Value, input: Value) -> Result<Value, String> {
     let validator = validator(schema)?;
-    let input = complete::complete(&validator, input, false);
+    let input = completed(&validator, schema, input, false);
     findings(&validator, &input).map(|()| input)
+}
+
+fn completed(validator: &Validator, schema: &Value, mut input: Value, has_label: bool) -> Value {
+    integers::restore(schema, &mut input);
+    complete::complete(validator, input, has_label)
 }
 
 fn validator(schema: &Value) -> Result<Validator, String> {
     jsonschema::validator_for(schema)
         .map_err(|error| format!("the tool's schema is broken: {error}"))
+}
+
+/// Like [`validator`], also for the schemas of tools that others wrote. Many of them mix
+/// drafts, such as `exclusiveMinimum: true` without `$schema`.
+fn lenient_validator(schema: &Value) -> Result<Validator, String> {
+    validator(schema).or_else(|broken| {
+        let converted = modern(schema).map_err(|_| broken.clone())?;
+        validator(&converted).map_err(|_| broken)
+    })
 }
 
 fn findings(validator: &Validator, input: &Value) -> Result<(), String> {

@@ -49,6 +49,7 @@ pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
                 Block::ToolUse(call) => painter.tool_use(call),
                 Block::ToolResult(result) => painter.tool_result(result),
                 Block::Thinking(thinking) => painter.block(&thinking.lines, "FlemmaThinking"),
+                Block::TextBreak(lines) => painter.block(lines, "FlemmaThinking"),
                 Block::Aborted(aborted) => painter.block(&aborted.lines, "FlemmaAborted"),
             }
         }

@@ -142,7 +142,11 @@ impl Text {
 
 /// Appends a line. Neovim represents NUL as LF inside a line, which must not split it here.
 fn push_line(bytes: &mut Vec<u8>, line: &[u8]) {
-    bytes.extend(line.iter().map(|&b| if b == b'\n' { 0 } else { b }));
+    let from = bytes.len();
+    bytes.extend_from_slice(line);
+    for at in memchr::memchr_iter(b'\n', line) {
+        bytes[from + at] = 0;
+    }
 }
 
 #[cfg(test)]

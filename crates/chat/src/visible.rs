@@ -10,6 +10,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Maximum run of blanks shown as is; longer ones become `␣×N`.
 const BLANKS_SHOWN: usize = 8;
+/// The same in a line that is shown in full, where many lines are indented.
+const INDENT_SHOWN: usize = 60;
 /// Maximum combining marks shown on a base character; others are spelled out.
 const MARKS_SHOWN: usize = 4;
 
@@ -33,6 +35,26 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     }
     // One column for the `…`.
     pieces(text, width - 1).shown + "…"
+}
+
+/// Returns a line in full, with nothing hidden in it. Indentation and tabs stay as they are.
+pub(crate) fn line(text: &str) -> String {
+    let (mut shown, mut marks, mut rest) = (String::new(), 0, text);
+    while let Some(first) = rest.chars().next() {
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        if blanks > INDENT_SHOWN {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "␣×{blanks}");
+            rest = &rest[blanks..];
+            continue;
+        }
+        match first {
+            '\t' => shown.push(first),
+            _ => push_visible(first, &mut marks, &mut shown),
+        }
+        rest = &rest[first.len_utf8()..];
+    }
+    shown
 }
 
 /// Returns the display columns of a text.

@@ -6,7 +6,7 @@
 
 mod place;
 
-pub use self::place::{abort_last, append_message, close_fences, keep_words, place};
+pub use self::place::{abort_last, append_message, close_fences, keep_words, place, take_words};
 use crate::document::Status;
 use crate::status::with_status;
 use crate::text::Lines;

@@ -42,6 +42,13 @@ pub enum CliCommand {
     /// requests in a row, the same failing call three times, or an answer cut off by
     /// its token limit), 4 a call was denied, 130 cancelled.
     Send(Send),
+    /// Ask one question in a new chat, and print the answer.
+    ///
+    /// The chat is not kept unless --chat names a file. Tools run by the same rules as in
+    /// `send`.
+    ///
+    /// Exit codes: the same as `send`.
+    Ask(Ask),
     /// Run one tool with the same rules as in a chat, and print its result.
     ///
     /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
@@ -101,10 +108,15 @@ pub enum CliCommand {
     },
     /// Serve Neovim over standard input and output; the plugin starts this.
     Host,
-    /// Report on options and providers for `:checkhealth`, with the options as JSON on
-    /// standard input.
-    #[command(hide = true)]
+    /// Check the options, providers, sandbox, MCP servers, and folders, and say how to fix
+    /// what is wrong.
+    ///
+    /// Starts the configured MCP servers, and a command that tries to leave the sandbox. Sends
+    /// nothing to a model, and no key.
     Health {
+        /// Print JSON lines for `:checkhealth`; the options are JSON on standard input.
+        #[arg(long)]
+        json: bool,
         /// Report only on the options and the keys; start and contact nothing.
         #[arg(long)]
         offline: bool,
@@ -159,6 +171,26 @@ pub struct Send {
     /// Print only the text of the last answer.
     #[arg(long)]
     pub last: bool,
+    /// Provider, model, and number of requests.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Approval, output, and options.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `flemma ask`
+#[derive(Debug, Args)]
+pub struct Ask {
+    /// The question.
+    #[arg(required = true)]
+    pub question: Vec<String>,
+    /// Add standard input to the question, as a block of text.
+    #[arg(long)]
+    pub stdin: bool,
+    /// Keep the conversation in this file, which must not exist yet.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub chat: Option<PathBuf>,
     /// Provider, model, and number of requests.
     #[command(flatten)]
     pub model: ModelArgs,
@@ -255,9 +287,12 @@ pub struct TrustArgs {
 /// `flemma undo`
 #[derive(Debug, Args)]
 pub struct Undo {
-    /// Only calls of this chat.
+    /// Only calls of this chat. Can be left out before FILE.
     #[arg(value_hint = ValueHint::FilePath)]
     pub chat: Option<PathBuf>,
+    /// Restore only this file, as it was before the last call that changed it.
+    #[arg(value_hint = ValueHint::FilePath, conflicts_with_all = ["redo", "turns"])]
+    pub file: Option<PathBuf>,
     /// Take the last undo back.
     #[arg(long)]
     pub redo: bool,
@@ -314,6 +349,9 @@ pub struct RunOptions {
     /// Answer all questions with yes.
     #[arg(short, long)]
     pub yes: bool,
+    /// Try commands before asking about them, and show what they would change.
+    #[arg(long)]
+    pub trial: bool,
     /// Folder with script tools, in addition to those of the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Vec<PathBuf>,

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use futures::future::join_all;
-use provider::{Endpoint, Parameters};
+use provider::{Endpoint, Parameters, catalogue};
 
 use crate::config::Config;
 use crate::endpoint::{self, Destination};
@@ -17,7 +17,7 @@ use crate::{runtime, stdout};
 /// A row of the table: name, endpoint, model, reachable, tools.
 type Row = [String; 5];
 
-/// Prints a row for each provider.
+/// Prints a row for each provider, and how old the facts about their models are.
 pub fn print(config: &Config) -> ExitCode {
     let mut names = endpoint::provider_names();
     // The tutor is built in and has no server, so it is no row of the providers.
@@ -30,7 +30,46 @@ pub fn print(config: &Config) -> ExitCode {
     };
     let heading = ["NAME", "ENDPOINT", "MODEL", "REACHABLE", "TOOLS"].map(str::to_owned);
     let all: Vec<Row> = std::iter::once(heading).chain(rows).collect();
-    stdout::print(&table(&all)).into()
+    let date = catalogue::date();
+    let table = table(&all);
+    let width = table.lines().map(|line| line.chars().count()).max();
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    let shown = match columns.filter(|it| width > Some(*it)) {
+        Some(columns) => blocks(&all[1..], columns),
+        None => table,
+    };
+    stdout::print(&format!("{shown}\n\nCatalogue of models: {date}")).into()
+}
+
+/// Returns a few lines for each provider, for a terminal that the table does not fit in.
+fn blocks(rows: &[Row], columns: usize) -> String {
+    let blocks = rows
+        .iter()
+        .map(|[name, endpoint, model, reachable, tools]| {
+            let lines = [
+                format!("{name}: {model}"),
+                format!("  {endpoint}"),
+                format!("  reachable: {reachable}; tools: {tools}"),
+            ];
+            lines.map(|line| wrapped(&line, columns)).join("\n")
+        });
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// Breaks a line between words; the rest is indented.
+fn wrapped(line: &str, columns: usize) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let width = word.trim_end().chars().count();
+        if used > 4 && used + width > columns {
+            text.truncate(text.trim_end().len());
+            text.push_str("\n    ");
+            used = 4;
+        }
+        text.push_str(word);
+        used += word.chars().count();
+    }
+    text
 }
 
 async fn row(name: &str, settings: &Settings) -> Row {
@@ -88,4 +127,26 @@ fn table(rows: &[Row]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_narrow_terminal_each_line_fits() {
+        let row: Row = [
+            "anthropic",
+            "https://api.anthropic.com",
+            "claude-sonnet-5-5",
+            "no: the server did not answer in time, and this is a long reason with many words in it",
+            "yes",
+        ]
+        .map(str::to_owned);
+        let shown = blocks(&[row], 60);
+        assert!(shown.lines().all(|it| it.chars().count() <= 60), "{shown}");
+        assert!(shown.starts_with(
+            "anthropic: claude-sonnet-5-5\n  https://api.anthropic.com\n  reachable: no"
+        ));
+    }
 }

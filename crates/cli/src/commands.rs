@@ -3,8 +3,14 @@
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
-use crate::arguments::{ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs};
+use chat::document::Document;
+use chat::say::say_with_references;
+use chat::text::Text;
+
+use crate::arguments::{Ask, ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs};
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::headless::{self, Chat, Job, Show};
@@ -15,6 +21,8 @@ use crate::{backends, direct, stdout};
 
 /// Default of `--max-turns` for `flemma run`.
 const MAX_TURNS: u32 = 5;
+/// Time after which a note says that standard input has not ended.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// `flemma send`
 pub fn send(send: Send) -> ExitCode {
@@ -49,12 +57,7 @@ pub fn send(send: Send) -> ExitCode {
 fn message(send: &Send) -> Result<Option<String>, String> {
     let mut message = send.message.clone();
     if send.stdin {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("Standard input cannot be read: {error}."))?;
-        // Data must not look like a part of the chat's format.
-        let block = headless::fenced(&String::from_utf8_lossy(&bytes));
+        let block = standard_input()?;
         message = Some(match message {
             Some(message) => format!("{message}\n\n{block}"),
             None => block,
@@ -66,6 +69,57 @@ fn message(send: &Send) -> Result<Option<String>, String> {
         }
         message => Ok(message),
     }
+}
+
+/// Returns standard input as a block of text. Says that it waits, if that takes a while.
+fn standard_input() -> Result<String, String> {
+    let (done, reading) = std::sync::mpsc::channel::<()>();
+    let is_typed = std::io::stdin().is_terminal();
+    if is_typed {
+        terminal::report("Reading standard input; Ctrl-D on an empty line ends it.");
+    }
+    std::thread::spawn(move || {
+        if !is_typed && reading.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            terminal::report("Still reading standard input, which has not ended (--stdin).");
+        }
+    });
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().read_to_end(&mut bytes);
+    // Fails if the note was printed.
+    let _ = done.send(());
+    read.map_err(|error| format!("Standard input cannot be read: {error}."))?;
+    // Data must not look like a part of the chat's format.
+    Ok(headless::fenced(&String::from_utf8_lossy(&bytes)))
+}
+
+/// `flemma ask`
+pub fn ask(ask: Ask) -> ExitCode {
+    let mut question = ask.question.join(" ");
+    if ask.stdin {
+        match standard_input() {
+            Ok(block) => question = format!("{question}\n\n{block}"),
+            Err(problem) => return fail(Code::Error, &[problem]),
+        }
+    }
+    if question.trim().is_empty() {
+        let problem = "The question is empty, so nothing was sent.";
+        return fail(Code::Error, &[problem.to_owned()]);
+    }
+    let config = match config::load(&with_model(&ask.options, &ask.model)) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let empty = Text::from("");
+    let chat = Chat::New {
+        lines: say_with_references(&Document::parse(&empty), &question).replacement,
+        keep: ask.chat,
+    };
+    // In a pipe, only the answer matters.
+    let show = match std::io::stdout().is_terminal() {
+        true => Show::Answers,
+        false => Show::LastAnswer,
+    };
+    headless::run(job(config, &ask.options, chat, show))
 }
 
 /// `flemma run` with the name of a command.
@@ -220,6 +274,7 @@ fn job(config: Config, options: &RunOptions, chat: Chat, show: Show) -> Job {
         max_turns: config.settings.tools.autopilot.max_turns,
         approve: config.approve,
         yes: options.yes,
+        trial: options.trial,
         // Events have everything that the other forms show.
         show: options.events.map_or(show, |_| Show::Events),
         debug: options.debug,

@@ -117,6 +117,17 @@ pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
     })
 }
 
+/// Returns the options of the configuration file, in the form that `setup()` takes.
+///
+/// # Errors
+///
+/// The file cannot be read: a sentence.
+pub fn of_file() -> Result<Value, String> {
+    file::read(&Flags::default()).map_err(|error| match error {
+        ConfigError::Usage(problems) | ConfigError::File(problems) => problems.join(" "),
+    })
+}
+
 /// Returns the settings in the project that contains the current folder. A session reports
 /// what does not apply.
 fn in_project(settings: Settings, flags: &Flags, registry: &Registry) -> Settings {

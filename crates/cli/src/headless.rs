@@ -89,6 +89,8 @@ pub struct Job {
     pub approve: Policy,
     /// True if all questions are answered with yes.
     pub yes: bool,
+    /// True if commands are tried before they are asked about.
+    pub trial: bool,
     /// What standard output gets.
     pub show: Show,
     /// True if calls and results are printed in full.
@@ -123,6 +125,7 @@ struct HeadlessRun {
     outcome: RunOutcome,
     questions: OpenQuestions,
     asked: waiting::AskedCalls,
+    trials: waiting::Trials,
     /// In a dry run, a line for each call that would run.
     dry_run: Option<Vec<String>>,
     end: RunEnd,
@@ -170,6 +173,7 @@ impl HeadlessRun {
             outcome: RunOutcome::default(),
             questions: OpenQuestions::default(),
             asked: waiting::AskedCalls::new(job.yes),
+            trials: waiting::Trials::new(job.trial),
             dry_run: job.dry_run.then(Vec::new),
             end: RunEnd::new(job.max_turns),
         })

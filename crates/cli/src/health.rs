@@ -1,7 +1,8 @@
-//! `flemma health`: what `:checkhealth flemma` says about everything but the editor, as JSON
-//! lines.
+//! `flemma health`: what `:checkhealth flemma` says about everything but the editor, as text or
+//! as JSON lines.
 //!
-//! Reads the options from standard input, in the form that `setup()` takes. Reports whether a
+//! For JSON, the options come from standard input, in the form that `setup()` takes; for text, from
+//! the configuration file. Reports whether a
 //! key is set, and never shows, fetches, or sends one. Starts the configured MCP servers, and a
 //! command that tries to leave the sandbox.
 
@@ -18,6 +19,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tools::Registry;
 
+use crate::config;
+use crate::exit_code::Code;
 use crate::options::{InvalidOption, Scope};
 use crate::project::ProjectConfig;
 use crate::settings::Settings;
@@ -49,6 +52,22 @@ impl Finding {
         Self::new("start", heading.to_owned())
     }
 
+    /// Returns it as text.
+    fn line(&self) -> String {
+        let sign = match self.level {
+            "start" => return format!("\n{}", self.text),
+            "ok" => "ok     ",
+            "warn" => "warning",
+            "error" => "error  ",
+            _ => "       ",
+        };
+        let text = self.text.replace('\n', "\n           ");
+        match &self.fix {
+            Some(fix) => format!("  {sign}  {text}\n           → {fix}"),
+            None => format!("  {sign}  {text}"),
+        }
+    }
+
     /// Adds what the user can do.
     fn fixed_by(self, fix: impl Into<String>) -> Self {
         Self {
@@ -58,22 +77,38 @@ impl Finding {
     }
 }
 
-/// Prints the report for the options on standard input. If `offline`, starts and contacts
-/// nothing, and reports only on the options and keys.
-pub fn print(offline: bool) -> ExitCode {
-    let mut given = String::new();
-    // Without options the report is about the defaults.
-    drop(std::io::stdin().read_to_string(&mut given));
-    let given: Value = serde_json::from_str(&given).unwrap_or_default();
+/// Prints the report. If `offline`, starts and contacts nothing, and reports only on the options and
+/// keys.
+pub fn print(as_json: bool, offline: bool) -> ExitCode {
+    let given = match as_json {
+        true => {
+            let mut given = String::new();
+            // Without options the report is about the defaults.
+            drop(std::io::stdin().read_to_string(&mut given));
+            serde_json::from_str(&given).unwrap_or_default()
+        }
+        false => match config::of_file() {
+            Ok(given) => given,
+            Err(problem) => return Code::Error.report(&problem),
+        },
+    };
     let (settings, problems) = Settings::examine(&given, Scope::Setup, &Registry::builtin());
     let mut findings = configured(&settings, &problems.invalid);
     if !offline {
         try_parts(&given, &settings, &mut findings);
     }
-    let lines = findings
-        .iter()
-        .filter_map(|it| serde_json::to_string(it).ok());
-    stdout::print(&lines.collect::<Vec<_>>().join("\n")).into()
+    if as_json {
+        let lines = findings
+            .iter()
+            .filter_map(|it| serde_json::to_string(it).ok());
+        return stdout::print(&lines.collect::<Vec<_>>().join("\n")).into();
+    }
+    let lines: Vec<String> = findings.iter().map(Finding::line).collect();
+    let printed = stdout::print(lines.join("\n").trim_start());
+    match findings.iter().any(|it| it.level == "error") {
+        true => Code::Error.into(),
+        false => printed.into(),
+    }
 }
 
 /// Returns what the options, files, and variables say.

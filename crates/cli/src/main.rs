@@ -50,10 +50,10 @@ fn main() -> ExitCode {
     let name = words.next();
     let mut words: Vec<OsString> = words.collect();
     // First, because a command waits for its leash, and parsing arguments takes longer.
-    if let Some((first, rest)) = words.split_first()
-        && first == tools::LEASH
-    {
-        return tools::hold_leash(rest);
+    match words.split_first() {
+        Some((first, rest)) if first == tools::LEASH => return tools::hold_leash(rest),
+        Some((first, rest)) if first == tools::VIEW => return tools::hold_view(rest),
+        _ => {}
     }
     let start = match supervise::start(&mut words) {
         Ok(start) => start,
@@ -116,10 +116,11 @@ fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
 fn run_tools(command: CliCommand) -> ExitCode {
     match command {
         CliCommand::Send(send) => commands::send(send),
+        CliCommand::Ask(ask) => commands::ask(ask),
         CliCommand::Run(run) => commands::run(run),
         CliCommand::Tool(tool) => commands::tool(tool),
         CliCommand::Mcp(mcp) => mcp_commands::command(mcp),
-        CliCommand::Health { offline } => health::print(offline),
+        CliCommand::Health { json, offline } => health::print(json, offline),
         // `run` handles all others.
         _ => ExitCode::FAILURE,
     }

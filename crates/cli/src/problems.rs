@@ -36,6 +36,10 @@ pub fn in_a_shell(message: &str) -> String {
         ("setup()", "flemma/config.toml"),
         ("ress Ctrl-] again", "ress Ctrl-]"),
         // Longer phrases come first, because a shorter one is a part of them.
+        (
+            " (in Neovim by :let), run :Flemma restart, and press Ctrl-]",
+            " and run it again",
+        ),
         (", or press Ctrl-]", ", or run it again"),
         ("press Ctrl-]", "run it again"),
         ("Press Ctrl-]", "Run it again"),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use session::restoring::{before, nothing, report};
 use tools::NoBuffers;
-use tools::checkpoints::{CallLabel, JournalScope, Name, Request, Restore};
+use tools::checkpoints::{CallLabel, FileArgument, JournalScope, Name, Request, Restore};
 
 use crate::arguments::Undo;
 use crate::exit_code::Code;
@@ -24,16 +24,27 @@ pub fn command(arguments: &Undo) -> ExitCode {
 
 /// Lists what would change, asks, and restores it.
 async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
-    let (folder, scope) = place(arguments.chat.as_deref())?;
-    let request = match (arguments.redo, arguments.turns) {
-        (true, _) => Request::Redo,
-        (false, Some(count)) => Request::LastTurns(count),
-        (false, None) => Request::Undo,
+    let (chat, file) = names(arguments);
+    let (folder, scope) = place(chat)?;
+    let request = match (arguments.redo, arguments.turns, file) {
+        (false, None, Some(file)) => Request::File(FileArgument {
+            name: file.to_string_lossy().into_owned(),
+            folders: vec![current_folder()?, folder.clone()],
+        }),
+        (_, _, Some(file)) => {
+            let file = file.display();
+            return Err(format!(
+                "{file} is not a chat, and --redo and --turns do not apply to a single file."
+            ));
+        }
+        (true, ..) => Request::Redo,
+        (false, Some(count), _) => Request::LastTurns(count),
+        (false, None, None) => Request::Undo,
     };
     loop {
         let planned = Restore::plan(folder.clone(), scope.clone(), request.clone(), &NoBuffers);
         let Some(restore) = planned.await? else {
-            return Ok((Code::Ok, nothing(&request).to_owned()));
+            return Ok((Code::Denied, nothing(&request)));
         };
         list(&restore);
         match decide(arguments, &request, &restore) {
@@ -53,13 +64,24 @@ async fn undo(arguments: &Undo) -> Result<(Code, String), String> {
     }
 }
 
+/// The chat and the file. A single name that does not end in `.chat` is the file.
+fn names(arguments: &Undo) -> (Option<&Path>, Option<&Path>) {
+    let (chat, file) = (arguments.chat.as_deref(), arguments.file.as_deref());
+    let is_chat = chat.is_some_and(|it| it.extension().is_some_and(|it| it == "chat"));
+    match file {
+        None if !is_chat => (None, chat),
+        file => (chat, file),
+    }
+}
+
 /// Lists the calls, and what would change.
 fn list(restore: &Restore) {
     warn(restore.problem.as_slice());
-    let calls = restore
-        .calls
-        .iter()
-        .map(|(id, tool)| format!("{tool} ({id})"));
+    let calls = restore.calls.iter().map(|(id, tool)| match id.is_empty() {
+        // A review of a turn.
+        true => tool.clone(),
+        false => format!("{tool} ({id})"),
+    });
     let calls: Vec<String> = calls.collect();
     let lines = restore.lines();
     let list = format!("{}:\n  {}", calls.join(", "), lines.join("\n  "));
@@ -82,7 +104,7 @@ fn decide(arguments: &Undo, request: &Request, restore: &Restore) -> Decision {
     // `changes` leaves out conflicts, which only `--overwrite` restores.
     let overwrites = arguments.overwrite && restore.conflicts().next().is_some();
     if restore.changes().next().is_some() || overwrites {
-        return match arguments.yes || confirm("Change these files?") {
+        return match arguments.yes || confirm("Restore these files?") {
             true => Decision::Restore,
             false => denied(),
         };
@@ -97,7 +119,7 @@ fn decide(arguments: &Undo, request: &Request, restore: &Restore) -> Decision {
     }
     match arguments.yes {
         true => Decision::Stop(
-            Code::Ok,
+            Code::Denied,
             format!(
                 "Nothing was changed. `--overwrite` restores files that have changed since; `--skip` goes on to {before}."
             ),
@@ -115,7 +137,7 @@ fn place(chat: Option<&Path>) -> Result<(PathBuf, JournalScope), String> {
     if !chat.is_file() {
         return Err(format!("There is no chat {}.", chat.display()));
     }
-    let folder = chat.parent().unwrap_or(&here).to_owned();
+    let folder = tools::chat_folder(&chat).unwrap_or(here);
     let chat = Some(Name(chat));
     let label = CallLabel {
         chat,

@@ -1,16 +1,12 @@
 //! The invariants of ARCHITECTURE.md that can be read off the files.
 #![allow(clippy::unwrap_used)]
 
-#[path = "architecture/functions.rs"]
-mod functions;
 #[path = "architecture/imports.rs"]
 mod imports;
 #[path = "architecture/source.rs"]
 mod source;
 #[path = "architecture/systems.rs"]
 mod systems;
-#[path = "architecture/type_names.rs"]
-mod type_names;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -189,6 +185,72 @@ fn one_crate_names_the_sdk_of_the_protocol() {
     }
 }
 
+/// Other users and sandboxed commands may write to the temporary folder of the system. A name there
+/// that can be guessed may be a link to any file of the user.
+#[test]
+fn one_module_makes_temporary_names() {
+    /// Where each way may be used, as the end of a path.
+    const WAYS: [(&str, &[&str]); 8] = [
+        // A user without a home has the state folder there.
+        ("temp_dir()", &["tools/src/state.rs"]),
+        // Keeps whole outputs for the user, in the state folder, under random names.
+        ("tempfile::", &["tools/src/output/overflow.rs"]),
+        ("\"TMPDIR\"", &["sandbox/linux/bwrap.rs"]),
+        (
+            "\"/tmp",
+            &[
+                "policy/src/sandbox.rs",
+                "tools/src/sandbox/view.rs",
+                "policy/src/settings/grants.rs",
+                "policy/src/options/rows/sandbox.rs",
+            ],
+        ),
+        (".with_extension(\"new\")", &[]),
+        (".with_extension(\"tmp\")", &[]),
+        ("mktemp", &[]),
+        (
+            "create_new(true)",
+            &[
+                "tools/src/private.rs",
+                "cli/src/headless/reviewing/editor.rs",
+                "platform/src/files/windows/folder.rs",
+            ],
+        ),
+    ];
+    let mut used = BTreeSet::new();
+    for file in files(&root().join("crates"), ".rs") {
+        let shown = file.to_string_lossy().into_owned();
+        if !shown.contains("/src/") || source::is_test(&shown) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        // Tests and comments may name any folder.
+        let code = source::without_tests(&text);
+        for (way, places) in WAYS {
+            if code.contains(way) {
+                let place = places.iter().find(|it| shown.ends_with(**it));
+                assert!(place.is_some(), "{shown} says {way}: use tools::private");
+                used.extend(place.map(|it| (way, *it)));
+            }
+        }
+    }
+    // A row that nothing needs permits too much.
+    let listed = WAYS
+        .iter()
+        .flat_map(|(way, places)| places.iter().map(move |it| (*way, *it)));
+    assert_eq!(used, listed.collect());
+    for file in files(&root().join("lua"), ".lua") {
+        let text = fs::read_to_string(&file).unwrap();
+        for way in ["os.tmpname", "os_tmpdir", "mkdtemp", "\"/tmp"] {
+            assert!(
+                !text.contains(way),
+                "{} says {way}: use vim.fn.tempname()",
+                file.display()
+            );
+        }
+    }
+}
+
 /// The names of the messages that the host sends, from where it sends them.
 fn sent() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -233,25 +295,6 @@ fn lua_receives_every_message_that_the_host_sends() {
     let version = protocol.split_once("VERSION: u64 = ").unwrap().1;
     let version = version.split_once(';').unwrap().0;
     assert!(lua.contains(&format!("\nM.VERSION = {version}\n")));
-}
-
-#[test]
-fn no_file_is_longer_than_a_reader_can_hold() {
-    let crates = fs::read_dir(root().join("crates")).unwrap().flatten();
-    let sources = crates
-        .map(|it| it.path().join("src"))
-        .chain([root().join("lua")]);
-    for folder in sources {
-        let rust = files(&folder, ".rs");
-        for file in rust.into_iter().chain(files(&folder, ".lua")) {
-            let lines = fs::read_to_string(&file).unwrap().lines().count();
-            assert!(
-                lines <= 400,
-                "{} has {lines} lines; where is the seam?",
-                file.display()
-            );
-        }
-    }
 }
 
 /// The test modules that `tests/README.md` names.

@@ -308,8 +308,11 @@ impl Connection {
 }
 
 fn answered(result: &Value) -> Called {
-    let Some(parts) = result["content"].as_array() else {
-        return Called::Failed("its result has no content and cannot be read".to_owned());
+    let parts = match &result["content"] {
+        Value::Array(parts) => parts.as_slice(),
+        // Some servers leave an empty result out, or send one part without a list.
+        Value::Null => &[],
+        part => std::slice::from_ref(part),
     };
     Called::Answered {
         text: crate::content::text(parts, result.get("structuredContent")),

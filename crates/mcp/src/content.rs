@@ -18,8 +18,9 @@ pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
         let more = parts.len() - PARTS;
         pieces.push(format!("[{more} more parts are left out]"));
     }
-    // The protocol repeats structured content as text, unless the server leaves that out.
-    if let Some(structured) = structured.filter(|_| parts.is_empty()) {
+    // The protocol asks servers to repeat structured content as text, but many send a summary.
+    let is_repeated = |structured: &Value| parts.iter().any(|part| repeats(part, structured));
+    if let Some(structured) = structured.filter(|it| !it.is_null() && !is_repeated(it)) {
         pieces.push(serde_json::to_string_pretty(structured).unwrap_or_default());
     }
     let whole = pieces.join("\n");
@@ -27,6 +28,12 @@ pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
         return "(The tool gave no text.)".to_owned();
     }
     cut(whole)
+}
+
+/// Returns true if a part is text with the same JSON.
+fn repeats(part: &Value, structured: &Value) -> bool {
+    let text = part["text"].as_str().unwrap_or_default();
+    serde_json::from_str::<Value>(text).is_ok_and(|it| it == *structured)
 }
 
 fn cut(mut whole: String) -> String {
@@ -130,11 +137,32 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_is_used_only_without_other_content() {
-        assert_eq!(text(&[], Some(&json!({"a": 1}))), "{\n  \"a\": 1\n}");
-        let said = [json!({"type": "text", "text": "said"})];
-        assert_eq!(text(&said, Some(&json!({"a": 1}))), "said");
+    fn structured_content_is_kept_unless_the_text_repeats_it() {
+        let rows = json!({"rows": [{"id": 9_007_199_254_740_993_u64}], "next": null});
+        let shown = serde_json::to_string_pretty(&rows).unwrap_or_default();
+        let part = |text: &str| json!({"type": "text", "text": text});
+
+        assert_eq!(text(&[], Some(&rows)), shown);
+        let summary = [part("Found 1 record.")];
+        assert_eq!(
+            text(&summary, Some(&rows)),
+            format!("Found 1 record.\n{shown}")
+        );
+        for same in [
+            rows.to_string(),
+            shown,
+            r#" {"next":null,"rows":[{"id":9007199254740993}]}"#.to_owned(),
+        ] {
+            assert_eq!(text(&[part(&same)], Some(&rows)), same);
+        }
+        let both = [part("Found 1 record."), part(&rows.to_string())];
+        assert_eq!(text(&both, Some(&rows)), format!("Found 1 record.\n{rows}"));
+    }
+
+    #[test]
+    fn a_result_without_text_says_so() {
         assert_eq!(text(&[], None), "(The tool gave no text.)");
+        assert_eq!(text(&[], Some(&Value::Null)), "(The tool gave no text.)");
     }
 
     #[test]

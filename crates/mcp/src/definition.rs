@@ -78,6 +78,8 @@ fn object_schema(mut schema: Map<String, Value>) -> Result<Value, String> {
         // Some servers omit the type of a tool without arguments.
         None => drop(schema.insert("type".to_owned(), json!("object"))),
         Some(kind) if kind == "object" => {}
+        // Calls always have an object, so what else is allowed does not matter.
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
         Some(kind) => {
             return Err(format!(
                 "its input schema has the type {kind} instead of \"object\""
@@ -272,6 +274,9 @@ mod tests {
             Definition::new("t", "", schema).unwrap_err()
         };
         assert!(refused(json!({"type": "string"})).contains("instead of"));
+        assert!(refused(json!({"type": ["string"]})).contains("instead of"));
+        let nullable = json!({"type": ["object", "null"]});
+        assert_eq!(tool("t", "", nullable.clone()).input_schema, nullable);
         let large = json!({"type": "object", "x": "y".repeat(70_000)});
         assert!(refused(large).contains("65536"));
         assert_eq!(

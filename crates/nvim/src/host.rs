@@ -28,7 +28,7 @@ use crate::scripts::Scripts;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
-use crate::usage::Ledger;
+use crate::usage::UsageHistory;
 use crate::usage::log::UsageLog;
 use crate::{logging, mcp_servers, state_dir, switch};
 
@@ -54,11 +54,11 @@ impl Host {
         let (settings, _) = Settings::read(&Value::Null, &catalogue.registry);
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
-        let ledger = Ledger::logged(UsageLog::open(&state_dir::path()));
+        let usage = UsageHistory::logged(UsageLog::open(&state_dir::path()));
         let shared = Shared::new(
             settings,
             &catalogue,
-            ledger,
+            usage,
             scripts.clone(),
             ReportedProjects::default(),
         );
@@ -206,11 +206,11 @@ impl Host {
     fn share(&mut self, settings: Settings) {
         // Before the sessions know the options, because they may start commands at once.
         tools::pass_variables(settings.sandbox.passed());
-        let ledger = self.shared.ledger.clone();
+        let usage = self.shared.usage.clone();
         self.shared = Arc::new(Shared::new(
             settings,
             &self.catalogue,
-            ledger,
+            usage,
             self.scripts.clone(),
             self.shared.reported.clone(),
         ));
@@ -279,7 +279,7 @@ fn choices(settings: &Settings, ask: Option<bool>) -> Choices {
     Choices {
         ask: ask.is_some(),
         all: ask == Some(true),
-        items: switch::choices(settings),
+        items: switch::choices(settings, &|name: &str| tools::variable(name)),
         commands: names.collect(),
     }
 }

@@ -105,6 +105,8 @@ fn menu_item(menu: &Menu, at: usize, item: &MenuItem) -> Value {
         "label": item.text,
         "kind": item_kind(&item.detail),
         "detail": item.detail,
+        // Some clients show only this in their menu, such as Neovim 0.13.
+        "labelDetails": {"description": item.detail},
         // Clients sort by this; ours are the best first.
         "sortText": format!("{at:04}"),
         // A partial list is filtered here, and by other rules than the client's.
@@ -221,6 +223,7 @@ mod tests {
         assert_eq!(found["isIncomplete"], true);
         assert_eq!(item["filterText"], "@./lx");
         assert_eq!(item["kind"], 17);
+        assert_eq!(item["labelDetails"]["description"], item["detail"]);
         assert_eq!(item["textEdit"]["range"]["start"]["character"], 4);
         assert_eq!(item["textEdit"]["range"]["end"]["character"], 9);
     }

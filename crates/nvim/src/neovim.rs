@@ -83,12 +83,15 @@ impl Frontend for Neovim {
             Display::Folds(it) => sender.send("folds", &it),
             Display::Unfold(it) => sender.send("unfold", &it),
             Display::Queued(it) => sender.send("queued", &it),
+            Display::Sent(it) => sender.send("sent", &it),
             Display::Request(it) => sender.send("request", &it),
             Display::Statusline(it) => sender.send("statusline", &*it),
             Display::Usage(it) => sender.send("usage", &*it),
             Display::Lock(it) => sender.send("lock", &it),
             Display::Taken(it) => sender.send("taken", &it),
             Display::Cursor(it) => sender.send("cursor", &it),
+            Display::Save(it) => sender.send("save", &it),
+            Display::Decision(it) => sender.send("decision", &it),
             Display::ReviewClosed(it) => sender.send("review_closed", &it),
         }
     }

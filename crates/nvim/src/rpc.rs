@@ -169,6 +169,11 @@ impl Handler for Receiver {
     type Writer = FrameWriter;
 
     async fn handle_notify(&self, name: String, arguments: Vec<Value>, _: Neovim<FrameWriter>) {
+        // How Neovim reports a notification of ours that failed, after its type.
+        if name == "nvim_error_event" {
+            let why = arguments.get(1).and_then(Value::as_str).unwrap_or_default();
+            return tracing::warn!(why, "Neovim could not carry out a message");
+        }
         let payload = arguments.into_iter().next().unwrap_or(Value::Nil);
         match read(&name, payload) {
             Ok(message) => drop(self.0.send(message)),

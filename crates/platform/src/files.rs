@@ -12,7 +12,7 @@ mod windows;
 pub use folder::{FolderAccess, FolderEntry, NewFileAttributes, OldFile, OpenFolder};
 pub use open::{
     LOCKED_IS_READABLE, PrivateOptions, copy_blocks, make_private_folder, make_private_folders,
-    open_no_link, read_exact_at, restrict_file, restrict_folder,
+    open_no_link, read_exact_at, restrict_folder,
 };
 pub use status::{FileId, FileKind, FileStatus};
 

@@ -10,6 +10,7 @@ pub mod command_line;
 pub mod duplex;
 pub mod exit_status;
 pub mod files;
+pub mod machine;
 pub mod paths;
 pub mod pipe;
 pub mod places;

@@ -55,12 +55,12 @@ pub fn slashed(path: &Path) -> Cow<'_, str> {
     }
 }
 
-/// A path below a folder as chats show it: relative and with slashes. Any other path is shown as it
-/// is.
+/// A path below a folder as chats show it: relative, with slashes, and on one line. Any other path
+/// is absolute.
 pub fn below(path: &Path, folder: &Path) -> String {
     match path.strip_prefix(folder) {
-        Ok(inner) => slashed(inner).into_owned(),
-        Err(_) => path.display().to_string(),
+        Ok(inner) => visible(Path::new(&*slashed(inner))),
+        Err(_) => visible(path),
     }
 }
 
@@ -76,7 +76,7 @@ pub fn visible(path: &Path) -> String {
     let mut visible = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            MAIN_SEPARATOR => visible.push(character),
+            MAIN_SEPARATOR | '\'' | '"' => visible.push(character),
             _ => visible.extend(character.escape_debug()),
         }
     }

@@ -8,6 +8,7 @@
 mod git;
 mod names;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -26,6 +27,8 @@ pub struct Places {
     editor: Vec<Place>,
     /// Our own state: policy decisions, trust, journal.
     state: Place,
+    /// The folders in it whose files decide nothing: the `/tmp` of each chat, and the tutor's.
+    free: Vec<Place>,
     /// The running program, and the one that contains its commands.
     host: Vec<Place>,
     /// Folders of script tools and their modules.
@@ -85,6 +88,10 @@ impl Places {
             home,
             editor,
             state: tools::state_dir::path().into(),
+            free: vec![
+                tools::chats_tmp().into(),
+                tools::state_dir::of_tutor().into(),
+            ],
             host: own_programs().map(Place::from).collect(),
             tools: Vec::new(),
         }
@@ -143,6 +150,10 @@ impl Places {
 
     fn place(&self, path: &Path) -> Option<ProtectedKind> {
         let any = |places: &[Place]| places.iter().any(|it| it.contains(path));
+        // Where file tools may write is for the sandbox to say.
+        if any(&self.free) {
+            return None;
+        }
         // Before the editor's folders, which may contain it: the reason is more precise.
         if self.state.contains(path) {
             return Some(ProtectedKind::State);
@@ -194,10 +205,37 @@ pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
         .is_some()
 }
 
-/// Returns why a call that changes files waits for the user whatever the policy says: a sentence
-/// for the user who reviews it. `files` are absolute paths as the call names them, each with
-/// where it leads. `tools` are the folders whose scripts run as tools.
-pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option<String> {
+/// A file of a call that waits for the user whatever the policy says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProtectedFile {
+    path: PathBuf,
+    kind: ProtectedKind,
+}
+
+impl ProtectedFile {
+    /// Describes the file, to follow "it is".
+    pub fn what(&self) -> &'static str {
+        self.kind.what()
+    }
+}
+
+/// A sentence for the user who reviews the call.
+impl fmt::Display for ProtectedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is {}, so this needs your approval, whatever the policy says.",
+            // A file name can contain control characters, and this is printed.
+            paths::visible(&self.path),
+            self.what()
+        )
+    }
+}
+
+/// Returns the first file because of which a call waits for the user whatever the policy says.
+/// `files` are absolute paths as the call names them, each with where it leads. `tools` are the
+/// folders whose scripts run as tools.
+pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option<ProtectedFile> {
     if files.is_empty() {
         return None;
     }
@@ -206,17 +244,10 @@ pub fn needs_review(files: &[(PathBuf, PathBuf)], tools: Vec<PathBuf>) -> Option
         ..Places::of_this_user()
     };
     let mut files = files.iter();
-    files.find_map(|(path, real)| review(path, real, &places))
-}
-
-fn review(path: &Path, real: &Path, places: &Places) -> Option<String> {
-    let kind = places.kind(path, real)?;
-    Some(format!(
-        "{} is {}, so this needs your approval, whatever the policy says.",
-        // A file name can contain control characters, and this is printed.
-        paths::visible(path),
-        kind.what()
-    ))
+    files.find_map(|(path, real)| {
+        let (path, kind) = (path.clone(), places.kind(path, real)?);
+        Some(ProtectedFile { path, kind })
+    })
 }
 
 #[cfg(test)]

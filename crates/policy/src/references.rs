@@ -8,15 +8,19 @@ mod agreed;
 mod context;
 mod read;
 
+use std::collections::BTreeMap;
+
 pub use agreed::{Agreed, Objection};
 pub use context::{BufferFile, ContextText, Contexts};
-pub use read::{Folders, MAX_BYTES, Refusal};
+pub use read::{Folders, MAX_BYTES, Refusal, SourceFile, Stamp};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use chat::prompt::{Attachment, Content, Part};
 use chat::references::Piece;
 
 use crate::frontmatter::{Expansion, Include};
-use read::Reader;
+use read::{FileContent, Reader};
 
 /// A reference that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,30 +45,104 @@ pub enum What {
     File(Refusal),
 }
 
+/// The value of a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Text that becomes part of the sentence around the reference.
+    Text(String),
+    /// A file, or a state of the editor or the repository.
+    File(Attachment),
+}
+
+impl Value {
+    /// Returns the text, unless it is a picture or a PDF file.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::File(Attachment {
+                content: Content::Text(text),
+                ..
+            }) => Some(text),
+            Self::File(_) => None,
+        }
+    }
+
+    /// Returns true if a file with these bytes has this value.
+    pub fn is_of(&self, bytes: &[u8]) -> bool {
+        let content = match self {
+            Self::Text(text) => return text.as_bytes() == bytes,
+            Self::File(file) => &file.content,
+        };
+        match content {
+            Content::Text(text) => text.as_bytes() == bytes,
+            Content::Image { base64, .. } | Content::Pdf { base64 } => {
+                *base64 == STANDARD.encode(bytes)
+            }
+        }
+    }
+}
+
+/// A value that was found when the reference was resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The value.
+    pub value: Value,
+    /// The file that it was read from.
+    pub file: Option<SourceFile>,
+    /// True for a secret that the user agreed to send, of which no copy may be kept.
+    pub is_secret: bool,
+}
+
+/// A message with its references resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The parts of the request.
+    pub parts: Vec<Part>,
+    /// The values that were found, by the index of the piece.
+    pub found: BTreeMap<usize, Found>,
+}
+
+/// The places in which references are looked up.
+pub struct Sources<'a> {
+    /// Where files are.
+    pub folders: &'a Folders,
+    /// Files that the user agreed to send although they are outside the project or secret.
+    pub agreed: &'a Agreed,
+    /// Texts of references to the editor and the repository.
+    pub contexts: &'a Contexts,
+}
+
 /// Resolves the pieces of a message to parts of the request.
 ///
 /// `evaluate` returns the value of an expression, or a sentence that says why it has none.
-/// `agreed` are the files outside the project that the user agreed to send. `contexts` are the
-/// texts of references to the editor and the repository.
+/// `kept` are the values that were sent before, by the index of the piece: these are not
+/// looked up.
 ///
 /// # Errors
 ///
 /// All problems, in the order of the text. Then nothing may be sent.
 pub fn resolve(
     pieces: &[Piece],
-    folders: &Folders,
+    kept: &BTreeMap<usize, Value>,
+    sources: &Sources<'_>,
     evaluate: &mut dyn FnMut(&str) -> Result<Expansion, String>,
-    agreed: &Agreed,
-    contexts: &Contexts,
-) -> Result<Vec<Part>, Vec<Trouble>> {
+) -> Result<Resolved, Vec<Trouble>> {
     let mut resolver = Resolver {
-        reader: Reader::new(folders, agreed),
+        reader: Reader::new(sources.folders, sources.agreed),
         parts: Vec::new(),
+        found: BTreeMap::new(),
         troubles: Vec::new(),
     };
-    for piece in pieces {
-        match piece {
-            Piece::Text(text) | Piece::Escaped { text, .. } => resolver.text(text),
+    for (index, piece) in pieces.iter().enumerate() {
+        if let Some(value) = kept.get(&index) {
+            resolver.add(value.clone());
+            continue;
+        }
+        let found = match piece {
+            Piece::Text(text) | Piece::Escaped { text, .. } => {
+                resolver.text(text);
+                continue;
+            }
             Piece::Expression {
                 code,
                 line,
@@ -75,17 +153,16 @@ pub fn resolve(
                 mime,
                 line,
                 written,
-            } => {
-                let read = resolver.reader.file(path, mime.as_deref());
-                if let Some(content) = resolver.content(read, *line, written) {
-                    resolver.file(written, "", content);
-                }
-            }
+            } => resolver.file(path, mime.as_deref(), *line, written),
             Piece::Context {
                 source,
                 line,
                 written,
-            } => resolver.context(contexts.get(source), *line, written),
+            } => resolver.context(sources.contexts.get(source), *line, written),
+        };
+        if let Some(found) = found {
+            resolver.add(found.value.clone());
+            resolver.found.insert(index, found);
         }
     }
     resolver.finish()
@@ -94,10 +171,18 @@ pub fn resolve(
 struct Resolver<'a> {
     reader: Reader<'a>,
     parts: Vec<Part>,
+    found: BTreeMap<usize, Found>,
     troubles: Vec<Trouble>,
 }
 
 impl Resolver<'_> {
+    fn add(&mut self, value: Value) {
+        match value {
+            Value::Text(text) => self.text(&text),
+            Value::File(file) => self.parts.push(Part::File(file)),
+        }
+    }
+
     fn text(&mut self, text: &str) {
         match self.parts.last_mut() {
             // The value of an expression belongs to the sentence around it, so it becomes no
@@ -107,71 +192,96 @@ impl Resolver<'_> {
         }
     }
 
-    fn file(&mut self, name: &str, language: &str, content: Content) {
-        self.parts.push(Part::File(Attachment {
-            name: name.to_owned(),
-            language: language.to_owned(),
-            content,
-        }));
+    fn file(
+        &mut self,
+        path: &str,
+        mime: Option<&str>,
+        line: usize,
+        written: &str,
+    ) -> Option<Found> {
+        let read = self.reader.file(path, mime);
+        let read = self.readable(read, line, written)?;
+        Some(read.attached(written, ""))
     }
 
-    fn expression(&mut self, value: Result<Expansion, String>, line: usize, written: &str) {
+    fn expression(
+        &mut self,
+        value: Result<Expansion, String>,
+        line: usize,
+        written: &str,
+    ) -> Option<Found> {
         match value {
-            Ok(Expansion::Text(text)) => self.text(&text),
-            Ok(Expansion::Include(include)) => self.include(&include, line, written),
-            Err(reason) => self.troubles.push(Trouble {
-                line,
-                what: What::Expression,
-                message: format!("{written}: {reason}"),
+            Ok(Expansion::Text(text)) => Some(Found {
+                value: Value::Text(text),
+                file: None,
+                is_secret: false,
             }),
+            Ok(Expansion::Include(include)) => self.include(&include, line, written),
+            Err(reason) => {
+                self.troubles.push(Trouble {
+                    line,
+                    what: What::Expression,
+                    message: format!("{written}: {reason}"),
+                });
+                None
+            }
         }
     }
 
     /// Attaches the text of a buffer, a diff, or the like.
-    fn context(&mut self, found: Option<&Result<ContextText, String>>, line: usize, written: &str) {
+    fn context(
+        &mut self,
+        found: Option<&Result<ContextText, String>>,
+        line: usize,
+        written: &str,
+    ) -> Option<Found> {
         let context = match found {
             Some(Ok(context)) => context,
             found => {
                 let why = found.and_then(|it| it.as_ref().err());
                 let why = why.map_or("is not available here.", String::as_str);
-                return self.troubles.push(Trouble {
+                self.troubles.push(Trouble {
                     line,
                     what: What::Context,
                     message: format!("{written} {why}"),
                 });
+                return None;
             }
         };
         let read = self.reader.context(context);
-        if let Some(content) = self.content(read, line, written) {
-            let name = match &context.file {
-                // The model must know that the file on disk is different.
-                Some(file) if file.is_modified => format!("{written} (not saved)"),
-                _ => written.to_owned(),
-            };
-            self.file(&name, &context.language, content);
-        }
+        let read = self.readable(read, line, written)?;
+        let name = match &context.file {
+            // The model must know that the file on disk is different.
+            Some(file) if file.is_modified => format!("{written} (not saved)"),
+            _ => written.to_owned(),
+        };
+        Some(read.attached(&name, &context.language))
     }
 
     /// Resolves `include(path)`: a text file replaces the expression, any other file is
     /// attached.
-    fn include(&mut self, include: &Include, line: usize, written: &str) {
+    fn include(&mut self, include: &Include, line: usize, written: &str) -> Option<Found> {
         let read = self.reader.file(&include.path, include.mime.as_deref());
-        match self.content(read, line, written) {
-            // `binary = true` requests an attachment even if the file is text.
-            Some(Content::Text(text)) if !include.binary => self.text(&text),
-            Some(content) => self.file(&include.path, "", content),
-            None => {}
+        let read = self.readable(read, line, written)?;
+        // `binary = true` requests an attachment even if the file is text.
+        if let (Content::Text(text), false) = (&read.content, include.binary) {
+            return Some(Found {
+                value: Value::Text(text.clone()),
+                file: read.file,
+                is_secret: read.is_secret,
+            });
         }
+        Some(read.attached(&include.path, ""))
     }
 
-    fn content(
+    fn readable(
         &mut self,
-        read: Result<Content, Refusal>,
+        read: Result<FileContent, Refusal>,
         line: usize,
         written: &str,
-    ) -> Option<Content> {
+    ) -> Option<FileContent> {
         match read {
-            Ok(content) => Some(content),
+            Ok(read) => Some(read),
             Err(refusal) => {
                 self.troubles.push(Trouble {
                     line,
@@ -183,7 +293,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<Part>, Vec<Trouble>> {
+    fn finish(mut self) -> Result<Resolved, Vec<Trouble>> {
         // A message without one of its files would mean something else, so nothing is sent.
         if !self.troubles.is_empty() {
             return Err(self.troubles);
@@ -191,7 +301,24 @@ impl Resolver<'_> {
         self.parts
             // Some providers reject an empty text part.
             .retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
-        Ok(self.parts)
+        Ok(Resolved {
+            parts: self.parts,
+            found: self.found,
+        })
+    }
+}
+
+impl FileContent {
+    fn attached(self, name: &str, language: &str) -> Found {
+        Found {
+            value: Value::File(Attachment {
+                name: name.to_owned(),
+                language: language.to_owned(),
+                content: self.content,
+            }),
+            file: self.file,
+            is_secret: self.is_secret,
+        }
     }
 }
 

@@ -35,6 +35,9 @@ pub enum AllowedCalls {
         words: Vec<String>,
         /// Whether any further arguments may follow.
         with_any: bool,
+        /// Real path of a folder: the command must run there or below. If the program is named by a
+        /// relative path, the command must run in exactly this folder. `None` is the scope's folder.
+        folder: Option<PathBuf>,
     },
     /// Changes of one file, by its real path.
     File(PathBuf),
@@ -73,14 +76,19 @@ pub struct CallFacts {
     pub project: PathBuf,
     /// The chat's real path.
     pub chat: Option<PathBuf>,
+    /// The real path of the folder in which commands run.
+    pub runs_in: PathBuf,
     /// Whether the shell is one whose commands can be parsed.
     pub has_known_shell: bool,
+    /// Which parts of a shell command need no rule beside others that have one; empty if none.
+    pub reading: Vec<bool>,
 }
 
 /// The part of a call that a rule compares.
 enum Kind {
-    /// A shell command: the words of each of its parts.
-    Command(Vec<Vec<String>>),
+    /// A shell command: the words of each of its parts, and whether the part needs no rule beside
+    /// others.
+    Command(Vec<(Vec<String>, bool)>),
     /// Changes of files.
     Files,
     /// Any other tool.
@@ -94,7 +102,16 @@ impl CallFacts {
         let name = self.call.name.as_str();
         if matches!(name, "bash" | "shell") {
             return match self.parts() {
-                Ok(parts) => Kind::Command(parts),
+                Ok(parts) => {
+                    let is_known = self.reading.len() == parts.len();
+                    let reading = self.reading.iter().copied().filter(|_| is_known);
+                    Kind::Command(
+                        parts
+                            .into_iter()
+                            .zip(reading.chain(std::iter::repeat(false)))
+                            .collect(),
+                    )
+                }
                 Err(why) => Kind::Unclear(why),
             };
         }
@@ -133,17 +150,23 @@ impl CallFacts {
 
 /// Returns the names of the rules that approve a call together, or `None` if they don't.
 pub fn approving(rules: &[AllowRule], facts: &CallFacts) -> Option<String> {
-    let rules: Vec<&AllowRule> = rules.iter().filter(|it| it.scope.covers(facts)).collect();
+    let rules = rules.iter();
+    let rules = rules.filter(|it| it.scope.covers(facts) && it.runs_here(facts));
+    let rules: Vec<&AllowRule> = rules.collect();
     let first = |approves: &dyn Fn(&AllowedCalls) -> bool| {
         rules.iter().copied().find(|it| approves(&it.calls))
     };
-    // Every part needs a rule, and one part without a rule is enough to ask.
+    // Every part that does more than read needs a rule, and one part without it is enough to ask.
     let used: Option<Vec<&AllowRule>> = match facts.kind() {
         Kind::Command(parts) => {
-            let parts = parts.iter();
-            parts
-                .map(|it| first(&|calls| calls.has_command(it)))
-                .collect()
+            let rules = parts.iter().map(|(words, reads)| {
+                let rule = first(&|calls| calls.has_command(words));
+                (rule, *reads)
+            });
+            let rules: Vec<_> = rules
+                .filter(|(rule, reads)| rule.is_some() || !reads)
+                .collect();
+            rules.into_iter().map(|(rule, _)| rule).collect()
         }
         Kind::Files => {
             let files = facts.files.iter();
@@ -160,6 +183,28 @@ pub fn approving(rules: &[AllowRule], facts: &CallFacts) -> Option<String> {
 }
 
 impl AllowRule {
+    /// Returns true unless it is about commands in another folder, where the same words may run
+    /// another program.
+    fn runs_here(&self, facts: &CallFacts) -> bool {
+        let AllowedCalls::Command { words, folder, .. } = &self.calls else {
+            return true;
+        };
+        let program = Path::new(words.first().map_or("", String::as_str));
+        let is_relative = program.is_relative() && program.components().count() > 1;
+        let folder = folder.as_deref().or_else(|| match &self.scope {
+            // A file of this name may be anywhere.
+            AllowScope::Always => None,
+            AllowScope::Project(top) => Some(top),
+            AllowScope::Chat(chat) if is_relative => chat.parent(),
+            AllowScope::Chat(_) => Some(&facts.project),
+        });
+        match folder {
+            Some(folder) if is_relative => facts.runs_in == folder,
+            Some(folder) => facts.runs_in.starts_with(folder),
+            None => !is_relative,
+        }
+    }
+
     /// Describes the rule, for the log.
     pub fn name(&self) -> String {
         format!("{}{}", self.calls.name(), self.scope.suffix())
@@ -169,9 +214,11 @@ impl AllowRule {
 impl AllowedCalls {
     fn has_command(&self, part: &[String]) -> bool {
         match self {
-            Self::Command { words, with_any } => match with_any {
-                // Also if the rule was written by hand: `env` and `bash` would run anything.
-                true => part.starts_with(words) && !tools::runs_others(&words[0]),
+            Self::Command {
+                words, with_any, ..
+            } => match with_any {
+                // Also if the rule was written by hand: `env` and `git fetch` would run anything.
+                true => part.starts_with(words) && tools::run_arguments(words).is_none(),
                 false => part == words,
             },
             _ => false,
@@ -197,14 +244,22 @@ impl AllowedCalls {
         }
     }
 
-    /// Returns true if all calls of `other` are among these.
+    /// Returns true if all calls of `other` are among these, as far as they run in one folder.
     fn include(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Command { words, with_any }, Self::Command { words: others, .. })
-                if *with_any =>
-            {
-                others.starts_with(words) && !tools::runs_others(&words[0])
-            }
+            (
+                Self::Command {
+                    words, with_any, ..
+                },
+                Self::Command {
+                    words: others,
+                    with_any: other_any,
+                    ..
+                },
+            ) => match with_any {
+                true => others.starts_with(words) && tools::run_arguments(words).is_none(),
+                false => words == others && !other_any,
+            },
             (Self::Below(folder), Self::File(path)) => path != folder && path.starts_with(folder),
             (Self::Below(folder), Self::Below(path)) => path.starts_with(folder),
             (Self::Tool { name, input: None }, Self::Tool { name: other, .. }) => name == other,
@@ -215,10 +270,16 @@ impl AllowedCalls {
     /// Describes the calls.
     pub fn name(&self) -> String {
         match self {
-            Self::Command { words, with_any } => {
+            Self::Command {
+                words,
+                with_any,
+                folder,
+            } => {
                 let words: Vec<String> = words.iter().map(|it| quoted(it)).collect();
                 let rest = if *with_any { " with any arguments" } else { "" };
-                format!("{}{rest}", words.join(" "))
+                let folder = folder.as_ref();
+                let folder = folder.map(|it| format!(" (run in {})", it.display()));
+                format!("{}{rest}{}", words.join(" "), folder.unwrap_or_default())
             }
             Self::File(path) => format!("edits of {}", path.display()),
             Self::Below(path) => format!("edits below {}/", path.display()),

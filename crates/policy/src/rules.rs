@@ -43,6 +43,8 @@ pub struct Rules {
     pub failure: Option<FrontmatterError>,
     /// Tools that the user's messages address and that are not offered otherwise.
     pub addressed: BTreeSet<String>,
+    /// Whether commands on which no rule has an opinion are tried first.
+    pub tries: bool,
     /// The most that an untrusted policy function may approve.
     at_most: Option<Policy>,
 }
@@ -82,6 +84,7 @@ impl Rules {
             overruled: Vec::new(),
             failure: None,
             addressed: BTreeSet::new(),
+            tries: settings.policy().tries && !settings.is_planning(),
             at_most: None,
         }
     }
@@ -209,7 +212,9 @@ impl Rules {
                     }
                     // The user's denials hold in every chat.
                     theirs.deny.extend(ours.deny);
+                    theirs.tries &= ours.tries;
                 }
+                self.tries = theirs.tries && !self.settings.is_planning();
                 OpinionSource::List(theirs)
             }
         };

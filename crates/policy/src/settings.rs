@@ -32,8 +32,8 @@ pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};
 pub use target::{Target, value_of};
 pub use values::{
     AutopilotSettings, BashSettings, CheckpointSettings, FoldSettings, FrontmatterTrust,
-    HttpSettings, McpSettings, Preset, ToolSettings, TrustSettings, UiSettings, Unlisted,
-    UnrecognizedCalls,
+    HttpSettings, McpSettings, Preset, ReviewRule, ToolSettings, TrustSettings, UiSettings,
+    Unlisted, UnrecognizedCalls,
 };
 
 pub(crate) use layers::Broken;

@@ -21,3 +21,15 @@ pub(crate) fn whole_object(text: &str) -> Option<&RawValue> {
         .ok()
         .filter(|raw| raw.get().starts_with('{'))
 }
+
+/// Replaces an object that was encoded as a JSON string by the object itself.
+pub(crate) fn unwrap(text: &mut String) {
+    // Only such a string begins with a quotation mark, so the check costs nothing.
+    if !text.trim_start().starts_with('"') {
+        return;
+    }
+    let inner = serde_json::from_str::<String>(text).unwrap_or_default();
+    if whole_object(&inner).is_some() {
+        *text = inner;
+    }
+}

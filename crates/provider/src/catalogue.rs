@@ -4,15 +4,19 @@
 //! about unlisted models are `None`, and such models must not be rejected. Knows no
 //! request.
 //!
-//! Sources: the providers' model and price lists as of May 2026, without discounts and
-//! without the providers' own tools.
+//! Sources: `scripts/catalogue.py` updates the numbers from a public price list, as the file's
+//! `source` says; they are without discounts and without the providers' own tools. All other
+//! facts are written by hand. Those about Anthropic's thinking are from the pages
+//! "Preserved thinking", "Thinking", and "What's new" of each model on platform.claude.com,
+//! those about levels also from "Reasoning models" of OpenAI and "Thinking" of Google.
 
 mod cost;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::thinking::ThinkingLevel;
@@ -40,18 +44,44 @@ pub struct Model {
     pub thinking_min: Option<u32>,
     /// Maximum thinking budget in tokens.
     pub thinking_max: Option<u32>,
+    /// Whether it thinks unless told otherwise; `None` means no.
+    pub thinking_default: Option<bool>,
     /// Whether thinking can be turned off; `None` means yes.
     pub thinking_off: Option<bool>,
+    /// Whether thinking can be limited to notes between calls, if it cannot be turned off;
+    /// `None` means no.
+    pub thinking_between_tools: Option<bool>,
+    /// Whether its thinking is valid only after exactly what preceded it; `None` means no.
+    pub preserved_thinking: Option<bool>,
     /// Whether it shows its thinking by default; `None` means yes.
     pub thinking_shown: Option<bool>,
     /// Whether it accepts a temperature; `None` means yes.
     pub temperature: Option<bool>,
+    /// Whether it takes instructions and tools in the middle of a conversation; `None` means
+    /// no. Only Anthropic's models differ in this.
+    pub system_messages: Option<bool>,
     /// Whether it can call tools; `false` enables the text protocol.
     pub tools: Option<bool>,
     /// Whether it accepts images.
     pub images: Option<bool>,
     /// Whether it accepts PDF documents.
     pub pdf: Option<bool>,
+    /// Whether the provider still offers it; `None` means as `retires_at` says.
+    pub lifecycle: Option<Lifecycle>,
+    /// The day from which the provider refuses it, as `YYYY-MM-DD`.
+    pub retires_at: Option<String>,
+}
+
+/// Whether a provider still offers a model, in the terms of Anthropic's list of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// It is offered.
+    Active,
+    /// It is offered until its end, whose day may not be known.
+    Deprecated,
+    /// Requests to it fail.
+    Retired,
 }
 
 /// The way in which a model's thinking is controlled.
@@ -66,21 +96,24 @@ pub enum ThinkingKind {
     Levels,
 }
 
-/// Prices in dollars per million tokens.
+/// Prices in dollars per million tokens. Values that cannot be prices are refused when it is
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Price {
     /// Input tokens, excluding cache reads and writes.
+    #[serde(deserialize_with = "dollars")]
     pub input: f64,
     /// Output tokens, including thinking.
+    #[serde(deserialize_with = "dollars")]
     pub output: f64,
     /// Cache reads; defaults to `input`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_dollars")]
     pub cache_read: Option<f64>,
     /// Short-lived cache writes; defaults to `input`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_dollars")]
     pub cache_write: Option<f64>,
     /// Cache writes kept for an hour; defaults to `cache_write`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_dollars")]
     pub cache_write_long: Option<f64>,
     /// Prices of a long prompt, which apply to all its tokens.
     #[serde(default)]
@@ -93,12 +126,37 @@ pub struct Above {
     /// Prompt tokens, including cached ones.
     pub tokens: u64,
     /// See [`Price::input`].
+    #[serde(deserialize_with = "dollars")]
     pub input: f64,
     /// See [`Price::output`].
+    #[serde(deserialize_with = "dollars")]
     pub output: f64,
     /// See [`Price::cache_read`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "optional_dollars")]
     pub cache_read: Option<f64>,
+}
+
+/// Highest price in dollars per million tokens; anything above is an error.
+const DEAREST: f64 = 1_000_000.0;
+
+fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let price = f64::deserialize(deserializer)?;
+    match (0.0..=DEAREST).contains(&price) {
+        true => Ok(price),
+        false => Err(D::Error::custom("not a price")),
+    }
+}
+
+fn optional_dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    dollars(deserializer).map(Some)
+}
+
+/// The file of the catalogue.
+#[derive(Debug, Deserialize, Default)]
+struct File {
+    /// The day on which the numbers were last updated, as `YYYY-MM-DD`.
+    date: String,
+    groups: Vec<Group>,
 }
 
 /// The models of one provider or protocol.
@@ -107,17 +165,47 @@ struct Group {
     providers: Vec<String>,
     /// Facts about unlisted models, by the beginning of their names.
     families: BTreeMap<String, Map<String, Value>>,
+    /// Facts about each model. A field that is named for a provider has those facts that
+    /// differ there.
     models: BTreeMap<String, Map<String, Value>>,
 }
 
 // A test parses the file, so the empty default is never used.
-static GROUPS: LazyLock<Vec<Group>> =
-    LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
+static CATALOGUE: LazyLock<File> = LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
+
+/// Returns the day on which the numbers were last updated, as `YYYY-MM-DD`.
+pub fn date() -> &'static str {
+    &CATALOGUE.date
+}
+
+/// Returns the groups that list models of a provider.
+fn groups(provider: &str) -> impl Iterator<Item = &'static Group> {
+    let lists = move |group: &&Group| group.providers.iter().any(|it| it == provider);
+    CATALOGUE.groups.iter().filter(lists)
+}
 
 /// Returns the facts about `name` at `provider`. `own` contains the user's values for
 /// fields of [`Model`]; invalid ones are ignored.
 pub fn model(provider: &str, name: &str, own: Option<&Value>) -> Model {
+    refined(provider, name, &Map::new(), own)
+}
+
+/// Returns the facts about a model as [`model`] does, with those in the provider's own list
+/// of models. The list is right about limits and the model's end, which change; about all
+/// else it only adds what the catalogue lacks.
+pub fn refined(
+    provider: &str,
+    name: &str,
+    list: &Map<String, Value>,
+    own: Option<&Value>,
+) -> Model {
     let mut facts = listed(provider, name).unwrap_or_default();
+    for (field, value) in list {
+        let changes = ["context", "output", "lifecycle", "retires_at"];
+        if changes.contains(&field.as_str()) || !facts.contains_key(field) {
+            facts.insert(field.clone(), value.clone());
+        }
+    }
     for (field, value) in own.and_then(Value::as_object).into_iter().flatten() {
         match (facts.get_mut(field), value) {
             // The user's price changes only the parts that it names.
@@ -151,28 +239,27 @@ fn read(facts: Map<String, Value>) -> Model {
 
 /// Returns the listed models of a provider, for selection.
 pub fn names(provider: &str) -> Vec<&'static str> {
-    let of = |group: &&Group| group.providers.iter().any(|it| it == provider);
-    let groups = GROUPS.iter().filter(of);
-    groups
+    groups(provider)
         .flat_map(|group| group.models.keys().map(String::as_str))
         .collect()
 }
 
 /// Returns true if the model is listed, or is a dated version of one that is.
 pub fn knows(provider: &str, name: &str) -> bool {
-    let of = |group: &&Group| group.providers.iter().any(|it| it == provider);
-    let mut models = GROUPS.iter().filter(of).flat_map(|it| it.models.keys());
+    let mut models = groups(provider).flat_map(|it| it.models.keys());
     models.any(|it| it == name || is_dated(name, it))
 }
 
 fn listed(provider: &str, name: &str) -> Option<Map<String, Value>> {
-    let group = GROUPS
-        .iter()
-        .find(|group| group.providers.iter().any(|it| it == provider))?;
+    let group = groups(provider).next()?;
     let exact = group.models.get(name);
     let dated = || group.models.iter().find(|(it, _)| is_dated(name, it));
     if let Some(facts) = exact.or_else(|| dated().map(|(_, facts)| facts)) {
-        return Some(facts.clone());
+        let mut facts = facts.clone();
+        if let Some(Value::Object(here)) = facts.remove(provider) {
+            facts.extend(here);
+        }
+        return Some(facts);
     }
     let of_family = |it: &(&String, &Map<String, Value>)| name.starts_with(it.0.as_str());
     let families = group.families.iter().filter(of_family);
@@ -202,14 +289,38 @@ impl Model {
     pub fn level(&self, wanted: ThinkingLevel) -> Option<&str> {
         let known = self.levels.iter().filter_map(|it| {
             let level = ThinkingLevel::named(it)?;
-            // `max` and `xhigh` are the same level, so the exact name breaks that tie. Between a
-            // lower and a higher level at equal distance, the lower one wins because it is
-            // listed first.
-            Some(((level.abs_diff(wanted), it != wanted.name()), it.as_str()))
+            Some((level.abs_diff(wanted), it.as_str()))
         });
+        // Between a lower and a higher level at equal distance, the lower one wins because it
+        // is listed first.
         known
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, word)| word)
+    }
+
+    /// Returns the name of its lowest level that is not "none"; `None` if it has no levels.
+    pub fn lowest_level(&self) -> Option<&str> {
+        let mut levels = self.levels.iter().map(String::as_str);
+        levels.find(|name| ThinkingLevel::named(name).is_some())
+    }
+
+    /// Returns a sentence about the end of this model, which is called `name`, if that was
+    /// announced. `today` is a date like [`Model::retires_at`].
+    pub fn end(&self, name: &str, today: &str) -> Option<String> {
+        // Dates in this form compare as text.
+        let has_ended = |end: &str| end <= today;
+        match (self.lifecycle, self.retires_at.as_deref()) {
+            // The provider may name the earliest possible end of a model that it still offers.
+            (Some(Lifecycle::Active), _) | (None, None) => None,
+            // A date that has passed does not mean that it has ended.
+            (Some(Lifecycle::Deprecated), Some(end)) if has_ended(end) => {
+                Some(format!("{name} will end."))
+            }
+            (_, Some(end)) if has_ended(end) => Some(format!("{name} ended on {end}.")),
+            (Some(Lifecycle::Retired), _) => Some(format!("{name} has ended.")),
+            (_, Some(end)) => Some(format!("{name} ends on {end}.")),
+            (Some(Lifecycle::Deprecated), None) => Some(format!("{name} will end.")),
+        }
     }
 
     /// Limits a thinking budget to the model's range.

@@ -7,13 +7,16 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::{
-    Endpoint, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions,
+    Endpoint, Failure, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions,
     error_body::ErrorBody,
     failure::{self, NotJson},
-    gemini, providers, responses, retry,
+    gemini, providers, responses,
+    retry::quota,
     sse::{SseDecoder, SseEvent, TooLarge},
     surrogates::{self, Joiner},
+    thinking_tags::ThinkingTags,
     whole,
+    wire_tools::WireTools,
 };
 
 /// Decodes one answer.
@@ -24,14 +27,23 @@ pub struct Decoder {
     reader: ProtocolReader,
     /// Joins characters that were split between events.
     joiner: Joiner,
+    /// Separates thinking that is marked in the text. `None` for Anthropic's protocol, which
+    /// has blocks for thinking and in which an answer must go back exactly as it came.
+    tags: Option<ThinkingTags>,
+    /// The tools that have other names in this answer.
+    tools: WireTools,
     /// IDs of the calls so far, used to make IDs unique in an answer.
     ids: HashSet<String>,
+    /// Calls as they were sent, by which a repeated one is recognized.
+    calls: HashSet<ToolUse>,
+    /// Remarks so far, so that each is made once.
+    remarks: HashSet<String>,
     /// Whether an event was received; if not, the body may be an error page.
     is_stream: bool,
     /// Whether the terminal event was returned.
     ended: bool,
-    /// Whether the answer failed with a temporary error.
-    transient: bool,
+    /// The failure that the server reported, which decides whether to retry.
+    failure: Failure,
     /// Whether the answer has grown since the last [`Decoder::take_growth`].
     has_grown: bool,
 }
@@ -92,18 +104,27 @@ impl Decoder {
             Protocol::Gemini => ProtocolReader::Gemini(gemini::StreamReader::default()),
             Protocol::Responses => ProtocolReader::Responses(responses::StreamReader::default()),
         };
-        let ids = HashSet::new();
         Self {
             protocol,
             sse: SseDecoder::default(),
             reader,
             joiner: Joiner::default(),
-            ids,
+            tags: (protocol != Protocol::AnthropicMessages).then(ThinkingTags::default),
+            tools: WireTools::default(),
+            ids: HashSet::new(),
+            calls: HashSet::new(),
+            remarks: HashSet::new(),
             is_stream: false,
             ended: false,
-            transient: false,
+            failure: Failure::Final,
             has_grown: false,
         }
+    }
+
+    /// Restores the names of the request's tools in the answer.
+    #[must_use]
+    pub fn with_tools(self, tools: WireTools) -> Self {
+        Self { tools, ..self }
     }
 
     /// Returns true if the answer has grown since the last call.
@@ -114,9 +135,10 @@ impl Decoder {
         std::mem::take(&mut self.has_grown)
     }
 
-    /// Returns true if the answer failed with a temporary error, such as an overload.
-    pub fn failed_transiently(&self) -> bool {
-        self.transient
+    /// Returns the kind of the error with which the answer failed, such as an overload or a
+    /// rate limit; [`Failure::Final`] if it did not fail.
+    pub fn failure(&self) -> Failure {
+        self.failure
     }
 
     /// Decodes the next bytes, split anywhere, and returns the completed events.
@@ -143,6 +165,12 @@ impl Decoder {
     /// Returns the terminal event unless [`push`](Self::push) did: an error unless the
     /// protocol announced the end.
     pub fn finish(mut self) -> Vec<StreamEvent> {
+        self.conclude()
+    }
+
+    /// Ends the answer as [`finish`](Self::finish) does; [`failure`](Self::failure) then says
+    /// how it failed.
+    pub fn conclude(&mut self) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         if self.ended {
             return events;
@@ -195,12 +223,16 @@ impl Decoder {
             ProtocolReader::Gemini(reader) => reader.accept(event, events),
             ProtocolReader::Responses(reader) => reader.accept(event, events),
         };
-        // Usage alone does not show that the answer makes progress.
-        let is_more = |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_));
+        // Usage and remarks alone do not show that the answer makes progress.
+        let is_more =
+            |event: &StreamEvent| !matches!(event, StreamEvent::Usage(_) | StreamEvent::Remark(_));
         self.has_grown |= events[start..].iter().any(is_more) || self.reader.bytes_held() > held;
         self.settle(start, events);
-        if let Some(StreamEvent::Error(_)) = events.last() {
-            self.transient = retry::is_transient(&event.text);
+        if let Some(StreamEvent::Error(problem)) = events.last_mut() {
+            self.failure = Failure::of_event(&event.text);
+            if let Some(quota) = quota::spent_quota(&event.text) {
+                *problem = failure::spent(&quota, problem);
+            }
         }
         read
     }
@@ -219,7 +251,12 @@ impl Decoder {
         }
         // Report lines outside events only if they contain an error.
         let problem = match (self.is_stream, ErrorBody::read(self.sse.stray())) {
-            (false, body) => failure::no_stream(&body),
+            (false, body) => {
+                // An error with a status of success, as some gateways send it.
+                let text = String::from_utf8_lossy(self.sse.stray());
+                self.failure = Failure::of_event(&text);
+                failure::no_stream(&body)
+            }
             (true, ErrorBody::Message(message)) => failure::reported(&message),
             (true, _) => failure::cut(),
         };
@@ -243,15 +280,44 @@ impl Decoder {
     fn settle(&mut self, start: usize, events: &mut Vec<StreamEvent>) {
         // Joined first, so that IDs are compared in their final form.
         self.joiner.join(start, events);
-        for event in &mut events[start..] {
-            if let StreamEvent::ToolUse(call) = event {
-                self.make_distinct(call);
+        let mut separated = Vec::new();
+        for event in events.drain(start..) {
+            match &mut self.tags {
+                Some(tags) => tags.accept(event, &mut separated),
+                None => separated.push(event),
+            }
+        }
+        for event in separated {
+            if let Some(mut event) = self.distinct(event) {
+                self.tools.restore(&mut event);
+                events.push(event);
             }
         }
         let terminal = events[start..].iter().position(StreamEvent::is_terminal);
         if let Some(at) = terminal {
             self.ended = true;
             events.truncate(start + at + 1);
+        }
+    }
+
+    /// Drops what repeats an earlier event: a call with the same ID, name, and arguments,
+    /// as proxies send it that try again, or a remark.
+    fn distinct(&mut self, event: StreamEvent) -> Option<StreamEvent> {
+        match event {
+            StreamEvent::ToolUse(mut call) => {
+                arguments::unwrap(&mut call.input);
+                // Without an ID, it cannot be known whether it is the same call.
+                if !call.id.is_empty() && !self.calls.insert(call.clone()) {
+                    return None;
+                }
+                self.make_distinct(&mut call);
+                Some(StreamEvent::ToolUse(call))
+            }
+            StreamEvent::Remark(text) => {
+                let is_new = self.remarks.insert(text.clone());
+                is_new.then_some(StreamEvent::Remark(text))
+            }
+            other => Some(other),
         }
     }
 
@@ -267,8 +333,8 @@ impl Decoder {
             call.id = free.unwrap_or_default();
         }
         self.ids.insert(call.id.clone());
-        // Some servers send no arguments for a tool without parameters.
-        if call.input.trim().is_empty() {
+        // Some servers send nothing or null for a tool without parameters.
+        if matches!(call.input.trim(), "" | "null") {
             call.input = arguments::NONE.to_owned();
         }
     }

@@ -103,6 +103,14 @@ impl Endpoint {
         }
     }
 
+    /// Returns the host in the base URL, without the port.
+    pub(crate) fn host(&self) -> String {
+        let shown = self.shown_base();
+        let rest = shown.split_once("://").map_or(&*shown, |(_, rest)| rest);
+        let end = rest.find(['/', ':']).unwrap_or(rest.len());
+        rest[..end].to_ascii_lowercase()
+    }
+
     /// Returns the key as a header's value, after `prefix`.
     ///
     /// # Errors
@@ -154,17 +162,6 @@ impl fmt::Debug for Secret {
         // Wherever a request or endpoint is logged, the key must not appear.
         f.write_str(REDACTED)
     }
-}
-
-/// A POST request, ready to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpRequest {
-    /// The complete URL.
-    pub url: String,
-    /// Names in lower case.
-    pub headers: Vec<(String, HeaderValue)>,
-    /// JSON in UTF-8.
-    pub body: Vec<u8>,
 }
 
 /// A header's value.

@@ -48,6 +48,22 @@ impl ErrorBody {
             Self::Text(text.to_owned())
         }
     }
+
+    /// Returns the HTML of a page.
+    pub(crate) fn page(&self) -> Option<&str> {
+        match self {
+            Self::Page(text) => Some(text),
+            Self::Nothing | Self::Message(_) | Self::Text(_) => None,
+        }
+    }
+}
+
+/// Returns all of the text of a body.
+pub(crate) fn error_text(body: &ErrorBody) -> &str {
+    match body {
+        ErrorBody::Nothing => "",
+        ErrorBody::Message(text) | ErrorBody::Page(text) | ErrorBody::Text(text) => text,
+    }
 }
 
 fn is_html(text: &str) -> bool {

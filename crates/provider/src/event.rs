@@ -11,6 +11,12 @@ use chat::Problem;
 pub enum StreamEvent {
     /// A piece of the answer's text, never empty.
     Text(String),
+    /// Ends the text so far: text that follows is another part of the answer, and is sent
+    /// back as one.
+    TextEnd,
+    /// All text since the last event of another kind was thinking. Some models begin inside
+    /// their thinking, so only the tag that closes it shows what the text was.
+    TextWasThinking,
     /// A piece of the model's thinking, never empty.
     Thinking(String),
     /// Ends the streamed thinking block before any other event. Comes without text if the
@@ -31,6 +37,11 @@ pub enum StreamEvent {
     ToolUse(ToolUse),
     /// Token usage so far; each figure replaces an earlier one.
     Usage(Usage),
+    /// A sentence for the user about the answer or its request, which is not part of either.
+    Remark(String),
+    /// The provider refuses the signed thinking of the conversation, so that the request fails;
+    /// without it, the next one succeeds.
+    ThinkingRefused,
     /// The answer is complete.
     Stop(StopReason),
     /// The answer failed; nothing follows.
@@ -45,7 +56,7 @@ impl StreamEvent {
 }
 
 /// A call as the provider sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolUse {
     /// The provider's ID, unique in the answer; `call_<n>` if it sent none. Earlier answers
     /// may have used the same ID.

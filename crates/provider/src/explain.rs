@@ -6,7 +6,12 @@ use chat::Problem;
 
 use crate::{
     Endpoint, Protocol,
-    error_body::{ErrorBody, MAX_EXCERPT_BYTES, excerpt, message_excerpt, page_excerpt},
+    error_body::{
+        ErrorBody, MAX_EXCERPT_BYTES, error_text, excerpt, message_excerpt, page_excerpt,
+    },
+    failure,
+    refusal::BOUND,
+    retry::{is_limit, limits, quota},
 };
 
 /// Phrases that servers use if a conversation is too long for the model, in lower case.
@@ -23,6 +28,10 @@ const TOO_LONG: [&str; 10] = [
     "token limit exceeded",
 ];
 
+/// The fix for a request that is too large in bytes.
+const SHORTEN: &str =
+    "Remove files or large results from the chat, or make them smaller, and press Ctrl-] again.";
+
 /// Explains a response that is not a successful event stream.
 ///
 /// `retry_after` is the value of that header, in seconds or as a date. The result never
@@ -34,33 +43,69 @@ pub fn explain(
     retry_after: Option<&str>,
     body: &[u8],
 ) -> Problem {
+    let text = String::from_utf8_lossy(body);
     let body = ErrorBody::read(body);
     let reason = Reason::new(status, content_type, &body);
+    let problem = match body.page() {
+        // A provider's answer is JSON. A page comes from a gateway or a proxy, which knows
+        // neither keys nor models. A wrong address has a page, too.
+        Some(page) if status >= 400 && status != 404 => {
+            gateway(endpoint, status, page, retry_after)
+        }
+        _ => answered(endpoint, status, &body, &reason, retry_after, &text),
+    };
+    let quota = quota::spent_quota(&text).filter(|_| is_limit(status));
+    endpoint.redact(quota.map_or(problem.clone(), |quota| failure::spent(&quota, &problem)))
+}
+
+/// Explains the answer of a provider.
+fn answered(
+    endpoint: &Endpoint,
+    status: u16,
+    body: &ErrorBody,
+    reason: &Reason,
+    retry_after: Option<&str>,
+    text: &str,
+) -> Problem {
     let who = name(endpoint);
-    let problem = match status {
-        200..=299 => no_stream(&who, &reason),
-        401 | 403 => refused_key(endpoint, &who, &reason),
+    match status {
+        200..=299 => no_stream(&who, reason),
+        401 => refused_key(endpoint, &who, reason),
+        // A proxy, a firewall, or a rule about countries and models answers so, too.
+        403 if is_about_key(endpoint, body) => refused_key(endpoint, &who, reason),
+        403 => Problem::new(
+            format!(
+                "The server at {} did not allow the request {reason}.",
+                endpoint.shown_base()
+            ),
+            "Check the proxy and the network, and whether your account may use the model, then press Ctrl-] again; \
+             the conversation is unchanged.",
+        ),
         // Servers report this by any of these statuses.
-        400 | 413 | 422 if is_too_long(status, &body) => Problem::new(
+        400 | 413 | 422 if is_too_long(body) => Problem::new(
             format!(
                 "The conversation is too long for the model {reason}; nothing was cut from it."
             ),
             "Delete earlier turns or large results, or choose a model with a larger context window.",
         ),
-        404 => not_found(endpoint, &who, &reason),
+        400 if is_bound(body) => refused_thinking(&who, reason),
+        413 => Problem::new(
+            format!("{who} refused the request as too large {reason}."),
+            SHORTEN,
+        ),
+        404 => not_found(endpoint, &who, reason),
         // Redirects are not followed, because the key must not reach another address.
         300..=399 => Problem::new(
             format!("{who} redirects to another address {reason}, which does not get your key."),
             "Correct the base URL and press Ctrl-] again; the conversation is unchanged.",
         ),
-        429 => limited(&who, &reason, retry_after),
-        500..=599 => failed(&who, &reason, retry_after),
+        429 => limited(&who, reason, &again(retry_after, text)),
+        500..=599 => failed(&who, reason, &again(retry_after, text)),
         _ => Problem::new(
             format!("{who} refused the request {reason}."),
             "Correct what it names and press Ctrl-] again; the conversation is unchanged.",
         ),
-    };
-    endpoint.redact(problem)
+    }
 }
 
 /// Text in parentheses: the status and the server's message.
@@ -88,8 +133,25 @@ impl Reason {
     }
 }
 
+/// Explains a gateway's page as what it is.
+fn gateway(endpoint: &Endpoint, status: u16, page: &str, retry_after: Option<&str>) -> Problem {
+    let fix = match status {
+        413 => SHORTEN.to_owned(),
+        429 | 500..=599 => again(retry_after, ""),
+        _ => "Check the base URL, the network, and the proxy, then press Ctrl-] again; the conversation is unchanged.".to_owned(),
+    };
+    let base = endpoint.shown_base();
+    let page = page_excerpt(page);
+    Problem::new(
+        format!(
+            "The server at {base} answered {status} with {page}. Such pages come from a gateway or a proxy."
+        ),
+        fix,
+    )
+}
+
 /// Names the provider at the start of a sentence.
-fn name(endpoint: &Endpoint) -> String {
+pub(crate) fn name(endpoint: &Endpoint) -> String {
     match endpoint.provider.as_str() {
         "anthropic" => "Anthropic".to_owned(),
         "openai" => "OpenAI".to_owned(),
@@ -117,7 +179,39 @@ fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let source = &endpoint.key_source;
     Problem::new(
         what,
-        format!("Set {source} and press Ctrl-] again; the conversation is unchanged."),
+        match source.starts_with('$') {
+            // The environment of the host program is that of Neovim when it started.
+            true => format!(
+                "Set {source} (in Neovim by :let), run :Flemma restart, and press Ctrl-] again; the conversation is unchanged."
+            ),
+            false => format!("Set {source} and press Ctrl-] again; the conversation is unchanged."),
+        },
+    )
+}
+
+/// Whether the answer says that the key is the reason.
+fn is_about_key(endpoint: &Endpoint, body: &ErrorBody) -> bool {
+    let ErrorBody::Message(message) = body else {
+        return false;
+    };
+    let message = message.to_ascii_lowercase();
+    let words = [
+        "key",
+        "credential",
+        "token",
+        "unregistered",
+        "authenti",
+        "permission_denied",
+    ];
+    endpoint.api_key.is_none() || words.iter().any(|it| message.contains(it))
+}
+
+fn refused_thinking(who: &str, reason: &Reason) -> Problem {
+    Problem::new(
+        format!(
+            "Something before the model's earlier thinking has changed since it was sent, so {who} refuses that thinking {reason}."
+        ),
+        "Press Ctrl-] to send the chat without it; the conversation is unchanged.",
     )
 }
 
@@ -137,31 +231,34 @@ fn not_found(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     )
 }
 
-fn limited(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
+fn limited(who: &str, reason: &Reason, again: &str) -> Problem {
     Problem::new(
         format!("{who} accepts no more requests for now {reason}."),
-        again(retry_after),
+        again,
     )
 }
 
-fn failed(who: &str, reason: &Reason, retry_after: Option<&str>) -> Problem {
-    Problem::new(
-        format!("{who} failed or is overloaded {reason}."),
-        again(retry_after),
-    )
+fn failed(who: &str, reason: &Reason, again: &str) -> Problem {
+    Problem::new(format!("{who} failed or is overloaded {reason}."), again)
 }
 
-/// The fix for a temporary failure.
-fn again(retry_after: Option<&str>) -> String {
+/// The fix for a temporary failure. `text` is the body, which may say when to ask again.
+fn again(retry_after: Option<&str>, text: &str) -> String {
+    let said = limits::wait_in(text, 0).map(|wait| format!("in {} s", limits::seconds(wait)));
     let when = match retry_after.map(str::trim).filter(|value| !value.is_empty()) {
         Some(seconds) if seconds.parse::<f64>().is_ok() => format!("in {seconds} s"),
         Some(date) => format!("after {}", excerpt(date, 40)),
-        None => "in a moment".to_owned(),
+        None => said.unwrap_or_else(|| "in a moment".to_owned()),
     };
     format!("Press Ctrl-] again {when}; the conversation is unchanged.")
 }
 
-fn is_too_long(status: u16, body: &ErrorBody) -> bool {
+/// Returns true if thinking is refused because its conversation has changed.
+fn is_bound(body: &ErrorBody) -> bool {
+    error_text(body).to_lowercase().contains(BOUND)
+}
+
+fn is_too_long(body: &ErrorBody) -> bool {
     match body {
         ErrorBody::Message(text) | ErrorBody::Text(text) => {
             let text = text.to_ascii_lowercase();
@@ -169,7 +266,6 @@ fn is_too_long(status: u16, body: &ErrorBody) -> bool {
             let counts_tokens = text.contains("input token count") && text.contains("exceeds");
             counts_tokens || TOO_LONG.iter().any(|phrase| text.contains(phrase))
         }
-        // A proxy that gives no reason rejected a large body.
-        ErrorBody::Nothing | ErrorBody::Page(_) => status == 413,
+        ErrorBody::Nothing | ErrorBody::Page(_) => false,
     }
 }

@@ -9,10 +9,14 @@ use crate::error_body::{
     ErrorBody, MAX_EXCERPT_BYTES, error_message, excerpt, message_excerpt, page_excerpt,
 };
 use crate::event::StreamEvent;
+use crate::retry::quota::SpentQuota;
 use crate::sse::SseEvent;
 
 /// The fix for every broken answer.
 const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
+
+/// The fix for a spent quota.
+pub(crate) const SPENT_FIX: &str = "Choose another model with :Flemma switch, or wait until the quota is renewed; the conversation is unchanged.";
 
 /// An event that is not JSON, in violation of the protocol.
 #[derive(Debug)]
@@ -30,6 +34,16 @@ pub(crate) fn not_json(event: &SseEvent) -> Result<Option<StreamEvent>, NotJson>
         text if event.name == "error" => Ok(Some(StreamEvent::Error(reported(text)))),
         _ => Err(NotJson),
     }
+}
+
+/// Returns the remark about a part of an answer that the decoder does not know.
+pub(crate) fn skipped(kind: &str) -> StreamEvent {
+    /// Maximum bytes quoted of its name.
+    const MAX_KIND_BYTES: usize = 60;
+    let kind = excerpt(kind, MAX_KIND_BYTES);
+    StreamEvent::Remark(format!(
+        "The answer contains a part that Flemma does not know (\"{kind}\"); it was skipped."
+    ))
 }
 
 /// Returns the error for a stream without an end event.
@@ -55,6 +69,11 @@ pub(crate) fn reported(message: &str) -> Problem {
 pub(crate) fn reported_in(json: &Value<'_>) -> Problem {
     let message = error_message(&json.into());
     reported(&message.unwrap_or_else(|| "without a message".to_owned()))
+}
+
+/// Adds to an error that it is about a quota which a short wait does not restore.
+pub(crate) fn spent(quota: &SpentQuota, problem: &Problem) -> Problem {
+    Problem::new(format!("{} {}", quota.sentence(), problem.what), SPENT_FIX)
 }
 
 /// Returns the error for an event that violates the protocol.

@@ -12,57 +12,96 @@ mod arguments;
 mod attachment;
 pub mod catalogue;
 mod chat_completions;
+mod content;
 mod decoder;
+mod endings;
 mod endpoint;
 mod error_body;
 mod event;
 mod explain;
 mod failure;
-mod fields;
+mod features;
 mod gemini;
 mod ids;
+mod later;
+mod limits;
+pub mod model_list;
 mod page;
 mod parameters;
+mod picture;
+mod positions;
 pub mod providers;
+mod refusal;
+mod refused;
+mod request;
 mod responses;
 mod retry;
 mod sse;
 mod surrogates;
+mod tag_spellings;
 mod text_tools;
 mod thinking;
+mod thinking_tags;
+mod unmet;
+mod usage;
 mod whole;
+mod wire_tools;
 
 pub use attachment::not_taken;
 pub use decoder::Decoder;
-pub use endpoint::{Endpoint, HeaderValue, HttpRequest, Protocol, Secret};
+pub use endpoint::{Endpoint, HeaderValue, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
+pub use features::{Feature, Without};
+pub use later::takes_later_tools;
 pub use parameters::{CacheRetention, Parameters};
+pub use refusal::{ServerRefusal, refusal};
+pub use refused::RefusedParameter;
+pub use request::HttpRequest;
 pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
 pub use thinking::{Thinking, ThinkingLevel};
+pub use unmet::{Unmet, unmet};
+pub use wire_tools::{LeftOut, WireTools, left_out};
 
 use chat::{Problem, prompt::Prompt};
 
 /// Encodes `prompt` as one streaming request to `endpoint`.
+///
+/// Tools are adapted to what the provider accepts; those of [`left_out`] are not offered.
 ///
 /// The same prompt gives the same bytes. Appending a turn keeps the preceding bytes up to
 /// the cache mark of the last user message, so that the provider's prompt cache hits.
 ///
 /// # Errors
 ///
-/// The base URL is not an `http://` or `https://` address, no model is set, or the key
-/// contains a character that is invalid in a header.
+/// The base URL is not an `http://` or `https://` address, no model is set, the key contains
+/// a character that is invalid in a header, or a file or the request is larger than the server
+/// accepts.
 pub fn encode(
     prompt: &Prompt,
     endpoint: &Endpoint,
     parameters: &Parameters,
 ) -> Result<HttpRequest, Problem> {
     let prompt = attachment::as_seen(prompt, &parameters.about);
-    if parameters.text_tools {
-        return spell(&text_tools::in_words(&prompt), endpoint, parameters);
+    limits::check_files(&prompt, endpoint)?;
+    let prompt = later::placed(prompt, endpoint, parameters);
+    let mut request = if parameters.text_tools {
+        spell(&text_tools::in_words(&prompt), endpoint, parameters)?
+    } else {
+        let adapted = wire_tools::adapt(&prompt, endpoint.protocol);
+        HttpRequest {
+            tools: adapted.tools,
+            ..spell(&adapted.prompt, endpoint, parameters)?
+        }
+    };
+    let known = providers::servers::refused(endpoint, &parameters.model);
+    for refused in known.iter().chain(&parameters.refused) {
+        refused.apply(&mut request.body);
     }
-    spell(&prompt, endpoint, parameters)
+    request.files = limits::sent_files(&prompt, endpoint);
+    limits::check_request(&request, endpoint)?;
+    Ok(request)
 }
 
 fn spell(

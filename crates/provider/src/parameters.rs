@@ -4,7 +4,7 @@
 
 use chat::Problem;
 
-use crate::{Endpoint, Patience, Thinking, catalogue::Model};
+use crate::{Endpoint, Patience, RefusedParameter, Thinking, Without, catalogue::Model};
 
 /// Request parameters set by the user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,6 +23,8 @@ pub struct Parameters {
     pub text_tools: bool,
     /// Facts about the model.
     pub about: Box<Model>,
+    /// Features that are left out, because the server has refused them before.
+    pub without: Without,
     /// Limits for waiting and retrying; not part of the request.
     pub patience: Patience,
     /// Name of the conversation, constant over its turns, by which a provider finds its
@@ -33,6 +35,8 @@ pub struct Parameters {
     /// OpenAI's summary of the thinking: `auto`, `concise`, `detailed`, or `none`. `None`
     /// means `auto` if `thinking` or `effort` is set.
     pub summary: Option<String>,
+    /// Parameters that the server refused before, in the order in which it did.
+    pub refused: Vec<RefusedParameter>,
 }
 
 /// The time for which a provider may cache a prompt, which makes the next request cheaper.

@@ -5,12 +5,12 @@
 //! from them, which `tests/documents.rs` writes and checks.
 
 pub(crate) mod dialects;
-
-use crate::Protocol;
+pub mod servers;
 
 use self::dialects::{
     Dialect, EFFORT_OR_LOW, EFFORT_OR_NONE, FIVE, Returns, THREE, ThinkingStyle, XHIGH,
 };
+use crate::Protocol;
 
 /// The provider whose address consists of a project and a location.
 pub const VERTEX: &str = "vertex";
@@ -119,13 +119,13 @@ pub const PROVIDERS: &[ProviderSpec] = &[
         base_url: "https://api.anthropic.com",
         base_url_variable: "ANTHROPIC_BASE_URL",
         key_variable: "ANTHROPIC_API_KEY",
-        model: "claude-sonnet-4-6",
+        model: "claude-sonnet-5-5",
         thinking: "\
-Models up to 4.5 take a number of tokens, at least 1024. Later models take an effort \
-and decide themselves how much to think; 4.6 also takes a number. No temperature is sent \
-with thinking, or to models after 4.6. Thinking gets at most three quarters of \
-`max_tokens`, or none if that is less than 1024. Without `max_tokens`, the limit is 32000 \
-tokens (8192 for models that are not in the catalogue) plus those for thinking.",
+Models up to 4.5 take a number of tokens (1024 or more), later ones an effort, 4.6 both. From 5 \
+on they think by default, most from 5.5 on always: `false` is sent as the lowest effort, or for \
+Sonnet as notes between calls. No temperature is sent with thinking, or to models after 4.6. A \
+number gets at most three quarters of `max_tokens`, or none if that is less than 1024. Without \
+`max_tokens`, the limit is the model's own, or 32000 plus the number, also for unknown models.",
         ..HOSTED
     },
     ProviderSpec {
@@ -136,7 +136,7 @@ tokens (8192 for models that are not in the catalogue) plus those for thinking."
         base_url: "https://api.openai.com/v1",
         base_url_variable: "OPENAI_BASE_URL",
         key_variable: "OPENAI_API_KEY",
-        model: "gpt-5.4",
+        model: "gpt-6.1-sol",
         thinking: "\
 An effort in the model's own terms; the chat shows a summary of the thinking. Models \
 without reasoning get no effort, models with reasoning get no temperature.",
@@ -149,7 +149,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         base_url: "https://generativelanguage.googleapis.com",
         base_url_variable: "GEMINI_BASE_URL",
         key_variable: "GEMINI_API_KEY",
-        model: "gemini-2.5-pro",
+        model: "gemini-3.8-flash",
         thinking: GEMINI_THINKING,
         ..HOSTED
     },
@@ -160,7 +160,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         protocol: Protocol::Gemini,
         base_url_variable: "VERTEX_BASE_URL",
         key_variable: "VERTEX_AI_ACCESS_TOKEN",
-        model: "gemini-2.5-pro",
+        model: "gemini-3.8-flash",
         thinking: GEMINI_THINKING,
         ..HOSTED
     },

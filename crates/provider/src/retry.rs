@@ -4,11 +4,12 @@
 //! A pure table: clock and random numbers are supplied by the caller. Once a word of an
 //! answer has arrived, nothing is retried; a broken answer is kept.
 
+pub(crate) mod limits;
+pub(crate) mod quota;
+mod reported;
 mod when;
 
 use core::time::Duration;
-
-use when::{retry_after, retry_after_ms};
 
 /// The first delay; each later one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -50,7 +51,7 @@ pub enum Failure {
     Status {
         /// The HTTP status.
         code: u16,
-        /// Delay requested in `Retry-After` or `retry-after-ms`.
+        /// Delay requested in headers, in the error, or in its message.
         retry_after: Option<Duration>,
         /// Value of `x-should-retry`, which overrides the status.
         should_retry: Option<bool>,
@@ -123,15 +124,16 @@ impl Failure {
         body: &[u8],
         now: u64,
     ) -> Self {
-        // OpenAI reports an exhausted quota with the retryable status 429, but only the user can
-        // restore it.
-        if String::from_utf8_lossy(body).contains("insufficient_quota") {
+        let body = String::from_utf8_lossy(body);
+        // Servers report an exhausted quota with the retryable status 429, but only time or the
+        // user can restore it.
+        if is_limit(code) && quota::spent_quota(&body).is_some() {
             return Self::Final;
         }
-        // OpenAI sends a more precise header in addition to the standard one.
-        let exact = header("retry-after-ms").and_then(retry_after_ms);
-        let standard = || retry_after(header("retry-after")?, header("date"), now);
-        let asked = exact.or_else(standard);
+        // A header of 0 says nothing that our own delay does not.
+        let asked = limits::in_headers(&header, now).filter(|wait| !wait.is_zero());
+        let asked = asked.or_else(|| limits::wait_in(&body, now));
+        let asked = asked.or_else(|| limits::reset(&header, now).filter(|_| code == 429));
         Self::Status {
             code,
             retry_after: asked,
@@ -165,30 +167,9 @@ fn share(dice: f64) -> f64 {
     }
 }
 
-/// Returns true if an error reported inside a stream is temporary, judging by the terms of
-/// Anthropic, OpenAI, and similar servers.
-pub(crate) fn is_transient(error: &str) -> bool {
-    const WORDS: [&str; 6] = [
-        "overloaded_error",
-        "rate_limit_error",
-        "rate_limit_exceeded",
-        "api_error",
-        "server_error",
-        "internal_server_error",
-    ];
-    // Text that is not JSON has no type or code, so it is not temporary.
-    let json: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
-    let error = match &json["error"] {
-        serde_json::Value::Null => match &json["response"]["error"] {
-            // OpenAI's Responses reports the error inside the response.
-            serde_json::Value::Null => &json,
-            inside => inside,
-        },
-        inside => inside,
-    };
-    let says = |key: &str| error[key].as_str().is_some_and(|it| WORDS.contains(&it));
-    let code = error["code"].as_u64();
-    says("type") || says("code") || code.is_some_and(|code| code == 429 || code >= 500)
+/// Returns true for statuses of limits: too many requests, and no credit.
+pub(crate) fn is_limit(code: u16) -> bool {
+    matches!(code, 402 | 403 | 429)
 }
 
 #[cfg(test)]
@@ -371,26 +352,5 @@ mod tests {
     fn invalid_dice_are_tolerated() {
         assert_eq!(POLICY.decide(status(500), after(1, 0), f64::NAN), wait(250));
         assert_eq!(POLICY.decide(status(500), after(1, 0), 9.0), wait(500));
-    }
-
-    #[test]
-    fn temporary_errors_inside_a_stream_are_recognized() {
-        for passing in [
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            r#"{"error":{"message":"x","code":503}}"#,
-            r#"{"type":"error","code":"server_error","message":"x"}"#,
-            r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"}}}"#,
-        ] {
-            assert!(is_transient(passing), "{passing}");
-        }
-        for lasting in [
-            r#"{"type":"error","error":{"type":"invalid_request_error","message":"api_error"}}"#,
-            r#"{"error":{"code":400}}"#,
-            r#"{"error":"overloaded_error"}"#,
-            "overloaded_error",
-            "",
-        ] {
-            assert!(!is_transient(lasting), "{lasting}");
-        }
     }
 }

@@ -110,8 +110,8 @@ impl Joiner {
             match event {
                 StreamEvent::Text(text) => self.text(text, StreamEvent::Text, events),
                 StreamEvent::Thinking(text) => self.text(text, StreamEvent::Thinking, events),
-                // Usage may arrive between two deltas of one text.
-                StreamEvent::Usage(_) => events.push(event),
+                // These may arrive between two deltas of one text.
+                StreamEvent::Usage(_) | StreamEvent::Remark(_) => events.push(event),
                 other => {
                     self.release(events);
                     events.push(mended(other));

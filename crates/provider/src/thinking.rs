@@ -24,6 +24,8 @@ pub enum ThinkingLevel {
     Medium,
     /// `high`
     High,
+    /// `xhigh`
+    XHigh,
     /// `max`
     Max,
 }
@@ -47,7 +49,8 @@ impl Thinking {
                 0..=256 => ThinkingLevel::Minimal,
                 257..=4096 => ThinkingLevel::Low,
                 4097..=12_288 => ThinkingLevel::Medium,
-                12_289..=24_576 => ThinkingLevel::High,
+                12_289..=20_480 => ThinkingLevel::High,
+                20_481..=28_672 => ThinkingLevel::XHigh,
                 _ => ThinkingLevel::Max,
             }),
         }
@@ -55,17 +58,19 @@ impl Thinking {
 }
 
 impl ThinkingLevel {
-    /// Returns the level with this name. `xhigh`, the name of some models for the highest,
-    /// is `max`.
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 6] = [
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::XHigh,
+        Self::Max,
+    ];
+
+    /// Returns the level with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "minimal" => Self::Minimal,
-            "low" => Self::Low,
-            "medium" => Self::Medium,
-            "high" => Self::High,
-            "max" | "xhigh" => Self::Max,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
     /// Returns the name.
@@ -75,6 +80,7 @@ impl ThinkingLevel {
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+            Self::XHigh => "xhigh",
             Self::Max => "max",
         }
     }
@@ -90,9 +96,36 @@ impl ThinkingLevel {
             Self::Low => 2048,
             Self::Medium => 8192,
             Self::High => 16_384,
+            Self::XHigh => 24_576,
             Self::Max => 32_768,
         }
     }
+}
+
+/// What a request says about two options that not every model takes.
+#[derive(Debug)]
+pub(crate) struct Carried<'a> {
+    /// Whether it has a temperature.
+    pub temperature: bool,
+    /// How much thinking it asks for.
+    pub thinking: Amount<'a>,
+}
+
+/// How much thinking a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Amount<'a> {
+    /// It leaves that to the model.
+    Unsaid,
+    /// None.
+    Off,
+    /// Some, as much as the model chooses.
+    On,
+    /// Only short notes between calls.
+    BetweenTools,
+    /// A level, in the model's or the server's terms.
+    Level(&'a str),
+    /// A number of tokens.
+    Budget,
 }
 
 /// Limits a thinking budget to three quarters of `max_tokens`, because both count against
@@ -108,13 +141,7 @@ mod tests {
 
     #[test]
     fn levels_convert_to_tokens_and_names_and_back() {
-        for level in [
-            ThinkingLevel::Minimal,
-            ThinkingLevel::Low,
-            ThinkingLevel::Medium,
-            ThinkingLevel::High,
-            ThinkingLevel::Max,
-        ] {
+        for level in ThinkingLevel::ALL {
             assert_eq!(Thinking::Budget(level.budget()).level(), Some(level));
             assert_eq!(ThinkingLevel::named(level.name()), Some(level));
         }

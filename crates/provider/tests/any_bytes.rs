@@ -27,7 +27,7 @@ fn decode(protocol: Protocol, bytes: &[u8], cuts: &[usize]) -> Vec<StreamEvent> 
 fn thinking_is_closed(events: &[StreamEvent]) -> bool {
     let said: Vec<&StreamEvent> = events
         .iter()
-        .filter(|event| !matches!(event, StreamEvent::Usage(_)))
+        .filter(|event| !matches!(event, StreamEvent::Usage(_) | StreamEvent::Remark(_)))
         .collect();
     said.windows(2).all(|pair| {
         let goes_on = matches!(

@@ -4,6 +4,8 @@
 
 #[path = "conversations/prefix.rs"]
 mod prefix;
+#[path = "conversations/round_trip.rs"]
+mod round_trip;
 #[path = "conversations/switching.rs"]
 mod switching;
 

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use provider::providers::servers::SERVERS;
 use provider::providers::{PROVIDERS, ProviderSpec};
 
 /// Text width of the manual.
@@ -75,6 +76,31 @@ fn help_lists_keys_addresses_and_thinking() {
     compare("doc/flemma.txt", begin, "\nKeys in parentheses", &text);
     let begin = "By provider ~\n\n";
     compare("doc/flemma.txt", begin, "Signatures ~", &thinking());
+    let begin = "Servers ~\n\n";
+    compare(
+        "doc/flemma.txt",
+        begin,
+        "Proxies and certificates ~",
+        &servers(),
+    );
+}
+
+/// Returns what is known about each server, with its source.
+fn servers() -> String {
+    let intro = "Servers differ in the shape of their answers and in the parameters that they take. \
+        A part of an answer that Flemma does not know is named in a message. A parameter that a server \
+        refuses by name is renamed or left out, and the request is sent again; a message says so, and \
+        later requests to the same model do the same until Neovim ends. Known are:";
+    let mut text = wrapped(intro, WIDTH - 2).join("\n") + "\n\n";
+    for server in SERVERS {
+        let known = wrapped(server.known, WIDTH - 14);
+        for (at, line) in known.iter().enumerate() {
+            let name = if at == 0 { server.name } else { "" };
+            writeln!(text, "{name:12}{line}").unwrap();
+        }
+        writeln!(text, "{:12}{}", "", server.source).unwrap();
+    }
+    text + "\n"
 }
 
 /// Returns the paragraphs about thinking, each after the names of its providers.

@@ -67,34 +67,52 @@ fn ending(protocol: Protocol, stream: &str) -> Ending {
     }
 }
 
-/// Returns the good stop reasons of a protocol, and the one for a token limit.
-fn words(protocol: Protocol) -> (&'static [&'static str], &'static str) {
+/// Words of complete answers that gateways pass on in any protocol.
+const GOOD: [&str; 16] = [
+    "stop",
+    "tool_calls",
+    "tool_call",
+    "function_call",
+    "eos",
+    "eos_token",
+    "end_turn",
+    "stop_sequence",
+    "tool_use",
+    "complete",
+    "completed",
+    "COMPLETE",
+    "TOOL_CALL",
+    "STOP_SEQUENCE",
+    "STOP",
+    "FUNCTION_CALL",
+];
+/// Words of a token limit.
+const LIMITS: [&str; 5] = [
+    "length",
+    "max_tokens",
+    "MAX_TOKENS",
+    "max_output_tokens",
+    "max_completion_tokens",
+];
+
+/// Returns the good stop reasons of a protocol, and those for a token limit.
+fn words(protocol: Protocol) -> (&'static [&'static str], &'static [&'static str]) {
     match protocol {
-        Protocol::AnthropicMessages => (&["end_turn", "stop_sequence", "tool_use"], "max_tokens"),
-        Protocol::ChatCompletions => (
-            &[
-                "stop",
-                "tool_calls",
-                "function_call",
-                "eos",
-                "eos_token",
-                "end_turn",
-                "stop_sequence",
-            ],
-            "length",
-        ),
-        Protocol::Gemini => (&["STOP", "FUNCTION_CALL"], "MAX_TOKENS"),
-        Protocol::Responses => (&["completed"], "max_output_tokens"),
+        // The status decides; the reason only tells why an answer is incomplete.
+        Protocol::Responses => (&["completed"], &LIMITS),
+        Protocol::AnthropicMessages | Protocol::ChatCompletions | Protocol::Gemini => {
+            (&GOOD, &LIMITS)
+        }
     }
 }
 
 #[track_caller]
 fn check(protocol: Protocol, reason: Value) {
-    let (good, limit) = words(protocol);
+    let (good, limits) = words(protocol);
     let word = reason.as_str().unwrap_or_default();
     let expected = match word {
         word if good.contains(&word) => Ending::Good,
-        word if word == limit => Ending::TokenLimit,
+        word if limits.contains(&word) => Ending::TokenLimit,
         _ => Ending::Bad,
     };
     let stream = stream(protocol, &reason);
@@ -104,9 +122,9 @@ fn check(protocol: Protocol, reason: Value) {
 #[test]
 fn the_documented_endings_are_known_on_every_protocol() {
     for protocol in PROTOCOLS {
-        let (good, limit) = words(protocol);
-        good.iter().for_each(|word| check(protocol, json!(word)));
-        check(protocol, json!(limit));
+        let (good, limits) = words(protocol);
+        let known = good.iter().chain(limits);
+        known.for_each(|word| check(protocol, json!(word)));
     }
 }
 
@@ -228,6 +246,7 @@ fn an_end_mark_does_not_complete_a_partial_call() {
         ("{}", Value::Null, Ending::Good),
         ("{\"a\"", Value::Null, Ending::Bad),
         ("{\"a\"", json!("length"), Ending::TokenLimit),
+        ("{\"a\"", json!("max_tokens"), Ending::TokenLimit),
     ] {
         let stream = stream(arguments, reason);
         assert_eq!(
@@ -256,10 +275,10 @@ proptest! {
     #[test]
     fn no_undocumented_reason_is_a_good_ending(word in "[a-zA-Z_ ]{1,20}") {
         for protocol in PROTOCOLS {
-            let (good, limit) = words(protocol);
+            let (good, limits) = words(protocol);
             // An unspecified reason counts as absent, and blanks around a reason are
             // ignored.
-            let known = good.contains(&word.trim()) || word.trim() == limit;
+            let known = good.contains(&word.trim()) || limits.contains(&word.trim());
             if !known && !word.trim().is_empty() {
                 check(protocol, json!(word));
             }

@@ -57,7 +57,7 @@ mod explained {
 
         check(
             &explain(&anthropic(), 401, Some("application/json"), None, body),
-            "Anthropic refused the key (401, invalid x-api-key). Set $ANTHROPIC_API_KEY and press Ctrl-] again; the conversation is unchanged.",
+            "Anthropic refused the key (401, invalid x-api-key). Set $ANTHROPIC_API_KEY (in Neovim by :let), run :Flemma restart, and press Ctrl-] again; the conversation is unchanged.",
         );
     }
 
@@ -65,7 +65,7 @@ mod explained {
     fn a_missing_key_is_reported_as_missing() {
         check(
             &explain(&local(), 401, None, None, b""),
-            "The server at http://127.0.0.1:8080 requires a key, but none is set (401, without a message). Set $OPENAI_API_KEY and press Ctrl-] again; the conversation is unchanged.",
+            "The server at http://127.0.0.1:8080 requires a key, but none is set (401, without a message). Set $OPENAI_API_KEY (in Neovim by :let), run :Flemma restart, and press Ctrl-] again; the conversation is unchanged.",
         );
     }
 
@@ -157,19 +157,63 @@ mod explained {
     }
 
     #[test]
-    fn a_413_without_a_reason_means_a_conversation_that_is_too_long() {
-        let problem = explain(
-            &anthropic(),
-            413,
-            Some("text/html"),
-            None,
-            b"<html>413</html>",
+    fn a_413_is_about_the_size_of_the_request() {
+        check(
+            &explain(&anthropic(), 413, None, None, br#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#),
+            "Anthropic refused the request as too large (413, Request exceeds the maximum size). Remove files or large results from the chat, or make them smaller, and press Ctrl-] again.",
         );
-
+        let problem = explain(&anthropic(), 413, None, None, b"");
         assert!(
-            problem.what.starts_with("The conversation is too long"),
+            problem
+                .what
+                .contains("as too large (413, without a message)"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn a_gateways_page_is_quoted_as_what_it_is() {
+        let page = b"<html>\n<head><title>413 Request Entity Too Large</title></head>\n<body></body></html>";
+        check(
+            &explain(&anthropic(), 413, Some("text/html"), None, page),
+            "The server at https://api.anthropic.com answered 413 with a web page that says \"413 Request Entity Too Large\". Such pages come from a gateway or a proxy. Remove files or large results from the chat, or make them smaller, and press Ctrl-] again.",
+        );
+        let page = b"<!DOCTYPE html><title>Access denied</title>";
+        for status in [400, 401, 403, 407] {
+            let problem = explain(&anthropic(), status, Some("text/html"), None, page);
+            let what = format!("answered {status} with a web page that says \"Access denied\"");
+            assert!(problem.what.contains(&what), "{problem}");
+            assert!(problem.fix.contains("the proxy"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_403_is_a_refused_key_only_if_it_says_so() {
+        for (body, is_key) in [
+            (
+                &br#"{"error":{"message":"Your API key does not have permission"}}"#[..],
+                true,
+            ),
+            (br#"{"error":{"message":"Invalid credentials"}}"#, true),
+            (
+                br#"{"error":{"message":"Country, region, or territory not supported"}}"#,
+                false,
+            ),
+            (br#"{"error":"Blocked by policy"}"#, false),
+            (
+                b"Access to this site is blocked by your administrator.",
+                false,
+            ),
+            (b"", false),
+        ] {
+            let problem = explain(&anthropic(), 403, None, None, body);
+            assert_eq!(
+                problem.what.contains("refused the key"),
+                is_key,
+                "{problem}"
+            );
+            assert_eq!(problem.fix.contains("the proxy"), !is_key, "{problem}");
+        }
     }
 
     #[test]
@@ -203,7 +247,7 @@ mod explained {
                 None,
                 b"<html>\r\n<h1>Bad\x07 Gateway</h1>\n",
             ),
-            "The server at http://127.0.0.1:8080 failed or is overloaded (502, a web page that says \"Bad Gateway\"). Press Ctrl-] again in a moment; the conversation is unchanged.",
+            "The server at http://127.0.0.1:8080 answered 502 with a web page that says \"Bad Gateway\". Such pages come from a gateway or a proxy. Press Ctrl-] again in a moment; the conversation is unchanged.",
         );
     }
 

@@ -358,9 +358,10 @@ fn calls_and_results_are_sent_as_text_and_no_result_ends_its_block() {
         .filter(|it| it.starts_with("{\"name\":\""))
         .collect();
     assert_eq!(lines.len(), 4, "{system}");
-    assert!(
-        lines[0].starts_with("{\"name\":\"bash\",\"description\":\"Does bash.\",\"parameters\":{")
-    );
+    let first = &tools()[0].name;
+    let described =
+        format!("{{\"name\":\"{first}\",\"description\":\"Does {first}.\",\"parameters\":{{");
+    assert!(lines[0].starts_with(&described), "{}", lines[0]);
     assert_eq!(
         body["messages"][2]["content"],
         "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>"

@@ -19,7 +19,7 @@ pub(crate) use background::in_background;
 pub use read::Log;
 pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};
-pub use show::{date, lines};
+pub use show::{date, lines, today};
 pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};
@@ -116,6 +116,16 @@ impl Audit {
             acts.push((start.call, Act::Started { sandbox }));
         }
         self.append(document, acts)
+    }
+
+    /// Appends that a call is tried.
+    ///
+    /// # Errors
+    ///
+    /// The record is not in the log.
+    pub fn tried(&self, document: Option<&Path>, call: &CallKey, by: &str) -> io::Result<()> {
+        let by = record::short(by);
+        self.append(document, vec![(call, Act::Tried { by })])
     }
 
     /// Appends what a call changed in files. `diff` is kept beside the log, unless it is empty.

@@ -111,7 +111,7 @@ impl CallEnvironment {
         context.buffer = self.buffer;
         context.models = Arc::new(Completions {
             rules: self.rules.clone(),
-            ledger: self.shared.ledger.clone(),
+            usage: self.shared.usage.clone(),
             buffer: self.buffer,
             path: self.path.clone(),
             folder: self.folder.clone(),

@@ -22,7 +22,7 @@ use crate::protocol::BufferId;
 use crate::route;
 use crate::rules::Rules;
 use crate::state_dir;
-use crate::usage::{Ledger, RequestUsage, Tariff};
+use crate::usage::{RequestUsage, Tariff, UsageHistory};
 
 /// Maximum number of requests for one question; the specification's library also stops after
 /// ten.
@@ -37,7 +37,7 @@ pub struct Completions {
     /// The rules of the chat.
     pub rules: Arc<Rules>,
     /// Records usage and cost.
-    pub ledger: Ledger,
+    pub usage: UsageHistory,
     /// The chat's buffer.
     pub buffer: BufferId,
     /// The chat's file.
@@ -122,6 +122,8 @@ impl Completions {
         tariff: &Tariff,
     ) -> (u32, Result<String, String>) {
         let (mut made, mut started, mut text) = (0, now(), String::new());
+        // Where the text since the last event of another kind begins.
+        let mut begin = 0;
         let mut run = agent.prompt(words);
         while let Some(event) = run.next().await {
             match event {
@@ -129,8 +131,11 @@ impl Completions {
                     (made, started) = (number, now());
                     // Only the last answer counts: text before a call is about the call.
                     text.clear();
+                    begin = 0;
                 }
                 Event::Text(more) => text.push_str(&more),
+                Event::TextWasThinking => text.truncate(begin),
+                Event::Thinking(_) | Event::ToolUse(_) => begin = text.len(),
                 Event::RequestFinished { usage } => self.note_usage(usage, started, tariff),
                 Event::Finished(ended) => {
                     return (
@@ -158,7 +163,7 @@ impl Completions {
 
     fn note_usage(&self, usage: Usage, started: u64, tariff: &Tariff) {
         if usage != Usage::default() {
-            self.ledger.add(RequestUsage {
+            self.usage.add(RequestUsage {
                 buffer: self.buffer,
                 path: self.path.clone(),
                 folder: self.folder.clone(),

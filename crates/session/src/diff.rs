@@ -24,7 +24,10 @@ pub async fn of_call(
     let made = tokio::task::spawn_blocking(move || match proposed {
         Ok(proposal) => {
             let files = proposal.unwrap_or_default().files;
-            files.iter().map(|file| item(file, width, whole)).collect()
+            files
+                .iter()
+                .map(|file| of_file(file, width, whole))
+                .collect()
         }
         Err(error) => vec![DiffItem {
             labels: one_line(&format!("Would fail: {error}"), COLUMNS),
@@ -35,7 +38,9 @@ pub async fn of_call(
     made.await.unwrap_or_default()
 }
 
-fn item(file: &ProposedFile, width: usize, whole: usize) -> DiffItem {
+/// Returns the change of one file, for `width` columns. Of a file with more than `whole` lines, only
+/// the first ones are shown.
+pub fn of_file(file: &ProposedFile, width: usize, whole: usize) -> DiffItem {
     // A new file is compared with an empty text.
     let before = file.before.as_deref().unwrap_or_default();
     let diff = FileDiff::of(before, file.after.as_deref().unwrap_or_default());

@@ -9,7 +9,7 @@ mod vertex;
 use chat::Problem;
 use provider::providers::{self, PROVIDERS, ProviderSpec, VERTEX};
 use provider::{Endpoint, Parameters, Secret};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::credentials::Wanted;
 use crate::settings::Settings;
@@ -116,6 +116,20 @@ pub fn destination(
         ));
     }
     Ok(Destination::Server(endpoint, parameters))
+}
+
+/// Adds to the parameters of a request what the provider's own list says about the model.
+pub fn refine(
+    endpoint: &Endpoint,
+    parameters: &mut Parameters,
+    settings: &Settings,
+    list: &Map<String, Value>,
+) {
+    if let Some(spec) = providers::find(&endpoint.provider)
+        && !list.is_empty()
+    {
+        *parameters = parameters::with_list(spec, settings, list);
+    }
 }
 
 fn unknown_provider(name: &str) -> Problem {

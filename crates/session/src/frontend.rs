@@ -13,7 +13,9 @@ use async_trait::async_trait;
 use chat::cycle::Notice;
 use tokio::sync::oneshot;
 
-pub use self::event::{RequestStatus, Rested, ReviewOutcome, SessionEvent, WouldRun, WouldSend};
+pub use self::event::{
+    CallTrial, RequestStatus, Rested, ReviewOutcome, SessionEvent, WouldRun, WouldSend,
+};
 use crate::protocol::*;
 
 /// The kind of a front end, and its abilities.

@@ -15,8 +15,10 @@ pub fn report() -> Report {
         Ok(log) => {
             lines = log.problems;
             let first = lines.len();
-            lines.extend(audit::lines(&log.records));
-            for (line, record) in (first..).zip(&log.records) {
+            // The newest first: the window opens at its top.
+            let records: Vec<_> = log.records.into_iter().rev().collect();
+            lines.extend(audit::lines(&records));
+            for (line, record) in (first..).zip(&records) {
                 let file = audit.diff_file(record);
                 files.extend(file.map(|it| (line, it.to_string_lossy().into_owned())));
             }

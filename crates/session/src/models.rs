@@ -1,12 +1,18 @@
 //! The backends that answer requests: the providers and the tutor; in tests, a script.
 
+use std::sync::Arc;
+
 use agent::transport::{self, WaitNote};
 use async_trait::async_trait;
 use chat::prompt::Prompt;
+use provider::Endpoint;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use tools::state_dir;
 
 use crate::credentials::Keyed;
 use crate::endpoint::Destination;
+use crate::model_lists::ModelLists;
 use crate::tutor;
 
 /// Reports what a request waits for before its answer begins.
@@ -15,6 +21,12 @@ pub type WaitReporter = Box<dyn Fn(WaitNote) + Send + Sync>;
 /// Answers requests.
 #[async_trait]
 pub trait ModelBackend: Send + Sync {
+    /// Returns what a server's own list of models says about a model: fields of
+    /// [`provider::catalogue::Model`]. Waits for nothing.
+    fn listed(&self, _endpoint: &Endpoint, _model: &str) -> Map<String, Value> {
+        Map::new()
+    }
+
     /// Sends a prompt and passes on the answer up to its terminal event, or until `cancel`.
     async fn answer(
         &self,
@@ -28,10 +40,24 @@ pub trait ModelBackend: Send + Sync {
 
 /// Servers over HTTP, and the built-in tutor.
 #[derive(Debug)]
-pub struct Providers;
+pub struct Providers {
+    lists: Arc<ModelLists>,
+}
+
+impl Default for Providers {
+    fn default() -> Self {
+        Self {
+            lists: Arc::new(ModelLists::new(&state_dir::path())),
+        }
+    }
+}
 
 #[async_trait]
 impl ModelBackend for Providers {
+    fn listed(&self, endpoint: &Endpoint, model: &str) -> Map<String, Value> {
+        self.lists.facts(endpoint, model)
+    }
+
     async fn answer(
         &self,
         destination: Destination,
@@ -43,6 +69,9 @@ impl ModelBackend for Providers {
         match destination {
             Destination::Tutor => tutor::send(prompt, events, cancel).await,
             Destination::Server(endpoint, parameters) => {
+                let (lists, at, patience) =
+                    (self.lists.clone(), endpoint.clone(), parameters.patience);
+                tokio::spawn(async move { lists.refresh(&at, &patience).await });
                 let asker = Keyed(note);
                 transport::send(prompt, endpoint, *parameters, events, &asker, cancel).await;
             }

@@ -142,8 +142,8 @@ impl Remembering {
 
     fn facts_of(&self, logged: &crate::audit::LoggedCall) -> CallFacts {
         let (call, input) = meant(&logged.call, &logged.input);
-        let folder = logged.chat.parent().unwrap_or(Path::new("/"));
-        facts(&self.registry, folder, Some(&logged.chat), &call, &input)
+        let folder = tools::chat_folder(&logged.chat).unwrap_or_else(|| "/".into());
+        facts(&self.registry, &folder, Some(&logged.chat), &call, &input)
     }
 
     fn described(&self, facts: &CallFacts) -> String {

@@ -3,6 +3,7 @@
 //!
 //! The cycle decides what follows from an answer.
 
+mod reason;
 mod remembered;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use chat::tool::ToolUseId;
 use serde_json::json;
 use tools::{ApprovedPath, SecretFile};
 
+pub use reason::{Reason, WaitsBy};
 pub use remembered::facts;
 
 use crate::editor::Editor;
@@ -124,6 +126,7 @@ impl CallGuard {
         let files: Vec<_> = files.unwrap_or_default().into_iter().zip(real).collect();
         let protected = needs_review(&files, self.shared.scripts.folders());
         let secret = tool.and_then(|tool| self.inspection.secret(tool.as_ref(), input));
+        let protected = protected.map(|it| it.to_string());
         let reason = protected.or_else(|| secret.as_ref().map(asks_about));
         // Keeps an earlier secret if this call names none.
         found.secret = secret.or(found.secret.take());

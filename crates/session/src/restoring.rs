@@ -46,12 +46,15 @@ enum Choice {
 impl Restoring {
     /// Lists what would change, asks, and restores it.
     pub(crate) async fn run(self, request: Request) {
-        let outcome = self.restore(request).await;
-        let (level, text) = match outcome {
-            Ok(Some(text)) => (Level::Info, text),
-            Ok(None) => return,
-            Err(text) => (Level::Error, text),
-        };
+        match self.restore(request).await {
+            Ok(Some(text)) => self.say(Level::Info, text),
+            Ok(None) => {}
+            Err(text) => self.say(Level::Error, text),
+        }
+    }
+
+    /// Shows a message.
+    pub(crate) fn say(&self, level: Level, text: String) {
         self.editor.notify(&Notice { level, text });
     }
 
@@ -76,7 +79,7 @@ impl Restoring {
                 Some(Answer::Skip) => drop(restore.apply(false, &*self.buffers).await?),
             }
         }
-        Ok(Some(nothing(&request).to_owned()))
+        Ok(Some(nothing(&request)))
     }
 
     /// Restores the files. Returns the report.
@@ -99,8 +102,7 @@ impl Restoring {
         let planned = Restore::plan(self.folder.clone(), scope, request.clone(), &*self.buffers);
         let planned = planned.await?;
         if let Some(text) = planned.as_ref().and_then(|it| it.problem.clone()) {
-            let level = Level::Warning;
-            self.editor.notify(&Notice { level, text });
+            self.say(Level::Warning, text);
         }
         Ok(planned)
     }
@@ -137,7 +139,7 @@ fn items(request: &Request, restore: &Restore) -> (Vec<String>, Vec<Option<Choic
     let decide = |answer| Some(Choice::Decide(answer));
     let count = restore.changes().count();
     if count > 0 {
-        items.push(format!("Change {}", files(count)));
+        items.push(format!("Restore {}", files(count)));
         choices.push(decide(Answer::Restore { overwrite: false }));
     }
     let conflicts = restore.conflicts().count();
@@ -168,14 +170,14 @@ fn items(request: &Request, restore: &Restore) -> (Vec<String>, Vec<Option<Choic
 }
 
 fn title(request: &Request, restore: &Restore) -> String {
-    let calls: Vec<String> = restore
-        .calls
-        .iter()
-        .take(MOST_NAMED)
-        .map(|(id, tool)| format!("{tool} ({id})"))
-        .collect();
+    let mut tools: Vec<&str> = restore.calls.iter().map(|(_, tool)| &**tool).collect();
+    let count = tools.len();
+    tools.dedup();
+    tools.truncate(MOST_NAMED);
     match request {
-        Request::Undo => format!("Undo {}?", calls.join(", ")),
+        Request::Undo if count > 1 => format!("Undo {count} calls ({})?", tools.join(", ")),
+        Request::Undo => format!("Undo {}?", tools.join(", ")),
+        Request::File(file) => format!("Undo {} in {}?", tools.join(", "), file.name),
         Request::Redo => "Take the last undo back?".to_owned(),
         Request::Turns { .. } | Request::LastTurns(_) => {
             format!("Restore the files of {} calls?", restore.calls.len())
@@ -187,49 +189,68 @@ fn title(request: &Request, restore: &Restore) -> String {
 pub fn before(request: &Request) -> &'static str {
     match request {
         Request::Undo => "the call before",
+        Request::File(_) => "the call that changed it before",
         Request::Redo => "the undo before",
         Request::Turns { .. } | Request::LastTurns(_) => "the turns before",
     }
 }
 
 /// The message when no call changed a file.
-pub fn nothing(request: &Request) -> &'static str {
-    match request {
+pub fn nothing(request: &Request) -> String {
+    let text = match request {
         Request::Undo => {
             "There is nothing to undo: no call here changed a file, or all changes are undone."
+        }
+        Request::File(file) => {
+            let name = &file.name;
+            return format!(
+                "There is nothing to undo in {name}: no call here changed it, or all its changes are undone."
+            );
         }
         Request::Redo => "There is nothing to redo.",
         Request::Turns { .. } | Request::LastTurns(_) => {
             "There is nothing to restore: no call since then changed a file, or all changes are undone."
         }
-    }
+    };
+    text.to_owned()
 }
 
 /// Returns the message about a finished restore, with names below `root`, the project's folder.
 pub fn report(request: &Request, restored: &Restored, root: &Path) -> String {
-    let name = |path: &Path| paths::below(path, root);
-    let named = restored.changed.iter().take(MOST_NAMED);
-    let mut changed: Vec<String> = named.map(|it| name(it)).collect();
-    let count = restored.changed.len();
-    if let more @ 1.. = count.saturating_sub(changed.len()) {
-        changed.push(format!("and {more} more"));
-    }
     let back = match request {
         Request::Redo => ":Flemma undo",
         _ => ":Flemma redo",
     };
-    let mut text = match count {
+    let mut text = match restored.changed.len() {
         0 => "No file was changed.".to_owned(),
-        _ => format!(
+        count => format!(
             "Restored {}: {}. {back} takes that back.",
             files(count),
-            changed.join(", ")
+            changed(restored, root)
         ),
     };
-    for (path, why) in &restored.kept {
-        text.push_str(&format!("\nLeft as it is: {}: {why}.", name(path)));
-    }
+    text.push_str(&kept(restored, root));
     text
+}
+
+/// Names the files that a restore changed.
+pub(crate) fn changed(restored: &Restored, root: &Path) -> String {
+    let named = restored.changed.iter().take(MOST_NAMED);
+    let mut names: Vec<String> = named.map(|it| paths::below(it, root)).collect();
+    if let more @ 1.. = restored.changed.len().saturating_sub(names.len()) {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
+
+/// Returns a line for each file that a restore left as it is, with the reason.
+pub(crate) fn kept(restored: &Restored, root: &Path) -> String {
+    let kept = restored.kept.iter();
+    let lines = kept.map(|(path, why)| {
+        let name = paths::below(path, root);
+        format!("\nLeft as it is: {name}: {why}.")
+    });
+    lines.collect()
 }
 
 pub(crate) fn files(count: usize) -> String {

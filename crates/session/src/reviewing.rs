@@ -14,7 +14,7 @@ use tools::{FileState, OpenBuffers, Proposal, ProposedFile, Tool, ToolContext};
 
 use crate::editor::Editor;
 use crate::form::Prompts;
-use crate::protocol::{BufferId, ReviewLine, ReviewQuestion};
+use crate::protocol::{BufferId, ReviewLine, ReviewQuestion, ReviewSubject};
 
 const CHANGED: &str = "The change is not as it was when you opened the review. Your rewriting was kept: look at it again, \
                        then :w.";
@@ -61,6 +61,39 @@ pub struct ApprovedChange {
     pub(crate) states: Vec<FileState>,
 }
 
+/// What the user's diff makes of the files, or the lines that cannot be applied.
+pub(crate) type ReadDiff = Result<Vec<ReviewedFile>, Vec<Malformed>>;
+
+/// Returns the text of a diff, and what `read` makes of it.
+pub(crate) fn read_bytes(
+    bytes: Vec<u8>,
+    read: impl FnOnce(&str) -> ReadDiff,
+) -> (String, ReadDiff) {
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let read = read(&text);
+            (text, read)
+        }
+        Err(error) => {
+            // Everything before the first invalid byte is valid, so its line can be counted.
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = valid.iter().filter(|it| **it == b'\n').count();
+            let message = "This line is not UTF-8, so it cannot be applied.";
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            (text, Err(vec![Malformed { line, message }]))
+        }
+    }
+}
+
+/// The lines that cannot be applied, for the front end.
+pub(crate) fn lines(malformed: &[Malformed]) -> Vec<ReviewLine> {
+    let line = |it: &Malformed| ReviewLine {
+        line: it.line,
+        message: it.message.to_owned(),
+    };
+    malformed.iter().map(line).collect()
+}
+
 /// A change as the user sees it.
 struct Shown {
     proposed: Proposal,
@@ -90,7 +123,7 @@ impl Reviewing {
 
     /// Shows a change once. Returns how the review ended, or what to show next.
     async fn round(&self, shown: Shown) -> Option<ControlFlow<ReviewEnd, Shown>> {
-        let (text, read) = shown.read_bytes(self.ask(&shown).await?);
+        let (text, read) = read_bytes(self.ask(&shown).await?, |text| shown.read(text));
         let files = match read {
             Ok(files) => files,
             Err(malformed) => return Some(ControlFlow::Continue(shown.again(text, malformed))),
@@ -139,16 +172,13 @@ impl Reviewing {
 
     /// Shows the change. Returns the diff as the user left it.
     async fn ask(&self, shown: &Shown) -> Option<Vec<u8>> {
-        let line = |it: &Malformed| ReviewLine {
-            line: it.line,
-            message: it.message.to_owned(),
-        };
         let question = ReviewQuestion {
             buffer: self.buffer,
             call: self.id.clone(),
+            subject: ReviewSubject::Call,
             text: shown.text.clone(),
             note: shown.note.map(str::to_owned),
-            problems: shown.malformed.iter().map(line).collect(),
+            problems: lines(&shown.malformed),
         };
         self.editor.review(question).await
     }
@@ -166,24 +196,6 @@ impl Reviewing {
 }
 
 impl Shown {
-    /// Returns the text of a diff, and what it makes of the files.
-    fn read_bytes(&self, bytes: Vec<u8>) -> (String, Result<Vec<ReviewedFile>, Vec<Malformed>>) {
-        match String::from_utf8(bytes) {
-            Ok(text) => {
-                let read = self.read(&text);
-                (text, read)
-            }
-            Err(error) => {
-                // Everything before the first invalid byte is valid, so its line can be counted.
-                let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-                let line = valid.iter().filter(|it| **it == b'\n').count();
-                let message = "This line is not UTF-8, so it cannot be applied.";
-                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                (text, Err(vec![Malformed { line, message }]))
-            }
-        }
-    }
-
     /// The same change with the user's text.
     fn again(self, text: String, malformed: Vec<Malformed>) -> Self {
         Self {
@@ -194,7 +206,7 @@ impl Shown {
         }
     }
 
-    fn read(&self, text: &str) -> Result<Vec<ReviewedFile>, Vec<Malformed>> {
+    fn read(&self, text: &str) -> ReadDiff {
         with_files(&self.proposed, |files| review::parse(files, text))
     }
 
@@ -299,6 +311,7 @@ fn with_files<T>(proposal: &Proposal, then: impl FnOnce(&[ChangedFile<'_>]) -> T
         before: file.before.as_deref(),
         after: file.after.as_deref(),
         moved_to: place.as_deref(),
+        head: None,
     });
     then(&files.collect::<Vec<_>>())
 }

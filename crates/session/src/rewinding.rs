@@ -13,12 +13,14 @@ pub struct ChatTurn {
     pub(crate) number: usize,
     /// Its first words.
     pub(crate) title: String,
+    /// Its first line.
+    pub(crate) start: usize,
     /// The line below it.
     pub(crate) end: usize,
     /// Number of lines of the chat.
     pub(crate) lines: usize,
-    /// Ids of the calls below it.
-    pub(crate) calls: Vec<String>,
+    /// Ids of the calls below it, with the numbers of their turns.
+    pub(crate) calls: Vec<(String, usize)>,
 }
 
 /// A chat that is rewound.
@@ -161,7 +163,7 @@ fn offer_files(restore: &Restore, offer: &mut impl FnMut(String, Choice)) {
     };
     let changes = restore.changes().count();
     if changes > 0 {
-        let text = format!("Change {}", files(changes));
+        let text = format!("Restore {}", files(changes));
         offer(format!("{text} and cut the chat"), rewind(false, true));
         offer(text, rewind(false, false));
     }

@@ -27,12 +27,14 @@ mod request;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod turn_review;
 mod view;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::cycle::{Cycle, CycleEvent, Level, Notice};
+use chat::cycle::{Cycle, CycleEvent, Level};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
@@ -116,12 +118,15 @@ impl Session {
                 break;
             }
             self.work();
+            self.start_due_trials();
             self.store();
             // After the step: calls that ended during it are recorded with the others.
             self.record_ends();
+            self.compare_sent();
             self.show();
             self.report_idle();
             self.record_decisions();
+            self.save_news();
             self.yield_chat();
         }
         self.close();
@@ -244,9 +249,6 @@ impl Session {
     }
 
     fn inform(&self, text: &str) {
-        self.editor.notify(&Notice {
-            level: Level::Info,
-            text: text.to_owned(),
-        });
+        self.notify_about_calls(Level::Info, text);
     }
 }

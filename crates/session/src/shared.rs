@@ -13,7 +13,7 @@ use crate::rules::Rules;
 use crate::scripts::Scripts;
 use crate::settings::Settings;
 use crate::sources::Catalogue;
-use crate::usage::Ledger;
+use crate::usage::UsageHistory;
 
 /// The state that all sessions share.
 pub struct Shared {
@@ -26,7 +26,7 @@ pub struct Shared {
     /// The rules of a chat without frontmatter.
     pub plain: Arc<Rules>,
     /// Usage and cost of all requests.
-    pub ledger: Ledger,
+    pub usage: UsageHistory,
     /// The folders of tools, which are scanned before each key's work.
     pub scripts: Scripts,
     /// The rules that the user chose at earlier calls.
@@ -42,7 +42,7 @@ impl Shared {
     pub fn new(
         settings: Settings,
         catalogue: &Catalogue,
-        ledger: Ledger,
+        usage: UsageHistory,
         scripts: Scripts,
         reported: ReportedProjects,
     ) -> Self {
@@ -53,26 +53,26 @@ impl Shared {
             registry,
             loading: !catalogue.loading.is_empty(),
             plain,
-            ledger,
+            usage,
             scripts,
             // Without a home folder there is no file, and none can be written.
             remembered: Remembered::open(&config_dir::path().unwrap_or_default()),
             // Kept over changes of the options, or a project would be reported again after each
             // one.
             reported,
-            models: Arc::new(Providers),
+            models: Arc::new(Providers::default()),
         }
     }
 
     /// Returns the same with other settings, for a chat that was switched separately.
     pub fn with_settings(&self, settings: Settings) -> Self {
-        // The loaded tools, ledger, and stores stay the same: only the options differ.
+        // The loaded tools, usage, and stores stay the same: only the options differ.
         Self {
             plain: Arc::new(Rules::plain(&settings, &self.registry)),
             settings,
             registry: self.registry.clone(),
             loading: self.loading,
-            ledger: self.ledger.clone(),
+            usage: self.usage.clone(),
             scripts: self.scripts.clone(),
             remembered: self.remembered.clone(),
             reported: self.reported.clone(),

@@ -124,24 +124,17 @@ pub fn run(arguments: &Value) -> Result<(String, Vec<String>), String> {
     let spec = find(name, project)?;
     let lines = spec.chat(&CommandArguments::read(rest, &spec));
     let lines = lines.map_err(|error| format!("{error}. Nothing was run."))?;
-    Ok((free_name(&spec.name, project), lines))
+    Ok((chat_path(&spec.name, project), lines))
 }
 
-/// Returns a name for the chat for which no file exists.
-fn free_name(name: &str, project: &Path) -> String {
+/// Returns a path for the chat at which no file exists.
+fn chat_path(name: &str, project: &Path) -> String {
     let name: String = name
         .chars()
         // The name comes from the file and becomes part of a path.
         .map(|char| if char.is_alphanumeric() { char } else { '-' })
         .collect();
-    let numbered = |count: u32| match count {
-        1 => project.join(format!("{name}.chat")),
-        count => project.join(format!("{name}-{count}.chat")),
-    };
-    let free = (1..1000).map(numbered).find(|path| !path.exists());
-    free.unwrap_or_else(|| numbered(1))
-        .to_string_lossy()
-        .into_owned()
+    crate::status::free_name(project, &name)
 }
 
 impl CommandSpec {

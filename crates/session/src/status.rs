@@ -21,26 +21,37 @@ use crate::tutor;
 /// Maximum columns of a tool's description in a list.
 const ABOUT: usize = 60;
 
-/// Creates the tutor's folder and its file. Returns the chat's path.
+/// Creates the tutor's folder and the file that it reads. Returns the path of a new chat in it.
 ///
 /// # Errors
 ///
-/// It cannot be written.
-pub fn tutor_folder() -> io::Result<String> {
-    let folder = state_dir::path().join("tutor");
-    std::fs::create_dir_all(&folder)?;
+/// They cannot be written.
+pub fn new_tutor_chat() -> io::Result<String> {
+    let folder = state_dir::of_tutor();
+    state_dir::make_folder(&folder)?;
     // Each time, because the user may have changed or deleted the file that the tutor reads.
     std::fs::write(
         folder.join(tutor::NOTES),
         include_str!("../../../examples/notes.txt"),
     )?;
-    Ok(folder.join("tutor.chat").to_string_lossy().into_owned())
+    Ok(free_name(&folder, "tutor"))
 }
 
-/// Returns true for the chat that `:Flemma tutor` opens.
+/// Returns the path of a chat in a folder, with a number if a file has the name.
+pub(crate) fn free_name(folder: &Path, stem: &str) -> String {
+    let mut names = (1_u32..).map(|count| match count {
+        1 => folder.join(format!("{stem}.chat")),
+        _ => folder.join(format!("{stem}-{count}.chat")),
+    });
+    // A broken link is a file too, which writing would replace.
+    let path = names.find(|it| it.symlink_metadata().is_err());
+    path.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns true for a chat that `:Flemma tutor` opened.
 pub fn is_tutor_chat(path: Option<&Path>) -> bool {
     // The path counts, not the content: a copy of the chat elsewhere goes to a model.
-    path.is_some_and(|path| path == state_dir::path().join("tutor").join("tutor.chat"))
+    path.and_then(Path::parent) == Some(&*state_dir::of_tutor())
 }
 
 /// Returns the `:Flemma status` report of a chat with these rules.

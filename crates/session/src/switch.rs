@@ -4,12 +4,12 @@
 //! Pure: returns the new settings, which the session or the host applies.
 
 use chat::{Problem, did_you_mean};
-use provider::catalogue;
+use provider::{catalogue, providers};
 use serde_json::Value;
 
-use crate::endpoint;
+use crate::endpoint::{self, GetVariable};
 use crate::options::parameter_words;
-use crate::protocol::PickerItem;
+use crate::protocol::{ModelItem, PickerItem};
 use crate::settings::{Settings, Target, value_of};
 
 /// Returns the settings after `:Flemma switch` with these words: a provider or `$preset`, a
@@ -60,30 +60,77 @@ fn nothing(why: String) -> Problem {
 }
 
 /// Returns what can be switched to: the presets, and each provider with its known models.
-pub fn choices(settings: &Settings) -> Vec<PickerItem> {
+pub fn choices(settings: &Settings, variables: GetVariable<'_>) -> Vec<PickerItem> {
     // The user's own models belong to no provider, so they are offered for each.
     let own = settings.models.keys();
     let providers = endpoint::provider_names()
         .into_iter()
         .map(|name| PickerItem {
             models: {
-                let known = catalogue::names(&name).into_iter().map(str::to_owned);
-                known.chain(own.clone().cloned()).collect()
+                let known = catalogue::names(&name).into_iter();
+                let all = known.chain(own.clone().map(String::as_str));
+                all.map(|model| model_item(settings, &name, model))
+                    .collect()
             },
+            note: key_note(settings, &name, variables).to_owned(),
             parameters: parameter_words(&name),
             name,
         });
     let presets = settings.presets.keys().map(|name| PickerItem {
         models: Vec::new(),
+        note: String::new(),
         parameters: parameter_words(&settings.preset(name).unwrap_or_default().provider),
         name: name.clone(),
     });
     let tutor = PickerItem {
         name: "tutor".to_owned(),
         models: Vec::new(),
+        note: "needs no key".to_owned(),
         parameters: Vec::new(),
     };
     presets.chain(providers).chain([tutor]).collect()
+}
+
+/// Returns whether requests to a provider can have a key, as far as options and environment
+/// say. Key stores are not asked, because that takes time and may ask the user.
+fn key_note(settings: &Settings, provider: &str, variables: GetVariable<'_>) -> &'static str {
+    let Some(spec) = providers::find(provider) else {
+        return "";
+    };
+    let is_given = |option| {
+        let value = settings.parameter(spec.name, option);
+        value.is_some_and(|it| !it.is_null())
+    };
+    let is_set = || variables(spec.key_variable).is_some_and(|it| !it.trim().is_empty());
+    match spec.needs_key {
+        _ if is_given("api_key") || is_given("api_key_command") || is_set() => "has a key",
+        true => "no key set",
+        false => "needs no key",
+    }
+}
+
+fn model_item(settings: &Settings, provider: &str, name: &str) -> ModelItem {
+    let facts = catalogue::model(provider, name, settings.models.get(name));
+    let context = facts.context.map(|it| format!("context {}", tokens(it)));
+    let price = facts
+        .price
+        .map(|it| format!("${} in, ${} out per million tokens", it.input, it.output));
+    let end = facts.retires_at.map(|end| format!("until {end}"));
+    let parts = [context, price, end].into_iter().flatten();
+    ModelItem {
+        name: name.to_owned(),
+        note: parts.collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Formats a number of tokens, as `200k` or `1.05M`.
+fn tokens(count: u64) -> String {
+    // The casts are exact up to 2^53 tokens.
+    if count < 1_000_000 {
+        return format!("{:.0}k", count as f64 / 1e3);
+    }
+    let millions = format!("{:.2}", count as f64 / 1e6);
+    format!("{}M", millions.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The chats that a switch changes.
@@ -96,7 +143,8 @@ pub enum SwitchScope {
 }
 
 /// Returns a message about where chats are sent after a switch.
-pub fn message(settings: &Settings, scope: SwitchScope) -> String {
+/// `today` is a date like `2026-01-31`.
+pub fn message(settings: &Settings, scope: SwitchScope, today: &str) -> String {
     let model = settings.model.as_deref().unwrap_or("its default model");
     let target = match settings.provider.as_str() {
         "tutor" => "the built-in tutor".to_owned(),
@@ -106,15 +154,23 @@ pub fn message(settings: &Settings, scope: SwitchScope) -> String {
         SwitchScope::ThisChat => "This chat",
         SwitchScope::EveryChat => "Every chat of this Neovim",
     };
-    let remark = remark(settings);
+    let remark = remark(settings, today);
     format!("{which} is sent to {target} from now on.{remark}")
 }
 
-/// Returns a remark about a model that is not in the catalogue, with a blank before it. The
-/// provider may have it nevertheless.
-fn remark(settings: &Settings) -> String {
+/// Returns a remark about a model that is not in the catalogue or that ends, with a blank
+/// before it. The provider may have it nevertheless.
+fn remark(settings: &Settings, today: &str) -> String {
+    let provider = settings.provider.as_str();
+    if let Some(model) = &settings.model {
+        let own = settings.models.get(model);
+        let end = catalogue::model(provider, model, own).end(model, today);
+        if let Some(end) = end {
+            return format!(" {end}");
+        }
+    }
     // A remark and no error, because catalogues lag behind the providers.
-    let (provider, names) = (&settings.provider, catalogue::names(&settings.provider));
+    let names = catalogue::names(provider);
     let unknown = settings.model.as_deref().filter(|model| {
         let is_own = settings.models.contains_key(*model);
         !names.is_empty() && !is_own && !catalogue::knows(provider, model)
@@ -157,7 +213,7 @@ mod tests {
     fn a_model_that_is_not_in_the_catalogue_is_remarked_on() {
         let answer_to = |model: &str| {
             let settings = switched(json!({"1": "anthropic", "2": model})).unwrap();
-            message(&settings, SwitchScope::ThisChat)
+            message(&settings, SwitchScope::ThisChat, "2026-11-26")
         };
         let typo = answer_to("claude-sonet-4-6");
         assert!(typo.contains("does not list this model"), "{typo}");
@@ -171,8 +227,18 @@ mod tests {
         }
         // A server of the user has models that no catalogue lists.
         let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
-        let answer = message(&local, SwitchScope::ThisChat);
+        let answer = message(&local, SwitchScope::ThisChat, "2026-11-26");
         assert!(answer.ends_with("from now on."), "{answer}");
+    }
+
+    #[test]
+    fn the_end_of_a_model_is_remarked_on() {
+        let vertex = switched(json!({"1": "vertex", "2": "gemini-2.5-pro"})).unwrap();
+        let answer = message(&vertex, SwitchScope::ThisChat, "2026-11-26");
+        assert!(
+            answer.ends_with("from now on. gemini-2.5-pro ended on 2026-10-20."),
+            "{answer}"
+        );
     }
 
     #[test]
@@ -248,8 +314,42 @@ mod tests {
     }
 
     #[test]
+    fn models_have_context_and_price_and_providers_say_if_they_have_a_key() {
+        let given = json!({
+            "models": {"mine": {"context": 32_768}},
+            "parameters": {"groq": {"api_key_command": ["pass"]}},
+        });
+        let (settings, _) = Settings::read(&given, &tools::Registry::builtin());
+        let set = |name: &str| (name == "OPENAI_API_KEY").then(|| "k".to_owned());
+        let choices = choices(&settings, &set);
+        let note = |name: &str| &choices.iter().find(|it| it.name == name).unwrap().note;
+        for (name, expected) in [
+            ("openai", "has a key"),
+            ("groq", "has a key"),
+            ("anthropic", "no key set"),
+            ("ollama", "needs no key"),
+        ] {
+            assert_eq!(note(name), expected, "{name}");
+        }
+        let models = |name: &str| &choices.iter().find(|it| it.name == name).unwrap().models;
+        let of = |provider: &str, model: &str| {
+            let found = models(provider).iter().find(|it| it.name == model);
+            found.unwrap().note.clone()
+        };
+        assert_eq!(
+            of("openai", "gpt-6.1-sol"),
+            "context 1.05M, $2 in, $10 out per million tokens"
+        );
+        assert_eq!(
+            of("vertex", "gemini-2.5-pro"),
+            "context 1.05M, $1.25 in, $10 out per million tokens, until 2026-10-20"
+        );
+        assert_eq!(of("groq", "mine"), "context 33k");
+    }
+
+    #[test]
     fn presets_come_first_and_a_parameter_with_few_values_shows_them() {
-        let choices = choices(&settings());
+        let choices = choices(&settings(), &|_| None);
         assert_eq!(choices[0].name, "$deep");
         let words = &choices
             .iter()

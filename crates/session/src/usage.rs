@@ -49,7 +49,7 @@ pub struct RequestUsage {
 
 /// The requests of all chats since this process started.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct UsageHistory {
     entries: Arc<Mutex<Vec<RequestUsage>>>,
     /// Where they are kept for later; `None` in tests.
     log: Option<UsageLog>,
@@ -92,8 +92,8 @@ impl Tariff {
     }
 }
 
-impl Ledger {
-    /// Returns a ledger whose requests are also added to a log.
+impl UsageHistory {
+    /// Returns a history whose requests are also added to a log.
     pub fn logged(log: UsageLog) -> Self {
         Self {
             log: Some(log),
@@ -291,13 +291,13 @@ mod tests {
     #[test]
     fn a_chat_and_all_chats_are_summed() {
         let price = provider::catalogue::model("anthropic", "claude-sonnet-4-5", None).price;
-        let ledger = Ledger::default();
+        let history = UsageHistory::default();
         for entry in [entry(1, price), entry(2, price), entry(1, None)] {
-            ledger.add(entry);
+            history.add(entry);
         }
-        let sums = ledger.sums(Some(1));
+        let sums = history.sums(Some(1));
         assert_eq!((sums.requests, sums.input, sums.unpriced), (2, 2000, 1));
-        assert_eq!(ledger.sums(None).requests, 3);
+        assert_eq!(history.sums(None).requests, 3);
         assert_eq!(sums.line(), "2000 + 18.0k cached in, 400 out, $0.0087");
         let table = sums.table().join("\n");
         assert!(table.contains("18.0k (90 % of the prompts)"), "{table}");
@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn without_prices_there_is_no_cost() {
-        let ledger = Ledger::default();
-        ledger.add(entry(1, None));
-        let sums = ledger.sums(None);
+        let history = UsageHistory::default();
+        history.add(entry(1, None));
+        let sums = history.sums(None);
         assert_eq!(sums.line(), "1000 + 9000 cached in, 200 out");
         assert!(sums.table().join("\n").contains("not known"));
     }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::tool::{CallResult, Tool};
+use crate::trial::Trial;
 
 /// A built-in tool under another name and with other parameters.
 pub(crate) struct Alias {
@@ -74,6 +75,20 @@ impl Tool for Alias {
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         // No alias has an argument for the time limit.
         (self.tool)(&Value::Null).deadline(&Value::Null, default)
+    }
+
+    fn can_be_tried(&self) -> bool {
+        (self.tool)(&Value::Null).can_be_tried()
+    }
+
+    async fn attempt(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        mut ctx: ToolContext,
+    ) -> Result<Trial, ToolError> {
+        let own = (self.translate)(&input, &mut ctx)?;
+        (self.tool)(&input).attempt(id, own, ctx).await
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, mut ctx: ToolContext) -> CallResult {

@@ -15,9 +15,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ToolContext;
+use crate::error::ToolError;
 use crate::files::FileLocks;
 use crate::schema;
 use crate::tool::{CallResult, ProposalResult, Tool};
+use crate::trial::Trial;
 
 /// The built-in presets. Each approves its own tools and those of the presets before it.
 pub const PRESETS: [&str; 3] = [READONLY, DEFAULT, STANDARD];
@@ -84,6 +86,7 @@ pub(crate) trait TypedTool: Send + Sync {
     const DESCRIPTION: &'static str;
     const ENABLED: bool = false;
     const RUNS_COMMANDS: bool = false;
+    const CAN_BE_TRIED: bool = false;
     /// Added to a call's time limit before the supervisor gives it up. Not zero for a tool that
     /// enforces the limit itself, so that it has the time to return partial results.
     const SLACK: Duration = Duration::ZERO;
@@ -122,6 +125,16 @@ pub(crate) trait TypedTool: Send + Sync {
         _ctx: &ToolContext,
     ) -> impl Future<Output = ProposalResult> + Send {
         async { Ok(None) }
+    }
+
+    /// [`Tool::attempt`] with parsed arguments.
+    fn attempt(
+        &self,
+        _arguments: Self::Arguments,
+        _id: &ToolUseId,
+        _ctx: ToolContext,
+    ) -> impl Future<Output = Result<Trial, ToolError>> + Send {
+        async { Err(ToolError::cannot_be_tried()) }
     }
 
     /// [`Tool::execute`] with parsed arguments.
@@ -164,6 +177,10 @@ impl<T: TypedTool> Tool for T {
         T::RUNS_COMMANDS
     }
 
+    fn can_be_tried(&self) -> bool {
+        T::CAN_BE_TRIED
+    }
+
     fn deadline(&self, input: &Value, default: Duration) -> Duration {
         self.limit(input, default) + T::SLACK
     }
@@ -192,6 +209,16 @@ impl<T: TypedTool> Tool for T {
     async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {
         self.plan(schema::arguments(T::NAME, input.clone())?, ctx)
             .await
+    }
+
+    async fn attempt(
+        &self,
+        id: &ToolUseId,
+        input: Value,
+        ctx: ToolContext,
+    ) -> Result<Trial, ToolError> {
+        let arguments = schema::arguments(T::NAME, input)?;
+        TypedTool::attempt(self, arguments, id, ctx).await
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {

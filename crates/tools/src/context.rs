@@ -20,6 +20,7 @@ use crate::sandbox::Sandbox;
 use crate::secrets::Secrets;
 use crate::seen::SeenFiles;
 use crate::shell::ShellLists;
+use crate::trial::Trial;
 
 /// The environment of one call.
 #[derive(Clone)]
@@ -44,6 +45,10 @@ pub struct ToolContext {
     /// What the user made of the call's [`Proposal`](crate::Proposal) in a review. It is stored
     /// instead of what the tool proposes.
     pub reviewed: Option<Arc<Proposal>>,
+    /// Whether a rule has the call tried, or approved it for what its trial showed.
+    pub is_unasked: bool,
+    /// The trial of the call whose outcome is taken instead of running it.
+    pub trial: Option<Arc<Trial>>,
     /// What the user changed in that review, for the model. `None` if nothing.
     pub review_account: Option<String>,
     /// The paths of the call and where they led when a policy approved the call. The call fails
@@ -92,6 +97,8 @@ impl ToolContext {
             shown: None,
             reviewed: None,
             review_account: None,
+            is_unasked: false,
+            trial: None,
             approved_paths: Vec::new(),
             applied: AppliedFiles::default(),
             seen: SeenFiles::default(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use chat::diff::{StatedChange, StatedFile};
 use chat::tool::ToolUseId;
+use platform::paths;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -126,7 +127,7 @@ impl TypedTool for Edit {
         Some(StatedChange {
             arguments: &["path", "oldText", "newText", "edits"],
             files: vec![StatedFile {
-                name: asked.path.clone(),
+                name: paths::visible(Path::new(&asked.path)),
                 remark: None,
                 texts: texts.collect(),
             }],
@@ -191,7 +192,7 @@ async fn plan_edit(
             .map_err(|refused| ToolError::Failed(refused.message(&arguments.path, names)))?;
         let planned = PlannedFile {
             target,
-            name: arguments.path,
+            name: paths::visible(Path::new(&arguments.path)),
             before: Before::Text(text),
             remarks: edited.remarks(|number| names(number).old),
             after: Some(edited.text),

@@ -19,3 +19,10 @@ pub enum ToolError {
     #[error("{0}\n\nCancelled by the user.")]
     CancelledAfter(String),
 }
+
+impl ToolError {
+    /// The error of a tool whose calls can't be tried.
+    pub(crate) fn cannot_be_tried() -> Self {
+        Self::Failed("Only calls of bash can be tried.".to_owned())
+    }
+}

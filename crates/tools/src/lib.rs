@@ -10,6 +10,7 @@ mod bash;
 mod buffers;
 mod builtin;
 mod calculator;
+mod chat_folder;
 pub mod checkpoints;
 mod context;
 mod describe;
@@ -21,15 +22,18 @@ pub mod file_names;
 mod files;
 mod fs_search;
 mod git_diff;
+mod git_index;
 mod http;
 mod merge;
 mod models;
 mod mounts;
 mod names;
 mod nested;
+pub mod objects;
 mod output;
 mod patch;
 mod planned;
+mod private;
 mod process;
 mod proposal;
 mod read;
@@ -49,12 +53,15 @@ pub mod state_dir;
 mod todo;
 mod tool;
 mod tool_search;
+mod trial;
 mod variables;
 mod write;
 
 pub use address::HttpAllow;
+pub use bash::why_untried;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
 pub use builtin::{FileAccess, PRESETS};
+pub use chat_folder::chat_folder;
 pub use context::{BashOptions, Confinement, Progress, ToolContext};
 pub use elicitation::{
     Choice, Elicitation, Field, FieldKind, Form, FormContent, FormReply, NoElicitation, enough,
@@ -62,14 +69,15 @@ pub use elicitation::{
 pub use error::ToolError;
 pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
-    resolve, sweep_unfinished, without_dots, write_whole,
+    resolve, without_dots, write_whole,
 };
 pub use git_diff::{DiffText, GitDiff, GitProblem, git_diff, without_secrets};
 pub use merge::merge;
 pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
-pub use output::{TextEnd, within_limits};
+pub use output::{Screen, TextEnd, within_limits};
+pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
     leash_with, run_argv, watched_by,
@@ -80,18 +88,20 @@ pub use registry::{
 };
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
-    Backend, Missing, Names, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp,
-    cuts_off_abstract_sockets, find_out, keeps_from_setuid, paths_in, tmp_folder,
+    Backend, Missing, Names, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp, VIEW, chats_tmp,
+    cuts_off_abstract_sockets, find_out, hold_view, keeps_from_setuid, paths_in, tmp_folder,
 };
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Hit, SearchEntry, search};
 pub use secrets::{Concealed, SecretFile, SecretKind, Secrets};
 pub use seen::SeenFiles;
 pub use shell::{
-    Machine, Needs, ShellLists, Unsafe, forbidden, inspect, parts, review, runs_others,
+    Machine, Needs, ShellLists, Unsafe, forbidden, inspect, is_reader, parts, reading_parts,
+    review, run_arguments,
 };
 pub use state::state_home;
 pub use todo::{Task, TaskStatus};
+pub use trial::{Outcome, Trial};
 pub use url::Url;
 pub use variables::{
     PASSED, add_variables, encode_variables, is_added_variable, is_provider_key, pass_variables,

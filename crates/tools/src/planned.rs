@@ -1,5 +1,7 @@
 //! A planned change of a file: shown as a proposal, or stored.
 
+use platform::paths;
+
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Before, Expected, FileTarget, Stored};
@@ -110,7 +112,7 @@ impl PlannedFile {
             Some(file) => Ok((file.after.clone(), file.moved_to.is_some())),
             None => Err(ToolError::Failed(format!(
                 "{} is not as it was when the user reviewed this call. Nothing was written. Read it again.",
-                path.display()
+                paths::visible(path)
             ))),
         }
     }

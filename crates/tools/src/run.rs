@@ -64,7 +64,8 @@ pub async fn run_in_full(
     input: Value,
     ctx: ToolContext,
 ) -> Ran {
-    if !tool.runs_commands() {
+    // What a trial showed is recorded like the change of an edit, and nothing runs.
+    if !tool.runs_commands() || ctx.trial.is_some() {
         return run_to_end(tool, id, input, ctx).await;
     }
     // Not part of the call, whose time limit is the command's own.
@@ -122,7 +123,7 @@ impl After {
             input: input.clone(),
         });
         let (sandbox, buffers) = (ctx.sandbox.clone(), ctx.buffers.clone());
-        let watch = match command.is_some() && !sandbox.is_off() {
+        let watch = match command.is_some() && !sandbox.is_off() && ctx.trial.is_none() {
             true => watch(ctx).await,
             false => None,
         };

@@ -4,7 +4,9 @@
 //! Reading one needs the user's approval, and the sandbox hides them. Both the spelling of a path
 //! and its target are checked; the file need not exist. `sandbox.reveal` lists exceptions.
 
+mod below;
 mod conceal;
+mod content;
 mod inodes;
 mod names;
 mod tracked;
@@ -18,10 +20,10 @@ use platform::{paths, places};
 
 use crate::files::{leads_to, without_dots};
 use crate::names::folded;
+pub(crate) use below::{common_folder, repository_above};
 pub use conceal::Concealed;
 pub(crate) use conceal::is_suspect;
 use inodes::Inodes;
-pub(crate) use tracked::blob_name;
 
 /// Why the content of a file is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +168,11 @@ impl Secrets {
             return None;
         }
         let kind = self.place(&real, is_folder);
+        let kind = match (kind, &status) {
+            (Some(SecretKind::Key), Some(status)) if content::is_public(&real, status) => None,
+            (None, Some(status)) if content::is_key(&real, status) => Some(SecretKind::Key),
+            (kind, _) => kind,
+        };
         if let Some(kind) = kind.or_else(|| self.linked(status.as_ref()?)) {
             return Some(found(kind, &real));
         }

@@ -21,7 +21,7 @@ struct Seen {
 
 impl SeenFiles {
     /// Remembers the text of the file at this real path.
-    pub(crate) fn add(&self, path: &Path, text: &str) {
+    pub fn add(&self, path: &Path, text: &str) {
         // Also makes the file the one that was seen last.
         self.forget(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,12 +34,24 @@ impl SeenFiles {
         }
     }
 
+    /// Remembers an earlier text of the file at this real path, unless a later one is known.
+    pub fn add_earlier(&self, path: &Path, text: &str) {
+        if self.text(path).is_none() {
+            self.add(path, text);
+        }
+    }
+
     /// Takes in a change by the model itself. If the file had changed before, the text that the
     /// model saw stays the base of merges.
     pub(crate) fn replace(&self, path: &Path, before: &str, after: &str) {
         if self.text(path).is_some_and(|seen| seen == before) {
             self.add(path, after);
         }
+    }
+
+    /// Returns true if the model last saw the file at this real path with this text.
+    pub fn has(&self, path: &Path, text: &[u8]) -> bool {
+        self.text(path).is_some_and(|it| it.as_bytes() == text)
     }
 
     /// Forgets a file.

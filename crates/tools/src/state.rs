@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 use platform::files::make_private_folder;
 use platform::{places, user};
 
+use crate::private::with_free_name;
+
 /// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder from `$HOME` or the
 /// user database; on Windows, `AppData/Local`. A user without a home gets a private folder below `$TMPDIR`.
 pub fn state_home() -> PathBuf {
@@ -37,13 +39,11 @@ fn private_folder(temporary: &Path) -> PathBuf {
     if make_private(&usual).is_ok() {
         return usual;
     }
-    let other = tempfile::Builder::new()
-        .prefix("flemma-")
-        .make_in(temporary, make_private_folder);
-    match other.map(|folder| folder.keep()) {
-        Ok(Ok(((), folder))) => folder,
+    let make = |name: &str| make_private_folder(&temporary.join(name));
+    match with_free_name(make) {
+        Ok(((), name)) => temporary.join(name),
         // Nothing can be written there: state is lost, and every question is asked again.
-        _ => PathBuf::from("/nonexistent"),
+        Err(_) => PathBuf::from("/nonexistent"),
     }
 }
 

@@ -1,18 +1,25 @@
 //! The state folder, and writing of files in it: readable only by the owner, guarded by a lock
 //! between hosts, and replaced whole.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use platform::files::{PrivateOptions, make_private_folders, restrict_file, restrict_folder};
-use platform::places;
+use platform::files::{PrivateOptions, make_private_folder, make_private_folders, restrict_folder};
+use platform::paths::canonicalize;
+use platform::{places, user};
 use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::private::{self, TemporaryFile, TemporaryFolder};
 
 /// How long to wait for another host's lock. Locks are held for microseconds unless a host is
 /// stopped while holding one.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The folder of temporary files and folders.
+const TEMPORARY: &str = "temporary";
 /// Pause between two attempts, a few times as long as a lock is usually held.
 const PAUSE: Duration = Duration::from_micros(200);
 
@@ -23,6 +30,11 @@ pub fn path() -> PathBuf {
     crate::state_home().join(neovim).join("flemma")
 }
 
+/// The folder in it of the tutor's chats, and of the file that they change.
+pub fn of_tutor() -> PathBuf {
+    path().join("tutor")
+}
+
 /// Creates a folder that only the owner can access.
 ///
 /// # Errors
@@ -30,6 +42,58 @@ pub fn path() -> PathBuf {
 /// The folder can't be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     make_private_folders(folder)?;
+    restrict_folder(folder)
+}
+
+/// Creates a temporary folder, out of reach of other users and of sandboxed commands, which may
+/// write to `$TMPDIR`.
+///
+/// # Errors
+///
+/// The state folder can't be written.
+pub fn temporary_folder() -> io::Result<TemporaryFolder> {
+    TemporaryFolder::make_in(&temporary()?)
+}
+
+/// Creates a temporary file like [`temporary_folder`]. Its name ends with `ending`.
+///
+/// # Errors
+///
+/// The state folder can't be written.
+pub fn temporary_file(ending: &str) -> io::Result<TemporaryFile> {
+    TemporaryFile::make_in(&temporary()?, ending)
+}
+
+/// Returns the folder of all temporary files and folders. The first call in a process removes what
+/// killed processes left there.
+fn temporary() -> io::Result<PathBuf> {
+    static SWEPT: Once = Once::new();
+    let state = path();
+    make_folder(&state)?;
+    // In its real place, because the user may have a link on the way to the state folder.
+    let folder = canonicalize(&state)?.join(TEMPORARY);
+    make_own_folder(&folder)?;
+    SWEPT.call_once(|| private::sweep_with_folders(&folder));
+    Ok(folder)
+}
+
+/// Creates a folder in one that only this user can write to, or checks that an existing one is a
+/// folder of this user, which others then lose access to.
+///
+/// # Errors
+///
+/// It can't be created, or something else has its name: a link, or a folder of another user.
+pub fn make_own_folder(folder: &Path) -> io::Result<()> {
+    match make_private_folder(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Doesn't follow a link.
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() || !user::owns(&found) {
+        let why = format!("{} is not a folder of yours", folder.display());
+        return Err(io::Error::other(why));
+    }
     restrict_folder(folder)
 }
 
@@ -140,10 +204,9 @@ pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
 ///
 /// Any error of the file system. The old file is unchanged then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    replace_by(path, |new| {
-        let file = write_new(new, content)?;
-        aside(|| file.sync_all())
-    })
+    let new = write_new(path, content)?;
+    aside(|| new.file.sync_all())?;
+    new.replace(path)
 }
 
 /// Replaces a file like [`replace`], also under the lock, but without waiting for the disk, so a system crash may
@@ -153,30 +216,22 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 ///
 /// Any error of the file system. The old file is unchanged then.
 pub fn replace_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
-    replace_by(path, |new| write_new(new, content).map(drop))
+    write_new(path, content)?.replace(path)
 }
 
-fn replace_by(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    // The name is fixed, because the caller excludes other writers by its lock.
-    let new = path.with_extension("new");
-    let written = write(&new).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
+/// Writes a temporary file beside `path`. The first call for a folder in a process removes what
+/// killed processes left there.
+fn write_new(path: &Path, content: &[u8]) -> io::Result<TemporaryFile> {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let folder = path.parent().unwrap_or(path);
+    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if swept.insert(folder.to_owned()) {
+        private::sweep(folder);
     }
-    written
-}
-
-fn write_new(path: &Path, content: &[u8]) -> io::Result<File> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .private()
-        .open(path)?;
-    // An existing file left by a crash has its own mode.
-    restrict_file(&file)?;
-    file.write_all(content)?;
-    Ok(file)
+    drop(swept);
+    let mut new = TemporaryFile::make_in(folder, "")?;
+    new.file.write_all(content)?;
+    Ok(new)
 }
 
 /// Runs slow work without blocking the other tasks of this thread, which serves all chats of a

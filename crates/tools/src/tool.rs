@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::proposal::Proposal;
+use crate::trial::Trial;
 
 /// A tool that a model can call.
 #[async_trait]
@@ -126,6 +127,26 @@ pub trait Tool: Send + Sync {
     /// text.
     async fn refused(&self, _input: &Value, _buffer: i64) -> Option<String> {
         None
+    }
+
+    /// Whether calls can be tried; see [`Tool::attempt`].
+    fn can_be_tried(&self) -> bool {
+        false
+    }
+
+    /// Runs the call in a trial: it sees the project, and changes nothing. Stops soon after
+    /// `ctx.cancel`.
+    ///
+    /// # Errors
+    ///
+    /// The call can't be tried here, or the trial was cancelled.
+    async fn attempt(
+        &self,
+        _id: &ToolUseId,
+        _input: Value,
+        _ctx: ToolContext,
+    ) -> Result<Trial, ToolError> {
+        Err(ToolError::cannot_be_tried())
     }
 
     /// Executes the call. Stops soon after `ctx.cancel` and leaves no process running.

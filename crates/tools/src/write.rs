@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use chat::tool::ToolUseId;
 use chat::truncate::format_size;
+use platform::paths;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,7 +105,7 @@ async fn plan_write(
     let mut planned = PlannedFile {
         before,
         target,
-        name: arguments.path,
+        name: paths::visible(Path::new(&arguments.path)),
         after: Some(arguments.content),
         moved_to: None,
         // Any content is replaced, in UTF-8, unless changes are merged below.

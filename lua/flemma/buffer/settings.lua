@@ -9,6 +9,7 @@ function M.set(buffer)
   -- A sandbox protects the chat with a mount, which a rename over the file would lift: a
   -- command that runs while the chat is saved could then write it.
   vim.bo[buffer].backupcopy = "yes"
+  require("flemma.buffer.encoding").note(buffer)
   if vim.bo[buffer].omnifunc == "" then
     vim.bo[buffer].omnifunc = "v:lua.require'flemma.complete'.omni"
   end

@@ -53,7 +53,7 @@ end
 local function check_time(buffer)
   -- Without this, Neovim may ask the user.
   local guard = api.nvim_create_autocmd("FileChangedShell", {
-    buffer = buffer,
+    pattern = ("<buffer=%d>"):format(buffer),
     desc = "flemma: reload without a question",
     callback = function()
       vim.v.fcs_choice = vim.bo[buffer].modified and "" or "reload"
@@ -123,6 +123,19 @@ function M.conflicts(buffer)
   return true, first
 end
 
+--- Returns true if the file of a buffer is as it was when the buffer read or wrote it.
+---@param buffer integer
+---@return boolean
+function M.is_as_known(buffer)
+  return agreed[buffer] == stamp_of(buffer)
+end
+
+--- Notes that a buffer and its file are the same now.
+---@param buffer integer
+function M.agree(buffer)
+  agreed[buffer] = stamp_of(buffer)
+end
+
 --- Identifies the file at a path.
 ---@param path string
 ---@return {device: integer, inode: integer}?
@@ -145,7 +158,7 @@ local function write(buffer, before)
   local problem ---@type string?
   -- Created last, so that it runs after the user's own, which may change the text.
   local guard = api.nvim_create_autocmd("BufWritePre", {
-    buffer = buffer,
+    pattern = ("<buffer=%d>"):format(buffer),
     desc = "flemma: save over nothing but what was read",
     callback = function()
       local form = text.form_of(buffer)
@@ -215,6 +228,15 @@ function M.watch()
     desc = "flemma: the file as its buffer knows it",
     callback = function(event)
       agreed[event.buf] = stamp_of(event.buf)
+    end,
+  })
+  api.nvim_create_autocmd("BufFilePost", {
+    group = group,
+    desc = "flemma: a buffer whose new name no file has",
+    callback = function(event)
+      if stamp_of(event.buf) == "" then
+        agreed[event.buf] = ""
+      end
     end,
   })
   api.nvim_create_autocmd("BufUnload", {

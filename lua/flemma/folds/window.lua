@@ -7,6 +7,7 @@
 local M = {}
 
 local api = vim.api
+local neovim = require("flemma.neovim")
 local shift = require("flemma.folds.shift")
 
 local TEXT = "v:lua.require'flemma.folds'.text()"
@@ -153,7 +154,7 @@ local function redraw(old, new)
     local was = old[fold.first]
     local same = was and was.text == fold.text and was.label == fold.label and was.group == fold.group
     if was and not same then
-      api.nvim__redraw({ win = api.nvim_get_current_win(), range = { fold.first, fold.last }, flush = false })
+      neovim.redraw({ win = api.nvim_get_current_win(), range = { fold.first, fold.last } })
     end
   end
 end

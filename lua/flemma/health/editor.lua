@@ -1,13 +1,70 @@
---- What `:checkhealth flemma` says about Neovim itself: parsers, the terminal, and keys.
+--- What `:checkhealth flemma` says about Neovim itself: its version, its behavior, parsers, the
+--- terminal, and keys.
 ---@class flemma.health.editor
 local M = {}
 
 local api = vim.api
+local neovim = require("flemma.neovim")
 
+--- Longest wait for the probes, which take 50 ms.
+local PATIENCE_MS = 5000
+--- Runs the probes of |flemma.neovim|. The plugin's folder is in $FLEMMA_ROOT.
+local PROBE = "lua vim.opt.runtimepath:prepend(vim.env.FLEMMA_ROOT) "
+  .. 'io.stdout:write(vim.json.encode(require("flemma.neovim").probe()))'
 --- Parsers of every chat: its text, its frontmatter, and the arguments of calls.
 local PARSERS = { "markdown", "markdown_inline", "lua", "json", "bash", "diff" }
 --- Most lines of a chat in which languages of fences are searched.
 local MOST_LINES = 5000
+
+--- Reports on the version of Neovim.
+function M.check_version()
+  vim.health.start("Neovim")
+  local version, tested = vim.version(), neovim.TESTED
+  local text = ("Version %s; tested with %s."):format(tostring(version), table.concat(tested, ", "))
+  if vim.fn.has("nvim-0.11") == 0 then
+    vim.health.error(text, "Install Neovim 0.11 or later.")
+  elseif vim.version.gt(version, tested[#tested]) then
+    vim.health.warn(
+      text .. " It is newer than what was tested.",
+      "If something does not work, try " .. tested[#tested] .. "."
+    )
+  else
+    vim.health.ok(text)
+  end
+end
+
+--- Runs the probes in a new Neovim without configuration.
+---@return boolean[]? results Nil if they did not run.
+local function probe()
+  local ok, results = pcall(function()
+    local command = { vim.v.progpath, "--clean", "--headless", "-c", PROBE, "-c", "qall!" }
+    local env = { FLEMMA_ROOT = require("flemma.host").root() }
+    local ended = vim.system(command, { text = true, env = env, timeout = PATIENCE_MS }):wait()
+    return vim.json.decode(ended.stdout)
+  end)
+  return ok and results or nil
+end
+
+--- Reports on the behavior of Neovim that the plugin relies on and that is not documented.
+function M.check_behavior()
+  local results, wrong = probe(), 0
+  if not results then
+    vim.health.warn("The behavior that Flemma relies on could not be tested.", "Run `:checkhealth flemma` again.")
+    return
+  end
+  for index, reliance in ipairs(neovim.RELIANCES) do
+    if not results[index] then
+      wrong = wrong + 1
+      vim.health.warn(
+        ("Not true of this Neovim: %s %s"):format(reliance.name, reliance.without),
+        "Use Neovim " .. neovim.TESTED[#neovim.TESTED] .. ", or a newer Flemma."
+      )
+    end
+  end
+  if wrong == 0 then
+    vim.health.ok(("Behaves as expected in all %d points that are not documented."):format(#results))
+  end
+end
 
 --- Returns the languages of fences in open chats that have neither a parser nor a syntax file.
 ---@return string[] names

@@ -107,7 +107,6 @@ end
 
 local function start()
   if not started then
-    started = true
     api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI", "WinEnter", "BufEnter" }, {
       group = api.nvim_create_augroup("flemma.fields", { clear = true }),
       desc = "flemma: the JSON of the call at the cursor",
@@ -115,6 +114,7 @@ local function start()
         M.follow(event.buf)
       end,
     })
+    started = true
   end
 end
 

@@ -32,6 +32,8 @@ function M.text(placed, frame, room)
   local outcome = OUTCOMES[item.state] or { "", "FlemmaToolPending" }
   label = label == "" and item.state == "pending" and "needs approval" or label
   local text = vim.trim(outcome[1] .. " " .. label)
+  -- The sign says it as well, and a part of a word nothing.
+  text = vim.api.nvim_strwidth(text) <= room and text or outcome[1]
   local chunks = { { text, outcome[2] } }
   local left = room - vim.api.nvim_strwidth(text) - 2
   if item.detail and left >= LEAST then

@@ -1,10 +1,11 @@
---- Colors of the visible lines of reviews: the backgrounds of a diff, with the syntax colors of
+--- Colors of the visible lines of reviews and other diffs: the backgrounds of a diff, with the syntax colors of
 --- its files.
 ---@class flemma.review.colors
 local M = {}
 
 local api = vim.api
 local diff = require("flemma.diff")
+local neovim = require("flemma.neovim")
 local syntax = require("flemma.syntax")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.review.colors")
@@ -21,7 +22,7 @@ local SEARCHED = 3000
 ---@field rows table<integer, flemma.syntax.Span[]> Spans by line.
 ---@field heads table<integer, boolean> Lines that are no part of a hunk.
 
----@type table<integer, flemma.review.colors.View>
+---@type table<integer, flemma.review.colors.View|false> By buffer; false before the first drawing.
 local views = {}
 
 ---@param buffer integer
@@ -85,8 +86,8 @@ local function compute(buffer, top, bottom)
   local view = { tick = vim.b[buffer].changedtick, rows = {}, heads = {}, top = top, bottom = bottom }
   local function colored()
     if views[buffer] == view and api.nvim_buf_is_valid(buffer) then
-      views[buffer] = nil
-      api.nvim__redraw({ buf = buffer, valid = false, flush = false })
+      views[buffer] = false
+      neovim.redraw({ buf = buffer, valid = false })
     end
   end
   local path, head = place_of(buffer, top)
@@ -134,7 +135,9 @@ end
 ---@param buffer integer
 ---@param row integer
 local function draw(buffer, row)
-  local view, line = views[buffer], lines_of(buffer, row, row + 1)[1] or ""
+  local view, line =
+    views[buffer], --[[@as flemma.review.colors.View]]
+    lines_of(buffer, row, row + 1)[1] or ""
   if view.heads[row] then
     local group = vim.startswith(line, "@@") and "FlemmaDiffNumber" or "FlemmaDiffFile"
     return mark(buffer, row, 0, #line, group, PRIORITY.line)
@@ -152,16 +155,17 @@ end
 
 --- Draws a buffer from now on.
 ---@param buffer integer
----@param is_review fun(buffer: integer): boolean
-function M.start(buffer, is_review)
+function M.start(buffer)
+  views[buffer] = false
+  vim.bo[buffer].filetype = "diff"
   -- The colors of the filetype would be those of text that these do not cover.
   vim.bo[buffer].syntax = ""
   api.nvim_set_decoration_provider(NAMESPACE, {
     on_win = function(_, _, shown, top, bottom)
-      if not is_review(shown) then
+      local view = views[shown]
+      if view == nil then
         return false
       end
-      local view = views[shown]
       if not view or view.tick ~= vim.b[shown].changedtick or view.top ~= top or view.bottom ~= bottom then
         views[shown] = compute(shown, top, bottom)
       end

@@ -4,6 +4,7 @@
 local M = {}
 
 local api = vim.api
+local INTERRUPTED = require("flemma.neovim").INTERRUPTED
 
 --- Time for coloring before Neovim handles other events.
 local BUDGET_MS = 4
@@ -26,22 +27,12 @@ local scratches = {}
 local names = {}
 local clock = 0
 
---- Loads a syntax file for the current buffer.
----@param file string
-local function load(file)
-  -- Not by 'syntax', whose autocommands are the user's.
-  vim.cmd(("runtime! syntax/%s.vim syntax/%s/*.vim"):format(file, file))
-end
-
 ---@param file string
 ---@return flemma.syntax.Scratch
 local function create(file)
   local buffer = api.nvim_create_buf(false, true)
   vim.bo[buffer].modeline = false
   vim.bo[buffer].undolevels = -1
-  api.nvim_buf_call(buffer, function()
-    load(file)
-  end)
   return { buffer = buffer, file = file, lines = {}, rows = {}, done = 0, used = 0, waiting = {}, scheduled = false }
 end
 
@@ -75,9 +66,10 @@ end
 local function color_some(scratch)
   local deadline = vim.uv.hrtime() + BUDGET_MS * 1e6
   api.nvim_buf_call(scratch.buffer, function()
-    -- `:syntax on` clears the syntax of all buffers.
+    -- The first time, and again because `:syntax on` clears the syntax of all buffers.
     if not vim.b.current_syntax then
-      load(scratch.file)
+      -- Not by 'syntax', whose autocommands are the user's.
+      vim.cmd(("runtime! syntax/%s.vim syntax/%s/*.vim"):format(scratch.file, scratch.file))
     end
     repeat
       local number = scratch.done + 1
@@ -99,7 +91,10 @@ local function continue(scratch)
     end
     local ok = true
     if scratch.done < #scratch.lines then
-      ok = pcall(color_some, scratch)
+      local why
+      ok, why = pcall(color_some, scratch)
+      -- What a Ctrl-C interrupts is done again.
+      ok = ok or tostring(why):find(INTERRUPTED, 1, true) ~= nil
     end
     if ok and scratch.done < #scratch.lines then
       continue(scratch)

@@ -22,7 +22,7 @@ local STRUCTURE = {
   "**Tool Result:**",
   "<thinking",
   "</thinking>",
-  "<!-- flemma:aborted",
+  "<!-- flemma:",
 }
 
 --- Words after an `@` that make a reference.

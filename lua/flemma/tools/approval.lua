@@ -4,6 +4,7 @@
 local M = {}
 
 local callbacks = require("flemma.callbacks")
+local names = require("flemma.tools.names")
 
 --- Prefix of the names of Flemma's own resolvers.
 local OWN = "urn:flemma:approval:"
@@ -164,6 +165,10 @@ local function wrong(name, definition)
     return ('the name "%s" has a dot, which only module paths have; try "%s"'):format(name, (name:gsub("%.", ":")))
   elseif type(definition) ~= "table" or not vim.is_callable(definition.resolve) then
     return ('"%s" needs a table with a function `resolve`'):format(name)
+  end
+  local problem = names.wrong(definition, "resolver", "")
+  if problem then
+    return ('"%s": %s'):format(name, problem)
   end
   local priority = definition.priority
   -- The host reads 32 bits.

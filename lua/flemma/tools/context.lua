@@ -22,7 +22,7 @@ local M = {}
 function M.new(message)
   local file = message.path ~= "" and message.path or nil
   local folder = file and vim.fs.dirname(file)
-  local base = folder or message.cwd
+  local base = file and require("flemma.chat_folder").base(file) or message.cwd
   local function resolve(path)
     if path:sub(1, 2) == "~/" or path == "~" then
       return (vim.uv.os_homedir() or "~") .. path:sub(2)

@@ -2,6 +2,8 @@
 ---@class flemma.tools.definition
 local M = {}
 
+local names = require("flemma.tools.names")
+
 ---@class flemma.tools.Result What a tool returns, or gives to its callback.
 ---@field success boolean
 ---@field output? any What the model reads: a string, or a table that it gets as JSON.
@@ -78,6 +80,12 @@ local KINDS = {
 ---@param definition table
 ---@return string? problem
 local function wrong_field(definition)
+  local required, problem = names.requires_approval(definition)
+  problem = problem or names.wrong(definition, "definition", "")
+  if problem then
+    return problem
+  end
+  definition.requires_approval = required
   for field, kinds in vim.spairs(KINDS) do
     local value = definition[field]
     local fits = value == nil or vim.tbl_contains(kinds, type(value))
@@ -94,7 +102,7 @@ local function wrong_field(definition)
     return "timeout is in seconds, more than 0 and at most 86400"
   end
   for _, field in ipairs({ "input_schema", "output_schema" }) do
-    local problem = wrong_value(definition[field] or {}, field, 0)
+    problem = wrong_value(definition[field] or {}, field, 0)
     if problem then
       return problem
     end

@@ -3,6 +3,8 @@
 ---@class flemma.tools.sources
 local M = {}
 
+local names = require("flemma.tools.names")
+
 ---@class flemma.tools.Source
 ---@field resolve fun(register: fun(name: string, definition: table), done: fun(problem: any)) Calls `register` for each tool and `done` once.
 ---@field timeout? number Seconds until it is given up; `tools.default_timeout` when absent.
@@ -130,7 +132,7 @@ end
 ---@param source flemma.tools.Source
 ---@return string? problem
 function M.add(source)
-  local problem = wrong(source)
+  local problem = wrong(source) or names.wrong(source, "source", "")
   if not problem then
     -- A copy: the caller may change its table before the source is started.
     local copy = { resolve = source.resolve, timeout = source.timeout }

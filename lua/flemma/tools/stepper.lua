@@ -22,6 +22,7 @@ local MOST_PREPARED = 32
 ---@field self table A copy of the tool.
 ---@field actions table The arguments.
 ---@field said string[] Messages of the tool's functions to the model.
+---@field shown any[] Output of the steps that succeeded, for the model if nothing was said.
 ---@field over boolean
 ---@field callback fun(result: flemma.tools.Result)
 ---@field run flemma.tools.Run?
@@ -45,9 +46,9 @@ local function protected(call, ...)
       return CONSTANTS
     end
   end
-  local arguments = vim.F.pack_len(...)
+  local arguments, count = { ... }, select("#", ...)
   local ok, result = require("flemma.notices").quietly(function()
-    return call(vim.F.unpack_len(arguments))
+    return call(unpack(arguments, 1, count))
   end)
   -- Other plugins must not mistake the shim for the module.
   if shim then
@@ -77,7 +78,7 @@ end
 ---@param buffer integer?
 ---@return flemma.tools.StepCall
 local function new(tool, actions, buffer)
-  local call = { said = {}, actions = actions, over = false, env = {} }
+  local call = { said = {}, shown = {}, actions = actions, over = false, env = {} }
   local function add(_, message)
     local content = type(message) == "table" and message.content or message
     -- After the end, the model reads nothing more.
@@ -196,9 +197,12 @@ local next_step
 ---@param index integer
 ---@param step any
 ---@param stdout any[]
+---@param stderr any[] Warnings of a command, for example.
 ---@param result any The input of the next step.
-local function on_success(call, index, step, stdout, result)
+local function on_success(call, index, step, stdout, stderr, result)
   vim.list_extend(call.agent.stdout, stdout)
+  vim.list_extend(call.agent.stderr, stderr)
+  vim.list_extend(vim.list_extend(call.shown, stdout), stderr)
   local ok, why = output(call, "success", step, stdout)
   if not ok then
     return fail(call, ("output.success raised an error: %s"):format(why))
@@ -217,7 +221,7 @@ local function on_result(call, index, step, result)
   if call.over then
     return
   elseif status == "success" then
-    on_success(call, index, step, { result.data }, result.data)
+    on_success(call, index, step, { result.data }, {}, result.data)
   elseif status == "error" then
     local data = result.data == nil and "The tool failed and gave no reason." or result.data
     on_error(call, step, { data }, {}, text_of({ data }))
@@ -284,7 +288,7 @@ local function run_command(call, index, step)
     elseif ended.problem then
       return on_error(call, argv, { ended.problem }, {}, ended.problem)
     elseif ended.code == 0 then
-      return on_success(call, index, argv, ended.stdout, table.concat(ended.stdout, "\n"))
+      return on_success(call, index, argv, ended.stdout, ended.stderr, table.concat(ended.stdout, "\n"))
     end
     local how = ended.code and ("exited with code %d"):format(ended.code) or "was ended by a signal"
     local last = ("The command %s %s."):format(vim.inspect(argv[1]), how)
@@ -302,7 +306,7 @@ function next_step(call, index, input)
   if call.over then
     return
   elseif step == nil then
-    finish(call, { success = true, output = text_of(#call.said > 0 and call.said or call.agent.stdout) })
+    finish(call, { success = true, output = text_of(#call.said > 0 and call.said or call.shown) })
   elseif vim.is_callable(step) then
     run_function(call, index, step, input)
   elseif type(step) == "table" then

@@ -4,6 +4,7 @@
 local M = {}
 
 local example = require("flemma.tools.example")
+local names = require("flemma.tools.names")
 
 ---@class flemma.tools.Steps
 ---@field name? string
@@ -35,19 +36,19 @@ end
 
 ---@param tool flemma.tools.Steps
 ---@param group "handlers"|"output"
----@param names string[]
 ---@return string? problem
-local function wrong_functions(tool, group, names)
+local function wrong_functions(tool, group)
   local given = tool[group] or {}
   if type(given) ~= "table" then
     return ("%s is a %s; it must be a table of functions"):format(group, type(given))
   end
-  for _, name in ipairs(names) do
+  for _, name in ipairs(names.FIELDS[group]) do
     local value = given[name]
     if value ~= nil and not vim.is_callable(value) then
       return ("%s.%s is a %s; it must be a function"):format(group, name, type(value))
     end
   end
+  return names.wrong(given, group, group .. ".")
 end
 
 ---@param tool flemma.tools.Steps
@@ -66,8 +67,7 @@ local function wrong(tool)
   elseif tool.schema ~= nil and type(tool.schema) ~= "table" then
     return ("schema is a %s; it must be a table"):format(type(tool.schema))
   end
-  return wrong_functions(tool, "handlers", { "setup", "on_exit" })
-    or wrong_functions(tool, "output", { "success", "error", "prompt", "rejected" })
+  return wrong_functions(tool, "handlers") or wrong_functions(tool, "output")
 end
 
 --- Returns the description and the tool's own prompt.
@@ -94,6 +94,11 @@ end
 function M.definition(name, given)
   local tool = given.callback or given
   local problem = wrong(tool)
+  for _, part in ipairs({ given, given ~= tool and tool or nil }) do
+    problem = problem or names.wrong(part, "steps", "") or names.wrong(part.opts, "opts", "opts.")
+  end
+  local required, wrong_approval = names.requires_approval(given, tool, given.opts, tool.opts)
+  problem = problem or wrong_approval
   name = name or given.name or tool.name
   if problem then
     return nil, ('"%s": %s'):format(tostring(name), problem)
@@ -119,7 +124,7 @@ function M.definition(name, given)
     enabled = given.enabled,
     timeout = given.timeout or tool.timeout,
     strict = given.strict or tool.strict,
-    requires_approval = (given.opts or tool.opts or {}).requires_approval == true,
+    requires_approval = required,
     execute = stepper("run"),
     -- `setup` may have something to say before the user decides.
     format_preview = (output.prompt or handlers.setup) and stepper("prompt") or nil,

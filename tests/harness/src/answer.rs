@@ -17,12 +17,18 @@ pub struct Answer {
     pub(crate) usage: (u64, u64),
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
+    /// Number of the answer, so that its items have ids of their own. 0 if no service counts.
+    pub(crate) serial: usize,
+    /// `input_transformations` of the answer, if the request asks for them.
+    pub(crate) transformations: Option<Json>,
 }
 
 /// A part of an answer, or an event of the connection.
 #[derive(Clone)]
 pub(crate) enum Step {
     Text(String),
+    /// The next text is another block.
+    EndOfText,
     Thinking {
         text: String,
         signature: Option<String>,
@@ -130,6 +136,11 @@ impl Answer {
         self.step(Step::Text(text.to_owned()))
     }
 
+    /// Adds text as a block of its own, also directly after another text.
+    pub fn text_block(self, text: &str) -> Self {
+        self.step(Step::EndOfText).text(text)
+    }
+
     /// Adds text in events of `size` characters.
     pub fn text_in_pieces(mut self, text: &str, size: usize) -> Self {
         let characters: Vec<char> = text.chars().collect();
@@ -137,6 +148,11 @@ impl Answer {
             self = self.text(&piece.iter().collect::<String>());
         }
         self
+    }
+
+    /// Adds a thinking block that a [`Strict`](crate::Strict) service signs.
+    pub fn thinks(self, text: &str) -> Self {
+        self.thinking(text, None)
     }
 
     /// Adds a thinking block with a signature.

@@ -13,14 +13,15 @@ const FRAGMENT: usize = 12;
 /// The whole stream of an answer.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut stream = Stream::default();
-    stream.event(json!({
-        "type": "message_start",
-        "message": {
-            "id": "msg_01", "type": "message", "role": "assistant", "model": "scripted",
-            "content": [], "stop_reason": null, "stop_sequence": null,
-            "usage": {"input_tokens": answer.usage.0, "output_tokens": 1},
-        },
-    }));
+    let mut message = json!({
+        "id": "msg_01", "type": "message", "role": "assistant", "model": "scripted",
+        "content": [], "stop_reason": null, "stop_sequence": null,
+        "usage": {"input_tokens": answer.usage.0, "output_tokens": 1},
+    });
+    if let Some(transformations) = &answer.transformations {
+        message["input_transformations"] = transformations.clone();
+    }
+    stream.event(json!({"type": "message_start", "message": message}));
     stream.event(json!({"type": "ping"}));
     for step in &answer.steps {
         stream.step(step);
@@ -76,7 +77,7 @@ impl Stream {
                 name,
                 arguments,
             } => self.tool_use(id, name, arguments),
-            Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
+            Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
     }
 
@@ -97,7 +98,9 @@ impl Stream {
 
     fn thinking(&mut self, text: &str, signature: Option<&str>) {
         self.open(json!({"type": "thinking", "thinking": "", "signature": ""}));
-        self.delta(json!({"type": "thinking_delta", "thinking": text}));
+        if !text.is_empty() {
+            self.delta(json!({"type": "thinking_delta", "thinking": text}));
+        }
         if let Some(signature) = signature {
             self.delta(json!({"type": "signature_delta", "signature": signature}));
         }

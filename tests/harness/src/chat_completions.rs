@@ -27,6 +27,7 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
                 calls += 1;
             }
             Step::RedactedThinking(_) => panic!("Chat Completions has no redacted thinking"),
+            Step::EndOfText => {}
             Step::Bytes(_) | Step::Gate(_) | Step::Stall => pieces.extend(Piece::of(step)),
         }
     }

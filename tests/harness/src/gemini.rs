@@ -16,11 +16,10 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
             Step::Text(text) => json!({"text": text}),
             Step::Thinking { text, signature } => {
                 next = signature.as_deref();
-                pieces.push(chunk(
-                    answer,
-                    &[json!({"text": text, "thought": true})],
-                    None,
-                ));
+                if !text.is_empty() {
+                    let thought = json!({"text": text, "thought": true});
+                    pieces.push(chunk(answer, &[thought], None));
+                }
                 continue;
             }
             Step::ToolUse {
@@ -31,6 +30,7 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
                 let arguments: Json = serde_json::from_str(arguments).unwrap_or_default();
                 json!({"functionCall": {"id": id, "name": name, "args": arguments}})
             }
+            Step::EndOfText => continue,
             Step::RedactedThinking(_) => panic!("Gemini has no redacted thinking"),
             Step::Bytes(_) | Step::Gate(_) | Step::Stall => {
                 pieces.extend(Piece::of(step));

@@ -33,6 +33,7 @@ mod provider;
 mod responses;
 mod screen;
 mod setup;
+mod strict;
 
 pub use answer::Answer;
 pub use editor::{Editor, Mode, PATIENCE, is_running};
@@ -41,3 +42,4 @@ pub use http::Recorded;
 pub use inspect::Drawn;
 pub use provider::Provider;
 pub use setup::{Setup, neovim, repository};
+pub use strict::{Accepted, Dialect, Refusal, Strict, Verdict};

@@ -8,10 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value as Json;
+
 use crate::answer::{Answer, Kind};
 use crate::channel::lock;
 use crate::delivery::{End, Outlet, Piece, deliver};
 use crate::http::{self, EventBody, Recorded};
+use crate::strict::{Accepted, Strict, Verdict};
 use crate::{PATIENCE, anthropic, chat_completions, gemini, gzip, responses};
 
 /// A scripted provider. Dropping it ends its threads.
@@ -39,8 +42,47 @@ struct Shared {
 struct State {
     script: VecDeque<Answer>,
     requests: Vec<Recorded>,
+    strict: Option<Strict>,
+    /// What the strict service did with each request.
+    verdicts: Vec<Verdict>,
     hang_ups: usize,
+    /// The list of models, and how often it was asked for.
+    list: Option<String>,
+    /// Whether requests for it are never answered.
+    hides_list: bool,
+    lists: usize,
     closing: bool,
+}
+
+impl State {
+    fn answer(&mut self, request: &Recorded) -> Answer {
+        let Some(mut strict) = self.strict.take() else {
+            return self.next();
+        };
+        let verdict = strict.check(request);
+        let answer = match &verdict {
+            Verdict::Refused(refusal) => {
+                let body = strict.error_body(refusal).to_string();
+                Answer::status(refusal.status, body)
+            }
+            Verdict::Accepted(Accepted { dropped, reports }) => match self.next() {
+                answer if matches!(answer.kind, Kind::Stream) => {
+                    let mut answer = strict.issue(request, answer);
+                    answer.transformations = reports.then(|| dropped.clone().into());
+                    answer
+                }
+                failure => failure,
+            },
+        };
+        self.strict = Some(strict);
+        self.verdicts.push(verdict);
+        answer
+    }
+
+    fn next(&mut self) -> Answer {
+        let next = self.script.pop_front();
+        next.unwrap_or_else(|| Answer::says("Done."))
+    }
 }
 
 impl Provider {
@@ -96,6 +138,53 @@ impl Provider {
             format,
             shared,
         }
+    }
+
+    /// Answers GET requests with this list of models.
+    pub fn listing(self, list: &Json) -> Self {
+        lock(&self.shared.state).list = Some(list.to_string());
+        self
+    }
+
+    /// Never answers GET requests.
+    pub fn without_list(self) -> Self {
+        lock(&self.shared.state).hides_list = true;
+        self
+    }
+
+    /// How often its list of models was asked for.
+    pub fn lists(&self) -> usize {
+        lock(&self.shared.state).lists
+    }
+
+    /// Checks each request as `service` does, and answers only those that it accepts. A refused
+    /// request takes no answer from the script.
+    pub fn strict(self, service: Strict) -> Self {
+        lock(&self.shared.state).strict = Some(service);
+        self
+    }
+
+    /// What the strict service did with each request.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        lock(&self.shared.state).verdicts.clone()
+    }
+
+    /// The messages with which the strict service refused requests.
+    pub fn refusals(&self) -> Vec<String> {
+        let refused = |verdict| match verdict {
+            Verdict::Refused(refusal) => Some(refusal.message),
+            Verdict::Accepted(_) => None,
+        };
+        self.verdicts().into_iter().filter_map(refused).collect()
+    }
+
+    /// The thinking that the strict service did not show to the model, of all requests.
+    pub fn dropped(&self) -> Vec<Json> {
+        let dropped = |verdict| match verdict {
+            Verdict::Accepted(accepted) => accepted.dropped,
+            Verdict::Refused(_) => Vec::new(),
+        };
+        self.verdicts().into_iter().flat_map(dropped).collect()
     }
 
     /// The URL of its root.
@@ -211,8 +300,12 @@ impl Connection {
                 self.play(&answer, &mut stream)
             } else {
                 // A client that checks for a server asks for its models.
-                let models = br#"{"object":"list","data":[{"id":"scripted","object":"model"}]}"#;
-                http::write_plain(&mut stream, 200, &[], models).is_ok()
+                match self.list() {
+                    Some(models) => {
+                        http::write_plain(&mut stream, 200, &[], models.as_bytes()).is_ok()
+                    }
+                    None => true,
+                }
             };
             if last || !goes_on {
                 break;
@@ -245,12 +338,21 @@ impl Connection {
         readable
     }
 
+    /// Returns the list of models, or `None` for a list that never comes.
+    fn list(&self) -> Option<String> {
+        const USUAL: &str = r#"{"object":"list","data":[{"id":"scripted","object":"model"}]}"#;
+        let mut state = lock(&self.shared.state);
+        state.lists += 1;
+        let list = || state.list.clone().unwrap_or_else(|| USUAL.to_owned());
+        (!state.hides_list).then(list)
+    }
+
     fn next_answer(&self, request: Recorded) -> Answer {
         let mut state = lock(&self.shared.state);
-        state.requests.push(request);
-        let answer = state.script.pop_front();
+        state.requests.push(request.clone());
+        let answer = state.answer(&request);
         self.shared.changed.notify_all();
-        answer.unwrap_or_else(|| Answer::says("Done."))
+        answer
     }
 
     /// Whether the connection can serve another request.

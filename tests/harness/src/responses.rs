@@ -11,7 +11,10 @@ use crate::delivery::Piece;
 /// The whole stream of an answer. Thinking becomes a reasoning item whose encrypted content is the
 /// signature. A scripted stop reason becomes the reason for an incomplete response.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
-    let mut stream = Stream::default();
+    let mut stream = Stream {
+        serial: answer.serial,
+        ..Stream::default()
+    };
     let begun =
         json!({"id": "resp_01", "object": "response", "status": "in_progress", "output": []});
     stream.event(json!({"type": "response.created", "response": begun}));
@@ -41,6 +44,8 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
 #[derive(Default)]
 struct Stream {
     pieces: Vec<Piece>,
+    /// Number of the answer.
+    serial: usize,
     /// Index of the open item, or of the next one.
     index: usize,
     /// The text of the open message.
@@ -72,7 +77,7 @@ impl Stream {
                 arguments,
             } => self.tool_use(id, name, arguments),
             Step::RedactedThinking(_) => panic!("the Responses API has no redacted thinking"),
-            Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
+            Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
     }
 
@@ -101,14 +106,13 @@ impl Stream {
     fn think(&mut self, text: &str, encrypted: Option<&str>) {
         let id = self.id("rs");
         self.open(json!({"type": "reasoning", "id": id, "summary": []}));
-        self.event(json!({
-            "type": "response.reasoning_summary_text.delta", "output_index": self.index,
-            "item_id": id, "summary_index": 0, "delta": text,
-        }));
-        self.close(json!({
-            "type": "reasoning", "id": id, "encrypted_content": encrypted,
-            "summary": [{"type": "summary_text", "text": text}],
-        }));
+        if !text.is_empty() {
+            self.event(json!({
+                "type": "response.reasoning_summary_text.delta", "output_index": self.index,
+                "item_id": id, "summary_index": 0, "delta": text,
+            }));
+        }
+        self.close(reasoning(&id, text, encrypted));
     }
 
     fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
@@ -130,7 +134,7 @@ impl Stream {
     }
 
     fn id(&self, kind: &str) -> String {
-        format!("{kind}_{}", self.index)
+        item_id(kind, self.serial, self.index)
     }
 
     fn open(&mut self, item: Json) {
@@ -145,4 +149,21 @@ impl Stream {
         }));
         self.index += 1;
     }
+}
+
+/// The id of an item: its kind, the number of the answer, and its index there.
+pub(crate) fn item_id(kind: &str, serial: usize, index: usize) -> String {
+    match serial {
+        0 => format!("{kind}_{index}"),
+        serial => format!("{kind}_{serial}_{index}"),
+    }
+}
+
+/// A reasoning item with a summary; without one if the text is empty.
+pub(crate) fn reasoning(id: &str, text: &str, encrypted: Option<&str>) -> Json {
+    let summary = match text {
+        "" => json!([]),
+        text => json!([{"type": "summary_text", "text": text}]),
+    };
+    json!({"type": "reasoning", "id": id, "encrypted_content": encrypted, "summary": summary})
 }

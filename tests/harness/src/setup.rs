@@ -18,8 +18,18 @@ pub fn repository() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
-/// The tested Neovim: the one that `make test` installs, or else the one in `$PATH`.
+/// The tested Neovim: `$FLEMMA_NVIM`, whose path may start from the repository, or else the one that
+/// `make test` installs, or else the one in `$PATH`.
 pub fn neovim() -> PathBuf {
+    if let Some(named) = std::env::var_os("FLEMMA_NVIM").filter(|named| !named.is_empty()) {
+        let file = repository().join(named);
+        assert!(
+            file.is_file(),
+            "$FLEMMA_NVIM is {}, which is not a file.",
+            file.display()
+        );
+        return file;
+    }
     let installed = repository().join(".tools/bin/nvim");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvim"));

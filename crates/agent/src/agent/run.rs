@@ -125,11 +125,18 @@ impl<'a> Run<'a> {
     /// The run ended in any way other than [`Ended::Done`].
     pub async fn answer(mut self) -> Result<String, Ended> {
         let mut text = String::new();
+        // Where the text since the last event of another kind begins.
+        let mut begin = 0;
         while let Some(event) = self.next().await {
             match event {
                 // Only the last answer counts; text before a call is a comment on it.
-                Event::RequestStarted { .. } => text.clear(),
+                Event::RequestStarted { .. } => {
+                    text.clear();
+                    begin = 0;
+                }
                 Event::Text(more) => text.push_str(&more),
+                Event::TextWasThinking => text.truncate(begin),
+                Event::Thinking(_) | Event::ToolUse(_) => begin = text.len(),
                 Event::Finished(Ended::Done) => return Ok(text),
                 Event::Finished(ended) => return Err(ended),
                 _ => {}
@@ -208,8 +215,8 @@ impl<'a> Run<'a> {
             }
             // Notices are written for users; a program gets events.
             Effect::Notify(notice) => tracing::debug!(notice.text),
-            // Without a window there is no cursor.
-            Effect::Cursor { .. } => {}
+            // A program has no cursor and presses no keys.
+            Effect::Cursor { .. } | Effect::TellWaiting { .. } => {}
         }
     }
 

@@ -7,7 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use chat::Problem;
 use futures::StreamExt;
-use provider::{Decoder, Endpoint, Failure, HeaderValue, HttpRequest, StreamEvent};
+use provider::{
+    Decoder, Endpoint, Failure, HeaderValue, HttpRequest, Parameters, RefusedParameter,
+    ServerRefusal, StreamEvent,
+};
 use reqwest::{Client, Response};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -28,6 +31,10 @@ pub(super) struct Failed {
     pub problem: Problem,
     /// Short description, shown after the provider's name.
     pub short: String,
+    /// What the server refused, if a request without it can succeed.
+    pub refusal: Option<ServerRefusal>,
+    /// The parameter of the request that the server refused, if it named one.
+    pub refused: Option<Box<RefusedParameter>>,
 }
 
 /// Sends a request and returns a successful response.
@@ -35,12 +42,12 @@ pub(super) async fn make(
     client: &Client,
     request: &HttpRequest,
     endpoint: &Endpoint,
-    idle: Duration,
+    parameters: &Parameters,
 ) -> Result<Response, Failed> {
-    let response = start(client, request, endpoint, idle).await?;
+    let response = start(client, request, endpoint, parameters.patience.idle).await?;
     match response.status().is_success() {
         true => Ok(response),
-        false => Err(refusal(response, endpoint).await),
+        false => Err(refused(response, request, endpoint, parameters).await),
     }
 }
 
@@ -48,6 +55,7 @@ pub(super) async fn make(
 /// it has begun, even if it failed later: then a terminal event was forwarded.
 pub(super) async fn read(
     response: Response,
+    mut decoder: Decoder,
     endpoint: &Endpoint,
     idle: Duration,
     events: &Events,
@@ -55,7 +63,6 @@ pub(super) async fn read(
 ) -> Result<(), Failed> {
     let mut answer = IncomingAnswer::new(endpoint, events);
     let mut begins = Some(begins);
-    let mut decoder = Decoder::of(endpoint);
     let mut bytes = response.bytes_stream();
     let mut silence = Silence::starts(idle);
     let broke = loop {
@@ -73,7 +80,7 @@ pub(super) async fn read(
         };
         let batch = decoder.push(&chunk);
         silence.hears(&chunk, decoder.take_growth());
-        if answer.pass_on(batch, decoder.failed_transiently())? {
+        if answer.pass_on(batch, decoder.failure())? {
             return Ok(());
         }
         // Nothing is retried from here on, so the caller can free the request.
@@ -82,7 +89,10 @@ pub(super) async fn read(
         }
     };
     // Even after a broken connection: the last line may complete the answer.
-    answer.pass_on(decoder.finish(), broke).map(drop)
+    let batch = decoder.conclude();
+    let failure = Some(Failure::Broken).filter(|_| broke);
+    let failure = failure.unwrap_or(decoder.failure());
+    answer.pass_on(batch, failure).map(drop)
 }
 
 /// Idle timer of an answer. Pings and single bytes don't reset it; events that extend the
@@ -140,9 +150,8 @@ impl<'a> IncomingAnswer<'a> {
     }
 
     /// Forwards events and returns true if the stream is over or its receiver is gone. An
-    /// error before the first word is returned instead of forwarded; `transient` says
-    /// whether a retry may help.
-    fn pass_on(&mut self, mut batch: Vec<StreamEvent>, transient: bool) -> Result<bool, Failed> {
+    /// error before the first word is returned instead of forwarded; `failure` is its kind.
+    fn pass_on(&mut self, mut batch: Vec<StreamEvent>, failure: Failure) -> Result<bool, Failed> {
         if batch.is_empty() {
             return Ok(false);
         }
@@ -153,7 +162,7 @@ impl<'a> IncomingAnswer<'a> {
                 // Before the first word, a failure can be retried, so it is not part of the
                 // answer.
                 if !self.begun {
-                    return Err(broken_off(redacted, transient));
+                    return Err(broken_off(redacted, failure));
                 }
                 *problem = redacted;
             }
@@ -174,21 +183,25 @@ impl<'a> IncomingAnswer<'a> {
     }
 }
 
-/// Returns true if the user sees this event.
+/// Returns true if this event is part of the answer.
 fn is_word(event: &StreamEvent) -> bool {
-    !matches!(event, StreamEvent::Usage(_) | StreamEvent::Error(_))
+    !matches!(
+        event,
+        StreamEvent::Usage(_) | StreamEvent::Remark(_) | StreamEvent::Error(_)
+    )
 }
 
-fn broken_off(problem: Problem, transient: bool) -> Failed {
-    let failure = if transient {
-        Failure::Broken
-    } else {
-        Failure::Final
+fn broken_off(problem: Problem, failure: Failure) -> Failed {
+    let short = match failure {
+        Failure::Status { code: 429, .. } => "reached a rate limit",
+        _ => "ended early",
     };
     Failed {
         failure,
         problem,
-        short: "ended early".to_owned(),
+        short: short.to_owned(),
+        refusal: None,
+        refused: None,
     }
 }
 
@@ -221,6 +234,8 @@ fn header(
             format!("Check {}.", endpoint.key_source),
         ),
         short: String::new(),
+        refusal: None,
+        refused: None,
     })?;
     // Keeps the key out of logs.
     value.set_sensitive(true);
@@ -228,7 +243,12 @@ fn header(
 }
 
 /// Reads and explains an error response.
-async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
+async fn refused(
+    response: Response,
+    request: &HttpRequest,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+) -> Failed {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let header = |name: &str| headers.get(name)?.to_str().ok();
@@ -246,8 +266,13 @@ async fn refusal(response: Response, endpoint: &Endpoint) -> Failed {
     let (kind, retry_after) = (header("content-type"), header("retry-after"));
     Failed {
         failure: Failure::of_answer(status, header, &body, now.as_secs()),
-        problem: provider::explain(endpoint, status, kind, retry_after, &body),
+        problem: request.explain(
+            status,
+            provider::explain(endpoint, status, kind, retry_after, &body),
+        ),
         short: format!("answered {status}"),
+        refusal: provider::refusal(endpoint, parameters, status, &body),
+        refused: RefusedParameter::of_answer(status, &body, request).map(Box::new),
     }
 }
 
@@ -266,6 +291,8 @@ fn silence(endpoint: &Endpoint, idle: Duration, pings: bool) -> Failed {
             "Press Ctrl-] to try again, or raise parameters.timeout; the conversation is unchanged.",
         ),
         short: "sent nothing".to_owned(),
+        refusal: None,
+        refused: None,
     }
 }
 
@@ -303,6 +330,8 @@ fn no_answer(error: &reqwest::Error, endpoint: &Endpoint) -> Failed {
         failure,
         problem: Problem::new(format!("{who} {what}."), fix),
         short: short.to_owned(),
+        refusal: None,
+        refused: None,
     }
 }
 

@@ -86,7 +86,7 @@ pub fn client(
 }
 
 /// Returns true if the address names this machine.
-pub(super) fn is_this_machine(base_url: &str) -> bool {
+pub fn is_this_machine(base_url: &str) -> bool {
     let Some(host) = Url::parse(base_url)
         .ok()
         .and_then(|url| url.host_str().map(str::to_owned))

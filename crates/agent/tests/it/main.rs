@@ -6,6 +6,7 @@ mod cancelling;
 mod limits;
 mod models;
 mod outside;
+mod refusals;
 mod results;
 mod stage;
 mod steering;

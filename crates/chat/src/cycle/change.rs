@@ -30,7 +30,7 @@ pub(super) struct StatusChange {
 
 /// Returns true if a line opens a placeholder's fence.
 pub(super) fn is_fence(line: &[u8]) -> bool {
-    line.windows(STATUS.len()).any(|it| it == STATUS)
+    memchr::memmem::find(line, STATUS).is_some()
 }
 
 impl Cycle {

@@ -51,7 +51,7 @@ impl Decided {
 }
 
 /// `by` if no resolver has an opinion.
-pub(super) const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 /// `by` of decisions that no resolver may make.
 pub(super) const CYCLE: &str = "flemma";
 /// `by` of decisions found in the chat's text, whose author is unknown.

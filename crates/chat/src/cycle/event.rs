@@ -95,6 +95,11 @@ pub enum CycleEvent {
         /// The text for the model if the user rejected it; empty for no reason.
         refused: Option<String>,
     },
+    /// A rule approves a pending call for what its trial showed.
+    Tried {
+        /// The call.
+        call: CallKey,
+    },
     /// `:Flemma approve all`: approves every pending call.
     ApproveAll,
     /// `:Flemma reject` on a buffer line.
@@ -187,6 +192,13 @@ pub enum Effect {
     Send,
     /// Stop the open request; it still ends with [`CycleEvent::AnswerEnded`].
     CancelRequest,
+    /// Tell the user which calls wait, because a key found nothing else to do.
+    TellWaiting {
+        /// The pending calls, in order.
+        calls: Vec<CallKey>,
+        /// The message that the user typed below them, which is not sent before they are decided.
+        words: Option<String>,
+    },
     /// Show a message to the user.
     Notify(Notice),
 }

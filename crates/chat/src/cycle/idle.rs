@@ -1,6 +1,6 @@
 //! Decides what happens when no call runs: move the cursor, wait, or send. Starts no calls.
 
-use super::{AutopilotRun, Cycle, Effect, Goal, Options, stuck};
+use super::{AutopilotRun, Batch, Cycle, Effect, Goal, Options, stuck};
 use crate::approval::CallKey;
 use crate::document::{Block, Document, Message, Role, Status};
 use crate::prompt;
@@ -40,7 +40,7 @@ pub(super) fn unanswered(document: &Document<'_>) -> Option<Effect> {
         .collect();
     (!calls.is_empty()).then(|| {
         Effect::warn(format!(
-            "There is no result for {}, so the model gets an error instead.",
+            "No result for {}: the model gets an error instead.",
             calls.join(", ")
         ))
     })
@@ -77,7 +77,7 @@ impl Cycle {
         };
         // Calls without a result need the user's decision.
         if document.unanswered_turns().next().is_some() {
-            return Vec::new();
+            return self.tell_waiting(batch, document).into_iter().collect();
         }
         // The key found nothing else to do, so it means "send".
         if !batch.worked {
@@ -105,6 +105,14 @@ impl Cycle {
         self.send(document, options)
     }
 
+    /// Tells the user what waits, if the key did nothing else.
+    fn tell_waiting(&self, batch: Batch, document: &Document<'_>) -> Option<Effect> {
+        let calls = self.waiting_calls(document);
+        let words = batch.words;
+        let is_silent = batch.advances && !batch.worked;
+        (is_silent && !calls.is_empty()).then_some(Effect::TellWaiting { calls, words })
+    }
+
     /// Sends the conversation if it ends with the user and a turn is left.
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let ends = prompt::ends(document);
@@ -126,7 +134,7 @@ impl Cycle {
                 )];
             }
             Some(prompt::PromptRole::Assistant) => return self.after_assistant(document),
-            Some(prompt::PromptRole::User) => {}
+            Some(prompt::PromptRole::User | prompt::PromptRole::System) => {}
         }
         let limit = self.run.limit(options);
         self.limited = limit.is_some();

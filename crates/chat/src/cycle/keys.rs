@@ -5,7 +5,7 @@ use super::decided::{APPROVED_ALL, POINTED_AT, REVIEWED};
 use super::{
     AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, text_below_calls,
 };
-use crate::approval::CallKey;
+use crate::approval::{CallKey, TRIAL};
 use crate::document::{Document, PairedCall, Status};
 use crate::write;
 
@@ -17,6 +17,9 @@ impl Cycle {
         // The key lifts an earlier cancel.
         self.disarmed = false;
         self.begin_by_key(Goal::All, text_below_calls(document));
+        if let Some(batch) = &mut self.batch {
+            batch.advances = true;
+        }
         self.settle(document, options)
     }
 
@@ -124,17 +127,28 @@ impl Cycle {
             return vec![no];
         }
         // The call may have run, or its text may have changed, while the review was open.
-        let waiting = self.waiting(document);
-        let mut waiting = waiting
-            .iter()
-            .map(|it| classify::key(document, it.tool_use));
-        if !waiting.any(|it| it == call) {
+        if !self.waiting_calls(document).contains(&call) {
             return vec![Effect::warn(format!(
                 "The call \"{}\" is no longer pending, so its review was not used.",
                 call.id
             ))];
         }
         self.decide(call, refused, REVIEWED, document, options)
+    }
+
+    /// Runs a call that a rule approves for what its trial showed, if it still waits.
+    pub(super) fn tried(
+        &mut self,
+        call: CallKey,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        let waits = self.waiting_calls(document).contains(&call);
+        if !waits || self.cannot_choose(document, options).is_some() {
+            return Vec::new();
+        }
+        self.begin(Goal::Chosen(vec![call], TRIAL), None);
+        self.settle(document, options)
     }
 
     pub(super) fn approve_all(
@@ -145,11 +159,7 @@ impl Cycle {
         if let Some(no) = self.cannot_choose(document, options) {
             return vec![no];
         }
-        let calls = self.waiting(document);
-        let calls: Vec<CallKey> = calls
-            .iter()
-            .map(|call| classify::key(document, call.tool_use))
-            .collect();
+        let calls = self.waiting_calls(document);
         if calls.is_empty() {
             return vec![Effect::inform("No call is pending here.")];
         }
@@ -175,6 +185,14 @@ impl Cycle {
                 && !self.queue.contains(&key())
         };
         calls.filter(waits).collect()
+    }
+
+    /// The identities of pending calls, in order.
+    pub(super) fn waiting_calls(&self, document: &Document<'_>) -> Vec<CallKey> {
+        let calls = self.waiting(document).into_iter();
+        calls
+            .map(|it| classify::key(document, it.tool_use))
+            .collect()
     }
 
     /// Tools of the pending calls, in order.

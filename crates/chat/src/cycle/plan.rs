@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) by_hand: bool,
     /// Calls whose removed placeholder is written again.
     pub(super) replaced: Vec<ToolUseId>,
+    /// Calls that ended and whose placeholder was removed while they ran.
+    pub(super) ran: Vec<ToolUseId>,
     /// Decisions about calls that do not run.
     pub(super) rulings: Vec<Decided>,
 }

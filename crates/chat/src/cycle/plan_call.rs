@@ -26,6 +26,9 @@ impl Cycle {
         let key = classify::key(document, call.tool_use);
         // A call that ended gets its result, whatever was decided about it meanwhile.
         if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
+            if call.result.is_none() && self.provenance.lost_placeholder(&key.id) {
+                plan.ran.push(key.id.clone());
+            }
             return Some(outcome_block(&key, outcome));
         }
         // Already decided; its result follows when it ends.

@@ -105,14 +105,19 @@ impl Cycle {
             batch.worked |= !plan.edits.is_empty();
             batch.may_send &= !plan.by_hand;
         }
-        let replaced = plan.replaced.iter();
-        let said = replaced.map(|id| {
+        let replaced = plan.replaced.iter().map(|id| {
+            let said =
+                "so the policy decided the call again. To refuse the call, use :Flemma reject.";
+            (id, said)
+        });
+        let ran = plan.ran.iter().map(|id| {
+            let said = "but its call was running already, so its result was written. Ctrl-C cancels a call that runs.";
+            (id, said)
+        });
+        let said = replaced.chain(ran).map(|(id, said)| {
             // Notify once: a stale edit is planned again.
             self.provenance.forget_placeholder(id);
-            Effect::inform(format!(
-                "The placeholder of \"{id}\" was removed, so the policy decided about the call again. To refuse the call, use \
-                 :Flemma reject."
-            ))
+            Effect::inform(format!("The placeholder of \"{id}\" was removed, {said}"))
         });
         said.collect()
     }

@@ -21,6 +21,9 @@ use super::unified::quoted;
 
 pub use self::account::{Fate, ReviewedHunk, account};
 
+/// Begins the line with the old mode of a file whose mode changes.
+const OLD_MODE: &str = "old mode ";
+
 /// A file that a call would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangedFile<'t> {
@@ -32,6 +35,8 @@ pub struct ChangedFile<'t> {
     pub after: Option<&'t str>,
     /// The path to which it is moved.
     pub moved_to: Option<&'t str>,
+    /// What its texts do not show, in lines as in Git's diffs. `None` for a short form of it.
+    pub head: Option<&'t str>,
 }
 
 /// The result of a review for one file.
@@ -94,17 +99,24 @@ impl ChangedFile<'_> {
 
     fn text(&self) -> String {
         let mut text = format!("{}\n", self.header());
-        match (self.before, self.after, self.moved_to) {
-            // For the user only: `sections` skips these lines.
-            (_, None, _) => text.push_str("deleted file\n"),
-            (None, ..) => text.push_str("new file\n"),
-            (.., Some(_)) => text.push_str("rename\n"),
-            _ => {}
-        }
+        // For the user only: `sections` skips these lines.
+        text.push_str(match (self.head, self.before, self.after, self.moved_to) {
+            (Some(head), ..) => head,
+            (_, _, None, _) => "deleted file\n",
+            (_, None, ..) => "new file\n",
+            (.., Some(_)) => "rename\n",
+            _ => "",
+        });
         let (before, after) = self.lines();
         let exists = (self.before.is_some(), self.after.is_some());
         text.push_str(&FileDiff::of(&before, &after).unified(self.name, exists));
         text
+    }
+
+    /// Whether more than its text changes, which then stays although all hunks are dropped.
+    fn has_more(&self) -> bool {
+        let is_other_mode = self.head.is_some_and(|it| it.contains(OLD_MODE));
+        self.moved_to.is_some() || is_other_mode
     }
 
     /// Whether all lines end at `\r\n`. The user sees and writes no `\r` then.
@@ -139,7 +151,7 @@ impl ChangedFile<'_> {
         let is_dropped = match section {
             None => true,
             // A file without hunks is dropped with its header.
-            Some(_) => changes.is_empty() && !diff.is_empty() && self.moved_to.is_none(),
+            Some(_) => changes.is_empty() && !diff.is_empty() && !self.has_more(),
         };
         let after = match is_dropped {
             true => self.before.map(str::to_owned),

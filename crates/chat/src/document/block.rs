@@ -19,6 +19,9 @@ pub enum Block {
     ToolResult(ToolResultBlock),
     /// Thinking, in an `@Assistant:` message only.
     Thinking(ThinkingBlock),
+    /// The comment between two texts that the provider sent as separate parts of one answer,
+    /// in an `@Assistant:` message only.
+    TextBreak(Lines),
     /// The comment of an answer that was cut off, in an `@Assistant:` message only.
     Aborted(Aborted),
 }
@@ -27,7 +30,7 @@ impl Block {
     /// Returns the lines the block covers.
     pub fn lines(&self) -> Lines {
         match self {
-            Block::Prose(lines) => lines.clone(),
+            Block::Prose(lines) | Block::TextBreak(lines) => lines.clone(),
             Block::ToolUse(it) => it.lines.clone(),
             Block::ToolResult(it) => it.lines.clone(),
             Block::Thinking(it) => it.lines.clone(),

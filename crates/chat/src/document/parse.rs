@@ -115,6 +115,10 @@ impl<'t> Parser<'t> {
             return None;
         }
         let known = matches!(language.as_str(), "lua" | "json");
+        // Misspelled, it is text above the first message, which has a fix.
+        if !known && crate::suggest(&language, ["lua", "json"]).is_some() {
+            return None;
+        }
         let close = self.scan.closing_line(0, opener);
         let problem = match (close, known) {
             (Some(_), true) => None,
@@ -211,7 +215,8 @@ impl<'t> Parser<'t> {
     }
 
     fn prelude(&mut self, lines: Lines, parsed: &mut Parsed) {
-        if scan::skip_blank(self.text, lines.clone()) < lines.end {
+        let is_blank = scan::skip_blank(self.text, lines.clone()) == lines.end;
+        if !is_blank && !self.near_frontmatter(&lines, &mut parsed.frontmatter) {
             let message = "Text before the first role marker is kept and never sent.";
             self.diagnostics
                 .push(Diagnostic::warning(lines.clone(), message));

@@ -113,7 +113,8 @@ impl Writer {
             return ("", "");
         }
         self.out.push_str("<a rel=\"noreferrer\" href=\"");
-        escape(address, &mut self.out);
+        // Old browsers take a backtick for a quotation mark.
+        escape(&address.replace('`', "%60"), &mut self.out);
         ("\">", "</a>")
     }
 }

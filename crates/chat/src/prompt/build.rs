@@ -2,7 +2,8 @@
 //!
 //! The result is valid for every provider, whatever the file contains, so that no
 //! conversation becomes unsendable: IDs are made unique, every call has a result, and roles
-//! alternate. Appending a turn never changes the earlier part of the prompt, so that
+//! alternate. Instructions below an answer follow the user's next message, where every
+//! provider that takes them accepts them. Appending a turn never changes the earlier part of the prompt, so that
 //! providers can cache it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use crate::document::{
     Block, Document, Message, PARAGRAPH_BREAK, PairedCall, ResultKind, Role, Turn,
 };
 use crate::references;
+use crate::scan::{Fence, fence};
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
@@ -19,7 +21,7 @@ use crate::tool::{ToolDefinition, ToolUseId};
 pub const NO_RESULT: &str = "No result was given for this call.";
 
 /// Replacements for the user's text of some messages, by message index: evaluated
-/// expressions and files. No part is blank.
+/// expressions and files, and tools that are offered after the message. No part is blank.
 pub type Own = BTreeMap<usize, Vec<Part>>;
 
 /// Builds a prompt with the user's text as written, offering `tools`.
@@ -38,6 +40,14 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
     let mut tools = tools.to_vec();
     // In a fixed order, so that the start of the request stays the same for caches.
     tools.sort_by(|a, b| a.name.cmp(&b.name));
+    builder.place_later();
+    // Without a message of the user behind them, they have no place in the conversation.
+    for part in std::mem::take(&mut builder.later) {
+        match part {
+            Part::ToolsAdded(added) => tools.extend(added),
+            other => builder.system.extend(as_text(&[other])),
+        }
+    }
     let system = (!builder.system.is_empty()).then(|| builder.system.join("\n\n"));
     Prompt {
         system,
@@ -46,8 +56,8 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
     }
 }
 
-/// Returns the first and last speaker of the prompt, if any. Reads no more of the document
-/// than necessary.
+/// Returns the first and last speaker of the prompt, if any, without its system messages.
+/// Reads no more of the document than necessary.
 pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
     let own = Own::new();
     let said = |index: usize| {
@@ -75,6 +85,8 @@ struct Builder<'b, 't> {
     own: &'b Own,
     messages: Vec<PromptMessage>,
     system: Vec<String>,
+    /// Instructions and tools that follow the user's next message.
+    later: Vec<Part>,
     /// IDs used so far, including those of earlier turns.
     ids: BTreeSet<String>,
 }
@@ -86,6 +98,7 @@ impl<'b, 't> Builder<'b, 't> {
             own,
             messages: Vec::new(),
             system: Vec::new(),
+            later: Vec::new(),
             ids: BTreeSet::new(),
         }
     }
@@ -94,8 +107,11 @@ impl<'b, 't> Builder<'b, 't> {
     fn message(&mut self, index: usize, message: &Message) -> usize {
         match message.role {
             Role::System => {
-                let parts = self.own(index, message);
-                self.system.extend(as_text(&parts));
+                let text = as_text(&self.own(index, message));
+                match self.messages.iter().any(is_answer) {
+                    true => self.later.extend(text.map(Part::Text)),
+                    false => self.system.extend(text),
+                }
                 1
             }
             Role::You => {
@@ -135,14 +151,22 @@ impl<'b, 't> Builder<'b, 't> {
 
     fn assistant_parts(&self, message: &Message, ids: &[ToolUseId]) -> Vec<Part> {
         let mut ids = ids.iter();
-        let blocks = self.document.blocks_of(message);
-        let last = blocks.len().saturating_sub(1);
-        let blocks = blocks.iter().enumerate();
+        let all = self.document.blocks_of(message);
+        let last = all.len().saturating_sub(1);
+        let blocks = all.iter().enumerate();
         blocks
             .filter_map(|(at, block)| match block {
-                Block::Prose(lines) => self
-                    .model_text(message, lines, at > 0, at < last)
-                    .map(Part::Text),
+                Block::Prose(lines) => {
+                    let is_own = matches!(all.get(at + 1), Some(Block::TextBreak(_)))
+                        && !all.get(at + 2).is_some_and(|it| self.is_text(it));
+                    let text = self.model_text(message, lines, at > 0, at < last)?;
+                    let text = if is_own {
+                        Some(text)
+                    } else {
+                        without_added_fence(text)
+                    };
+                    text.map(Part::Text)
+                }
                 Block::ToolUse(call) => Some(Part::ToolUse {
                     // The IDs are in the order of the calls.
                     id: ids.next()?.clone(),
@@ -163,9 +187,13 @@ impl<'b, 't> Builder<'b, 't> {
                     redacted: thinking.redacted,
                 }),
                 // The host writes comments, and a result elsewhere answers no call.
-                Block::ToolResult(_) | Block::Aborted(_) => None,
+                Block::ToolResult(_) | Block::TextBreak(_) | Block::Aborted(_) => None,
             })
             .collect()
+    }
+
+    fn is_text(&self, block: &Block) -> bool {
+        matches!(block, Block::Prose(lines) if !self.document.is_blank(lines.clone()))
     }
 
     /// Returns the model's text as it was received: removes only the blank line that the
@@ -250,9 +278,25 @@ impl<'b, 't> Builder<'b, 't> {
         ToolUseId::new(unique)
     }
 
-    fn push(&mut self, role: PromptRole, parts: Vec<Part>) {
+    /// Adds the instructions and tools that follow the last message, if it is the user's.
+    fn place_later(&mut self) {
+        let last = self.messages.last();
+        if last.is_some_and(|last| last.role == PromptRole::User) && !self.later.is_empty() {
+            self.messages.push(PromptMessage {
+                role: PromptRole::System,
+                parts: std::mem::take(&mut self.later),
+            });
+        }
+    }
+
+    fn push(&mut self, role: PromptRole, mut parts: Vec<Part>) {
+        let is_added = |part: &mut Part| matches!(part, Part::ToolsAdded(_));
+        self.later.extend(parts.extract_if(.., is_added));
         if parts.is_empty() {
             return;
+        }
+        if role == PromptRole::Assistant {
+            self.place_later();
         }
         // Some providers require that roles alternate.
         match self.messages.last_mut().filter(|last| last.role == role) {
@@ -260,6 +304,36 @@ impl<'b, 't> Builder<'b, 't> {
             None => self.messages.push(PromptMessage { role, parts }),
         }
     }
+}
+
+/// Removes the line that the host added to close the last fence of a model's text: it has one
+/// mark more than the fence.
+fn without_added_fence(mut text: String) -> Option<String> {
+    if let Some(end) = added_fence(&text) {
+        text.truncate(end);
+    }
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Returns where the line begins that the host added at the end of a text.
+fn added_fence(text: &str) -> Option<usize> {
+    let (before, last) = text.rsplit_once('\n')?;
+    let last = fence(last.as_bytes()).filter(|it| it.info.is_empty())?;
+    let mut open: Option<Fence<'_>> = None;
+    for found in before.lines().filter_map(|line| fence(line.as_bytes())) {
+        open = match open {
+            None => Some(found),
+            Some(opener) if found.closes(&opener) => None,
+            still_open => still_open,
+        };
+    }
+    let is_added = |it: Fence<'_>| it.mark == last.mark && it.length + 1 == last.length;
+    open.is_some_and(is_added).then_some(before.len())
+}
+
+/// Returns true for an answer of the model.
+fn is_answer(message: &PromptMessage) -> bool {
+    message.role == PromptRole::Assistant
 }
 
 /// Joins the parts of a `@System:` message, which all providers take as text.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::{BlockLines, TextEdit, aborted};
 use crate::document::{Block, Document, Message, OpenFence, Role, ToolResultBlock, Turn};
 use crate::escape::escape_line;
+use crate::prompt;
 use crate::scan;
 use crate::text::Lines;
 
@@ -80,6 +81,27 @@ fn replaced_and_inserted(
         blocks.extend_from_slice(block);
     }
     (edits, inserted)
+}
+
+/// Takes the user's text below the last calls out of the prompt, if it still is `words`.
+pub fn take_words(document: &Document<'_>, words: &str) -> Vec<TextEdit> {
+    let last = document.messages.last();
+    let Some(last) = last.filter(|it| it.role == Role::You) else {
+        return Vec::new();
+    };
+    if prompt::own_text(document, last).as_deref() != Some(words) {
+        return Vec::new();
+    }
+    let paragraphs = document.own_paragraphs(last);
+    let edits = paragraphs.map(|(line, text)| TextEdit {
+        lines: line..line + text.lines().count(),
+        // Text may begin behind the marker.
+        replacement: match line == last.lines.start {
+            true => vec![Role::You.marker().to_owned()],
+            false => Vec::new(),
+        },
+    });
+    edits.collect()
 }
 
 /// Keeps text that the user typed into placeholders while their calls ran: it stays on its

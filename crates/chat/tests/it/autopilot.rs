@@ -360,4 +360,4 @@ fn sending_anyway_warns_about_calls_without_a_result() {
     assert_eq!(play.log.last().map(String::as_str), Some(UNANSWERED));
 }
 
-const UNANSWERED: &str = "say There is no result for \"t_b\", so the model gets an error instead.";
+const UNANSWERED: &str = "say No result for \"t_b\": the model gets an error instead.";

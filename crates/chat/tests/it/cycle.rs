@@ -121,14 +121,35 @@ fn a_rejection_carries_the_users_reason_to_the_model() {
 }
 
 #[test]
-fn only_pending_calls_move_the_cursor_and_nothing_else() {
+fn only_pending_calls_move_the_cursor_and_say_what_waits() {
     let mut play = bash_waits();
     let before = play.string();
     play.cursor = None;
     play.event(CycleEvent::Advance);
-    assert_eq!(play.log(), [""; 0]);
+    assert_eq!(play.log(), ["waiting t_b None"]);
     assert_eq!(play.string(), before);
     assert_eq!(play.cursor, Some(line_of(&play, "**Tool Result:** `t_b`")));
+}
+
+#[test]
+fn a_message_below_a_pending_call_is_told_with_it_and_can_be_taken_out() {
+    let mut play = bash_waits();
+    let before = play.string();
+    play.change(
+        "status=pending\n```",
+        "status=pending\n```\n\nNo, use ls.\n\nIt is safer.\n",
+    );
+    play.event(CycleEvent::Advance);
+    let words = "No, use ls.\n\nIt is safer.";
+    assert_eq!(play.log(), [format!("waiting t_b {:?}", Some(words))]);
+    let text = chat::text::Text::from(play.string().as_str());
+    let document = chat::document::Document::parse(&text);
+    let edits = chat::write::take_words(&document, words);
+    assert!(edits.iter().all(|it| it.replacement.is_empty()));
+    let taken: usize = edits.iter().map(|it| it.lines.len()).sum();
+    assert_eq!(taken, 3);
+    assert!(before.lines().count() <= edits[0].lines.start);
+    assert_eq!(chat::write::take_words(&document, "other words"), []);
 }
 
 #[test]

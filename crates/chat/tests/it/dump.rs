@@ -56,6 +56,7 @@ fn block(document: &Document<'_>, message: &Message, block: &Block) -> Option<St
             format!("result {} {kind} {}", result.tool_use_id, quoted(&text))
         }
         Block::Thinking(it) => thinking(document, it),
+        Block::TextBreak(_) => "break".to_owned(),
         Block::Aborted(it) => format!("aborted {}", quoted(&it.reason)),
     })
 }
@@ -106,6 +107,7 @@ pub fn request(prompt: &Prompt) -> String {
         let role = match message.role {
             PromptRole::User => "user",
             PromptRole::Assistant => "assistant",
+            PromptRole::System => "later system",
         };
         out.push(role.to_owned());
         for part in &message.parts {
@@ -119,6 +121,7 @@ fn part(part: &Part) -> String {
     match part {
         Part::Text(text) => format!("text {}", quoted(text)),
         Part::File(file) => format!("file {}", file.name),
+        Part::ToolsAdded(tools) => format!("{} more tools", tools.len()),
         Part::Thinking {
             text,
             signature,

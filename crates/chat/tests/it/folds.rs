@@ -14,7 +14,7 @@ fn folds(text: &str) -> String {
     let text = Text::from(text);
     let document = Document::parse(&text);
     let mut found = String::new();
-    for fold in (0..part_count(&document)).flat_map(|at| part(&document, at).folds) {
+    for fold in (0..part_count(&document)).flat_map(|at| part(&document, at, &[]).folds) {
         let FoldText { label, text, .. } = fold_text(&document, &fold, &crate::Tools, |_, _| None);
         let indent = if fold.kind.is_inner() { "  " } else { "" };
         let sign = if fold.must_show { "!" } else { "" };
@@ -30,6 +30,25 @@ fn folds(text: &str) -> String {
 #[track_caller]
 fn check(text: &str, expected: &str) {
     assert_eq!(folds(text), expected, "{text}");
+}
+
+#[test]
+fn a_call_without_a_result_has_a_fold_if_its_arguments_are_shown_elsewhere() {
+    let text = Text::from(
+        "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t_1`)\n\n```json\n{\"command\":\"ls\"}\n```\n\n\
+         @You:\n**Tool Result:** `t_1`\n\n```flemma:tool status=pending\n```\n",
+    );
+    let document = Document::parse(&text);
+    let of_call = |shown: &[usize]| {
+        let folds = part(&document, 2, shown).folds.into_iter();
+        let inner = folds.filter(|it| it.kind == FoldKind::ToolUse);
+        inner.map(|it| (it.lines, it.must_show)).collect::<Vec<_>>()
+    };
+    assert_eq!(of_call(&[]), []);
+    assert_eq!(of_call(&[5]), []);
+    assert_eq!(of_call(&[6]), [(4..9, false)]);
+    // The whole message is not closed.
+    assert!(part(&document, 2, &[6]).folds[0].must_show);
 }
 
 #[test]
@@ -177,7 +196,7 @@ fn the_fold_of_a_result_has_the_outcome() {
     let said = |result: &str, run: Option<CallRun>| {
         let text = Text::from(chat(result).as_str());
         let document = Document::parse(&text);
-        let folds = part(&document, 2).folds;
+        let folds = part(&document, 2, &[]).folds;
         let fold = folds
             .iter()
             .find(|it| it.kind == FoldKind::ToolResult)
@@ -221,7 +240,7 @@ fn a_fold_text_has_the_highlight_of_its_kind() {
         **Tool Result:** `x`\n\n```\n```\n**Tool Result:** `y` (error)\n\n```\nE\n```\n@You:\n";
     let text = Text::from(chat);
     let document = Document::parse(&text);
-    let folds = (0..part_count(&document)).flat_map(|at| part(&document, at).folds);
+    let folds = (0..part_count(&document)).flat_map(|at| part(&document, at, &[]).folds);
     let found: Vec<(String, &str)> = folds
         .map(|fold| fold_text(&document, &fold, &crate::Tools, |_, _| None))
         .map(|it| (it.label.into_owned(), it.group))
@@ -258,7 +277,7 @@ fn a_message_names_the_first_calls_and_results_and_counts_the_others() {
         [1, 2].map(|at| {
             fold_text(
                 &document,
-                &part(&document, at).folds[0],
+                &part(&document, at, &[]).folds[0],
                 &crate::Tools,
                 |_, _| None,
             )
@@ -289,7 +308,7 @@ fn there_is_no_part_after_the_last_message() {
     let text = Text::from("@You:\nHi.\n\n@Assistant:\nHi.");
     let document = Document::parse(&text);
     assert_eq!(part_count(&document), 3);
-    let behind = part(&document, 3);
+    let behind = part(&document, 3, &[]);
     assert_eq!((behind.lines, behind.folds), (5..5, Vec::new()));
 }
 
@@ -316,7 +335,7 @@ fn a_fold_text_is_one_line_without_hidden_characters() {
         let document = Document::parse(&text);
         let found = fold_text(
             &document,
-            &part(&document, 1).folds[0],
+            &part(&document, 1, &[]).folds[0],
             &crate::Tools,
             |_, _| None,
         );
@@ -347,7 +366,7 @@ proptest! {
         let document = Document::parse(&text);
         let mut from = 0;
         for at in 0..part_count(&document) {
-            let part = part(&document, at);
+            let part = part(&document, at, &[]);
             prop_assert_eq!(part.lines.start, from);
             from = part.lines.end;
             prop_assert!(part.lines.is_empty() || part_at(&document, part.lines.start) == at);

@@ -279,6 +279,11 @@ impl Play {
                 .extend(calls.iter().map(|call| format!("cancel {}", call.id))),
             Effect::Send => self.log.push("send".to_owned()),
             Effect::CancelRequest => self.log.push("cancel request".to_owned()),
+            Effect::TellWaiting { calls, words } => {
+                let ids: Vec<&str> = calls.iter().map(|it| it.id.as_str()).collect();
+                self.log
+                    .push(format!("waiting {} {words:?}", ids.join(" ")));
+            }
             Effect::Notify(notice) => self.log.push(format!("say {}", notice.text)),
         }
     }

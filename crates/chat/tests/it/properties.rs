@@ -64,7 +64,7 @@ const LINES: [&str; 41] = [
 ];
 
 /// Pieces of foreign text that form structure when combined.
-const PIECES: [&str; 34] = [
+const PIECES: [&str; 35] = [
     "@You:",
     "@Assistant:",
     "@System: x",
@@ -87,6 +87,7 @@ const PIECES: [&str; 34] = [
     "<think",
     "ing redacted>",
     "<!-- flemma:aborted: x -->",
+    "<!-- flemma:part -->",
     "<!-- flemma:",
     "\\",
     "\n",

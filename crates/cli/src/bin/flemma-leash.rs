@@ -1,4 +1,4 @@
-//! The leash: the process between the host and a command without a sandbox.
+//! The leash: the process between the host and a command without a sandbox, or in a trial view.
 //!
 //! `flemma --leash` does the same, but this program starts in a third of the time, because
 //! the dynamic linker has little to relocate.
@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match words.split_first() {
         Some((first, rest)) if first == tools::LEASH => tools::hold_leash(rest),
+        Some((first, rest)) if first == tools::VIEW => tools::hold_view(rest),
         _ => ExitCode::FAILURE,
     }
 }

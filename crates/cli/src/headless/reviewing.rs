@@ -196,7 +196,7 @@ impl HeadlessRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ReviewLine;
+    use crate::protocol::{ReviewLine, ReviewSubject};
 
     #[test]
     fn the_lines_that_cannot_be_applied_are_shown_with_their_numbers() {
@@ -207,6 +207,7 @@ mod tests {
         let question = ReviewQuestion {
             buffer: 1,
             call: "t_1".to_owned(),
+            subject: ReviewSubject::Call,
             text: "diff --git a/f b/f\noops\n".to_owned(),
             note: None,
             problems: vec![problem(1, "No sign."), problem(2, "No end.")],

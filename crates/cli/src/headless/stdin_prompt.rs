@@ -13,18 +13,22 @@ use crate::resolver_calls::RUNS_FREE;
 
 /// Maximum number of lines of an argument in a question.
 const LINES: usize = 60;
+/// The answers besides y and n.
+const ANSWERS: &str = "(a: yes, and from now on; any other text: no, for this reason)";
 /// Maximum bytes of an argument that is shown beside a diff.
 const SHORT: usize = 80;
 /// Maximum number of columns of a line.
 const COLUMNS: usize = 400;
 
 /// The answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     /// Run the call.
     Yes,
-    /// Reject it.
-    No,
+    /// Run it, and calls like it from now on.
+    Always,
+    /// Reject it, for this reason.
+    No(Option<String>),
     /// Edit what it would change.
     Edit,
     /// Standard input has ended.
@@ -73,7 +77,7 @@ pub fn answer(line: Option<String>, can_edit: bool) -> Confirmation {
     let answer = line.map_or(Confirmation::EndOfInput, |line| parse(&line, can_edit));
     // Otherwise the log of a script would show a question without an answer.
     if !io::stdin().is_terminal() {
-        let is_yes = answer == Confirmation::Yes;
+        let is_yes = matches!(answer, Confirmation::Yes | Confirmation::Always);
         eprintln!("{}", if is_yes { "y" } else { "n" });
     }
     answer
@@ -83,8 +87,10 @@ fn parse(line: &str, can_edit: bool) -> Confirmation {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Confirmation::Yes,
         "e" | "edit" if can_edit => Confirmation::Edit,
-        // Anything unclear is a no, as the capital N promises.
-        _ => Confirmation::No,
+        "a" | "always" => Confirmation::Always,
+        "" | "n" | "no" | "e" => Confirmation::No(None),
+        // Anything unclear is a no, as the capital N promises, and the model learns it.
+        _ => Confirmation::No(Some(line.trim().to_owned())),
     }
 }
 
@@ -130,6 +136,10 @@ pub fn question(
     }
     if is_unsandboxed {
         lines.push(format!("UNSANDBOXED: {RUNS_FREE}"));
+    }
+    lines.push(ANSWERS.to_owned());
+    if !io::stdin().is_terminal() {
+        lines.push("The answer is the next line of standard input.".to_owned());
     }
     lines.iter().map(|it| format!("[flemma] {it}\n")).collect()
 }
@@ -203,7 +213,7 @@ mod tests {
         assert!(asked.starts_with(
             "[flemma] Tool bash wants to run:\n[flemma]   command, 2 lines:\n[flemma]     ls\n"
         ));
-        assert!(asked.ends_with("[flemma]     rm -rf <202e>x\n"), "{asked}");
+        assert!(asked.contains("[flemma]     rm -rf <202e>x\n"), "{asked}");
         assert!(!asked.contains('\u{202e}') && !asked.contains("timeout"));
     }
 
@@ -258,13 +268,23 @@ mod tests {
         for (line, answer) in [
             ("y\n", Confirmation::Yes),
             (" YES \n", Confirmation::Yes),
-            ("\n", Confirmation::No),
-            ("yolo\n", Confirmation::No),
-            ("e\n", Confirmation::No),
+            ("a\n", Confirmation::Always),
+            ("Always\n", Confirmation::Always),
+            ("\n", Confirmation::No(None)),
+            ("N\n", Confirmation::No(None)),
+            ("e\n", Confirmation::No(None)),
+            ("yolo\n", Confirmation::No(Some("yolo".to_owned()))),
+            (
+                " Use make. \n",
+                Confirmation::No(Some("Use make.".to_owned())),
+            ),
         ] {
             assert_eq!(parse(line, false), answer, "{line:?}");
         }
         assert_eq!(parse("e\n", true), Confirmation::Edit);
-        assert_eq!(parse("else\n", true), Confirmation::No);
+        assert_eq!(
+            parse("else\n", true),
+            Confirmation::No(Some("else".to_owned()))
+        );
     }
 }

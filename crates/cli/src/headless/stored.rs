@@ -57,8 +57,8 @@ impl StoredChat {
 
     /// Sets the file that the chat was read from.
     pub fn read_from(&mut self, file: ChatFile) {
-        if let Some(parent) = file.path().parent() {
-            self.folder = parent.to_owned();
+        if let Some(folder) = tools::chat_folder(file.path()) {
+            self.folder = folder;
         }
         self.file = Some(file);
     }

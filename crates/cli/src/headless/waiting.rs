@@ -3,6 +3,7 @@
 
 mod asked;
 mod asking;
+mod trials;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,15 +13,19 @@ use chat::cycle;
 use chat::document::{Document, Status};
 use chat::preview::preview;
 use chat::tool::ToolUseId;
+use policy::remembered::{AllowScope, offers};
+use tools::checkpoints::is_project;
 
 pub use self::asked::AskedCalls;
 pub use self::asking::{PendingDiff, diff};
+pub use self::trials::Trials;
 use super::HeadlessRun;
 use super::compose;
 use super::output::COLUMNS;
 use super::stdin_prompt::Confirmation;
 use crate::exit_code::Code;
 use crate::protocol::Action;
+use crate::resolver_calls::facts;
 use crate::sandbox;
 use crate::settings::Here;
 use crate::settings::judges::Inspection;
@@ -66,6 +71,11 @@ impl HeadlessRun {
     }
 
     fn decide(&mut self, call: PendingCall) {
+        let tool = self.host.shared().registry.get(&call.name);
+        let is_command = tool.is_some_and(|it| it.can_be_tried());
+        if is_command && self.trials.begin(&call.key) {
+            return self.press(Action::Try, call.line);
+        }
         // The key did not approve the call, so pressing it again would not either.
         if !self.asked.insert(&call.key) {
             let message = format!(
@@ -160,13 +170,65 @@ impl HeadlessRun {
                     self.review(call.line);
                 }
             }
-            Confirmation::No => self.reject(&asked, REJECTED),
+            Confirmation::Always => {
+                if let Some(call) = self.first_pending().filter(|it| it.key == asked) {
+                    match self.allow(&call) {
+                        Ok(rule) => {
+                            self.output.report(&rule);
+                            self.approve_call(call.line);
+                        }
+                        Err(problem) => {
+                            self.output.report(&problem);
+                            self.ask(call);
+                        }
+                    }
+                }
+            }
+            Confirmation::No(None) => self.reject(&asked, REJECTED),
+            Confirmation::No(Some(reason)) => self.reject(&asked, &reason),
             Confirmation::EndOfInput => {
                 // The model learns what would have run without a user, and can try that.
                 let reason = self.unanswered(&asked);
                 self.reject(&asked, &reason);
             }
         }
+    }
+
+    /// Stores the narrowest rule for calls like this one: in this project if there is one. Returns what
+    /// was allowed, or why nothing was.
+    fn allow(&self, call: &PendingCall) -> Result<String, String> {
+        let key = CallKey {
+            id: call.key.1.clone(),
+            name: call.name.clone(),
+            input: chat::json::canonical(&call.input),
+        };
+        let (meant, input) = approval::meant(&key, &call.input);
+        let shared = self.host.shared();
+        let path = self.stored.path();
+        let folder = path.and_then(Path::parent).unwrap_or(self.stored.folder());
+        let facts = facts(&shared.registry, folder, path, &meant, &input);
+        let offers = offers(&facts).map_err(|why| {
+            format!("No rule can allow calls like this one: it contains {why}. Answer y or n.")
+        })?;
+        let (scope, place) = match is_project(folder) {
+            true => (
+                AllowScope::Project(facts.project.clone()),
+                "in this project",
+            ),
+            false => (AllowScope::Always, "everywhere"),
+        };
+        let Some(offer) = offers.first() else {
+            return Err("No rule can allow calls like this one. Answer y or n.".to_owned());
+        };
+        let known = shared.remembered.rules()?;
+        shared
+            .remembered
+            .add(&offer.addition(&scope, &known, &facts).rules)?;
+        Ok(format!(
+            "Allowed from now on {place}: {}. The rule is in {}.",
+            chat::preview::one_line(&offer.name, COLUMNS),
+            shared.remembered.path().display()
+        ))
     }
 
     /// Returns the result of a call about which no user could be asked. For a command, or a
@@ -207,9 +269,10 @@ impl HeadlessRun {
             cwd: self.stored.folder(),
             chat: path,
         };
-        let folder = path.and_then(Path::parent).unwrap_or(self.stored.folder());
+        let folder = path.and_then(tools::chat_folder);
+        let folder = folder.unwrap_or_else(|| self.stored.folder().to_owned());
         let sandbox = sandbox::of_chat(&settings.sandbox, here);
-        settings.inspection(folder.to_owned(), here, Arc::new(sandbox))
+        settings.inspection(folder, here, Arc::new(sandbox))
     }
 
     /// Presses Alt-Enter on a pending call.

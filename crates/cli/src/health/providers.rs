@@ -1,6 +1,7 @@
 //! Providers: the one in use with its key and whether it answers, and the variables of the
 //! others.
 
+use provider::catalogue;
 use provider::providers::{self, PROVIDERS, ProviderSpec};
 
 use super::Finding;
@@ -9,7 +10,8 @@ use crate::endpoint::{self, Destination, GetVariable};
 use crate::reach::{self, TIMEOUT};
 use crate::settings::Settings;
 
-/// Returns a finding about the provider in use, then one about each other provider.
+/// Returns a finding about the provider in use, then one about each other provider, and one
+/// about the catalogue of models.
 pub fn report(settings: &Settings, variables: GetVariable<'_>) -> Vec<Finding> {
     let used = match settings.provider.as_str() {
         "auto" => endpoint::from_environment(variables),
@@ -24,7 +26,15 @@ pub fn report(settings: &Settings, variables: GetVariable<'_>) -> Vec<Finding> {
         .iter()
         .filter(|it| spec.is_none_or(|spec| spec.name != it.name));
     let others = others.filter_map(|it| variables_of(it, variables));
-    std::iter::once(first).chain(others).collect()
+    let date = catalogue::date();
+    let models = Finding::new(
+        "info",
+        format!("Limits and prices of models are of {date}; options in `models` override them."),
+    );
+    std::iter::once(first)
+        .chain(others)
+        .chain([models])
+        .collect()
 }
 
 /// Describes `tutor`, or `auto` if the environment has neither key nor address.
@@ -174,6 +184,13 @@ mod tests {
                 .iter()
                 .any(|it| it.text == "moonshot: $MOONSHOT_API_KEY is set.")
         );
+    }
+
+    #[test]
+    fn the_date_of_the_catalogue_is_shown() {
+        let lines = of(json!({}), &[]);
+        let shown = format!("are of {};", catalogue::date());
+        assert!(lines.iter().any(|it| it.text.contains(&shown)), "{lines:?}");
     }
 
     #[test]

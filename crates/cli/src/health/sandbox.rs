@@ -1,7 +1,10 @@
 //! The sandbox of commands, and what a command that tried to leave it could not do.
 
+use std::sync::Arc;
+
 use super::Finding;
-use crate::settings::{BackendChoice, SandboxSettings};
+use crate::runtime;
+use crate::settings::{BackendChoice, Here, SandboxSettings};
 
 /// Tries to leave the sandbox, which takes some 30 ms.
 pub fn report(settings: &SandboxSettings) -> Vec<Finding> {
@@ -27,7 +30,27 @@ fn held(settings: &SandboxSettings, program: &str) -> Vec<Finding> {
     vec![
         Finding::new("ok", format!("{program} confines commands. {denied}")),
         Finding::new("info", format!("{network} They write below {folders}.")),
+        trials(settings),
     ]
+}
+
+/// Whether commands can be tried in the working directory.
+fn trials(settings: &SandboxSettings) -> Finding {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let here = Here {
+        cwd: &cwd,
+        chat: None,
+    };
+    let sandbox = Arc::new(policy::sandbox::of_chat(settings, here));
+    let why = runtime::block_on(tools::why_untried(sandbox, cwd.clone()));
+    match why.unwrap_or_else(Some) {
+        None => Finding::new("ok", "Commands can be tried in this folder.".to_owned()),
+        Some(why) => Finding::new(
+            "info",
+            format!("Commands cannot be tried in this folder: {why}."),
+        )
+        .fixed_by("See `:help flemma-trials-where`.".to_owned()),
+    }
 }
 
 fn missing(settings: &SandboxSettings, why: &str) -> Finding {

@@ -1,8 +1,10 @@
 //! The state folder: whether it can be written, and its size.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+
+use tools::TemporaryFile;
 
 use super::Finding;
 
@@ -34,9 +36,10 @@ pub fn report(folder: &Path) -> Finding {
 
 fn try_to_write(folder: &Path) -> io::Result<()> {
     tools::state_dir::make_folder(folder)?;
-    let probe = folder.join(format!("health-{}", std::process::id()));
-    fs::write(&probe, "health")?;
-    fs::remove_file(&probe)
+    // Removed on drop.
+    TemporaryFile::make_in(folder, "")?
+        .file
+        .write_all(b"health")
 }
 
 /// Returns the size of the files, and whether all were counted.

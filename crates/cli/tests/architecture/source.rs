@@ -5,6 +5,16 @@ pub fn is_test(file: &str) -> bool {
     file.ends_with("tests.rs") || file.contains("/tests/") || file.contains("/property/")
 }
 
+/// Removes comments and test items, and keeps literals.
+pub fn without_tests(text: &str) -> String {
+    let code = code(text);
+    // Where both are blank, there is a comment or a test; a literal's first character is kept.
+    let lines = text.lines().zip(code.lines());
+    let kept = lines.filter(|(_, code)| !code.trim().is_empty());
+    let lines = kept.map(|(text, _)| text.split(" // ").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Replaces comments, literals, and test items with blanks; lines keep their numbers.
 pub fn code(text: &str) -> String {
     let mut code = without_comments(text);

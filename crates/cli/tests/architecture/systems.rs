@@ -11,7 +11,7 @@ use super::source::{code, is_test};
 const SYSTEMS: [&str; 5] = ["elsewhere", "linux", "macos", "unix", "windows"];
 
 /// What only exists on some systems, selects one, or has a replacement in `crates/platform`.
-const SIGNS: [&str; 11] = [
+const SIGNS: [&str; 12] = [
     // The result on Windows is a path that no user writes.
     ".canonicalize()",
     "fs::canonicalize",
@@ -19,6 +19,7 @@ const SIGNS: [&str; 11] = [
     "UnixListener",
     "UnixStream",
     "landlock::",
+    "nix::",
     "process_wrap::",
     "rustix::",
     "seccompiler::",

@@ -86,7 +86,7 @@ impl Servers {
             }
         }
         for problem in problems {
-            self.0.notify_once(Level::Error, problem);
+            self.0.notify_once(Level::Warning, problem);
         }
         self.settle();
     }

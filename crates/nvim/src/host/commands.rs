@@ -71,7 +71,11 @@ impl Host {
     fn switch_all(&mut self, arguments: &Value) {
         match switch::switch(&self.shared.settings, arguments) {
             Ok(settings) => {
-                let text = switch::message(&settings, switch::SwitchScope::EveryChat);
+                let text = switch::message(
+                    &settings,
+                    switch::SwitchScope::EveryChat,
+                    &session::audit::today(),
+                );
                 self.sessions
                     // First, so that the new options are not overruled by an earlier switch in
                     // one chat.
@@ -105,9 +109,9 @@ impl Host {
         }
     }
 
-    /// `:Flemma tutor`: opens a chat with the tutor, in a folder with the file that it reads.
+    /// `:Flemma tutor`: opens a new chat with the tutor, in a folder with the file that it reads.
     fn open_tutor(&self) {
-        match crate::status::tutor_folder() {
+        match crate::status::new_tutor_chat() {
             Ok(name) => self.editor.show(Display::Open(Open {
                 name,
                 lines: crate::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),

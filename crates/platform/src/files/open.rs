@@ -25,15 +25,6 @@ impl PrivateOptions for OpenOptions {
     }
 }
 
-/// Gives an existing file mode 0600. Does nothing on Windows, as [`PrivateOptions::private`].
-///
-/// # Errors
-///
-/// Any error of the system.
-pub fn restrict_file(file: &File) -> io::Result<()> {
-    system::restrict_file(file)
-}
-
 /// Creates a folder with mode 0700. On Windows it inherits the access list of the folder above.
 ///
 /// # Errors

@@ -75,10 +75,6 @@ pub(super) fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(PRIVATE_FILE)
 }
 
-pub(super) fn restrict_file(file: &File) -> io::Result<()> {
-    file.set_permissions(Permissions::from_mode(PRIVATE_FILE))
-}
-
 pub(super) fn private_folders() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(PRIVATE_FOLDER);

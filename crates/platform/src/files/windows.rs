@@ -27,10 +27,6 @@ pub(super) fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-pub(super) fn restrict_file(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
 pub(super) fn private_folders() -> DirBuilder {
     DirBuilder::new()
 }

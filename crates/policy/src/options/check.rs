@@ -224,6 +224,9 @@ impl Check {
     }
 }
 
+/// Values that options no longer have, and those that do the same now.
+const FORMER: [(&str, &str, &str); 1] = [("tools.review", "auto", "none")];
+
 fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> InvalidOption {
     if let (OptionKind::List(OptionKind::Choice(known)), Value::Array(list)) = (kind, given)
         && let Some(word) = list
@@ -246,8 +249,15 @@ fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> Inval
     let meant = word.map_or_else(String::new, |word| {
         did_you_mean(word, words.iter().map(String::as_str))
     });
+    let former = FORMER.iter().find(|it| (it.0, Some(it.1)) == (path, word));
+    let now = former.map_or_else(String::new, |(_, former, now)| {
+        format!(" \"{now}\" does what \"{former}\" did.")
+    });
     let shown = shown(given, secret);
-    let message = format!("{whole} is {shown}; it must be {}.{meant}", kind.words());
+    let message = format!(
+        "{whole} is {shown}; it must be {}.{meant}{now}",
+        kind.words()
+    );
     let invalid = InvalidOption::new(path, message);
     match word {
         Some(word) => invalid.of_word(word),

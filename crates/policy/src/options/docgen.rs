@@ -17,7 +17,7 @@ use crate::lua_value::as_lua;
 
 /// The options that Neovim needs before the host answers: a key works at once, a chat can be
 /// created without a host, and tools are collected when the first chat is opened.
-const EARLY: [&str; 3] = ["chats.folder", "keymaps", "tools.default_timeout"];
+const EARLY: [&str; 3] = ["chats.autosave", "keymaps", "tools.default_timeout"];
 /// Width of the manual.
 const WIDTH: usize = 78;
 

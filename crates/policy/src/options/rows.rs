@@ -114,7 +114,7 @@ known: the provider's default; for Anthropic see |flemma-thinking|.",
     unset(
         "thinking",
         OptionKind::Any(&[
-            OptionKind::Choice(&["minimal", "low", "medium", "high", "max"]),
+            OptionKind::Choice(&["minimal", "low", "medium", "high", "xhigh", "max"]),
             OptionKind::Whole(0, MANY),
             OptionKind::Off,
         ]),
@@ -256,7 +256,17 @@ const KEYMAPS: &[OptionDef] = &[
                 "review",
                 KEY,
                 r#""<CR>""#,
-                "Review what the call at the cursor would change.",
+                "\
+Decide about the pending call at the cursor: review what it would change, or
+see all of it in a window whose keys run or reject it. See |flemma-decision|.",
+            ),
+            option(
+                "try",
+                KEY,
+                r#""<M-t>""#,
+                "\
+Try the command at the cursor: run it where it changes nothing, and see what it
+would do. See |flemma-trials|.",
             ),
             option("approve_all", KEY, r#""<M-a>""#, "Run every pending call."),
             option(
@@ -305,6 +315,42 @@ reason.",
     table(
         "insert",
         OptionKind::Table(&[&[option("send", KEY, r#""<C-]>""#, "Review, run, or send.")]]),
+        "",
+    ),
+    table(
+        "leader",
+        OptionKind::Table(&[&[
+            option(
+                "tool_execute",
+                KEY,
+                r#""<LocalLeader>a""#,
+                "Run the call at the cursor. For terminals without the Alt key.",
+            ),
+            option(
+                "try",
+                KEY,
+                r#""<LocalLeader>t""#,
+                "Try the command at the cursor.",
+            ),
+            option(
+                "approve_all",
+                KEY,
+                r#""<LocalLeader>A""#,
+                "Run every pending call.",
+            ),
+            option(
+                "reject",
+                KEY,
+                r#""<LocalLeader>r""#,
+                "Reject the call at the cursor, or the only pending one.",
+            ),
+            option(
+                "allow",
+                KEY,
+                r#""<LocalLeader>l""#,
+                "Choose a rule that approves calls like the one at the cursor.",
+            ),
+        ]]),
         "",
     ),
     table(

@@ -72,55 +72,468 @@ pub const START_FILES: &[&str] = &[
     ".zshrc",
 ];
 
-/// Folders whose content is protected in every folder.
-const FOLDERS: &[(&str, ProtectedKind)] = &[
-    (".git", ProtectedKind::Git),
-    (".ssh", ProtectedKind::Shell),
-    (".gnupg", ProtectedKind::Shell),
-    (".flemma", ProtectedKind::Project),
-    (".claude", ProtectedKind::Project),
-    (".codex", ProtectedKind::Project),
-    (".cursor", ProtectedKind::Project),
-    (".devcontainer", ProtectedKind::Project),
-    (".gemini", ProtectedKind::Project),
-    (".githooks", ProtectedKind::Project),
-    (".husky", ProtectedKind::Project),
-    (".idea", ProtectedKind::Project),
-    (".vscode", ProtectedKind::Project),
-    (".windsurf", ProtectedKind::Project),
-    (".zed", ProtectedKind::Project),
-    (".vim", ProtectedKind::Editor),
-];
+/// A row of [`PROJECT`]: the name, what it is, and where that is documented.
+type Row = (&'static str, ProtectedKind, &'static str);
 
-/// Files that are protected in every folder.
-const FILES: &[(&str, ProtectedKind)] = &[
-    (".envrc", ProtectedKind::Project),
-    (".dir-locals.el", ProtectedKind::Project),
-    (".exrc", ProtectedKind::Project),
-    (".gvimrc", ProtectedKind::Editor),
-    (".lazy.lua", ProtectedKind::Project),
-    (".lefthook.yml", ProtectedKind::Project),
-    (".luacheckrc", ProtectedKind::Project),
-    (".luarc.json", ProtectedKind::Project),
-    (".luarc.jsonc", ProtectedKind::Project),
-    (".mcp.json", ProtectedKind::Project),
-    (".mise.toml", ProtectedKind::Project),
-    (".npmrc", ProtectedKind::Project),
-    (".nvim.lua", ProtectedKind::Project),
-    (".nvimrc", ProtectedKind::Project),
-    (".overcommit.yml", ProtectedKind::Project),
-    (".pnpmfile.cjs", ProtectedKind::Project),
-    (".pre-commit-config.yaml", ProtectedKind::Project),
-    (".vimrc", ProtectedKind::Editor),
-    (".yarnrc", ProtectedKind::Project),
-    (".yarnrc.yml", ProtectedKind::Project),
-    ("lefthook.yml", ProtectedKind::Project),
-];
-
-/// Files that are protected by their folder's name and their own.
-const PAIRS: &[(&str, &str, ProtectedKind)] = &[
-    (".cargo", "config", ProtectedKind::Project),
-    (".cargo", "config.toml", ProtectedKind::Project),
+/// What runs by itself, or says what runs, when a program starts in a folder or opens it: protected
+/// in every folder. As documented on 26 November 2026. A name that ends with a slash is a folder
+/// with all of its content; one with a slash inside is below a folder of that name. In lower case.
+const PROJECT: &[Row] = &[
+    // Version control and its hooks.
+    (
+        ".git/",
+        ProtectedKind::Git,
+        "git-scm.com/docs/gitrepository-layout",
+    ),
+    (".hg/hgrc", ProtectedKind::Project, "hgrc(5)"),
+    (".hg/hgrc-not-shared", ProtectedKind::Project, "hgrc(5)"),
+    (
+        ".jj/repo/config.toml",
+        ProtectedKind::Project,
+        "docs.jj-vcs.dev/latest/config",
+    ),
+    (
+        ".githooks/",
+        ProtectedKind::Project,
+        "git-config(1), core.hooksPath, by convention",
+    ),
+    (
+        ".git-hooks/",
+        ProtectedKind::Project,
+        "github.com/sds/overcommit",
+    ),
+    (
+        ".husky/",
+        ProtectedKind::Project,
+        "typicode.github.io/husky",
+    ),
+    (
+        ".overcommit.yml",
+        ProtectedKind::Project,
+        "github.com/sds/overcommit",
+    ),
+    (
+        ".pre-commit-config.yaml",
+        ProtectedKind::Project,
+        "pre-commit.com",
+    ),
+    (
+        ".simple-git-hooks.cjs",
+        ProtectedKind::Project,
+        "github.com/toplenboren/simple-git-hooks",
+    ),
+    (
+        ".simple-git-hooks.js",
+        ProtectedKind::Project,
+        "github.com/toplenboren/simple-git-hooks",
+    ),
+    (
+        ".simple-git-hooks.json",
+        ProtectedKind::Project,
+        "github.com/toplenboren/simple-git-hooks",
+    ),
+    (
+        "lefthook.json",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook.jsonc",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook.toml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook.yaml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook.yml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook.json",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook.jsonc",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook.toml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook.yaml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook.yml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook-local.json",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook-local.jsonc",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook-local.toml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook-local.yaml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        "lefthook-local.yml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook-local.json",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook-local.jsonc",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook-local.toml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook-local.yaml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".lefthook-local.yml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".config/lefthook.json",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".config/lefthook.jsonc",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".config/lefthook.toml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".config/lefthook.yaml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    (
+        ".config/lefthook.yml",
+        ProtectedKind::Project,
+        "lefthook.dev/configuration",
+    ),
+    // Keys, connections.
+    (".ssh/", ProtectedKind::Shell, "ssh_config(5)"),
+    (".gnupg/", ProtectedKind::Shell, "gpg(1)"),
+    // Environments and build tools.
+    (".envrc", ProtectedKind::Project, "direnv.net"),
+    (
+        ".mise/",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (".mise-tasks/", ProtectedKind::Project, "mise.jdx.dev/tasks"),
+    (
+        ".mise.local.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        ".mise.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        "mise.local.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        "mise.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        "mise/config.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        ".config/mise.toml",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        ".config/mise/",
+        ProtectedKind::Project,
+        "mise.jdx.dev/configuration.html",
+    ),
+    (
+        ".cargo/config",
+        ProtectedKind::Project,
+        "doc.rust-lang.org/cargo/reference/config.html",
+    ),
+    (
+        ".cargo/config.toml",
+        ProtectedKind::Project,
+        "doc.rust-lang.org/cargo/reference/config.html",
+    ),
+    (
+        ".npmrc",
+        ProtectedKind::Project,
+        "docs.npmjs.com/cli/configuring-npm/npmrc",
+    ),
+    (".pnpmfile.cjs", ProtectedKind::Project, "pnpm.io/pnpmfile"),
+    (".pnpmfile.mjs", ProtectedKind::Project, "pnpm.io/pnpmfile"),
+    (
+        ".yarnrc",
+        ProtectedKind::Project,
+        "classic.yarnpkg.com/docs/yarnrc",
+    ),
+    (
+        ".yarnrc.yml",
+        ProtectedKind::Project,
+        "yarnpkg.com/configuration/yarnrc",
+    ),
+    (
+        "bunfig.toml",
+        ProtectedKind::Project,
+        "bun.sh/docs/runtime/bunfig",
+    ),
+    // Interpreters and debuggers, which read them in the current folder.
+    (".gdbinit", ProtectedKind::Project, "gdb(1)"),
+    (
+        ".ghci",
+        ProtectedKind::Project,
+        "downloads.haskell.org, GHC User's Guide, GHCi",
+    ),
+    (".irbrc", ProtectedKind::Project, "docs.ruby-lang.org, IRB"),
+    (
+        ".lldbinit",
+        ProtectedKind::Project,
+        "lldb.llvm.org/man/lldb.html",
+    ),
+    (".ocamlinit", ProtectedKind::Project, "ocaml(1)"),
+    (
+        ".octaverc",
+        ProtectedKind::Project,
+        "docs.octave.org, Startup Files",
+    ),
+    (
+        ".pdbrc",
+        ProtectedKind::Project,
+        "docs.python.org/3/library/pdb.html",
+    ),
+    (".pryrc", ProtectedKind::Project, "github.com/pry/pry"),
+    (".rprofile", ProtectedKind::Project, "R manual, ?Startup"),
+    // Editors.
+    (".devcontainer/", ProtectedKind::Project, "containers.dev"),
+    (
+        ".devcontainer.json",
+        ProtectedKind::Project,
+        "containers.dev",
+    ),
+    (
+        ".dir-locals-2.el",
+        ProtectedKind::Project,
+        "GNU Emacs manual, Directory Variables",
+    ),
+    (
+        ".dir-locals.el",
+        ProtectedKind::Project,
+        "GNU Emacs manual, Directory Variables",
+    ),
+    (".exrc", ProtectedKind::Project, ":help 'exrc'"),
+    (
+        ".fleet/",
+        ProtectedKind::Project,
+        "jetbrains.com/help/fleet",
+    ),
+    (".gvimrc", ProtectedKind::Editor, ":help gvimrc of Vim"),
+    (
+        ".helix/",
+        ProtectedKind::Project,
+        "docs.helix-editor.com/configuration.html",
+    ),
+    (".idea/", ProtectedKind::Project, "jetbrains.com/help/idea"),
+    (
+        ".lazy.lua",
+        ProtectedKind::Project,
+        "lazy.folke.io/configuration",
+    ),
+    (
+        ".luacheckrc",
+        ProtectedKind::Project,
+        "luacheck.readthedocs.io/en/stable/config.html",
+    ),
+    (
+        ".luarc.json",
+        ProtectedKind::Project,
+        "luals.github.io/wiki/configuration",
+    ),
+    (
+        ".luarc.jsonc",
+        ProtectedKind::Project,
+        "luals.github.io/wiki/configuration",
+    ),
+    (
+        ".lvimrc",
+        ProtectedKind::Project,
+        "github.com/embear/vim-localvimrc",
+    ),
+    (
+        ".neoconf.json",
+        ProtectedKind::Project,
+        "github.com/folke/neoconf.nvim",
+    ),
+    (
+        ".nlsp-settings/",
+        ProtectedKind::Project,
+        "github.com/tamago324/nlsp-settings.nvim",
+    ),
+    (".nvim.lua", ProtectedKind::Project, ":help 'exrc'"),
+    (".nvimrc", ProtectedKind::Project, ":help 'exrc'"),
+    (".vim/", ProtectedKind::Editor, ":help vimfiles of Vim"),
+    (".vimrc", ProtectedKind::Editor, ":help vimrc of Vim"),
+    (
+        ".vs/",
+        ProtectedKind::Project,
+        "learn.microsoft.com/visualstudio, tasks.vs.json",
+    ),
+    (
+        ".vscode/",
+        ProtectedKind::Project,
+        "code.visualstudio.com/docs/debugtest/tasks",
+    ),
+    (
+        ".ycm_extra_conf.py",
+        ProtectedKind::Project,
+        "github.com/ycm-core/YouCompleteMe",
+    ),
+    (".zed/", ProtectedKind::Project, "zed.dev/docs/tasks"),
+    // Agents, and the servers and hooks that they start.
+    (
+        ".aider.conf.yml",
+        ProtectedKind::Project,
+        "aider.chat/docs/config/aider_conf.html",
+    ),
+    (
+        ".amazonq/",
+        ProtectedKind::Project,
+        "docs.aws.amazon.com/amazonq, MCP",
+    ),
+    (
+        ".claude/",
+        ProtectedKind::Project,
+        "code.claude.com/docs/en/hooks",
+    ),
+    (
+        ".codex/",
+        ProtectedKind::Project,
+        "developers.openai.com/codex/config",
+    ),
+    (
+        ".continue/",
+        ProtectedKind::Project,
+        "docs.continue.dev/reference",
+    ),
+    (
+        ".crush.json",
+        ProtectedKind::Project,
+        "github.com/charmbracelet/crush",
+    ),
+    (
+        ".cursor/",
+        ProtectedKind::Project,
+        "cursor.com/docs/agent/hooks",
+    ),
+    (".flemma/", ProtectedKind::Project, ":help flemma-project"),
+    (
+        ".gemini/",
+        ProtectedKind::Project,
+        "geminicli.com/docs/hooks",
+    ),
+    (
+        ".junie/",
+        ProtectedKind::Project,
+        "junie.jetbrains.com/docs",
+    ),
+    (".kiro/", ProtectedKind::Project, "kiro.dev/docs/hooks"),
+    (
+        ".mcp.json",
+        ProtectedKind::Project,
+        "code.claude.com/docs/en/mcp",
+    ),
+    (
+        ".opencode/",
+        ProtectedKind::Project,
+        "opencode.ai/docs/config",
+    ),
+    (
+        ".qwen/",
+        ProtectedKind::Project,
+        "qwenlm.github.io/qwen-code-docs",
+    ),
+    (
+        ".roo/",
+        ProtectedKind::Project,
+        "docs.roocode.com/features/mcp",
+    ),
+    (
+        ".windsurf/",
+        ProtectedKind::Project,
+        "docs.windsurf.com/windsurf/cascade/hooks",
+    ),
+    (
+        "crush.json",
+        ProtectedKind::Project,
+        "github.com/charmbracelet/crush",
+    ),
+    (
+        "opencode.json",
+        ProtectedKind::Project,
+        "opencode.ai/docs/config",
+    ),
+    (
+        "opencode.jsonc",
+        ProtectedKind::Project,
+        "opencode.ai/docs/config",
+    ),
 ];
 
 /// Names that are protected below any folder `.config`.
@@ -137,9 +550,11 @@ const BELOW_CONFIG: &[(&str, ProtectedKind)] = &[
 /// Folders that are protected by their absolute path.
 const SYSTEM: &[&str] = &["/etc", "/root/.config", "/usr/local/etc"];
 
-/// Returns the names that are protected in every folder, except `.git`.
+/// Returns the names and paths that are protected in every folder, except `.git`.
 pub fn everywhere() -> impl Iterator<Item = &'static str> {
-    let named = FOLDERS.iter().chain(FILES).map(|(name, _)| *name);
+    let named = PROJECT
+        .iter()
+        .map(|(name, _, _)| name.trim_end_matches('/'));
     // Git itself must write there, for example to commit.
     named.filter(|name| *name != ".git")
 }
@@ -148,11 +563,7 @@ pub fn everywhere() -> impl Iterator<Item = &'static str> {
 /// only what runs commands: the rest changes with normal work.
 pub fn in_project(root: &Path) -> impl Iterator<Item = PathBuf> {
     let git = [".git/hooks", ".git/config"].into_iter();
-    let pairs = PAIRS
-        .iter()
-        .map(|(folder, name, _)| root.join(folder).join(name));
-    let named = git.chain(everywhere()).map(|name| root.join(name));
-    named.chain(pairs)
+    git.chain(everywhere()).map(|name| root.join(name))
 }
 
 /// Returns what is protected by its name below a home folder, besides [`START_FILES`].
@@ -172,12 +583,13 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         let found = list.iter().find(|(it, _)| *it == name);
         found.map(|(_, kind)| *kind)
     };
-    let pair = names.windows(2).find_map(|it| {
-        let found = PAIRS.iter().find(|(above, name, _)| it == [*above, *name]);
-        found.map(|(_, _, kind)| *kind)
-    });
     // Any folder of the path counts, because hooks can be deep below `.git`.
-    let folder = names.iter().find_map(|name| listed(FOLDERS, name));
+    let project = |is_wanted: fn(&str) -> bool| {
+        let mut rows = PROJECT.iter().filter(move |(name, _, _)| is_wanted(name));
+        rows.find(|(name, _, _)| contains(&names, name))
+            .map(|(_, kind, _)| *kind)
+    };
+    let folder = project(|name| name.contains('/'));
     let below_config = names.windows(2).find_map(|pair| match pair {
         [config, name] if config == ".config" => listed(BELOW_CONFIG, name),
         _ => None,
@@ -188,7 +600,7 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
         }
         // A tool that writes to a chat could approve its own calls there.
         let is_chat = last.ends_with(".chat");
-        listed(FILES, last).or_else(|| is_chat.then_some(ProtectedKind::Chat))
+        project(|name| !name.contains('/')).or_else(|| is_chat.then_some(ProtectedKind::Chat))
     };
     let system = || {
         let is_below = SYSTEM.iter().any(|root| path.starts_with(root));
@@ -202,7 +614,17 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
     };
     let start = above.windows(2).any(is_start);
     // A folder says more about a file than its name does.
-    let by_folder = folder.or(pair).or(below_config);
+    let by_folder = folder.or(below_config);
     let by_folder = by_folder.or(start.then_some(ProtectedKind::Shell));
     by_folder.or_else(file).or_else(system)
+}
+
+/// Returns true if a path matches the name of a row. A folder's name matches anywhere in the path,
+/// a file's only at the end.
+fn contains(path: &[String], name: &str) -> bool {
+    let wanted: Vec<&str> = name.trim_end_matches('/').split('/').collect();
+    match name.ends_with('/') {
+        true => path.windows(wanted.len()).any(|it| it == wanted),
+        false => path.len() >= wanted.len() && path[path.len() - wanted.len()..] == wanted[..],
+    }
 }

@@ -27,6 +27,12 @@ impl World {
             host: ["bin/flemma", "bin/flemma-leash"]
                 .map(|name| home.join(name).into())
                 .into(),
+            free: [
+                ".local/state/nvim/flemma/chat-tmp",
+                ".local/state/nvim/flemma/tutor",
+            ]
+            .map(|name| home.join(name).into())
+            .into(),
             tools: Vec::new(),
             home: Some(home),
         };
@@ -50,7 +56,8 @@ impl World {
             None => self.home().join("p").join(path),
         };
         // A test may have made links since the last call.
-        review(&path, &leads_to(&path), &self.places.clone())
+        let kind = self.places.clone().kind(&path, &leads_to(&path))?;
+        Some(ProtectedFile { path, kind }.to_string())
     }
 
     #[track_caller]
@@ -131,6 +138,9 @@ fn what_editors_and_shells_run_is_asked_about() {
         "~/.local/share/nvim/lazy/x/plugin/y.lua",
         "~/.local/state/nvim/trust",
         "~/.local/state/nvim/flemma/trust.json",
+        "~/.local/state/nvim/flemma/tutor/tutor.chat",
+        "~/.local/state/nvim/flemma/tutor/.envrc",
+        "~/.local/state/nvim/flemma/tutor/../trust.json",
         "~/.bashrc",
         "~/.ssh/authorized_keys",
         "~/.config/fish/config.fish",
@@ -174,6 +184,7 @@ fn other_files_are_not() {
         "~/bin/flemma2",
         "bashrc",
         "~user/x",
+        "~/.local/state/nvim/flemma/tutor/notes.txt",
     ] {
         world.check(path, false);
     }

@@ -3,14 +3,17 @@
 //! The type is determined by a file's first bytes, not by its name.
 
 use std::fmt;
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
 use platform::paths::{self, canonicalize, of_reference};
+use serde::{Deserialize, Serialize};
 use tools::{RealPath, SecretFile, Secrets};
 
 use super::{Agreed, ContextText, Objection};
@@ -104,6 +107,43 @@ impl From<io::Error> for Refusal {
     }
 }
 
+/// The file that a value was read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its real path.
+    pub path: PathBuf,
+    /// Its state when it was read.
+    pub stamp: Stamp,
+}
+
+/// The state of a file: while it is the same, its content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Bytes.
+    size: u64,
+    /// Nanoseconds since 1970; 0 if the system does not say.
+    modified: u64,
+}
+
+impl Stamp {
+    /// Returns the state of a file.
+    pub fn of(metadata: &Metadata) -> Self {
+        let modified = metadata.modified().ok();
+        let since = modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        Self {
+            size: metadata.len(),
+            modified: since.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(0)),
+        }
+    }
+}
+
+/// The content of a file, or of a buffer and the like.
+pub(super) struct FileContent {
+    pub(super) content: Content,
+    pub(super) file: Option<SourceFile>,
+    pub(super) is_secret: bool,
+}
+
 /// Reads the files of one message.
 pub(super) struct Reader<'a> {
     folders: &'a Folders,
@@ -122,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a file; `mime` is the type that the user named.
-    pub(super) fn file(&mut self, path: &str, mime: Option<&str>) -> Result<Content, Refusal> {
+    pub(super) fn file(&mut self, path: &str, mime: Option<&str>) -> Result<FileContent, Refusal> {
         let path = match (path.strip_prefix("~/"), &self.folders.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folders.chat.join(of_reference(path)),
@@ -132,7 +172,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the text of a buffer or the like. If the user has to agree to the buffer's file,
     /// reads the file instead, because the agreement covers its content.
-    pub(super) fn context(&mut self, context: &ContextText) -> Result<Content, Refusal> {
+    pub(super) fn context(&mut self, context: &ContextText) -> Result<FileContent, Refusal> {
         if let Some(file) = &context.file {
             let real = real_path(&file.path)?;
             let path = real.as_path();
@@ -144,10 +184,14 @@ impl<'a> Reader<'a> {
             }
         }
         self.count(context.text.len())?;
-        Ok(Content::Text(context.text.clone()))
+        Ok(FileContent {
+            content: Content::Text(context.text.clone()),
+            file: None,
+            is_secret: false,
+        })
     }
 
-    fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<Content, Refusal> {
+    fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<FileContent, Refusal> {
         // Links are resolved once, and the checked path is the one that is opened.
         let real = real_path(path)?;
         // Checked first: a missing file needs no question about secrets.
@@ -164,12 +208,19 @@ impl<'a> Reader<'a> {
         if let Some(objection) = self.agreed.objection(path).filter(|_| asks) {
             return Err(refusal(objection));
         }
-        let bytes = self.bytes(&real)?;
+        let (bytes, stamp) = self.bytes(&real)?;
         // Compares the same bytes that are sent, so the file cannot change in between.
         if asks && !self.agreed.are(path, &bytes) {
             return Err(refusal(Objection::Changed));
         }
-        content(bytes, mime)
+        Ok(FileContent {
+            content: content(bytes, mime)?,
+            file: Some(SourceFile {
+                path: path.to_owned(),
+                stamp,
+            }),
+            is_secret: secret.is_some(),
+        })
     }
 
     fn secret(&self, path: &Path, real: &Path) -> Option<SecretFile> {
@@ -187,13 +238,15 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn bytes(&mut self, real: &RealPath) -> Result<Vec<u8>, Refusal> {
+    fn bytes(&mut self, real: &RealPath) -> Result<(Vec<u8>, Stamp), Refusal> {
         let file = real.open_file()?.ok_or(Refusal::NotAFile)?;
+        // Before the content, so that a change meanwhile is noticed later.
+        let stamp = Stamp::of(&file.metadata()?);
         let mut bytes = Vec::new();
         // One byte more than allowed tells a file that is too large from one that just fits.
         file.take(self.left + 1).read_to_end(&mut bytes)?;
         self.count(bytes.len())?;
-        Ok(bytes)
+        Ok((bytes, stamp))
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), Refusal> {

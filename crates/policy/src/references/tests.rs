@@ -65,7 +65,13 @@ impl World {
             },
         };
         let (pieces, folders) = (pieces(text, 0), self.folders());
-        resolve(&pieces, &folders, &mut evaluate, agreed, &self.contexts())
+        let sources = Sources {
+            folders: &folders,
+            agreed,
+            contexts: &self.contexts(),
+        };
+        let resolved = resolve(&pieces, &BTreeMap::new(), &sources, &mut evaluate);
+        resolved.map(|it| it.parts)
     }
 
     /// What is sent, in words.
@@ -248,14 +254,12 @@ fn a_chat_in_the_root_folder_makes_no_file_of_the_machine_part_of_it() {
     };
     let mut evaluate = |_: &str| Err(String::new());
     let pieces = pieces("@~/secret.txt", 0);
-    let troubles = resolve(
-        &pieces,
-        &folders,
-        &mut evaluate,
-        &Agreed::default(),
-        &Contexts::new(),
-    )
-    .unwrap_err();
+    let sources = Sources {
+        folders: &folders,
+        agreed: &Agreed::default(),
+        contexts: &Contexts::new(),
+    };
+    let troubles = resolve(&pieces, &BTreeMap::new(), &sources, &mut evaluate).unwrap_err();
     let outside = Refusal::Outside(world.path("secret.txt"), Objection::Unasked);
     assert_eq!(troubles[0].what, What::File(outside));
 }

@@ -6,49 +6,9 @@ use chat::json::canonical;
 
 use super::{AllowRule, AllowScope, AllowedCalls, CallFacts, Kind};
 
-/// Programs whose first argument says what they do.
-const WITH_SUBCOMMANDS: [&str; 31] = [
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "deno",
-    "docker",
-    "dotnet",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "hg",
-    "jj",
-    "just",
-    "kubectl",
-    "make",
-    "meson",
-    "mix",
-    "mvn",
-    "npm",
-    "pnpm",
-    "poetry",
-    "rake",
-    "rustup",
-    "stack",
-    "swift",
-    "terraform",
-    "tox",
-    "uv",
-    "yarn",
-    "zig",
-];
-/// Subcommands whose arguments choose what runs, so allowing any arguments would allow any
-/// command.
-const RUN_ARGUMENTS: [&str; 11] = [
-    "alias", "config", "dlx", "exec", "foreach", "run", "script", "shell", "ssh", "tool", "x",
-];
 /// Checkers and test runners, which have only one purpose.
-const SINGLE: [&str; 18] = [
+const SINGLE: [&str; 17] = [
     "clippy-driver",
-    "ctest",
     "eslint",
     "gofmt",
     "jest",
@@ -105,7 +65,7 @@ impl RuleOffer {
     pub fn addition(&self, scope: &AllowScope, rules: &[AllowRule], facts: &CallFacts) -> Addition {
         let is_known = |calls: &&AllowedCalls| {
             let mut rules = rules.iter().filter(|it| it.scope.includes(scope, facts));
-            rules.any(|it| it.calls.include(calls))
+            rules.any(|it| it.runs_here(facts) && it.calls.include(calls))
         };
         let (known, missing): (Vec<_>, Vec<_>) = self.calls.iter().partition(is_known);
         let names = |calls: &[&AllowedCalls]| {
@@ -116,9 +76,18 @@ impl RuleOffer {
             (true, _) | (_, true) => self.name.clone(),
             _ => format!("{} (besides {})", names(&missing), names(&known)),
         };
-        let rule = |calls: &AllowedCalls| AllowRule {
-            calls: calls.clone(),
-            scope: scope.clone(),
+        let rule = |calls: &AllowedCalls| {
+            let mut rule = AllowRule {
+                calls: calls.clone(),
+                scope: scope.clone(),
+            };
+            // The file says where, unless the scope does.
+            if !rule.runs_here(facts)
+                && let AllowedCalls::Command { folder, .. } = &mut rule.calls
+            {
+                *folder = Some(facts.runs_in.clone());
+            }
+            rule
         };
         let rules = missing.into_iter().map(rule).collect();
         Addition { name, rules }
@@ -142,20 +111,26 @@ pub fn offers(facts: &CallFacts) -> Result<Vec<RuleOffer>, &'static str> {
     Ok(offers)
 }
 
-fn of_command(parts: &[Vec<String>]) -> Vec<RuleOffer> {
+fn of_command(parts: &[(Vec<String>, bool)]) -> Vec<RuleOffer> {
+    // A command that only reads and asks nevertheless needs rules like any other.
+    let all_read = parts.iter().all(|(_, reads)| *reads);
+    let needed = parts.iter().filter(|(_, reads)| all_read || !reads);
+    let parts: Vec<&Vec<String>> = needed.map(|(words, _)| words).collect();
     let exactly = |words: &Vec<String>| AllowedCalls::Command {
         words: words.clone(),
         with_any: false,
+        folder: None,
     };
-    let widely = |words: &Vec<String>| match prefix(words) {
+    let widely = |words: &Vec<String>| match prefix(words).or_else(|| before_number(words)) {
         Some(length) => AllowedCalls::Command {
             words: words[..length].to_vec(),
             with_any: true,
+            folder: None,
         },
         None => exactly(words),
     };
-    let exact = RuleOffer::new(parts.iter().map(exactly).collect());
-    let wide = RuleOffer::new(parts.iter().map(widely).collect());
+    let exact = RuleOffer::new(parts.iter().copied().map(exactly).collect());
+    let wide = RuleOffer::new(parts.iter().copied().map(widely).collect());
     vec![exact, wide]
 }
 
@@ -172,8 +147,32 @@ fn prefix(words: &[String]) -> Option<usize> {
         && second
             .chars()
             .all(|it| it.is_ascii_alphanumeric() || "-_:".contains(it));
-    let is_clear = is_name && !RUN_ARGUMENTS.contains(&second.as_str());
-    (is_clear && WITH_SUBCOMMANDS.contains(&program)).then_some(2)
+    let is_clear =
+        tools::run_arguments(&words[..1]).is_some() && tools::run_arguments(&words[..2]).is_none();
+    (is_name && is_clear).then_some(2)
+}
+
+/// Returns the number of words before a number, if the program only reads: the next call often has
+/// another number.
+fn before_number(words: &[String]) -> Option<usize> {
+    let is_option = |it: &String| it.len() > 1 && it.starts_with('-');
+    let is_number = |it: &String| {
+        let digits = it.trim_start_matches(['-', '+']);
+        // `-n40` is an option and its value.
+        let digits = match is_option(it) {
+            true => digits.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+            false => digits,
+        };
+        !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit())
+    };
+    let number = words.iter().position(is_number)?;
+    let plain = words
+        .iter()
+        .take_while(|it| !is_option(it) && !is_number(it))
+        .count();
+    let only_options = words[plain..number].iter().all(is_option);
+    let is_clear = tools::is_reader(&words[0]) && tools::run_arguments(&words[..plain]).is_none();
+    (plain > 0 && only_options && is_clear).then_some(plain)
 }
 
 fn of_files(facts: &CallFacts) -> Vec<RuleOffer> {

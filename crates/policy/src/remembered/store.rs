@@ -38,6 +38,7 @@ pub struct Remembered {
 struct Entry {
     command: Option<Vec<String>>,
     arguments: Option<String>,
+    folder: Option<PathBuf>,
     edit: Option<String>,
     tool: Option<String>,
     input: Option<String>,
@@ -195,16 +196,17 @@ impl Entry {
             (None, Some(path)) => AllowScope::Chat(absolute(path)?),
             (None, None) => AllowScope::Always,
         };
+        let of_command = self.arguments.is_some() || self.folder.is_some();
         let calls = match (self.command, self.edit, self.tool) {
-            (Some(words), None, None) if self.input.is_none() => command(words, self.arguments)?,
-            (None, Some(path), None) if self.arguments.is_none() && self.input.is_none() => {
-                edit(&path)?
+            (Some(words), None, None) if self.input.is_none() => {
+                command(words, self.arguments, self.folder)?
             }
-            (None, None, Some(name)) if self.arguments.is_none() => tool(name, self.input)?,
+            (None, Some(path), None) if !of_command && self.input.is_none() => edit(&path)?,
+            (None, None, Some(name)) if !of_command => tool(name, self.input)?,
             _ => {
                 return Err(
                     "needs one of command, edit, and tool; only a command takes \
-                            arguments, and only a tool takes input"
+                            arguments and a folder, and only a tool takes input"
                         .to_owned(),
                 );
             }
@@ -213,18 +215,29 @@ impl Entry {
     }
 }
 
-fn command(words: Vec<String>, arguments: Option<String>) -> Result<AllowedCalls, String> {
+fn command(
+    words: Vec<String>,
+    arguments: Option<String>,
+    folder: Option<PathBuf>,
+) -> Result<AllowedCalls, String> {
     let with_any = match arguments.as_deref() {
         None => false,
         Some("any") => true,
         Some(_) => return Err("has arguments other than \"any\"".to_owned()),
     };
-    match words.first() {
-        None => Err("has an empty command".to_owned()),
-        Some(program) if with_any && tools::runs_others(program) => Err(format!(
-            "allows any arguments for {program:?}, which could run any program"
+    if words.is_empty() {
+        return Err("has an empty command".to_owned());
+    }
+    match tools::run_arguments(&words).filter(|_| with_any) {
+        Some(how) => Err(format!(
+            "allows any arguments for {:?}, which could run any program ({how})",
+            words.join(" ")
         )),
-        Some(_) => Ok(AllowedCalls::Command { words, with_any }),
+        None => Ok(AllowedCalls::Command {
+            words,
+            with_any,
+            folder: folder.map(absolute).transpose()?,
+        }),
     }
 }
 
@@ -261,10 +274,16 @@ fn absolute(path: PathBuf) -> Result<PathBuf, String> {
 fn written(rule: &AllowRule) -> String {
     let mut lines = vec![String::new(), "[[allow]]".to_owned()];
     match &rule.calls {
-        AllowedCalls::Command { words, with_any } => {
+        AllowedCalls::Command {
+            words,
+            with_any,
+            folder,
+        } => {
             let words: Vec<String> = words.iter().map(|it| string(it)).collect();
             lines.push(format!("command = [{}]", words.join(", ")));
             lines.extend(with_any.then(|| "arguments = \"any\"".to_owned()));
+            let folder = folder.iter().map(|it| string(&it.to_string_lossy()));
+            lines.extend(folder.map(|it| format!("folder = {it}")));
         }
         AllowedCalls::File(path) => {
             lines.push(format!("edit = {}", string(&path.to_string_lossy())))

@@ -10,7 +10,7 @@ use chat::approval::CallKey;
 use chat::json::canonical;
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
-use tools::leads_to;
+use tools::{ShellLists, leads_to};
 
 use super::{AllowRule, AllowScope, AllowedCalls, CallFacts, RuleOffer, approving, offers};
 
@@ -26,15 +26,20 @@ fn call(name: &str, input: Value) -> CallFacts {
         files: Vec::new(),
         project: "/p".into(),
         chat: Some("/p/a.chat".into()),
+        runs_in: "/p".into(),
         has_known_shell: true,
+        reading: Vec::new(),
     }
 }
 
 fn bash(command: &str) -> CallFacts {
-    call(
-        "bash",
-        json!({"label": "", "command": command, "timeout": null}),
-    )
+    CallFacts {
+        reading: tools::reading_parts(command, &ShellLists::default(), None),
+        ..call(
+            "bash",
+            json!({"label": "", "command": command, "timeout": null}),
+        )
+    }
 }
 
 fn edits(paths: &[&str]) -> CallFacts {
@@ -53,7 +58,11 @@ fn always(calls: AllowedCalls) -> AllowRule {
 
 fn command(words: &str, with_any: bool) -> AllowRule {
     let words = words.split(' ').map(str::to_owned).collect();
-    always(AllowedCalls::Command { words, with_any })
+    always(AllowedCalls::Command {
+        words,
+        with_any,
+        folder: None,
+    })
 }
 
 fn is_approved(rules: &[AllowRule], facts: &CallFacts) -> bool {
@@ -78,13 +87,13 @@ fn a_command_is_approved_by_its_exact_words_or_with_any_arguments() {
 
 #[test]
 fn each_part_of_a_command_needs_a_rule() {
-    let rules = [command("cargo test", true), command("tail -5", false)];
+    let rules = [command("cargo test", true), command("tee -a", false)];
     let names = |line: &str| approving(&rules, &bash(line));
     assert_eq!(
-        names("cargo test -q 2>&1 | tail -5").as_deref(),
-        Some("cargo test with any arguments, tail -5")
+        names("cargo test -q 2>&1 | tee -a").as_deref(),
+        Some("cargo test with any arguments, tee -a")
     );
-    assert_eq!(names("cargo test | tail -6"), None);
+    assert_eq!(names("cargo test | tee -i"), None);
     assert_eq!(names("cargo test; rm -rf x"), None);
 }
 
@@ -164,6 +173,43 @@ fn offered(facts: &CallFacts) -> Vec<String> {
 }
 
 #[test]
+fn beside_a_rule_parts_that_only_read_pass() {
+    let rules = [
+        command("make", false),
+        command("xargs rm", false),
+        command("cargo test", true),
+    ];
+    for line in [
+        "make | tail -3",
+        "make 2>&1 | grep error | head -n 5",
+        "ls && make",
+        "make && ls 2>&1",
+        "make; cat Makefile",
+        "cargo test -q || tail -3 log",
+    ] {
+        assert!(is_approved(&rules, &bash(line)), "{line}");
+    }
+    for line in [
+        // They need a rule.
+        "make | tee log",
+        "make | sh",
+        "make && rm x",
+        "make | tail -3 > log",
+        // They change what the command with a rule does.
+        "cd /tmp && make",
+        "ls; cd /tmp; make",
+        "cat list | xargs rm",
+        "cat list | sort | xargs rm",
+        "tail -3 | make",
+        // No rule approves them.
+        "ls | tail -3",
+        "ls",
+    ] {
+        assert!(!is_approved(&rules, &bash(line)), "{line}");
+    }
+}
+
+#[test]
 fn the_narrowest_useful_rules_are_offered() {
     let rows: &[(&str, &[&str])] = &[
         (
@@ -181,10 +227,31 @@ fn the_narrowest_useful_rules_are_offered() {
         (
             "cargo fmt && cargo test --lib | tail -5",
             &[
-                "cargo fmt and cargo test --lib and tail -5",
-                "cargo fmt with any arguments and cargo test with any arguments and tail -5",
+                "cargo fmt and cargo test --lib",
+                "cargo fmt with any arguments and cargo test with any arguments",
             ],
         ),
+        ("make 2>&1 | tail -40", &["make"]),
+        // A command that asks although it only reads.
+        (
+            "ls | tail -40",
+            &["ls and tail -40", "ls and tail with any arguments"],
+        ),
+        ("head -n 20 a", &["head -n 20 a", "head with any arguments"]),
+        ("tail -n40 a", &["tail -n40 a", "tail with any arguments"]),
+        ("tail a -40", &["tail a -40", "tail a with any arguments"]),
+        // What the second command does depends on the first.
+        (
+            "echo 5 | xargs rm",
+            &[
+                "echo 5 and xargs rm",
+                "echo with any arguments and xargs rm",
+            ],
+        ),
+        ("git log -5", &["git log -5"]),
+        ("kill 123", &["kill 123"]),
+        ("make -j4", &["make -j4"]),
+        ("cd src && make", &["cd src and make"]),
     ];
     for (line, expected) in rows {
         let expected: Vec<String> = expected
@@ -222,36 +289,36 @@ fn an_offer_names_the_parts_of_a_command_that_have_no_rule_yet() {
         (
             &[],
             [
-                ("cargo test -q and tail -5", 2),
-                (&format!("{any} and tail -5"), 2),
+                ("cargo test -q and tee -a", 2),
+                (&format!("{any} and tee -a"), 2),
             ],
         ),
         (
             &[command("cargo test", true)],
             [
-                ("tail -5 (besides cargo test -q)", 1),
-                (&format!("tail -5 (besides {any})"), 1),
+                ("tee -a (besides cargo test -q)", 1),
+                (&format!("tee -a (besides {any})"), 1),
             ],
         ),
         (
             // A rule for exactly this command is not one for any arguments.
             &[command("cargo test -q", false)],
             [
-                ("tail -5 (besides cargo test -q)", 1),
-                (&format!("{any} and tail -5"), 2),
+                ("tee -a (besides cargo test -q)", 1),
+                (&format!("{any} and tee -a"), 2),
             ],
         ),
         (
-            &[command("cargo", true), command("tail -5", false)],
+            &[command("cargo test", true), command("tee -a", false)],
             [
-                ("cargo test -q and tail -5", 0),
-                (&format!("{any} and tail -5"), 0),
+                ("cargo test -q and tee -a", 0),
+                (&format!("{any} and tee -a"), 0),
             ],
         ),
     ];
     for (rules, expected) in rows {
         let expected = expected.map(|(name, count)| (name.to_owned(), count));
-        let added = added(rules, "cargo test -q | tail -5", &AllowScope::Always);
+        let added = added(rules, "cargo test -q | tee -a", &AllowScope::Always);
         assert_eq!(added, expected, "{rules:?}");
     }
 }
@@ -306,8 +373,8 @@ fn a_rule_covers_narrower_ones() {
             1,
         ),
         (
-            command("make", true).calls,
-            command("make x", false).calls,
+            command("cargo fmt", true).calls,
+            command("cargo fmt x", false).calls,
             0,
         ),
     ] {
@@ -373,4 +440,47 @@ fn no_rule_is_offered_for_a_call_inside_another_or_in_another_folder() {
 /// What a path leads to from a folder.
 fn real(folder: &Path, path: &str) -> PathBuf {
     leads_to(&folder.join(path))
+}
+
+#[test]
+fn a_command_rule_applies_only_where_the_same_words_run_the_same_program() {
+    let runs_in = |folder: &str, command: &str| CallFacts {
+        runs_in: folder.into(),
+        ..bash(command)
+    };
+    for scope in [
+        AllowScope::Always,
+        AllowScope::Project("/p".into()),
+        AllowScope::Chat("/p/a.chat".into()),
+    ] {
+        for (command, here, elsewhere) in [
+            ("./run.sh", "/p", vec!["/p/docs", "/other"]),
+            ("./run.sh", "/p/docs", vec!["/p", "/other"]),
+            ("scripts/run --fast", "/other", vec!["/p", "/other/a"]),
+            ("../run", "/p/docs", vec!["/p", "/p/a"]),
+        ] {
+            let made = runs_in(here, command);
+            for offer in offers(&made).unwrap() {
+                let rules = offer.addition(&scope, &[], &made).rules;
+                assert!(is_approved(&rules, &made), "{scope:?} {command} {here}");
+                assert_eq!(offer.addition(&scope, &rules, &made).rules, []);
+                for other in elsewhere.iter().map(|it| runs_in(it, command)) {
+                    assert!(!is_approved(&rules, &other), "{scope:?} {command} {here}");
+                }
+            }
+        }
+        // A program of the machine, such as `make`, runs what is in the project.
+        let made = runs_in("/p/docs", "make");
+        let rules = offers(&made).unwrap()[0].addition(&scope, &[], &made).rules;
+        let is_always = scope == AllowScope::Always;
+        for (folder, is_same) in [("/p", true), ("/p/a", true), ("/other", is_always)] {
+            let facts = runs_in(folder, "make");
+            assert_eq!(is_approved(&rules, &facts), is_same, "{scope:?} {folder}");
+        }
+    }
+    // Written by hand, without a folder, it could be any file.
+    assert!(!is_approved(
+        &[command("./run.sh", false)],
+        &bash("./run.sh")
+    ));
 }

@@ -20,6 +20,8 @@ use super::{Here, Settings, Unlisted};
 
 /// The preset that approves shell commands that only read.
 pub(crate) const SHELL_SAFE: &str = "$shell-safe";
+/// The preset that has commands tried, and decides by what that shows.
+pub(crate) const TRIAL: &str = "$trial";
 /// The resolver that denies shell commands, before all others.
 pub(crate) const SHELL: &str = "urn:flemma:approval:bash";
 /// The resolver that approves addresses of hosts that the user lists.
@@ -103,7 +105,7 @@ impl Settings {
             || review(call, &self.shell_lists()).is_some_and(|it| it.is_ok_and(|it| !it.more));
         match approval::only_reads(by) && reads() {
             // A command that only reads gets a stricter sandbox than the others.
-            true => sandbox.reading(false).held_by(),
+            true => sandbox.reading_held_by(),
             false => sandbox.held_by(),
         }
     }
@@ -262,6 +264,21 @@ impl Inspection {
     /// Returns why `$shell-safe` would not approve a shell command; `None` if it would, and for
     /// other tools. Blocking.
     pub fn problem(&self, call: &CallKey) -> Option<Unsafe> {
+        let (command, machine) = self.machine(call)?;
+        tools::inspect(&command, &self.lists, &machine).err()
+    }
+
+    /// Returns which parts of a shell command need no rule beside others that have one, because
+    /// they only read. Blocking.
+    pub fn reading_parts(&self, call: &CallKey) -> Vec<bool> {
+        let found = self.machine(call);
+        let reading = found
+            .map(|(command, machine)| tools::reading_parts(&command, &self.lists, Some(&machine)));
+        reading.unwrap_or_default()
+    }
+
+    /// Returns the command of a call of the shell, and where it would run.
+    fn machine(&self, call: &CallKey) -> Option<(String, Machine)> {
         let (command, folder) = command(call)?;
         let cwd = match folder {
             Some(folder) => tools::resolve(&self.folder, &folder).ok()?,
@@ -271,7 +288,7 @@ impl Inspection {
         };
         let secrets = self.sandbox.secrets();
         let machine = Machine::here(cwd, secrets, self.sandbox.can_hold_reading());
-        tools::inspect(&command, &self.lists, &machine).err()
+        Some((command, machine))
     }
 
     /// Returns the secret file or folder that a call of `tool` names to read or to write.

@@ -6,7 +6,7 @@ use chat::did_you_mean;
 use serde_json::Value;
 use tools::{HttpAllow, Registry};
 
-use super::judges::SHELL_SAFE;
+use super::judges::{SHELL_SAFE, TRIAL};
 use super::plan::PLAN_PRESET;
 use super::{Problems, Settings};
 use crate::options::InvalidOption;
@@ -91,7 +91,7 @@ impl Settings {
     /// Returns the names of all presets, with their `$`.
     pub(crate) fn preset_names(&self) -> BTreeSet<String> {
         let built_in = tools::PRESETS.iter().map(|name| (*name).to_owned());
-        let built_in = built_in.chain([SHELL_SAFE, PLAN_PRESET].map(str::to_owned));
+        let built_in = built_in.chain([SHELL_SAFE, TRIAL, PLAN_PRESET].map(str::to_owned));
         built_in.chain(self.tools.presets.keys().cloned()).collect()
     }
 

@@ -13,7 +13,7 @@ use chat::cycle::Options;
 use chat::tool::ToolDefinition;
 use tools::{Registry, Tool};
 
-use super::judges::{SHELL, SHELL_SAFE};
+use super::judges::{SHELL, SHELL_SAFE, TRIAL};
 use super::names::is_module;
 use super::plan::{PLAN_PRESET, SEARCHES};
 use super::values::ReviewRule;
@@ -88,6 +88,7 @@ impl Settings {
                 (None, None) if name == SHELL_SAFE => {
                     policy.argument_rules = self.shell_safe();
                 }
+                (None, None) if name == TRIAL => policy.tries = true,
                 (None, None) => {
                     policy.approve.insert(name.to_owned());
                 }
@@ -99,6 +100,7 @@ impl Settings {
         if exclusions.iter().any(|it| it == "bash" || it == SHELL_SAFE) {
             policy.argument_rules = ArgumentRules::default();
         }
+        policy.tries &= !exclusions.iter().any(|it| it == "bash" || it == TRIAL);
         with_aliases(policy)
     }
 

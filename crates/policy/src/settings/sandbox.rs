@@ -166,7 +166,7 @@ pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
     }
     if let Some(rest) = below(path, BUFFER) {
         // A chat without a file has no folder, so the option grants nothing.
-        return Some(here.chat?.parent()?.join(rest));
+        return Some(tools::chat_folder(here.chat?)?.join(rest));
     }
     if let Some(rest) = below(path, "~") {
         return Some(std::env::home_dir()?.join(rest));

@@ -173,6 +173,10 @@ fn values_outside_of_their_range_are_told_with_the_range() {
             json!({"trust": {"frontmatter": "never"}}),
             "trust.frontmatter is \"never\"; it must be \"ask\" or \"always\".",
         ),
+        (
+            json!({"tools": {"review": "auto"}}),
+            "tools.review is \"auto\"; it must be \"after\", \"always\" or \"none\". \"none\" does what \"auto\" did.",
+        ),
     ] {
         let (_, problems) = read(given);
         assert!(problems.contains(problem), "{problems}");

@@ -63,11 +63,13 @@ pub struct ToolSettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewRule {
-    /// Those that no rule approves.
+    /// When the run is over.
     #[default]
-    Auto,
-    /// All.
+    After,
+    /// Before each call runs.
     Always,
+    /// Not at all.
+    None,
 }
 
 /// `tools.autopilot.*`
@@ -105,6 +107,8 @@ pub struct BashSettings {
     pub deny: Vec<String>,
     /// The treatment of commands that `$shell-safe` does not approve.
     pub unlisted: Unlisted,
+    /// Whether commands can be tried.
+    pub trial: bool,
 }
 
 /// `tools.bash.unlisted`

@@ -92,13 +92,19 @@ pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<Str
         }
     }
     let adds_rules = !theirs.argument_rules.is_empty() && ours.argument_rules.is_empty();
-    let reads = adds_rules && is_looser(&"bash");
+    let adds_trials = theirs.tries && !ours.tries;
+    let commands = [
+        (adds_rules, "shell commands that only read"),
+        (adds_trials, "shell commands that change nothing in a trial"),
+    ];
+    let commands = commands.into_iter().filter(|it| it.0 && is_looser(&"bash"));
+    let commands: Vec<&str> = commands.map(|it| it.1).collect();
     let runs = format!("would run {} without asking", listed(&looser));
-    match (looser.is_empty(), reads) {
-        (true, false) => None,
-        (true, true) => Some("would run shell commands that only read without asking".to_owned()),
-        (false, false) => Some(runs),
-        (false, true) => Some(format!("{runs}, and shell commands that only read")),
+    match (looser.is_empty(), commands.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(format!("would run {} without asking", listed(&commands))),
+        (false, true) => Some(runs),
+        (false, false) => Some(format!("{runs}, and {}", listed(&commands))),
     }
 }
 

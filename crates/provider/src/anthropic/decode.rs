@@ -1,7 +1,7 @@
 //! Decoder for the event stream of `POST /v1/messages`.
 //!
 //! Lenient: a field that is missing or of another type counts as absent, and unknown events
-//! and blocks are skipped.
+//! are skipped, unknown blocks with a remark.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,17 @@ use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
 use crate::{
-    StopReason, StreamEvent, ToolUse, Usage,
+    StopReason, StreamEvent, ToolUse,
     arguments::{MAX_HELD_BYTES, whole_object},
+    content,
+    endings::{Meaning, meaning, word},
     failure::{self, NotJson, not_json},
-    fields::word,
     sse::SseEvent,
+    usage::UsageReader,
 };
 
-/// Stop reasons documented for complete answers.
-const GOOD: [&str; 3] = ["end_turn", "stop_sequence", "tool_use"];
-
 /// Decoder state of one streamed answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StreamReader {
     /// Open blocks by index.
     open: BTreeMap<u64, Block>,
@@ -31,6 +30,11 @@ pub(crate) struct StreamReader {
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,
+    /// Whether the last block is a text, so that another text would look like more of it.
+    is_after_text: bool,
+    /// Remarks about dropped thinking.
+    reported: Vec<String>,
+    usage: UsageReader,
     /// Bytes of calls, signatures, and block starts so far.
     bytes_held: usize,
 }
@@ -58,6 +62,21 @@ struct StartBlock<'a> {
     input: &'a RawValue,
 }
 
+impl Default for StreamReader {
+    fn default() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            held: None,
+            stop_reason: None,
+            called: false,
+            is_after_text: false,
+            reported: Vec::new(),
+            usage: UsageReader::of_anthropic(),
+            bytes_held: 0,
+        }
+    }
+}
+
 impl StreamReader {
     /// Reads one event.
     pub(crate) fn accept(
@@ -71,23 +90,30 @@ impl StreamReader {
                 self.abandon(events);
             }
             events.extend(error);
+            // Gateways end with Chat Completions' mark, some of them with nothing else.
+            if event.text.trim() == "[DONE]" && self.stop_reason.is_some() {
+                self.stop(events);
+            }
             return Ok(());
         };
         let index = json.get("index").as_u64().unwrap_or_default();
         // The `event:` line repeats the type, for servers that omit it from the data.
         match json.get("type").as_str().unwrap_or(&event.name) {
-            // Input tokens are reported here, output tokens in `message_delta`.
-            "message_start" => events.extend(usage(json.get("message").get("usage"))),
+            "message_start" => {
+                let message = json.get("message");
+                self.report_dropped(message.get("input_transformations"), events);
+            }
             "content_block_start" => self.start_block(index, &json, &event.text, events),
             "content_block_delta" => self.extend_block(index, json.get("delta"), events),
             "content_block_stop" => self.stop_block(index, events),
             "message_delta" => self.accept_message_delta(&json, events),
-            "message_stop" => self.stop(events),
+            "message_stop" | "message_end" => self.stop(events),
             "error" => self.fail(&json, events),
             // Gateways send errors without a type.
             _ if !json.get("error").is_null() => self.fail(&json, events),
             _ => {}
         }
+        self.usage.read(&json, events);
         // A call that exceeds the limit must not be returned, even if it is complete.
         if self.bytes_held > MAX_HELD_BYTES {
             self.held = None;
@@ -119,12 +145,18 @@ impl StreamReader {
     ) {
         // A new block ends the previous one, even if its stop event is missing.
         self.close_thinking(events);
+        if self.open.contains_key(&index) {
+            self.stop_block(index, events);
+        }
         self.release_held(events);
         self.bytes_held += raw.len();
         let block = json.get("content_block");
+        if std::mem::take(&mut self.is_after_text) && block.get("type").as_str() == Some("text") {
+            events.push(StreamEvent::TextEnd);
+        }
         match block.get("type").as_str().unwrap_or_default() {
-            "text" => push_text(events, block.get("text"), StreamEvent::Text),
-            "thinking" => {
+            "text" => self.say(block.get("text"), events),
+            "thinking" | "reasoning" => {
                 let thinking = Block::Thinking {
                     signature: text_of(block.get("signature")),
                     shown: false,
@@ -137,7 +169,8 @@ impl StreamReader {
                 push_text(events, block.get("data"), StreamEvent::RedactedThinking)
             }
             "tool_use" => self.start_call(index, block, raw, events),
-            _ => {}
+            "" => {}
+            kind => events.push(failure::skipped(kind)),
         }
     }
 
@@ -163,7 +196,7 @@ impl StreamReader {
         match delta.get("type").as_str().unwrap_or_default() {
             "text_delta" => {
                 self.close_thinking(events);
-                push_text(events, delta.get("text"), StreamEvent::Text);
+                self.say(delta.get("text"), events);
             }
             "thinking_delta" => self.think(index, delta.get("thinking"), events),
             "signature_delta" => {
@@ -176,18 +209,28 @@ impl StreamReader {
             }
             "input_json_delta" => {
                 if let Some(Block::ToolUse(call)) = self.open.get_mut(&index) {
-                    let more = delta.get("partial_json").as_str().unwrap_or_default();
-                    call.input.push_str(more);
+                    let more = match delta.get("partial_json") {
+                        // Some servers send the object itself.
+                        whole @ Value::Object(_) => whole.to_string(),
+                        piece => piece.as_str().unwrap_or_default().to_owned(),
+                    };
+                    call.input.push_str(&more);
                     self.bytes_held += more.len();
                 }
             }
-            _ => {}
+            "" => {}
+            kind => events.push(failure::skipped(kind)),
         }
+    }
+
+    fn say(&mut self, text: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        push_text(events, text, StreamEvent::Text);
+        self.is_after_text |= matches!(events.last(), Some(StreamEvent::Text(_)));
     }
 
     fn think(&mut self, index: u64, text: &Value<'_>, events: &mut Vec<StreamEvent>) {
         if let Some(Block::Thinking { shown, .. }) = self.open.get_mut(&index) {
-            *shown |= text.as_str().is_some_and(|text| !text.is_empty());
+            *shown |= !content::plain(text).is_empty();
             push_text(events, text, StreamEvent::Thinking);
         }
     }
@@ -214,34 +257,51 @@ impl StreamReader {
         }
     }
 
+    /// Reports why earlier thinking was dropped, each reason once.
+    fn report_dropped(&mut self, transformations: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        for entry in transformations.as_array().into_iter().flatten() {
+            // Another type says that a block was shown although it failed a check.
+            if entry.get("type").as_str() != Some("thinking_dropped") {
+                continue;
+            }
+            let why = dropped(entry.get("reason").as_str().unwrap_or_default());
+            if !self.reported.contains(&why) {
+                events.push(StreamEvent::Remark(why.clone()));
+                self.reported.push(why);
+            }
+        }
+    }
+
     fn accept_message_delta(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        // Another model may have taken over, which reads other thinking.
+        self.report_dropped(json.get("input_transformations"), events);
         if let Some(reason) = word(json.get("delta").get("stop_reason")) {
             // Under any other reason the arguments of the last call may be cut.
-            if !GOOD.contains(&reason.as_str()) {
+            if meaning(&reason) != Some(Meaning::Complete) {
                 self.held = None;
             }
             self.stop_reason = Some(reason);
             self.release_held(events);
         }
-        // These counts are cumulative, so they replace those of `message_start`.
-        events.extend(usage(json.get("usage")));
     }
 
     fn stop(&mut self, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
         self.release_held(events);
-        events.push(StreamEvent::Stop(
-            match self.stop_reason.take().as_deref() {
-                // Compatible servers leave the reason out.
-                Some("tool_use") | None if self.called => StopReason::ToolUse,
-                None => StopReason::EndTurn,
-                Some(good) if GOOD.contains(&good) => StopReason::EndTurn,
-                Some("max_tokens") => StopReason::MaxTokens,
-                Some("model_context_window_exceeded") => StopReason::ContextFull,
-                Some("refusal" | "sensitive") => StopReason::Refusal,
-                Some(other) => StopReason::Other(other.to_owned()),
-            },
-        ));
+        let reason = self.stop_reason.take();
+        let meaning = match &reason {
+            // Compatible servers leave the reason out.
+            None => Some(Meaning::Complete),
+            Some(reason) => meaning(reason),
+        };
+        events.push(StreamEvent::Stop(match meaning {
+            Some(Meaning::Complete) if self.called => StopReason::ToolUse,
+            Some(Meaning::Complete) => StopReason::EndTurn,
+            Some(Meaning::TokenLimit) => StopReason::MaxTokens,
+            Some(Meaning::ContextFull) => StopReason::ContextFull,
+            Some(Meaning::Refused) => StopReason::Refusal,
+            None => StopReason::Other(reason.unwrap_or_default()),
+        }));
     }
 
     fn fail(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
@@ -271,13 +331,32 @@ impl StreamReader {
     }
 }
 
+/// Describes why the API dropped thinking of earlier answers.
+///
+/// Source: `BetaThinkingDroppedInputTransformation` in Anthropic's SDK, version 2.14.
+fn dropped(reason: &str) -> String {
+    let why = match reason {
+        "prefix_binding_mismatch" => "something before it has changed since it was sent",
+        "model_binding_mismatch" => {
+            "this model cannot read the thinking of the model that wrote it"
+        }
+        "organization_binding_mismatch" => "it was written for another account",
+        "end_user_binding_mismatch" => "it was written for another user",
+        "" => "it is not valid here",
+        other => return format!("Anthropic left out the model's earlier thinking ({other})."),
+    };
+    format!("Anthropic left out the model's earlier thinking, because {why}.")
+}
+
 /// Returns the arguments at the start of a block, for servers that send no deltas.
 /// Anthropic sends an empty object there.
 fn start_input(raw: &str) -> String {
     let start = serde_json::from_str::<Start<'_>>(raw).ok();
     let input = start.map(|start| start.content_block.input.get());
     let has_fields = |input: &&str| {
-        serde_json::from_str::<serde_json::Map<_, _>>(input).is_ok_and(|map| !map.is_empty())
+        let is_empty = serde_json::from_str::<serde_json::Map<_, _>>(input).map(|it| it.is_empty());
+        // An object that is encoded as a string counts too; the decoder unwraps it.
+        is_empty.map_or(input.len() > 2 && input.starts_with('"'), |it| !it)
     };
     input.filter(has_fields).unwrap_or_default().to_owned()
 }
@@ -287,22 +366,8 @@ fn text_of(value: &Value<'_>) -> String {
 }
 
 fn push_text(events: &mut Vec<StreamEvent>, text: &Value<'_>, event: fn(String) -> StreamEvent) {
-    let text = text_of(text);
+    let text = content::plain(text);
     if !text.is_empty() {
         events.push(event(text));
     }
-}
-
-fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
-    let usage = Usage {
-        input: usage.get("input_tokens").as_u64(),
-        output: usage.get("output_tokens").as_u64(),
-        thoughts: usage
-            .get("output_tokens_details")
-            .get("thinking_tokens")
-            .as_u64(),
-        cache_read: usage.get("cache_read_input_tokens").as_u64(),
-        cache_creation: usage.get("cache_creation_input_tokens").as_u64(),
-    };
-    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
 }

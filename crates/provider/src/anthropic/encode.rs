@@ -1,7 +1,7 @@
 //! Encodes a prompt as the body of `POST /v1/messages`.
 //!
-//! Implements Anthropic's order rules: results first in a user message, no text after a
-//! call, thinking only with Anthropic's signature. Does not read streams.
+//! Implements Anthropic's rules: an answer goes back as it came, results are first in a user
+//! message, and only thinking with Anthropic's signature is sent. Does not read streams.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,23 @@ use chat::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use super::thinking::{Config, Plan, plan};
+use super::cache::{CacheControl, mark_user_messages};
+use super::thinking::{Config, Plan, plan, temperature};
 use crate::{
-    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments,
-    attachment,
+    Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
-    ids::{WireIds, wire_name},
+    ids::WireIds,
 };
 
-const VERSION: &str = "2023-06-01";
+pub(crate) const VERSION: &str = "2023-06-01";
 /// Allows models with a thinking budget to think between calls. Models with adaptive
 /// thinking always do.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
+/// Allows `block_binding`, and reports which thinking was dropped.
+pub(crate) const BINDING: &str = "thinking-binding-controls-2026-08-01";
+/// Allows tools that are defined in system messages. The second name is newer and includes
+/// the first, which names only tools that the request declares.
+const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15";
 /// Name of the provider in signatures of thinking.
 const SIGNER: &str = "anthropic";
 const SPOKEN: Protocol = Protocol::AnthropicMessages;
@@ -60,7 +65,7 @@ struct ToolChoice {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+pub(super) struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -68,38 +73,15 @@ struct Tool<'a> {
     cache_control: Option<CacheControl>,
 }
 
-/// A mark up to which the provider caches the prompt.
-#[derive(Serialize, Clone, Copy)]
-struct CacheControl {
-    r#type: &'static str,
-    /// Five minutes if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl: Option<&'static str>,
-}
-
-impl CacheControl {
-    fn new(retention: CacheRetention) -> Option<Self> {
-        let ttl = match retention {
-            CacheRetention::None => return None,
-            CacheRetention::Short => None,
-            CacheRetention::Long => Some("1h"),
-        };
-        Some(Self {
-            r#type: "ephemeral",
-            ttl,
-        })
-    }
-}
-
 #[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
+pub(super) struct Message<'a> {
+    pub(super) role: &'static str,
+    pub(super) content: Vec<Block<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+pub(super) enum Block<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,8 +107,11 @@ enum Block<'a> {
     },
     ToolUse {
         id: &'a str,
-        name: Cow<'a, str>,
+        name: &'a str,
         input: Input<'a>,
+    },
+    ToolAddition {
+        tool: AddedTool<'a>,
     },
     ToolResult {
         tool_use_id: &'a str,
@@ -138,9 +123,16 @@ enum Block<'a> {
     },
 }
 
+/// A tool that is defined in a message.
+#[derive(Serialize)]
+pub(super) struct AddedTool<'a> {
+    r#type: &'static str,
+    definition: Tool<'a>,
+}
+
 /// Contents of a file.
 #[derive(Serialize)]
-struct Source<'a> {
+pub(super) struct Source<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
@@ -156,13 +148,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Maximum temperature that the API accepts.
-const MAX_TEMPERATURE: f64 = 1.0;
-
 /// Arguments as written in the document, or the empty object.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Input<'a> {
+pub(super) enum Input<'a> {
     AsWritten(&'a RawValue),
     Empty {},
 }
@@ -193,16 +182,29 @@ pub(crate) fn encode(
     let ids = WireIds::new(prompt);
     let model = parameters.named_model(endpoint)?;
     let plan = plan(parameters);
-    if plan.has_budget() && !prompt.tools.is_empty() {
-        let beta = HeaderValue::Plain(INTERLEAVED.to_owned());
-        headers.push(("anthropic-beta".to_owned(), beta));
+    let betas = betas(prompt, &plan);
+    if !betas.is_empty() {
+        let betas = HeaderValue::Plain(betas.join(","));
+        headers.push(("anthropic-beta".to_owned(), betas));
     }
     let body = to_json(&body(prompt, &ids, model, parameters, plan))?;
-    Ok(HttpRequest {
-        url: format!("{base}/v1/messages"),
-        headers,
-        body,
-    })
+    let url = format!("{base}/v1/messages");
+    Ok(HttpRequest::new(url, headers, body))
+}
+
+/// Returns the beta features that a request uses.
+fn betas(prompt: &Prompt, plan: &Plan<'_>) -> Vec<&'static str> {
+    let mut parts = prompt.messages.iter().flat_map(|message| &message.parts);
+    let features = [
+        (INTERLEAVED, plan.has_budget() && !prompt.tools.is_empty()),
+        (BINDING, plan.is_bound()),
+        (
+            TOOL_CHANGES,
+            parts.any(|part| matches!(part, Part::ToolsAdded(_))),
+        ),
+    ];
+    let used = features.into_iter().filter(|(_, is_used)| *is_used);
+    used.map(|(name, _)| name).collect()
 }
 
 fn body<'a>(
@@ -214,7 +216,7 @@ fn body<'a>(
 ) -> Body<'a> {
     let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
-    let mut messages = messages(prompt, ids);
+    let mut messages = messages(prompt, ids, plan.returns_thinking);
     if let Some(mark) = cache_control {
         mark_user_messages(&mut messages, mark);
     }
@@ -238,66 +240,82 @@ fn body<'a>(
     }
 }
 
-fn temperature(parameters: &Parameters, plan: &Plan<'_>) -> Option<f64> {
-    // The API rejects a temperature with thinking, and newer models reject any.
-    let is_accepted = !plan.thinks() && parameters.about.temperature != Some(false);
-    let temperature = parameters.finite_temperature().filter(|_| is_accepted)?;
-    // Other providers accept up to 2.
-    Some(temperature.clamp(0.0, MAX_TEMPERATURE))
-}
-
 fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {
-    // In a fixed order, and marked at the last one, so that the cache covers all of them.
-    let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
-    sorted.sort_by_key(|tool| &tool.name);
-    let last = sorted.len().saturating_sub(1);
-    let spelled = sorted.into_iter().enumerate().map(|(at, tool)| Tool {
-        name: &tool.name,
-        description: &tool.description,
-        input_schema: &tool.input_schema,
-        cache_control: cache_control.filter(|_| at == last),
-    });
-    spelled.collect()
+    let mut tools: Vec<Tool<'_>> = definitions.iter().map(tool).collect();
+    // Marked at the last one, so that the cache covers all of them.
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = cache_control;
+    }
+    tools
 }
 
-fn messages<'a>(prompt: &'a Prompt, ids: &'a WireIds<'a>) -> Vec<Message<'a>> {
+fn tool(definition: &ToolDefinition) -> Tool<'_> {
+    Tool {
+        name: &definition.name,
+        description: &definition.description,
+        input_schema: &definition.input_schema,
+        cache_control: None,
+    }
+}
+
+fn messages<'a>(
+    prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
+    returns_thinking: bool,
+) -> Vec<Message<'a>> {
+    let is_sent = |part: &&Part| returns_thinking || !matches!(part, Part::Thinking { .. });
     let spelled = prompt.messages.iter().map(|message| Message {
         role: match message.role {
             PromptRole::User => "user",
             PromptRole::Assistant => "assistant",
+            PromptRole::System => "system",
         },
         content: ordered(message)
-            .into_iter()
-            .filter_map(|part| block(part, ids))
+            .filter(is_sent)
+            .flat_map(|part| blocks(part, ids))
             .collect(),
     });
-    // Only another provider's thinking leaves a message empty. The API joins the user
-    // messages around it.
-    spelled
-        .filter(|message| !message.content.is_empty())
-        .collect()
+    let mut messages: Vec<Message<'a>> = Vec::new();
+    // Only thinking that is not sent leaves a message empty.
+    for message in spelled.filter(|message| !message.content.is_empty()) {
+        // Without the answer between them, a system message would come right before the
+        // user's, which the API rejects. It joins the user messages itself.
+        let is_before = |last: &mut Message<'_>| last.role == "system" && message.role == "user";
+        let system = messages.pop_if(is_before);
+        messages.push(message);
+        messages.extend(system);
+    }
+    messages
 }
 
-/// Returns the parts of `message` in the order that the API accepts, otherwise as written.
-fn ordered(message: &PromptMessage) -> Vec<&Part> {
-    let starts_with_thinking = matches!(message.parts.first(), Some(Part::Thinking { .. }));
-    let rank = |part: &Part| match part {
-        Part::ToolResult { .. } => 0,
-        // Thinking between texts stays there, because the latest thinking must be sent back
-        // unchanged. But a message with thinking must begin with some.
-        Part::Thinking { .. } if starts_with_thinking => 2,
-        Part::Thinking { .. } => 1,
-        Part::Text(_) | Part::File(_) => 2,
-        Part::ToolUse { .. } => 3,
-    };
-    let mut parts: Vec<&Part> = message.parts.iter().collect();
-    // The sort is stable, so parts of equal rank keep their order.
-    parts.sort_by_key(|part| rank(part));
-    parts
+/// Returns the parts of `message` as written, except that results come first, as the API
+/// requires. An answer goes back exactly as it came: its thinking is bound to all parts
+/// before it.
+///
+/// Source: platform.claude.com, "Change tools or instructions without failing the prefix
+/// check", November 2026.
+fn ordered(message: &PromptMessage) -> impl Iterator<Item = &Part> {
+    let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
+    let results = message.parts.iter().filter(is_result);
+    results.chain(message.parts.iter().filter(move |part| !is_result(part)))
+}
+
+fn blocks<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Vec<Block<'a>> {
+    if let Part::ToolsAdded(tools) = part {
+        let added = tools.iter().map(|definition| Block::ToolAddition {
+            tool: AddedTool {
+                r#type: "tool_definition",
+                definition: tool(definition),
+            },
+        });
+        return added.collect();
+    }
+    block(part, ids).into_iter().collect()
 }
 
 fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
     match part {
+        Part::ToolsAdded(_) => None,
         // The API rejects blank texts.
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(Block::Text {
@@ -312,7 +330,7 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
         } => thinking_block(text, signature.as_ref(), *redacted),
         Part::ToolUse { id, name, input } => Some(Block::ToolUse {
             id: ids.get(id),
-            name: wire_name(name),
+            name,
             // The API requires an object. Other arguments would make it reject the conversation
             // from now on, although the call already has its error result.
             input: arguments::whole_object(input).map_or(Input::Empty {}, Input::AsWritten),
@@ -366,30 +384,5 @@ fn thinking_block<'a>(
         }),
         // The API rejects thinking without a signature.
         _ => None,
-    }
-}
-
-/// Marks the last two user messages. The provider searches for cached prefixes only some
-/// blocks back, and a turn of many calls is longer than that. With the marks of tools and
-/// system, these are the four marks that the API accepts.
-fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
-    let user = messages.iter_mut().rev().filter(|it| it.role == "user");
-    for message in user.take(2) {
-        let marks = message
-            .content
-            .iter_mut()
-            .rev()
-            .find_map(|block| match block {
-                Block::Text { cache_control, .. }
-                | Block::Image { cache_control, .. }
-                | Block::Document { cache_control, .. }
-                | Block::ToolResult { cache_control, .. } => Some(cache_control),
-                Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => {
-                    None
-                }
-            });
-        if let Some(cache_control) = marks {
-            *cache_control = Some(mark);
-        }
     }
 }

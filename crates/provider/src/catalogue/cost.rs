@@ -38,10 +38,15 @@ impl Price {
             Some(above) => (above.input, above.output, above.cache_read),
             None => (self.input, self.output, self.cache_read),
         };
-        let short_price = self.cache_write.unwrap_or(input_price);
+        let short_price = self.cache_write.unwrap_or(self.input);
         let write_price = match self.cache_write_long {
             Some(price) if long => price,
             _ => short_price,
+        };
+        // Writes cost a multiple of the input, which is the same for long prompts.
+        let write_price = match tier {
+            Some(above) if self.input > 0.0 => write_price * above.input / self.input,
+            _ => write_price,
         };
         Cost {
             input: dollars(input, input_price)

@@ -9,26 +9,19 @@ use serde_json_borrow::Value;
 use super::calls::Calls;
 use super::details::{self, Detail};
 use crate::{
-    StopReason, StreamEvent, Usage,
+    StopReason, StreamEvent,
     arguments::MAX_HELD_BYTES,
+    content::{self, ContentPart},
+    endings::{Meaning, meaning, word},
     failure::{self, NotJson},
-    fields::{text, word},
     providers::dialects::Returns,
     sse::SseEvent,
+    usage::UsageReader,
 };
 
-/// Finish reasons documented for complete answers: those of OpenAI, Together (`eos`), Text
-/// Generation Inference (`eos_token`, `stop_sequence`), and gateways to Anthropic
-/// (`end_turn`).
-const GOOD: [&str; 7] = [
-    "stop",
-    "tool_calls",
-    "function_call",
-    "eos",
-    "eos_token",
-    "end_turn",
-    "stop_sequence",
-];
+/// Fields with thinking: DeepSeek and llama.cpp use the first, OpenRouter and vLLM the
+/// second. Some servers send two with the same text.
+const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
@@ -42,6 +35,9 @@ pub(crate) struct StreamReader {
     /// Bytes of all details.
     bytes_thought: usize,
     calls: Calls,
+    usage: UsageReader,
+    /// Text arrived, so that of a whole message is a repetition.
+    streams_text: bool,
     /// The model refused in its text; the finish reason does not report it.
     refused: bool,
     /// Why the answer is complete. Usage still follows it, then `[DONE]`.
@@ -71,12 +67,12 @@ impl StreamReader {
             self.fail(failed, events);
             return Ok(());
         }
-        self.accept_delta(choice.get("delta"), events);
+        self.accept_delta(choice, events);
         if let Some(reason) = word(choice.get("finish_reason")) {
             self.complete(&reason, events);
         }
         // With `include_usage`, the usage comes last, in an event without choices.
-        events.extend(usage(json.get("usage")));
+        self.usage.read(&json, events);
         if self.calls.bytes_held + self.bytes_thought > MAX_HELD_BYTES {
             // Dropped first, because `abandon` would return calls that are complete.
             self.calls = Calls::default();
@@ -131,20 +127,57 @@ impl StreamReader {
         Ok(())
     }
 
-    fn accept_delta(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        self.think(delta, events);
-        if let Some(text) = text(delta.get("content")) {
-            self.close_thinking(events);
-            events.push(StreamEvent::Text(text));
+    fn accept_delta(&mut self, choice: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let [delta, message] = ["delta", "message"].map(|name| choice.get(name));
+        // Some servers send the last event as if it were a whole answer.
+        let is_whole = !delta.is_object() && message.is_object();
+        let delta = if is_whole { message } else { delta };
+        // Then its text repeats that of the deltas.
+        if !is_whole || !self.streams_text {
+            self.think(delta, events);
+            for part in content::parts(delta.get("content")) {
+                self.accept_part(part, events);
+            }
         }
-        if let Some(text) = text(delta.get("refusal")) {
-            self.close_thinking(events);
-            self.refused = true;
-            events.push(StreamEvent::Text(text));
+        // The field of older completions, which some servers still fill.
+        let old = choice.get("text").as_str().filter(|text| !text.is_empty());
+        if let Some(text) = old.filter(|_| delta.is_null()) {
+            self.accept_part(ContentPart::Text(text.to_owned()), events);
         }
-        for fragment in delta.get("tool_calls").as_array().into_iter().flatten() {
+        let refusal = content::plain(delta.get("refusal"));
+        if !refusal.is_empty() {
+            self.accept_part(ContentPart::Refusal(refusal), events);
+        }
+        let fragments = delta.get("tool_calls");
+        let alone = [fragments, delta.get("function_call")];
+        let alone = alone.into_iter().filter(|it| it.is_object());
+        for fragment in fragments.as_array().into_iter().flatten().chain(alone) {
             self.close_thinking(events);
             self.calls.add(fragment, events);
+        }
+    }
+
+    fn accept_part(&mut self, part: ContentPart<'_>, events: &mut Vec<StreamEvent>) {
+        match part {
+            ContentPart::Thinking(text) => {
+                self.thinks = true;
+                events.push(StreamEvent::Thinking(text));
+            }
+            ContentPart::Unknown(kind) => events.push(failure::skipped(&kind)),
+            ContentPart::Text(text) => {
+                self.close_thinking(events);
+                self.streams_text = true;
+                events.push(StreamEvent::Text(text));
+            }
+            ContentPart::Refusal(text) => {
+                self.close_thinking(events);
+                self.refused = true;
+                events.push(StreamEvent::Text(text));
+            }
+            ContentPart::Call(call) => {
+                self.close_thinking(events);
+                self.calls.add(call, events);
+            }
         }
     }
 
@@ -156,12 +189,10 @@ impl StreamReader {
             .flatten()
             .map(Into::into)
             .collect();
-        // DeepSeek and llama.cpp use `reasoning_content`, OpenRouter and vLLM `reasoning`.
-        // Some servers send both with the same text.
-        let thought = text(delta.get("reasoning_content"))
-            .or(text(delta.get("reasoning")))
-            .or(text(delta.get("thinking")))
-            .or_else(|| Some(shown(&details)).filter(|it| !it.is_empty()));
+        let fields = THINKING.iter().map(|name| content::plain(delta.get(*name)));
+        let thought = fields
+            .chain(std::iter::once_with(|| shown(&details)))
+            .find(|text| !text.is_empty());
         // Other servers do not accept the details back, so they need not be kept.
         if self.returns == Returns::Details {
             for piece in &details {
@@ -179,23 +210,22 @@ impl StreamReader {
     fn complete(&mut self, reason: &str, events: &mut Vec<StreamEvent>) {
         self.close_thinking(events);
         let has_calls = !self.calls.is_empty();
-        let is_good = GOOD.contains(&reason);
-        let calls = match reason {
+        let meaning = meaning(reason);
+        let calls = match meaning {
             // The token limit may have cut the last call.
-            "length" | "model_length" => self.calls.take_all_but_last(),
-            _ => self.calls.take_all(),
+            Some(Meaning::TokenLimit | Meaning::ContextFull) => self.calls.take_all_but_last(),
+            Some(Meaning::Complete | Meaning::Refused) | None => self.calls.take_all(),
         };
         events.extend(calls);
-        let stop = match reason {
-            "length" => StopReason::MaxTokens,
-            // Mistral's term for a full context.
-            "model_length" => StopReason::ContextFull,
-            "content_filter" => StopReason::Refusal,
+        let stop = match meaning {
             // Some servers also send "stop" after calls.
-            _ if is_good && has_calls => StopReason::ToolUse,
-            _ if is_good && self.refused => StopReason::Refusal,
-            _ if is_good => StopReason::EndTurn,
-            other => StopReason::Other(other.to_owned()),
+            Some(Meaning::Complete) if has_calls => StopReason::ToolUse,
+            Some(Meaning::Complete) if self.refused => StopReason::Refusal,
+            Some(Meaning::Complete) => StopReason::EndTurn,
+            Some(Meaning::TokenLimit) => StopReason::MaxTokens,
+            Some(Meaning::ContextFull) => StopReason::ContextFull,
+            Some(Meaning::Refused) => StopReason::Refusal,
+            None => StopReason::Other(reason.to_owned()),
         };
         // Some servers repeat the reason. A bad one takes precedence, then one that ended
         // calls.
@@ -242,29 +272,4 @@ fn failure_in<'a>(json: &'a Value<'a>, choice: &'a Value<'a>, name: &str) -> Opt
     }
     // OpenRouter reports an upstream's failure inside the choice.
     reports(choice).then_some(choice)
-}
-
-fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
-    let cached = usage
-        .get("prompt_tokens_details")
-        .get("cached_tokens")
-        .as_u64()
-        // DeepSeek's name.
-        .or(usage.get("prompt_cache_hit_tokens").as_u64());
-    let usage = Usage {
-        input: usage
-            .get("prompt_tokens")
-            .as_u64()
-            // This count includes the cached tokens; `Usage::input` does not.
-            .map(|all| all.saturating_sub(cached.unwrap_or(0))),
-        output: usage.get("completion_tokens").as_u64(),
-        thoughts: usage
-            .get("completion_tokens_details")
-            .get("reasoning_tokens")
-            .as_u64(),
-        cache_read: cached,
-        // The protocol does not report cache writes.
-        cache_creation: None,
-    };
-    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
 }

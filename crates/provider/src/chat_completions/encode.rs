@@ -15,13 +15,14 @@ use serde_json::Value;
 
 use super::{
     details::{self, Detail},
-    thinking::{ThinkingFields, thinking_fields},
+    thinking::{ThinkingFields, amount, thinking_fields},
 };
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
-    ids::wire_name,
-    providers::{dialect, dialects::Returns},
+    ids::WireIds,
+    providers::{dialect, dialects::Returns, servers::id_rule},
+    thinking::Carried,
 };
 
 const SPOKEN: Protocol = Protocol::ChatCompletions;
@@ -119,8 +120,23 @@ struct ToolCall<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: Cow<'a, str>,
+    name: &'a str,
     arguments: &'a str,
+}
+
+/// Returns what a request says about temperature and thinking.
+pub(crate) fn carried<'a>(endpoint: &Endpoint, parameters: &'a Parameters) -> Carried<'a> {
+    let dialect = dialect(&endpoint.provider, &parameters.model);
+    Carried {
+        temperature: temperature(parameters).is_some(),
+        thinking: amount(dialect.thinking, parameters),
+    }
+}
+
+/// Returns the temperature unless the model reasons and is known to reject it.
+fn temperature(parameters: &Parameters) -> Option<f64> {
+    let is_accepted = parameters.about.temperature != Some(false);
+    parameters.finite_temperature().filter(|_| is_accepted)
 }
 
 /// Encodes `prompt` for Chat Completions.
@@ -138,12 +154,14 @@ pub(crate) fn encode(
     let key = endpoint.key_header("Bearer ")?;
     headers.extend(key.map(|key| ("authorization".to_owned(), key)));
     let model = parameters.named_model(endpoint)?;
-    let body = to_json(&body(prompt, &endpoint.provider, model, parameters))?;
-    Ok(HttpRequest { url, headers, body })
+    let ids = WireIds::with(prompt, id_rule(endpoint, model));
+    let body = to_json(&body(prompt, &ids, &endpoint.provider, model, parameters))?;
+    Ok(HttpRequest::new(url, headers, body))
 }
 
 fn body<'a>(
     prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
     provider: &'a str,
     model: &'a str,
     parameters: &'a Parameters,
@@ -157,10 +175,7 @@ fn body<'a>(
         },
         // Not `max_completion_tokens`, OpenAI's newer name, which other servers ignore.
         max_tokens: parameters.max_tokens,
-        // Models that reason reject a temperature; the catalogue marks them.
-        temperature: parameters
-            .finite_temperature()
-            .filter(|_| parameters.about.temperature != Some(false)),
+        temperature: temperature(parameters),
         thinking: thinking_fields(dialect.thinking, parameters),
         // OpenAI rejects the field without tools.
         parallel_tool_calls: (dialect.asks_parallel && !prompt.tools.is_empty()).then_some(true),
@@ -168,6 +183,7 @@ fn body<'a>(
         messages: all_messages(
             prompt,
             To {
+                ids,
                 provider,
                 model,
                 returns: dialect.returns,
@@ -188,11 +204,7 @@ fn all_messages<'a>(prompt: &'a Prompt, to: To<'a>) -> Vec<Message<'a>> {
 }
 
 fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
-    // In a fixed order, so that the beginning of each request is the same and hits the
-    // cache.
-    let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
-    sorted.sort_by_key(|tool| &tool.name);
-    let spelled = sorted.into_iter().map(|tool| Tool {
+    let spelled = definitions.iter().map(|tool| Tool {
         r#type: "function",
         function: FunctionDefinition {
             name: &tool.name,
@@ -207,17 +219,20 @@ fn tools(definitions: &[ToolDefinition], may_be_strict: bool) -> Vec<Tool<'_>> {
 /// The recipient of the messages, and the form in which it wants its thinking back.
 #[derive(Clone, Copy)]
 struct To<'a> {
+    ids: &'a WireIds<'a>,
     provider: &'a str,
     model: &'a str,
     returns: Returns,
 }
 
 /// Encodes one message of a prompt as several: each result is a separate message.
-fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
+fn messages<'a>(message: &'a PromptMessage, to: To<'a>) -> Vec<Message<'a>> {
     match message.role {
-        PromptRole::User => {
+        // A system message here was joined to the first one, see `later`.
+        PromptRole::User | PromptRole::System => {
             // Results must follow the calls directly, before the user's own text.
-            let results = message.parts.iter().filter_map(tool_message);
+            let results = message.parts.iter();
+            let results = results.filter_map(|part| tool_message(part, to.ids));
             let content = user_content(&message.parts);
             results
                 .chain(content.map(|content| Message::User { content }))
@@ -225,8 +240,9 @@ fn messages<'a>(message: &'a PromptMessage, to: To<'_>) -> Vec<Message<'a>> {
         }
         PromptRole::Assistant => {
             let content = joined_text(&message.parts);
+            let calls = message.parts.iter();
             let tool_calls: Vec<ToolCall<'_>> =
-                message.parts.iter().filter_map(tool_call).collect();
+                calls.filter_map(|part| tool_call(part, to.ids)).collect();
             // The protocol has no message for thinking alone.
             if content.is_none() && tool_calls.is_empty() {
                 return Vec::new();
@@ -319,7 +335,7 @@ fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
     }
 }
 
-fn tool_message(part: &Part) -> Option<Message<'_>> {
+fn tool_message<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Message<'a>> {
     let Part::ToolResult {
         tool_use_id,
         content,
@@ -335,25 +351,20 @@ fn tool_message(part: &Part) -> Option<Message<'_>> {
         false => Cow::Borrowed(content.as_str()),
     };
     Some(Message::Tool {
-        tool_call_id: tool_use_id.as_str(),
+        tool_call_id: ids.get(tool_use_id),
         content,
     })
 }
 
-fn tool_call(part: &Part) -> Option<ToolCall<'_>> {
+fn tool_call<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<ToolCall<'a>> {
     let Part::ToolUse { id, name, input } = part else {
         return None;
     };
     // Some servers parse this text and reject the whole request if it is not JSON.
     let arguments = arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get());
     Some(ToolCall {
-        // Unchanged, unlike in other protocols: Kimi's models write IDs such as
-        // `functions.bash:0`, and call tools less reliably if they read others.
-        id: id.as_str(),
+        id: ids.get(id),
         r#type: "function",
-        function: Function {
-            name: wire_name(name),
-            arguments,
-        },
+        function: Function { name, arguments },
     })
 }

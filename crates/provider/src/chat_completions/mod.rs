@@ -9,4 +9,4 @@ mod encode;
 mod thinking;
 
 pub(crate) use decode::StreamReader;
-pub(crate) use encode::encode;
+pub(crate) use encode::{carried, encode};

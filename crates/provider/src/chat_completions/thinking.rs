@@ -8,7 +8,7 @@ use crate::{
     Parameters, Thinking, ThinkingLevel,
     catalogue::ThinkingKind,
     providers::dialects::{EffortNames, ThinkingStyle},
-    thinking::leaving_room,
+    thinking::{Amount, leaving_room},
 };
 
 /// The request's fields about thinking; mostly none.
@@ -84,6 +84,26 @@ pub(super) fn thinking_fields(style: ThinkingStyle, parameters: &Parameters) -> 
     fields
 }
 
+/// Returns how much thinking a request asks for.
+pub(super) fn amount(style: ThinkingStyle, parameters: &Parameters) -> Amount<'_> {
+    let fields = thinking_fields(style, parameters);
+    let is_off = parameters.thinking.is_some_and(|it| it.level().is_none());
+    let template = fields.chat_template_kwargs.as_ref();
+    let effort = fields.reasoning_effort;
+    let effort = effort.or(template.and_then(|it| it.reasoning_effort));
+    match (fields.reasoning, effort) {
+        (Some(Reasoning::MaxTokens(_)), _) => Amount::Budget,
+        (Some(Reasoning::Effort("none")), _) | (None, Some("none")) => Amount::Off,
+        (Some(Reasoning::Effort(effort)), _) => Amount::Level(effort),
+        (Some(Reasoning::Enabled(is_on)), _) if is_on => Amount::On,
+        (Some(Reasoning::Enabled(_)), _) => Amount::Off,
+        _ if is_off && (fields.thinking.is_some() || template.is_some()) => Amount::Off,
+        (None, Some(effort)) => Amount::Level(effort),
+        (None, None) if fields.thinking.is_some() || template.is_some() => Amount::On,
+        (None, None) => Amount::Unsaid,
+    }
+}
+
 /// Returns the token budget that the user set, if any; `limit` is the maximum number of
 /// tokens of the answer.
 fn budget(wanted: Thinking, limit: Option<u32>) -> Option<Reasoning<'static>> {
@@ -110,7 +130,8 @@ fn effort(
             ThinkingLevel::Low => levels[1],
             ThinkingLevel::Medium => levels[2],
             ThinkingLevel::High => levels[3],
-            ThinkingLevel::Max => levels[4],
+            // Few servers tell these two apart; the catalogue has the models that do.
+            ThinkingLevel::XHigh | ThinkingLevel::Max => levels[4],
         })),
     }
 }

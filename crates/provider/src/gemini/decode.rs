@@ -1,7 +1,7 @@
 //! Decoder for the event stream of `streamGenerateContent?alt=sse`.
 //!
 //! Lenient: a field that is missing or of another type counts as absent, and unknown parts
-//! are skipped.
+//! are skipped with a remark.
 
 use chat::Problem;
 use serde::Deserialize;
@@ -9,12 +9,24 @@ use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
 use crate::{
-    StopReason, StreamEvent, ToolUse, Usage,
+    StopReason, StreamEvent, ToolUse,
+    endings::{Meaning, meaning, word},
     error_body::message_excerpt,
     failure::{self, NotJson},
-    fields::word,
     sse::SseEvent,
+    usage::UsageReader,
 };
+
+/// Fields that say something about a part, but are not its content.
+const ABOUT: [&str; 7] = [
+    "text",
+    "thought",
+    "thoughtSignature",
+    "thought_signature",
+    "functionCall",
+    "function_call",
+    "partMetadata",
+];
 
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
@@ -22,6 +34,7 @@ pub(crate) struct StreamReader {
     /// Kind of the last event returned.
     last: Last,
     called: bool,
+    usage: UsageReader,
     /// Why the answer is complete. Usage may follow.
     stop: Option<StopReason>,
 }
@@ -61,7 +74,7 @@ struct RawContent<'a> {
 
 #[derive(Deserialize)]
 struct RawPart<'a> {
-    #[serde(borrow, rename = "functionCall")]
+    #[serde(borrow, rename = "functionCall", alias = "function_call")]
     call: Option<RawCall<'a>>,
 }
 
@@ -90,16 +103,19 @@ impl StreamReader {
             self.fail(failure::reported_in(failed), events);
             return Ok(());
         }
+        // Google's gateway for coding assistants wraps each event.
+        let wrapped = json.get("response");
+        let json = if wrapped.is_object() { wrapped } else { &json };
         let candidate = json.get("candidates").get(0);
         let parts = candidate.get("content").get("parts").as_array();
-        let calls = |part: &Value<'_>| part.get("functionCall").is_object();
+        let calls = |part: &Value<'_>| call_of(part).is_object();
         // Only calls need their arguments' exact bytes, so parse most events once.
         let raw = parts.filter(|parts| parts.iter().any(calls));
         let raw = raw.and_then(|_| serde_json::from_str::<Raw<'_>>(text).ok());
         for (at, part) in parts.into_iter().flatten().enumerate() {
             self.part(part, arguments(raw.as_ref(), at, part), events);
         }
-        events.extend(usage(json.get("usageMetadata")));
+        self.usage.read(json, events);
         if let Some(reason) = json.get("promptFeedback").get("blockReason").as_str() {
             self.fail(blocked_prompt(reason), events);
         } else if let Some(reason) = word(candidate.get("finishReason")) {
@@ -125,16 +141,22 @@ impl StreamReader {
 
     fn part(&mut self, part: &Value<'_>, arguments: Option<String>, events: &mut Vec<StreamEvent>) {
         // An empty signature must not replace another.
-        let signature = part
-            .get("thoughtSignature")
-            .as_str()
-            .filter(|signature| !signature.is_empty());
+        let signature = ["thoughtSignature", "thought_signature"].map(|name| part.get(name));
+        let signature = signature.iter().find_map(|it| it.as_str());
+        let signature = signature.filter(|signature| !signature.is_empty());
         if let Some(input) = arguments {
             self.sign_next(signature, events);
-            self.call(part.get("functionCall"), input, events);
+            self.call(call_of(part), input, events);
             return;
         }
-        let text = part.get("text").as_str().unwrap_or_default();
+        let fields = part.as_object().into_iter().flat_map(|part| part.iter());
+        let unknown = fields.filter(|(name, value)| !ABOUT.contains(name) && !value.is_null());
+        events.extend(unknown.map(|(name, _)| failure::skipped(name)));
+        // Servers compatible with Google may send a bare string.
+        let text = part
+            .as_str()
+            .or(part.get("text").as_str())
+            .unwrap_or_default();
         if part.get("thought").as_bool() == Some(true) {
             self.think(text, signature, events);
         } else if text.is_empty() {
@@ -199,11 +221,16 @@ impl StreamReader {
         self.stop = Some(match reason {
             // Protobuf's zero value, which means that the field is not set.
             "FINISH_REASON_UNSPECIFIED" => return,
-            // Google also sends STOP after calls; compatible servers send FUNCTION_CALL.
-            "STOP" | "FUNCTION_CALL" if self.called => StopReason::ToolUse,
-            "STOP" => StopReason::EndTurn,
-            "MAX_TOKENS" => StopReason::MaxTokens,
-            _ => return self.fail(broken_off(reason, message), events),
+            _ => match meaning(reason) {
+                // Google also sends STOP after calls.
+                Some(Meaning::Complete) if self.called => StopReason::ToolUse,
+                Some(Meaning::Complete) => StopReason::EndTurn,
+                Some(Meaning::TokenLimit) => StopReason::MaxTokens,
+                Some(Meaning::ContextFull) => StopReason::ContextFull,
+                Some(Meaning::Refused) | None => {
+                    return self.fail(broken_off(reason, message), events);
+                }
+            },
         });
     }
 
@@ -213,9 +240,15 @@ impl StreamReader {
     }
 }
 
+/// Returns the call of a part. Some proxies write the names in snake case.
+fn call_of<'a>(part: &'a Value<'a>) -> &'a Value<'a> {
+    let [camel, snake] = ["functionCall", "function_call"].map(|name| part.get(name));
+    if camel.is_null() { snake } else { camel }
+}
+
 /// Returns the arguments of a part's call; `None` for other parts.
 fn arguments(raw: Option<&Raw<'_>>, at: usize, part: &Value<'_>) -> Option<String> {
-    let call = part.get("functionCall").as_object()?;
+    let call = call_of(part).as_object()?;
     // Both parses see the same list, so positions agree.
     let part = raw.and_then(|raw| raw.candidates.first()?.content.parts.get(at));
     let sent = part.and_then(|part| part.call.as_ref()?.args);
@@ -259,29 +292,4 @@ fn broken_off(reason: &str, message: Option<&str>) -> Problem {
         ),
     };
     Problem::new(what, fix)
-}
-
-fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
-    let figure = |name: &str| usage.get(name).as_u64();
-    let cached = figure("cachedContentTokenCount");
-    let prompt = figure("promptTokenCount").map(|all| {
-        let fresh = all.saturating_sub(cached.unwrap_or(0));
-        // Tokens of tools' results are counted separately from the prompt.
-        fresh.saturating_add(figure("toolUsePromptTokenCount").unwrap_or(0))
-    });
-    let thoughts = figure("thoughtsTokenCount");
-    let written = figure("candidatesTokenCount");
-    // Google counts thinking separately; other providers include it in the output.
-    let output = match (written, thoughts) {
-        (None, None) => None,
-        (written, thoughts) => Some(written.unwrap_or(0).saturating_add(thoughts.unwrap_or(0))),
-    };
-    let usage = Usage {
-        input: prompt,
-        output,
-        thoughts,
-        cache_read: cached,
-        cache_creation: None,
-    };
-    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
 }

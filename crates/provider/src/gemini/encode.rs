@@ -16,11 +16,11 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::parts::model_parts;
-use super::thinking::{ThinkingConfig, thinking};
+use super::thinking::{ThinkingConfig, amount, thinking};
 use crate::{
     Endpoint, HttpRequest, Parameters, Protocol, arguments, attachment,
     endpoint::{stream_headers, to_json},
-    ids::wire_name,
+    thinking::Carried,
 };
 
 const SPOKEN: Protocol = Protocol::Gemini;
@@ -69,7 +69,7 @@ pub(super) struct Part<'a> {
 #[derive(Serialize)]
 pub(super) struct FunctionCall<'a> {
     id: &'a str,
-    name: Cow<'a, str>,
+    name: &'a str,
     args: Arguments<'a>,
 }
 
@@ -84,7 +84,7 @@ enum Arguments<'a> {
 #[derive(Serialize)]
 struct FunctionResponse<'a> {
     id: &'a str,
-    name: Cow<'a, str>,
+    name: &'a str,
     response: Response<'a>,
 }
 
@@ -139,6 +139,14 @@ struct GenerationConfig {
     thinking_config: Option<ThinkingConfig>,
 }
 
+/// Returns what a request says about temperature and thinking.
+pub(crate) fn carried(parameters: &Parameters) -> Carried<'_> {
+    Carried {
+        temperature: parameters.finite_temperature().is_some(),
+        thinking: amount(parameters),
+    }
+}
+
 /// Encodes `prompt` for Gemini.
 ///
 /// # Errors
@@ -159,7 +167,7 @@ pub(crate) fn encode(
     let key = endpoint.key_header(prefix)?;
     headers.extend(key.map(|key| (name.to_owned(), key)));
     let body = to_json(&body(prompt, &endpoint.provider, parameters))?;
-    Ok(HttpRequest { url, headers, body })
+    Ok(HttpRequest::new(url, headers, body))
 }
 
 /// Returns the URL of a model's stream. On Vertex AI, the base URL already contains
@@ -219,11 +227,7 @@ fn body<'a>(prompt: &'a Prompt, signer: &str, parameters: &Parameters) -> Body<'
 }
 
 fn tools(definitions: &[ToolDefinition]) -> Vec<Tools<'_>> {
-    // In a fixed order, so that the beginning of each request is the same and hits the
-    // cache.
-    let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
-    sorted.sort_by_key(|tool| &tool.name);
-    let declarations = sorted.into_iter().map(|tool| FunctionDeclaration {
+    let declarations = definitions.iter().map(|tool| FunctionDeclaration {
         name: &tool.name,
         description: &tool.description,
         parameters_json_schema: &tool.input_schema,
@@ -239,7 +243,8 @@ fn tools(definitions: &[ToolDefinition]) -> Vec<Tools<'_>> {
 
 fn content<'a>(message: &'a PromptMessage, signer: &str, parameters: &Parameters) -> Content<'a> {
     let (role, parts) = match message.role {
-        PromptRole::User => {
+        // A system message here was joined to the first one, see `later`.
+        PromptRole::User | PromptRole::System => {
             let parts = message.parts.iter().filter_map(user_part);
             ("user", parts.collect())
         }
@@ -264,7 +269,7 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
         } => Some(Part {
             function_response: Some(FunctionResponse {
                 id: tool_use_id.as_str(),
-                name: wire_name(name),
+                name,
                 response: match is_error {
                     true => Response::Error(content),
                     false => Response::Output(content),
@@ -272,8 +277,10 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
             }),
             ..Part::default()
         }),
-        // Parts of an answer, which no user message has.
-        PromptPart::Thinking { .. } | PromptPart::ToolUse { .. } => None,
+        // Parts of an answer, which no user message has, and of a system message.
+        PromptPart::Thinking { .. } | PromptPart::ToolUse { .. } | PromptPart::ToolsAdded(_) => {
+            None
+        }
     }
 }
 
@@ -304,11 +311,7 @@ impl<'a> Part<'a> {
         // The API requires an object here.
         let args = arguments::whole_object(input).map_or(Arguments::Empty {}, Arguments::AsWritten);
         Self {
-            function_call: Some(FunctionCall {
-                id,
-                name: wire_name(name),
-                args,
-            }),
+            function_call: Some(FunctionCall { id, name, args }),
             ..Self::default()
         }
     }

@@ -10,4 +10,4 @@ mod parts;
 mod thinking;
 
 pub(crate) use decode::StreamReader;
-pub(crate) use encode::encode;
+pub(crate) use encode::{carried, encode};

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::{Parameters, Thinking, catalogue::ThinkingKind, thinking::leaving_room};
+use crate::{
+    Parameters, Thinking, catalogue::ThinkingKind, thinking::Amount, thinking::leaving_room,
+};
 
 /// `generationConfig.thinkingConfig`
 #[derive(Serialize, Default, PartialEq)]
@@ -16,6 +18,28 @@ pub(super) struct ThinkingConfig {
     thinking_level: Option<String>,
 }
 
+/// Returns how much thinking a request asks for.
+pub(super) fn amount(parameters: &Parameters) -> Amount<'_> {
+    match thinking(parameters) {
+        None => Amount::Unsaid,
+        Some(config) if config.thinking_level.is_some() => {
+            level(parameters).map_or(Amount::Unsaid, Amount::Level)
+        }
+        Some(config) if config.thinking_budget == Some(0) => Amount::Off,
+        Some(_) => Amount::Budget,
+    }
+}
+
+/// Returns the level that the model has for the wanted amount, or its lowest: a model with
+/// levels can't turn thinking off.
+fn level(parameters: &Parameters) -> Option<&str> {
+    let about = &parameters.about;
+    match parameters.thinking?.level() {
+        Some(level) => about.level(level),
+        None => about.lowest_level(),
+    }
+}
+
 /// Returns the configuration; `None` leaves it to the provider.
 pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
     let wanted = parameters.thinking?;
@@ -24,17 +48,12 @@ pub(super) fn thinking(parameters: &Parameters) -> Option<ThinkingConfig> {
     let include_thoughts = is_on.then_some(true);
     match about.thinking {
         Some(ThinkingKind::None) => None,
-        Some(ThinkingKind::Levels) => {
-            // A model with levels can't turn thinking off, so use its lowest level.
-            let least = about.levels.first().map(String::as_str);
-            let word = wanted.level().map_or(least, |level| about.level(level));
-            Some(ThinkingConfig {
-                include_thoughts,
-                // The API's enum is upper case, the catalogue lower case.
-                thinking_level: Some(word?.to_ascii_uppercase()),
-                ..ThinkingConfig::default()
-            })
-        }
+        Some(ThinkingKind::Levels) => Some(ThinkingConfig {
+            include_thoughts,
+            // The API's enum is upper case, the catalogue lower case.
+            thinking_level: Some(level(parameters)?.to_ascii_uppercase()),
+            ..ThinkingConfig::default()
+        }),
         Some(ThinkingKind::Budget) | None => Some(ThinkingConfig {
             include_thoughts,
             thinking_budget: Some(budget(wanted, parameters)),

@@ -21,6 +21,16 @@ struct Begun {
 }
 
 impl Calls {
+    /// Returns true if no call is being written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Returns true if a call with this ID is being written.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.begun.iter().any(|begun| begun.call.id == id)
+    }
+
     /// Starts the call of an `output_item.added` event.
     pub(crate) fn begin(&mut self, event: &Value<'_>) -> &ToolUse {
         let item = event.get("item");
@@ -30,7 +40,7 @@ impl Calls {
             call: ToolUse {
                 id: text_of(item.get("call_id")),
                 name: text_of(item.get("name")),
-                input: text_of(item.get("arguments")),
+                input: arguments_of(item),
             },
         });
         &self.begun[self.begun.len() - 1].call
@@ -67,24 +77,24 @@ impl Calls {
         });
         // The final item is authoritative, but some servers omit fields of it.
         for (field, said) in [
-            (&mut call.id, item.get("call_id")),
-            (&mut call.name, item.get("name")),
-            (&mut call.input, item.get("arguments")),
+            (&mut call.id, text_of(item.get("call_id"))),
+            (&mut call.name, text_of(item.get("name"))),
+            (&mut call.input, arguments_of(item)),
         ] {
-            if let Some(said) = said.as_str().filter(|said| !said.is_empty()) {
-                said.clone_into(field);
+            if !said.is_empty() {
+                *field = said;
             }
         }
         (call, had_begun)
     }
 
+    /// Returns the position of the call that an event belongs to: by the item's ID, because
+    /// some servers give all items the same index, and then by the index.
     fn place(&self, event: &Value<'_>, item_id: Option<&str>) -> Option<usize> {
         let index = event.get("output_index").as_u64();
-        let by_index = self
-            .begun
-            .iter()
-            .position(|begun| index.is_some() && begun.index == index);
-        by_index.or_else(|| self.named(item_id?))
+        let has_index = |begun: &Begun| index.is_some() && begun.index == index;
+        let by_index = || self.begun.iter().rposition(has_index);
+        item_id.and_then(|id| self.named(id)).or_else(by_index)
     }
 
     fn named(&self, id: &str) -> Option<usize> {
@@ -94,11 +104,19 @@ impl Calls {
             begun.item_id == id || call == id || id.strip_prefix("fc_") == Some(call)
         };
         (!id.is_empty())
-            .then(|| self.begun.iter().position(is))
+            .then(|| self.begun.iter().rposition(is))
             .flatten()
     }
 }
 
 fn text_of(value: &Value<'_>) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the arguments of an item as text. Some servers send the object itself.
+fn arguments_of(item: &Value<'_>) -> String {
+    match item.get("arguments") {
+        whole @ Value::Object(_) => whole.to_string(),
+        text => text_of(text),
+    }
 }

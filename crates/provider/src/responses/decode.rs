@@ -1,20 +1,23 @@
 //! Decoder for the event stream of `POST /responses`.
 //!
 //! Lenient: a field that is missing or of another type counts as absent, and unknown events
-//! and items are skipped.
+//! are skipped, unknown items with a remark.
 
+use std::collections::HashSet;
 use std::mem;
 
 use serde_json_borrow::Value;
 
 use super::{calls::Calls, reasoning};
 use crate::{
-    StopReason, StreamEvent, ToolUse, Usage,
+    StopReason, StreamEvent, ToolUse,
     arguments::{MAX_HELD_BYTES, whole_object},
+    content::{self, ContentPart},
+    endings::{Meaning, meaning, word},
     error_body::error_message,
     failure::{self, NotJson, not_json},
-    fields::{text, word},
     sse::SseEvent,
+    usage::UsageReader,
 };
 
 /// Decoder state of one streamed answer.
@@ -27,8 +30,15 @@ pub(crate) struct StreamReader {
     thinking: Thinking,
     /// Text arrived in deltas, so an item's full text is a repetition.
     streams_text: bool,
-    /// An item was seen, so those of the whole answer at the end are repetitions.
-    has_items: bool,
+    /// Output and content index of the last part, if it is text.
+    text_part: Option<(Option<u64>, Option<u64>)>,
+    /// A message was seen whole, so that of the whole answer at the end is a repetition.
+    has_message: bool,
+    /// Reasoning was seen, so that of the whole answer at the end is a repetition.
+    has_reasoning: bool,
+    /// IDs of the calls that are done; those of the whole answer at the end repeat them.
+    done: HashSet<String>,
+    usage: UsageReader,
     called: bool,
     /// The model refused in its text; the end of the answer does not report it.
     refused: bool,
@@ -61,9 +71,14 @@ impl StreamReader {
                 self.abandon(events);
             }
             events.extend(error);
+            // Gateways end with Chat Completions' mark, some of them with nothing else.
+            if event.text.trim() == "[DONE]" && self.has_content() {
+                self.stop(&Value::Null, "", events);
+            }
             return Ok(());
         };
         self.dispatch(&json, event, events);
+        self.usage.read(&json, events);
         if self.bytes_held > MAX_HELD_BYTES {
             self.abandon(events);
             events.push(StreamEvent::Error(failure::too_large()));
@@ -74,12 +89,12 @@ impl StreamReader {
     fn dispatch(&mut self, json: &Value<'_>, event: &SseEvent, events: &mut Vec<StreamEvent>) {
         let kind = json.get("type").as_str().unwrap_or(&event.name);
         match kind.strip_prefix("response.").unwrap_or(kind) {
-            "output_text.delta" => self.say(json.get("delta"), events),
+            "output_text.delta" | "text.delta" => self.say(json, events),
             "refusal.delta" => {
                 self.refused = true;
-                self.say(json.get("delta"), events);
+                self.say(json, events);
             }
-            part @ ("reasoning_summary_text.delta" | "reasoning_text.delta") => {
+            part if part.starts_with("reasoning") && part.ends_with(".delta") => {
                 self.think(part, json, events);
             }
             "output_item.added" => self.begin_item(json, event.text.len(), events),
@@ -94,8 +109,8 @@ impl StreamReader {
                 }
             }
             "output_item.done" => self.end_item(json, event.text.len(), events),
-            "completed" | "incomplete" => self.stop(json.get("response"), kind, events),
-            "failed" | "cancelled" => self.fail(json.get("response"), events),
+            "completed" | "done" | "incomplete" => self.stop(json.get("response"), kind, events),
+            "failed" | "cancelled" | "canceled" => self.fail(json.get("response"), events),
             "error" => self.fail(json, events),
             // Gateways send errors without a type.
             _ if !json.get("error").is_null() => self.fail(json, events),
@@ -116,20 +131,34 @@ impl StreamReader {
         self.held = None;
     }
 
-    fn say(&mut self, delta: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        if let Some(text) = text(delta) {
+    /// Returns true if the answer has content, and no call is being written.
+    fn has_content(&self) -> bool {
+        let has_call = self.held.is_some() || !self.done.is_empty();
+        (self.streams_text || self.has_message || has_call) && self.calls.is_empty()
+    }
+
+    fn say(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let text = content::plain(json.get("delta"));
+        if !text.is_empty() {
             self.release_held(events);
             self.close_thinking(None, events);
+            let index = |name: &str| json.get(name).as_u64();
+            let part = (index("output_index"), index("content_index"));
+            if self.text_part.replace(part).is_some_and(|it| it != part) {
+                events.push(StreamEvent::TextEnd);
+            }
             self.streams_text = true;
             events.push(StreamEvent::Text(text));
         }
     }
 
     fn think(&mut self, kind: &str, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        let Some(text) = text(json.get("delta")) else {
+        let text = content::plain(json.get("delta"));
+        if text.is_empty() {
             return;
-        };
+        }
         self.release_held(events);
+        self.text_part = None;
         let thinking = &mut self.thinking;
         // Some servers send both the summary and the full text; show only the first kind.
         if thinking.open && thinking.kind != kind {
@@ -152,7 +181,6 @@ impl StreamReader {
     }
 
     fn begin_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
-        self.has_items = true;
         self.release_held(events);
         // The deltas of other items show them.
         if json.get("item").get("type").as_str() != Some("function_call") {
@@ -165,7 +193,6 @@ impl StreamReader {
     }
 
     fn end_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
-        self.has_items = true;
         self.release_held(events);
         let item = json.get("item");
         match item.get("type").as_str().unwrap_or_default() {
@@ -178,14 +205,20 @@ impl StreamReader {
                 self.end_reasoning(item, events);
             }
             // A server that streams no deltas sends the text with the finished item only.
-            "message" if !self.streams_text => self.say_whole(item, events),
-            _ => {}
+            "message" if !self.streams_text => {
+                self.has_message = true;
+                self.say_whole(item, events);
+            }
+            "message" | "" => {}
+            kind => events.push(failure::skipped(kind)),
         }
     }
 
     fn end_call(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.close_thinking(None, events);
+        self.text_part = None;
         let (call, had_begun) = self.calls.end(json);
+        self.done.insert(call.id.clone());
         if !had_begun {
             let name = call.name.clone();
             events.push(StreamEvent::ToolUseStart { name });
@@ -201,6 +234,7 @@ impl StreamReader {
     }
 
     fn end_reasoning(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        self.has_reasoning = true;
         let text = reasoning::text(&item.into());
         // Thinking that was not streamed is in the finished item only.
         if !self.thinking.streamed && !text.is_empty() {
@@ -210,28 +244,61 @@ impl StreamReader {
         self.close_thinking(reasoning::signature(&item.into()), events);
     }
 
+    /// Returns a whole part of a message.
+    fn say_part(&mut self, text: String, events: &mut Vec<StreamEvent>) {
+        self.close_thinking(None, events);
+        if self.text_part.replace((None, None)).is_some() {
+            events.push(StreamEvent::TextEnd);
+        }
+        events.push(StreamEvent::Text(text));
+    }
+
     /// Returns the text of a message sent without deltas.
     fn say_whole(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
-        for part in item.get("content").as_array().into_iter().flatten() {
-            self.refused |= part.get("type").as_str() == Some("refusal");
-            if let Some(text) = text(part.get("text")).or(text(part.get("refusal"))) {
-                self.close_thinking(None, events);
-                events.push(StreamEvent::Text(text));
+        for part in content::parts(item.get("content")) {
+            match part {
+                ContentPart::Text(text) => self.say_part(text, events),
+                ContentPart::Refusal(text) => {
+                    self.refused = true;
+                    self.say_part(text, events);
+                }
+                ContentPart::Thinking(text) => {
+                    self.thinking.open = true;
+                    events.push(StreamEvent::Thinking(text));
+                }
+                // This protocol has items for calls.
+                ContentPart::Call(_) => events.push(failure::skipped("call in a message")),
+                ContentPart::Unknown(kind) => events.push(failure::skipped(&kind)),
             }
         }
     }
 
-    fn stop(&mut self, response: &Value<'_>, kind: &str, events: &mut Vec<StreamEvent>) {
-        // Some servers send only the final response, with all items in it.
-        if !self.has_items {
-            for item in response.get("output").as_array().into_iter().flatten() {
+    /// Returns the items of the final response of which no events arrived: some servers send
+    /// nothing else, others leave out some.
+    fn add_missing(&mut self, response: &Value<'_>, events: &mut Vec<StreamEvent>) {
+        let has_message = self.streams_text || self.has_message;
+        let has_reasoning = self.has_reasoning || has_message;
+        for item in response.get("output").as_array().into_iter().flatten() {
+            let is_repeated = match item.get("type").as_str().unwrap_or_default() {
+                "function_call" => {
+                    let id = item.get("call_id").as_str().unwrap_or_default();
+                    self.done.contains(id) || self.calls.has(id)
+                }
+                "reasoning" => has_reasoning,
+                "message" => has_message,
+                _ => false,
+            };
+            if !is_repeated {
                 let alone = Value::Object(vec![("item", item.clone())].into());
                 // The response was one line, whose size is limited already.
                 self.end_item(&alone, 0, events);
             }
         }
+    }
+
+    fn stop(&mut self, response: &Value<'_>, kind: &str, events: &mut Vec<StreamEvent>) {
+        self.add_missing(response, events);
         self.close_thinking(None, events);
-        events.extend(usage(response.get("usage")));
         let cut = cut(response, kind);
         // An incomplete answer may have cut the last call's arguments.
         if cut.is_some() {
@@ -240,9 +307,13 @@ impl StreamReader {
         }
         self.release_held(events);
         events.push(StreamEvent::Stop(match cut.as_deref() {
-            Some("max_output_tokens") => StopReason::MaxTokens,
-            Some("content_filter") => StopReason::Refusal,
-            Some(other) => StopReason::Other(other.to_owned()),
+            Some(cut) => match meaning(cut) {
+                Some(Meaning::TokenLimit) => StopReason::MaxTokens,
+                Some(Meaning::ContextFull) => StopReason::ContextFull,
+                Some(Meaning::Refused) => StopReason::Refusal,
+                // The status says that the answer is incomplete, whatever the reason says.
+                Some(Meaning::Complete) | None => StopReason::Other(cut.to_owned()),
+            },
             None if self.called => StopReason::ToolUse,
             None if self.refused => StopReason::Refusal,
             None => StopReason::EndTurn,
@@ -291,28 +362,4 @@ fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
         other => Some(other.to_owned()),
     };
     reason.or(by_status)
-}
-
-fn usage(usage: &Value<'_>) -> Option<StreamEvent> {
-    let details = usage.get("input_tokens_details");
-    let cache_read = details.get("cached_tokens").as_u64();
-    let cache_creation = details.get("cache_write_tokens").as_u64();
-    let in_cache = cache_read
-        .unwrap_or(0)
-        .saturating_add(cache_creation.unwrap_or(0));
-    // OpenAI's input tokens include those of the cache.
-    let usage = Usage {
-        input: usage
-            .get("input_tokens")
-            .as_u64()
-            .map(|all| all.saturating_sub(in_cache)),
-        output: usage.get("output_tokens").as_u64(),
-        thoughts: usage
-            .get("output_tokens_details")
-            .get("reasoning_tokens")
-            .as_u64(),
-        cache_read,
-        cache_creation,
-    };
-    (usage != Usage::default()).then_some(StreamEvent::Usage(usage))
 }

@@ -15,6 +15,7 @@ use crate::{
     catalogue::ThinkingKind,
     endpoint::{stream_headers, to_json},
     ids::WireIds,
+    thinking::{Amount, Carried},
 };
 
 /// Minimum token limit that the API accepts.
@@ -89,6 +90,19 @@ struct Tool<'a> {
     strict: bool,
 }
 
+/// Returns what a request says about temperature and thinking.
+pub(crate) fn carried(parameters: &Parameters) -> Carried<'_> {
+    let effort = reasoning(parameters).and_then(|it| it.effort);
+    Carried {
+        temperature: temperature(parameters, effort).is_some(),
+        thinking: match effort {
+            None => Amount::Unsaid,
+            Some(NO_EFFORT) => Amount::Off,
+            Some(effort) => Amount::Level(effort),
+        },
+    }
+}
+
 /// Encodes `prompt` for the Responses API.
 ///
 /// # Errors
@@ -125,7 +139,7 @@ pub(crate) fn encode(
             .filter(|text| !text.trim().is_empty()),
         input: items(prompt, &ids, &endpoint.provider, models::has_phases(model)),
     })?;
-    Ok(HttpRequest { url, headers, body })
+    Ok(HttpRequest::new(url, headers, body))
 }
 
 /// Returns whether the model reasons; `None` if unknown.
@@ -133,13 +147,14 @@ fn reasons(parameters: &Parameters) -> Option<bool> {
     Some(parameters.about.thinking? != ThinkingKind::None)
 }
 
-/// Returns the temperature unless the model reasons: such models reject it.
+/// Returns the temperature unless the model reasons or is known to reject it.
 fn temperature(parameters: &Parameters, effort: Option<&str>) -> Option<f64> {
     let reasons = match effort {
         Some(effort) => effort != NO_EFFORT,
         None => reasons(parameters) == Some(true),
     };
-    parameters.finite_temperature().filter(|_| !reasons)
+    let is_accepted = !reasons && parameters.about.temperature != Some(false);
+    parameters.finite_temperature().filter(|_| is_accepted)
 }
 
 /// Returns the additional fields to request. Models without reasoning reject this one.
@@ -181,7 +196,7 @@ fn effort(parameters: &Parameters) -> Option<&str> {
             ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
             // Every reasoning model has these three efforts; others exist for some models only.
             ThinkingLevel::Medium => "medium",
-            ThinkingLevel::High | ThinkingLevel::Max => "high",
+            ThinkingLevel::High | ThinkingLevel::XHigh | ThinkingLevel::Max => "high",
         })),
     }
 }
@@ -213,10 +228,7 @@ fn cache<'a>(model: &str, parameters: &'a Parameters) -> Cache<'a> {
 }
 
 fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
-    // In a fixed order, so that the beginning of each request is the same and hits the cache.
-    let mut sorted: Vec<&ToolDefinition> = definitions.iter().collect();
-    sorted.sort_by_key(|tool| &tool.name);
-    let spelled = sorted.into_iter().map(|tool| Tool {
+    let spelled = definitions.iter().map(|tool| Tool {
         r#type: "function",
         name: &tool.name,
         description: &tool.description,

@@ -10,10 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reasoning;
-use crate::{
-    Protocol, arguments, attachment,
-    ids::{WireIds, wire_name},
-};
+use crate::{Protocol, arguments, attachment, ids::WireIds};
 
 const SPOKEN: Protocol = Protocol::Responses;
 
@@ -23,6 +20,8 @@ const SPOKEN: Protocol = Protocol::Responses;
 pub(super) enum Item<'a> {
     /// The user's text and files.
     User(User<'a>),
+    /// Instructions in the middle of the conversation.
+    Developer(Developer<'a>),
     /// The model's text.
     Message(OutputMessage<'a>),
     /// Reasoning as the model sent it.
@@ -34,6 +33,12 @@ pub(super) enum Item<'a> {
 #[derive(Serialize)]
 #[serde(tag = "role", rename = "user")]
 pub(super) struct User<'a> {
+    content: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename = "developer")]
+pub(super) struct Developer<'a> {
     content: Vec<Piece<'a>>,
 }
 
@@ -63,7 +68,7 @@ struct OutputText<'a> {
 pub(super) enum Call<'a> {
     FunctionCall {
         call_id: &'a str,
-        name: Cow<'a, str>,
+        name: &'a str,
         arguments: &'a str,
     },
     FunctionCallOutput {
@@ -101,6 +106,10 @@ pub(super) fn items<'a>(
     for message in &prompt.messages {
         match message.role {
             PromptRole::User => user(message, ids, &mut items),
+            PromptRole::System => {
+                let content: Vec<Piece<'a>> = message.parts.iter().filter_map(piece).collect();
+                items.push(Item::Developer(Developer { content }));
+            }
             PromptRole::Assistant => assistant(message, ids, provider, has_phases, &mut items),
         }
     }
@@ -208,7 +217,7 @@ fn phase(comes_before_call: bool) -> &'static str {
 fn function_call<'a>(call_id: &'a str, name: &'a str, input: &'a str) -> Item<'a> {
     Item::Call(Call::FunctionCall {
         call_id,
-        name: wire_name(name),
+        name,
         arguments: arguments::whole_object(input).map_or(arguments::NONE, |raw| raw.get()),
     })
 }

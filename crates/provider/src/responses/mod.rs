@@ -11,4 +11,4 @@ mod models;
 mod reasoning;
 
 pub(crate) use decode::StreamReader;
-pub(crate) use encode::encode;
+pub(crate) use encode::{carried, encode};

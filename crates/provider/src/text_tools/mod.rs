@@ -12,8 +12,21 @@ mod prompt;
 mod reader;
 mod xml;
 
+use call::{Extent, extent};
 pub(crate) use prompt::in_words;
 pub use reader::TextCalls;
 
-const OPEN: &str = "<tool_call>";
+pub(crate) const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
+
+/// Returns the length of the call with which `text` begins; `None` if it is not complete.
+pub(crate) fn call_length(text: &str) -> Option<usize> {
+    let ends = text.match_indices(CLOSE).map(|(at, _)| at);
+    let mut ends = ends.filter(|at| *at >= OPEN.len());
+    // An argument may contain the tag too.
+    let is_end = |at: &usize| {
+        let body = &text[OPEN.len()..*at];
+        !matches!(extent(body), Extent::Open) || body.trim().is_empty()
+    };
+    Some(ends.find(is_end)? + CLOSE.len())
+}

@@ -42,10 +42,7 @@ pub(crate) fn in_words(prompt: &Prompt) -> Prompt {
 }
 
 fn describe(tools: &[ToolDefinition]) -> String {
-    // In a fixed order, so that the prompt starts with the same bytes and hits the cache.
-    let mut sorted: Vec<&ToolDefinition> = tools.iter().collect();
-    sorted.sort_by_key(|tool| &tool.name);
-    let lines = sorted.into_iter().map(|tool| {
+    let lines = tools.iter().map(|tool| {
         let line = json!({
             "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
         });

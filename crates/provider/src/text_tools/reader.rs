@@ -1,13 +1,16 @@
 //! Finds calls in the text of an answer, delta by delta.
 //!
-//! Text that may become a call is held; all other text passes at once. An answer that was
-//! cut off inside a call yields no call.
+//! Text that may become a call is held; all other text passes at once until the first call.
+//! Calls wait for the end of the answer, because a tag after them may show that they are
+//! part of the model's thinking. An answer that was cut off inside a call yields no call.
 
 use chat::tool::ToolDefinition;
 
 use super::call::{Extent, extent, in_json, malformed};
-use super::{CLOSE, OPEN, xml};
-use crate::{StopReason, StreamEvent, ToolUse, arguments::MAX_HELD_BYTES};
+use super::{CLOSE, OPEN, call_length, xml};
+use crate::{
+    StopReason, StreamEvent, ToolUse, arguments::MAX_HELD_BYTES, tag_spellings::has_opening,
+};
 
 /// The start of a block of XML.
 const XML_FENCE: &str = "```xml";
@@ -24,6 +27,15 @@ pub struct TextCalls {
     searched: usize,
     /// Number of calls so far.
     count: usize,
+    /// The first call and everything after it.
+    waiting: Vec<StreamEvent>,
+    /// The text of `waiting` as the model wrote it.
+    raw: String,
+    /// The current line, outside any fence and call.
+    line: String,
+    /// Whether a line before contains a tag that opens thinking. Then no later call counts,
+    /// although the tag may only be mentioned.
+    may_think: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +63,10 @@ impl TextCalls {
             held: String::new(),
             searched: 0,
             count: 0,
+            waiting: Vec::new(),
+            raw: String::new(),
+            line: String::new(),
+            may_think: false,
         }
     }
 
@@ -70,31 +86,66 @@ impl TextCalls {
                 self.held.push_str(&text);
                 while self.step(events) {}
             }
-            StreamEvent::Stop(reason) => {
-                self.end(
-                    matches!(reason, StopReason::EndTurn | StopReason::ToolUse),
-                    events,
-                );
-                let reason = match reason {
-                    // The server ended the turn, but the calls in its text need results.
-                    StopReason::EndTurn if self.count > 0 => StopReason::ToolUse,
-                    reason => reason,
-                };
-                events.push(StreamEvent::Stop(reason));
-            }
+            StreamEvent::Stop(reason) => self.stop(reason, events),
             StreamEvent::Error(_) => {
                 // An answer that broke off yields no call; what was held is shown as text.
                 self.release(events);
+                events.append(&mut self.waiting);
                 events.push(event);
             }
-            // Usage may come between two deltas of one line.
-            StreamEvent::Usage(_) => events.push(event),
+            StreamEvent::TextWasThinking => {
+                self.release(events);
+                self.take_back(events);
+                events.push(event);
+                self.begin_block();
+            }
+            // They may come between two deltas of one line.
+            StreamEvent::Usage(_) | StreamEvent::Remark(_) => events.push(event),
             other => {
                 // Thinking between two texts ends the first one.
                 self.release(events);
-                self.state = ScanState::Start;
-                events.push(other);
+                self.begin_block();
+                if let StreamEvent::Thinking(text) = &other {
+                    self.raw.push_str(text);
+                }
+                self.say(other, events);
             }
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason, events: &mut Vec<StreamEvent>) {
+        let is_whole = matches!(reason, StopReason::EndTurn | StopReason::ToolUse);
+        self.end(is_whole, events);
+        let has_calls = self.waiting.iter().any(is_call);
+        events.append(&mut self.waiting);
+        events.push(StreamEvent::Stop(match reason {
+            // The server ended the turn, but the calls in its text need results.
+            StopReason::EndTurn if has_calls => StopReason::ToolUse,
+            reason => reason,
+        }));
+    }
+
+    fn begin_block(&mut self) {
+        self.state = ScanState::Start;
+        self.line.clear();
+        self.may_think = false;
+    }
+
+    /// Returns an event, or keeps it until the calls before it are certain.
+    fn say(&mut self, event: StreamEvent, events: &mut Vec<StreamEvent>) {
+        if self.waiting.is_empty() && !is_call(&event) {
+            self.raw.clear();
+            return events.push(event);
+        }
+        self.waiting.push(event);
+    }
+
+    /// Turns the calls back into text.
+    fn take_back(&mut self, events: &mut Vec<StreamEvent>) {
+        let raw = std::mem::take(&mut self.raw);
+        if !self.waiting.is_empty() {
+            self.waiting.clear();
+            events.push(StreamEvent::Text(raw));
         }
     }
 
@@ -175,23 +226,20 @@ impl TextCalls {
     }
 
     fn call(&mut self, events: &mut Vec<StreamEvent>) -> bool {
-        // The tag may be split between this delta and the last.
+        // Only a new closing tag can complete the call.
         let mut from = self.searched.saturating_sub(CLOSE.len()).max(OPEN.len());
         while !self.held.is_char_boundary(from) {
             from -= 1;
         }
-        for (at, _) in self.held[from..].match_indices(CLOSE) {
-            let body = &self.held[OPEN.len()..from + at];
-            // An argument may contain the tag too.
-            if matches!(extent(body), Extent::Open) && !body.trim().is_empty() {
-                continue;
-            }
-            let text = &self.held[..from + at + CLOSE.len()];
-            let calls = in_json(body, text, &self.tools);
-            return self.made(calls, text.len(), events);
-        }
         self.searched = self.held.len();
-        self.give_up_if_large(events)
+        let has_end = self.held[from..].contains(CLOSE);
+        let Some(length) = has_end.then(|| call_length(&self.held)).flatten() else {
+            return self.give_up_if_large(events);
+        };
+        let text = &self.held[..length];
+        let body = &text[OPEN.len()..length - CLOSE.len()];
+        let calls = in_json(body, text, &self.tools);
+        self.made(calls, length, events)
     }
 
     fn xml(&mut self, events: &mut Vec<StreamEvent>) -> bool {
@@ -221,14 +269,17 @@ impl TextCalls {
 
     /// Replaces the first `length` held bytes with calls.
     fn made(&mut self, calls: Vec<ToolUse>, length: usize, events: &mut Vec<StreamEvent>) -> bool {
+        if self.may_think {
+            return self.pass(length, ScanState::Line, events);
+        }
         for mut call in calls {
             self.count += 1;
             call.id = format!("call_{}", self.count);
             let name = call.name.clone();
             events.push(StreamEvent::ToolUseStart { name });
-            events.push(StreamEvent::ToolUse(call));
+            self.say(StreamEvent::ToolUse(call), events);
         }
-        self.held.drain(..length);
+        self.raw.extend(self.held.drain(..length));
         // The line of the closing tag continues, so nothing on it can begin a call.
         self.state = ScanState::Line;
         true
@@ -247,7 +298,16 @@ impl TextCalls {
     fn pass(&mut self, length: usize, next: ScanState, events: &mut Vec<StreamEvent>) -> bool {
         let text: String = self.held.drain(..length).collect();
         if !text.is_empty() {
-            events.push(StreamEvent::Text(text));
+            if matches!(self.state, ScanState::Start | ScanState::Line) {
+                self.line.push_str(&text);
+            }
+            // Only a whole line shows which parts of it are code.
+            if text.ends_with('\n') {
+                self.may_think |= has_opening(&without_code_spans(&self.line));
+                self.line.clear();
+            }
+            self.raw.push_str(&text);
+            self.say(StreamEvent::Text(text), events);
         }
         self.state = next;
         !self.held.is_empty()
@@ -284,6 +344,44 @@ impl TextCalls {
         let length = self.held.len();
         self.made(calls, length, events);
     }
+}
+
+fn is_call(event: &StreamEvent) -> bool {
+    matches!(event, StreamEvent::ToolUse(_))
+}
+
+/// Returns a line without its code spans. A backtick without a partner is a character.
+fn without_code_spans(line: &str) -> String {
+    let mut prose = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('`') {
+        let (before, from) = rest.split_at(at);
+        prose.push_str(before);
+        let inner = from.trim_start_matches('`');
+        let marks = &from[..from.len() - inner.len()];
+        rest = match end_of_span(inner, marks.len()) {
+            Some(end) => &inner[end..],
+            None => {
+                prose.push_str(marks);
+                inner
+            }
+        };
+    }
+    prose + rest
+}
+
+/// Returns the offset after the run of exactly `length` backticks that closes a code span.
+fn end_of_span(text: &str, length: usize) -> Option<usize> {
+    let mut from = 0;
+    while let Some(found) = text[from..].find('`') {
+        let start = from + found;
+        let run = text[start..].len() - text[start..].trim_start_matches('`').len();
+        from = start + run;
+        if run == length {
+            return Some(from);
+        }
+    }
+    None
 }
 
 /// Parses a line that opens a fence: its mark, its length, and the text after it.

@@ -64,6 +64,7 @@ fn answer(provider: &str, protocol: Protocol, stream: &str) -> (String, Vec<Stri
     for event in decoder.push(&fs::read(path).unwrap()) {
         match event {
             StreamEvent::Text(text) => writer.text(&text),
+            StreamEvent::TextEnd => writer.end_text(),
             StreamEvent::Thinking(text) => writer.thinking(&text),
             StreamEvent::ThinkingEnd { signature } => {
                 writer.end_thinking(signature.as_deref().map(|value| (provider, value)));

@@ -224,12 +224,14 @@ fn a_refusal_is_reported() {
 }
 
 #[test]
-fn unknown_events_and_blocks_are_skipped() {
+fn unknown_events_are_skipped_and_unknown_blocks_named() {
     check(
         ANTHROPIC,
         "unknown_events_and_blocks",
         r#"
         usage input=12 output=1
+        remark "The answer contains a part that Flemma does not know (\"server_tool_use\"); it was skipped."
+        remark "The answer contains a part that Flemma does not know (\"citations_delta\"); it was skipped."
         text "Done."
         usage output=9
         stop: other, pause_turn
@@ -277,4 +279,39 @@ fn a_stream_cut_anywhere_ends_in_an_error_without_a_partial_call() {
 fn the_last_call_does_not_wait_for_the_end_of_the_answer() {
     // A call without arguments does wait: it may have been cut before them.
     check_calls_before(ANTHROPIC, "same_id_twice", "event: message_delta");
+}
+
+#[test]
+fn dropped_thinking_is_reported_once_for_each_reason() {
+    check(
+        ANTHROPIC,
+        "dropped_thinking",
+        r#"
+        remark "Anthropic left out the model's earlier thinking, because something before it has changed since it was sent."
+        remark "Anthropic left out the model's earlier thinking, because it was written for another account."
+        usage input=12 output=1
+        text "Hi."
+        remark "Anthropic left out the model's earlier thinking, because this model cannot read the thinking of the model that wrote it."
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn adjacent_texts_stay_apart() {
+    check(
+        ANTHROPIC,
+        "adjacent_texts",
+        r#"
+        usage input=12 output=1
+        text "One."
+        text ends
+        text "Two."
+        thinking ends, signed c2ln
+        text "Three."
+        usage output=9
+        stop: EndTurn
+    "#,
+    );
 }

@@ -50,6 +50,54 @@ fn fragments_of_several_calls_may_be_mixed() {
 }
 
 #[test]
+fn content_may_be_a_list_of_parts() {
+    check(
+        CHAT_COMPLETIONS,
+        "content_parts",
+        r#"
+        thinking "Seven times "
+        thinking "seven."
+        thinking ends
+        text "It is"
+        text " 49"
+        text "."
+        remark "The answer contains a part that Flemma does not know (\"reference\"); it was skipped."
+        usage input=20 output=9
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn usage_is_read_from_the_choice_and_later_zeros_erase_nothing() {
+    check(
+        CHAT_COMPLETIONS,
+        "usage_in_the_choice",
+        r#"
+        text "Hi."
+        usage input=500 output=30 cache_read=3500
+        stop: EndTurn
+    "#,
+    );
+}
+
+#[test]
+fn several_calls_with_one_id_stay_several_and_a_repeated_one_is_dropped() {
+    check(
+        CHAT_COMPLETIONS,
+        "several_calls_with_one_id",
+        r#"
+        call begins: read
+        call begins: read
+        call begins: read
+        call read call_same {"path":"a"}
+        call read call_same_2 {"path":"b"}
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
 fn calls_without_ids_get_ids() {
     check(
         CHAT_COMPLETIONS,

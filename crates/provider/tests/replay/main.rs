@@ -56,6 +56,7 @@ fn show(events: &[StreamEvent]) -> Vec<String> {
 fn line(event: &StreamEvent) -> String {
     match event {
         StreamEvent::Text(text) => format!("text {text:?}"),
+        StreamEvent::TextEnd => "text ends".to_owned(),
         StreamEvent::Thinking(text) => format!("thinking {text:?}"),
         StreamEvent::ThinkingEnd { signature: None } => "thinking ends".to_owned(),
         StreamEvent::ThinkingEnd {
@@ -66,6 +67,9 @@ fn line(event: &StreamEvent) -> String {
         StreamEvent::RedactedThinking(text) => format!("redacted {text}"),
         StreamEvent::ToolUseStart { name } => format!("call begins: {name}"),
         StreamEvent::ToolUse(call) => format!("call {} {} {}", call.name, call.id, call.input),
+        StreamEvent::TextWasThinking => "text was thinking".to_owned(),
+        StreamEvent::Remark(text) => format!("remark {text:?}"),
+        StreamEvent::ThinkingRefused => "thinking refused".to_owned(),
         StreamEvent::Usage(usage) => format!("usage{}", figures(usage)),
         StreamEvent::Stop(StopReason::Other(reason)) => format!("stop: other, {reason}"),
         StreamEvent::Stop(reason) => format!("stop: {reason:?}"),

@@ -221,10 +221,29 @@ fn an_answer_in_the_final_event_is_decoded() {
 }
 
 #[test]
-fn unknown_events_and_items_are_skipped() {
+fn another_final_event_and_calls_with_one_index_are_decoded() {
+    check(
+        RESPONSES,
+        "response_done",
+        r#"
+        call begins: read
+        call begins: read
+        call read call_a {"path":"a"}
+        call read call_b {"path":"b"}
+        call begins: read
+        call read call_c {"path":"c"}
+        usage input=40 output=7
+        stop: ToolUse
+    "#,
+    );
+}
+
+#[test]
+fn unknown_events_are_skipped_and_unknown_items_named() {
     check_responses(
         "unknown_events_and_items",
         r#"
+        remark "The answer contains a part that Flemma does not know (\"web_search_call\"); it was skipped."
         text "Done."
         COST
         stop: EndTurn

@@ -35,12 +35,12 @@ fn a_whole_request() {
         serde_json::from_slice::<Value>(&request.body).unwrap(),
         json!({
             "model": "m",
-            "max_tokens": 8192,
+            "max_tokens": 32_000,
             "temperature": 0.5,
             "stream": true,
             "tools": [
-                {"name": "bash", "description": "Runs bash.", "input_schema": schema},
-                {"name": "read", "description": "Runs read.", "input_schema": schema, "cache_control": mark},
+                {"name": "read", "description": "Runs read.", "input_schema": schema},
+                {"name": "bash", "description": "Runs bash.", "input_schema": schema, "cache_control": mark},
             ],
             "tool_choice": {"type": "auto"},
             "system": [{"type": "text", "text": "Be brief.", "cache_control": mark}],
@@ -73,7 +73,7 @@ fn unset_parameters_are_not_sent() {
         body,
         json!({
             "model": "m",
-            "max_tokens": 8192,
+            "max_tokens": 32_000,
             "stream": true,
             "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
         })
@@ -93,38 +93,27 @@ fn check_assistant(parts: Vec<Part>, expected: &Value) {
 }
 
 #[test]
-fn text_after_a_call_moves_before_it_and_thinking_before_both() {
-    check_assistant(
-        vec![
-            text("A"),
-            call("c1", "bash", "{}"),
-            text("B"),
-            thinking("T", Some(("anthropic", "s"))),
-        ],
-        &json!([
-            {"type": "thinking", "thinking": "T", "signature": "s"},
-            {"type": "text", "text": "A"},
-            {"type": "text", "text": "B"},
-            {"type": "tool_use", "id": "c1", "name": "bash", "input": {}},
-        ]),
-    );
-}
-
-#[test]
-fn interleaved_thinking_is_returned_unchanged() {
+fn an_answer_is_returned_in_the_order_of_the_file() {
     let signed = |name| thinking(name, Some(("anthropic", name)));
     check_assistant(
         vec![
-            signed("T1"),
             text("A"),
-            signed("T2"),
+            text("B"),
+            signed("T1"),
             call("c1", "bash", "{}"),
+            signed("T2"),
+            signed(""),
+            call("c2", "bash", "{}"),
+            text("C"),
         ],
         &json!([
-            {"type": "thinking", "thinking": "T1", "signature": "T1"},
             {"type": "text", "text": "A"},
-            {"type": "thinking", "thinking": "T2", "signature": "T2"},
+            {"type": "text", "text": "B"},
+            {"type": "thinking", "thinking": "T1", "signature": "T1"},
             {"type": "tool_use", "id": "c1", "name": "bash", "input": {}},
+            {"type": "thinking", "thinking": "T2", "signature": "T2"},
+            {"type": "tool_use", "id": "c2", "name": "bash", "input": {}},
+            {"type": "text", "text": "C"},
         ]),
     );
 }
@@ -152,6 +141,33 @@ fn thinking_is_returned_only_to_its_signer() {
             {"type": "text", "text": "A"},
         ]),
     );
+}
+
+#[test]
+fn a_chat_whose_thinking_was_refused_is_sent_without_it() {
+    let mut parameters = parameters();
+    parameters.without.signed_thinking = true;
+    let signed = assistant(vec![thinking("T", Some(("anthropic", "s"))), text("A")]);
+    let opaque = assistant(vec![Part::Thinking {
+        text: "EmwK".to_owned(),
+        signature: None,
+        redacted: true,
+    }]);
+    let messages = vec![
+        user(vec![text("Hi")]),
+        signed,
+        user(vec![text("Hm?")]),
+        opaque,
+        user(vec![text("Go on.")]),
+    ];
+
+    let body = body(ANTHROPIC, &prompt(messages), &parameters);
+
+    assert_eq!(
+        body["messages"][1],
+        json!({"role": "assistant", "content": [{"type": "text", "text": "A"}]})
+    );
+    assert_eq!(body["messages"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -207,10 +223,18 @@ fn ids_have_only_accepted_characters_and_stay_unique() {
         .iter()
         .map(|block| block["tool_use_id"].clone())
         .collect();
-    let cut = format!("{}_2", "x".repeat(62));
+    // The digest of the whole ID tells those apart that begin in the same way.
+    let cut = |digest: &str| format!("{}_{digest}", "x".repeat(54));
     assert_eq!(
         uses,
-        ["urn_a", "urn_a_2", "urn_a_3", "_", &"x".repeat(64), &cut]
+        [
+            "urn_a",
+            "urn_a_2",
+            "urn_a_3",
+            "_",
+            &cut("zsFO4H9j4"),
+            &cut("XnH4az4NM")
+        ]
     );
     assert_eq!(results, uses);
 }

@@ -38,8 +38,8 @@ fn a_whole_request() {
             "max_tokens": 100,
             "temperature": 0.5,
             "tools": [
-                {"type": "function", "function": {"name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true}},
                 {"type": "function", "function": {"name": "read", "description": "Runs read.", "parameters": schema}},
+                {"type": "function", "function": {"name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true}},
             ],
             "messages": [
                 {"role": "system", "content": "Be brief."},

@@ -20,6 +20,9 @@ const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
             "claude-sonnet-4-5",
             "claude-opus-4-7",
             "claude-fable-5-2",
+            "claude-opus-5-5",
+            "claude-sonnet-5-5",
+            "claude-haiku-5-5",
             "m",
         ],
         "messages",
@@ -27,7 +30,15 @@ const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
     (
         "openai",
         Protocol::Responses,
-        &["gpt-5.4", "gpt-5", "gpt-5.6-sol", "gpt-4.1", "o3", "m"],
+        &[
+            "gpt-5.4",
+            "gpt-5",
+            "gpt-5.6-sol",
+            "gpt-6.1-sol",
+            "gpt-4.1",
+            "o3",
+            "m",
+        ],
         "responses",
     ),
     (
@@ -49,6 +60,8 @@ const DESTINATIONS: [(&str, Protocol, &[&str], &str); 6] = [
             "gemini-2.5-pro",
             "gemini-2.5-flash",
             "gemini-3.1-pro-preview",
+            "gemini-3.8-pro",
+            "gemini-3.8-flash",
             "m",
         ],
         "gemini",
@@ -172,5 +185,5 @@ fn every_kind_of_request_can_be_encoded() {
             }
         }
     }
-    assert_eq!(made, 18 * 30 * 3);
+    assert_eq!(made, 24 * 30 * 3);
 }

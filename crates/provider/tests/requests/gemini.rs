@@ -57,8 +57,8 @@ fn a_request_has_the_form_of_the_api() {
         json!({
             "systemInstruction": {"parts": [{"text": "Be brief."}]},
             "tools": [{"functionDeclarations": [
-                {"name": "bash", "description": "Runs bash.", "parametersJsonSchema": schema},
                 {"name": "write", "description": "Runs write.", "parametersJsonSchema": schema},
+                {"name": "bash", "description": "Runs bash.", "parametersJsonSchema": schema},
             ]}],
             "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
             "generationConfig": {"maxOutputTokens": 100, "temperature": 0.5},

@@ -7,7 +7,12 @@ mod chat_completions;
 mod corpus;
 mod dialects;
 mod gemini;
+mod large;
+mod later;
+mod odd_tools;
 mod responses;
+mod servers;
+mod unmet;
 
 use chat::{
     prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},
@@ -267,39 +272,5 @@ fn a_request_needs_a_model() {
         let problem = encode(&prompt(conversation()), &endpoint(protocol), &none).unwrap_err();
 
         assert!(problem.what.starts_with("No model is set"), "{problem}");
-    }
-}
-
-#[test]
-fn an_invalid_tool_name_is_converted() {
-    let long = "n".repeat(100);
-    for (called, sent) in [
-        ("functions.read file", "functions_read_file"),
-        ("größe", "gr__e"),
-        ("read", "read"),
-        (&*long, &long[..64]),
-    ] {
-        let no_tool = |id: &str| Part::ToolResult {
-            tool_use_id: ToolUseId::new(id),
-            name: called.to_owned(),
-            content: "There is no such tool.".to_owned(),
-            is_error: true,
-        };
-        let said = prompt(vec![
-            user(vec![text("Go.")]),
-            assistant(vec![call("toolu_1", called, "{}")]),
-            user(vec![no_tool("toolu_1")]),
-        ]);
-        for protocol in PROTOCOLS {
-            let body = String::from_utf8(request(protocol, &said, &parameters()).body).unwrap();
-            let named = format!("\"name\":\"{sent}\"");
-            assert!(body.contains(&named), "{protocol:?}: {body}");
-            let as_called = format!("\"name\":\"{called}\"");
-            assert_eq!(
-                body.contains(&as_called),
-                called == sent,
-                "{protocol:?}: {body}"
-            );
-        }
     }
 }

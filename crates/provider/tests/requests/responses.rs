@@ -70,8 +70,8 @@ fn a_whole_request() {
             "temperature": 0.5,
             "prompt_cache_key": "abc",
             "tools": [
-                {"type": "function", "name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true},
                 {"type": "function", "name": "read", "description": "Runs read.", "parameters": schema, "strict": false},
+                {"type": "function", "name": "bash", "description": "Runs bash.", "parameters": schema, "strict": true},
             ],
             "instructions": "Be brief.",
             "input": [
@@ -302,6 +302,6 @@ fn ids_have_the_maximum_length_of_the_api() {
     ];
     let body = spell(&prompt(messages), &parameters());
     let ids: Vec<&Value> = (0..4).map(|at| &body["input"][at]["call_id"]).collect();
-    let cut = "x".repeat(64);
+    let cut = format!("{}_zsFO4H9j4", "x".repeat(54));
     assert_eq!(ids, [cut.as_str(), "a_b", cut.as_str(), "a_b"]);
 }

@@ -1,4 +1,5 @@
-//! Writes that no call waits for. The program waits for them before it ends.
+//! Writes that nothing waits for, of the audit log and the ledger. The program waits for them before
+//! it ends.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

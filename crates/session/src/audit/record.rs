@@ -48,6 +48,11 @@ pub enum Act {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// The call was tried.
+    Tried {
+        /// The user's act, or the rule.
+        by: String,
+    },
     /// The tool started.
     Started {
         /// Name of the sandbox it runs in.

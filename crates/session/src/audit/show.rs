@@ -1,5 +1,7 @@
 //! Formats records for display: one line each, without control characters.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use chat::diff::Counts;
 
 use super::record::{Act, CallEnd, Record, Word};
@@ -20,7 +22,14 @@ fn line(record: &Record) -> String {
             reason,
         } => {
             let reason = reason.as_ref().map(|reason| format!(" ({reason})"));
+            let by = by.strip_prefix("urn:flemma:approval:").unwrap_or(by);
             format!("{}{by}{}", word(*decision), reason.unwrap_or_default())
+        }
+        Act::Tried { by } => {
+            format!(
+                "tried by {}",
+                by.strip_prefix("urn:flemma:approval:").unwrap_or(by)
+            )
         }
         Act::Started { sandbox } => format!("started, sandbox {sandbox}"),
         Act::Changed { added, removed, .. } => {
@@ -68,6 +77,16 @@ fn plain(text: &str) -> String {
         }
     };
     text.chars().map(visible).collect()
+}
+
+/// Returns the date in UTC, as `2026-01-31`.
+pub fn today() -> String {
+    // A clock before 1970 must not end the host.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.unwrap_or_default().as_millis();
+    let mut today = date(u64::try_from(millis).unwrap_or(u64::MAX));
+    today.truncate(10);
+    today
 }
 
 /// Formats a time in milliseconds since 1970 as `2026-01-31 12:00:00Z`. The calendar by Howard

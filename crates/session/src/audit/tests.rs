@@ -85,7 +85,7 @@ fn a_call_is_recorded_from_decision_to_end() {
     assert_eq!(
         shown,
         [
-            "bash  c1  approved by urn:flemma:approval:config  /p/a.chat",
+            "bash  c1  approved by config  /p/a.chat",
             "bash  c1  started, sandbox none  (no name)",
             "bash  c1  failed, 3 bytes  (no name)",
         ]

@@ -77,7 +77,7 @@ impl<'c> Wanted<'c> {
             match record.act {
                 Act::Started { .. } => self.runs = true,
                 Act::Ended { .. } => self.runs = false,
-                Act::Decided { .. } | Act::Changed { .. } => {}
+                Act::Decided { .. } | Act::Tried { .. } | Act::Changed { .. } => {}
             }
         }
     }

@@ -97,6 +97,11 @@ impl CallEnvironment {
         })
     }
 
+    /// Whether the rules approve a call. Records nothing.
+    pub(crate) async fn allows(&self, call: &CallKey, input: &Value) -> bool {
+        self.decide(call, input).await.decision == Decision::Approve
+    }
+
     /// Asks all resolvers about a call until one decides.
     async fn decide(&self, call: &CallKey, input: &Value) -> RuleDecision {
         // All rules apply to the call inside an `execute_tool`.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use provider::catalogue::{self, Model};
 use provider::providers::ProviderSpec;
-use provider::{CacheRetention, Parameters, Patience, Thinking, ThinkingLevel};
-use serde_json::Value;
+use provider::{CacheRetention, Endpoint, Parameters, Patience, Thinking, ThinkingLevel, Unmet};
+use serde_json::{Map, Value};
 
 use crate::settings::Settings;
 
@@ -14,12 +14,22 @@ const LEAST_SHARE: u32 = 1024;
 
 /// Returns the parameters of each request to a provider.
 pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
+    with_list(spec, settings, &Map::new())
+}
+
+/// Returns the parameters as [`given`] does, with what the provider's own list says about the
+/// model.
+pub(super) fn with_list(
+    spec: &ProviderSpec,
+    settings: &Settings,
+    list: &Map<String, Value>,
+) -> Parameters {
     let number = |name: &str| settings.parameter(spec.name, name).and_then(Value::as_f64);
     let word = |name: &str| settings.parameter(spec.name, name).and_then(Value::as_str);
     let model = settings.model.clone();
     let model = model.unwrap_or_else(|| spec.model.to_owned());
     let own = settings.models.get(&model);
-    let about = Box::new(catalogue::model(spec.name, &model, own));
+    let about = Box::new(catalogue::refined(spec.name, &model, list, own));
     let max_tokens = number("max_tokens").filter(|it| *it >= 1.0 && *it <= f64::from(u32::MAX));
     // The cast is exact, because the option takes whole numbers in this range.
     let max_tokens = max_tokens.map(|it| it as u32);
@@ -44,6 +54,7 @@ pub(super) fn given(spec: &ProviderSpec, settings: &Settings) -> Parameters {
         effort: word("reasoning").map(str::to_owned),
         summary: word("reasoning_summary").map(str::to_owned),
         cache_key: None,
+        ..Parameters::default()
     }
 }
 
@@ -89,14 +100,24 @@ fn shared_tokens(provider: &str, settings: &Settings, about: &Model) -> Option<u
     Some(u32::try_from(tokens).map_or(output, |it| it.max(LEAST_SHARE).min(output)))
 }
 
-/// Returns a warning about options that a request with these parameters cannot follow.
-pub fn unmet(provider: &str, settings: &Settings, parameters: &Parameters) -> Option<String> {
+/// Returns the options that a request with these parameters cannot carry.
+pub fn unmet(endpoint: &Endpoint, settings: &Settings, parameters: &Parameters) -> Vec<Unmet> {
+    let share = unmet_share(&endpoint.provider, settings, parameters);
+    let others = provider::unmet(endpoint, parameters);
+    share.into_iter().chain(others).collect()
+}
+
+fn unmet_share(provider: &str, settings: &Settings, parameters: &Parameters) -> Option<Unmet> {
     let share = share(provider, settings).filter(|_| parameters.about.output.is_none())?;
-    Some(format!(
+    let text = format!(
         "max_tokens is \"{share}%\" of the model's output limit, which is not known for \"{}\", so the request goes \
          out as without max_tokens. Set a number, or models[\"{}\"].output in setup().",
         parameters.model, parameters.model
-    ))
+    );
+    Some(Unmet {
+        option: "max_tokens",
+        text,
+    })
 }
 
 #[cfg(test)]
@@ -115,11 +136,11 @@ mod tests {
             let (settings, problems) = Settings::read(&given, &tools::Registry::builtin());
             assert_eq!(problems, [""; 0]);
             let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned());
-            let Ok(Destination::Server(_, parameters)) = destination(&settings, &key) else {
+            let Ok(Destination::Server(endpoint, parameters)) = destination(&settings, &key) else {
                 panic!("no server");
             };
-            let unmet = unmet("anthropic", &settings, &parameters);
-            (parameters.max_tokens, unmet.is_some())
+            let unmet = unmet(&endpoint, &settings, &parameters);
+            (parameters.max_tokens, !unmet.is_empty())
         };
         assert_eq!(given(json!("50%"), "mine"), (Some(5000), false));
         assert_eq!(given(json!("1%"), "mine"), (Some(1024), false));

@@ -4,7 +4,7 @@
 use chat::approval::CallKey;
 use serde_json::{Map, Value, json};
 
-use crate::protocol::BufferId;
+use crate::protocol::{BufferId, DiffItem};
 
 /// Something that happened in a chat.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,8 +62,21 @@ pub enum SessionEvent {
     WouldRun(WouldRun),
     /// An approved call waits once more, because the file it would change is different now.
     CallShownAgain(CallKey),
+    /// The trial of a call ended. Neovim shows it below the call.
+    CallTried(CallTrial),
     /// A review ended. In Neovim, its window shows that.
     ReviewEnded(ReviewOutcome),
+}
+
+/// What the trial of a call showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallTrial {
+    /// The call.
+    pub call: CallKey,
+    /// Its outcome and the end of its output.
+    pub lines: Vec<String>,
+    /// The changes that an approval applies.
+    pub diff: Vec<DiffItem>,
 }
 
 /// The outcome of a review.
@@ -156,6 +169,7 @@ impl SessionEvent {
             | Self::WouldSend(_)
             | Self::WouldRun(_)
             | Self::CallShownAgain(_)
+            | Self::CallTried(_)
             | Self::ReviewEnded(_) => return None,
         };
         let mut data = self.data();

@@ -87,12 +87,18 @@ pub enum Action {
     Rename(Option<String>),
     /// Review what the call at the cursor would change.
     Review,
+    /// Try the call at the cursor.
+    Try,
+    /// Review what changed since a message, or what changed in this file.
+    ReviewTurn(Option<String>),
+    /// A key in the window of a pending call, with the window's number.
+    Decide(u64, Choice),
     /// Turn reviews of all changes in this chat on or off.
     ToggleReview,
     /// A review of this call ended. Made by the session itself.
     EndReview(CallKey),
-    /// Restore the files of the last call.
-    Undo,
+    /// Restore the files of the last call, or this file.
+    Undo(Option<String>),
     /// Take the last undo back.
     Redo,
     /// Restore the files, or the chat, as they were at an earlier message.
@@ -122,6 +128,8 @@ pub enum Action {
     Fix,
     /// Let the chat send the file that the line names.
     AllowFile,
+    /// Read the references that were sent anew.
+    Refresh,
     /// Report or change whether phases start without a key.
     Autopilot(Toggle),
     /// Report or change whether commands run in the sandbox.
@@ -140,6 +148,34 @@ pub enum Action {
     TrustMcp,
     /// A name that this version does not know.
     Unknown(String),
+}
+
+/// What the user chose in the window of a pending call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Try the call.
+    Try,
+    /// Run the call.
+    Run,
+    /// Run every pending call.
+    RunAll,
+    /// Choose a rule that approves calls like it.
+    Allow,
+    /// Reject the call for this reason, which may be empty.
+    Reject(String),
+}
+
+impl Choice {
+    fn parse(arguments: &Value) -> Option<Self> {
+        match arguments["choice"].as_str()? {
+            "try" => Some(Self::Try),
+            "run" => Some(Self::Run),
+            "run_all" => Some(Self::RunAll),
+            "allow" => Some(Self::Allow),
+            "reject" => Some(Self::Reject(text(arguments).unwrap_or_default())),
+            _ => None,
+        }
+    }
 }
 
 /// The effect of a command on an option that is on or off.
@@ -175,7 +211,12 @@ impl Action {
             "resolve" | "tool:execute" => Self::Resolve,
             "approve" => Self::Approve(first_word(&arguments)),
             "allow" => Self::Allow,
-            "review" => Self::Review,
+            "review" => Self::parse_review(&arguments),
+            "try" => Self::Try,
+            "decide" => match (arguments["number"].as_u64(), Choice::parse(&arguments)) {
+                (Some(number), Some(choice)) => Self::Decide(number, choice),
+                _ => Self::Unknown(name.to_owned()),
+            },
             "reject" => Self::Reject(text()),
             "steer" => Self::Steer(text().unwrap_or_default()),
             "queue" => text().map_or(Self::ListQueue, Self::Queue),
@@ -191,6 +232,17 @@ impl Action {
             "allow-file" => Self::AllowFile,
             "run" => Self::Run(arguments),
             name => Self::parse_setting(name, arguments),
+        }
+    }
+
+    fn parse_review(arguments: &Value) -> Self {
+        let Some(words) = text(arguments) else {
+            return Self::Review;
+        };
+        match words.split_once(char::is_whitespace) {
+            _ if words == "turn" => Self::ReviewTurn(None),
+            Some(("turn", file)) => Self::ReviewTurn(Some(file.trim().to_owned())),
+            _ => Self::Unknown(format!("review {words}")),
         }
     }
 
@@ -231,9 +283,10 @@ impl Action {
             "fork" => Self::Fork,
             "export" => Self::Export(text(arguments)),
             "rename" => Self::Rename(text(arguments)),
-            "undo" => Self::Undo,
+            "undo" => Self::Undo(text(arguments)),
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,
+            "refresh" => Self::Refresh,
             "tool:list" => Self::ListTools,
             "usage" => Self::Usage(word.and_then(|it| it.parse().ok())),
             "log" => Self::Log,
@@ -248,8 +301,14 @@ impl Action {
     /// Returns true if it may send a request or run a tool.
     pub fn works(&self) -> bool {
         let speaks = matches!(self, Self::Steer(_) | Self::Queue(_) | Self::Ask { .. });
-        let approves = matches!(self, Self::Resolve | Self::Approve(_) | Self::Allow);
-        let decides = matches!(self, Self::Reject(_) | Self::EndReview(_));
+        let approves = matches!(
+            self,
+            Self::Resolve | Self::Approve(_) | Self::Allow | Self::Try
+        );
+        let decides = matches!(
+            self,
+            Self::Reject(_) | Self::EndReview(_) | Self::Decide(..)
+        );
         speaks || approves || decides || matches!(self, Self::Advance { .. } | Self::Send)
     }
 
@@ -257,7 +316,11 @@ impl Action {
     pub fn approves(&self) -> bool {
         matches!(
             self,
-            Self::Advance { .. } | Self::Resolve | Self::Approve(_) | Self::Allow
+            Self::Advance { .. }
+                | Self::Resolve
+                | Self::Approve(_)
+                | Self::Allow
+                | Self::Decide(_, Choice::Run | Choice::RunAll | Choice::Allow)
         )
     }
 
@@ -265,7 +328,11 @@ impl Action {
     pub fn has_text(&self) -> bool {
         matches!(
             self,
-            Self::Steer(_) | Self::Queue(_) | Self::Ask { .. } | Self::Reject(Some(_))
+            Self::Steer(_)
+                | Self::Queue(_)
+                | Self::Ask { .. }
+                | Self::Reject(Some(_))
+                | Self::Decide(_, Choice::Reject(_))
         )
     }
 }

@@ -36,6 +36,8 @@ pub enum Display {
     Unfold(Unfold),
     /// Tasks and queued messages.
     Queued(Queued),
+    /// References that were sent.
+    Sent(SentItems),
     /// The state of the open request.
     Request(RequestDisplay),
     /// The status line's text.
@@ -46,11 +48,38 @@ pub enum Display {
     Lock(BufferLock),
     /// Whether another program works on the chat.
     Taken(Taken),
+    /// An answer or a result that is not in the file.
+    Save(Save),
     /// The place to which the cursor goes.
     Cursor(Cursor),
+    /// A pending call in a window of its own.
+    Decision(Decision),
     /// The end of a review.
     ReviewClosed(ReviewClosed),
 }
+
+/// `decision`: show a pending call in a window of its own, in which keys decide about it. What
+/// they do comes as `decide`, with the window's number.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The id of the call's mark.
+    pub id: String,
+    /// The number of the window.
+    pub number: u64,
+    /// How long it must be on the screen before a key decides, in milliseconds.
+    pub least_ms: u64,
+    /// Whether it is shown only if the window of the call is still open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refresh: bool,
+    /// Its text.
+    pub lines: Vec<DecisionLine>,
+}
+
+/// A line of a decision's window: `title`, `asks`, `remark`, `name`, or `value`, and the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DecisionLine(pub &'static str, pub String);
 
 /// `review_closed`: a review is over, because its call was decided about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,6 +90,14 @@ pub struct ReviewClosed {
     pub call: String,
 }
 
+/// `save`: the text has an answer or a result that its file lacks. Sent only while the host has
+/// the chat lock.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Save {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+}
+
 /// Virtual text beside one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MarkItem {
@@ -68,9 +105,10 @@ pub struct MarkItem {
     pub id: String,
     /// Line of the opening fence; the preview is drawn below it.
     pub line: usize,
-    /// Line of a pending call's own header: a key must not decide about a folded call.
+    /// The lines of a pending call itself, from its header to its arguments: a key must not decide
+    /// about a folded call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_line: Option<usize>,
+    pub call: Option<(usize, usize)>,
     /// Line of the result's header; the state is drawn after it.
     pub header_line: usize,
     /// The preview of the call. Absent fields are not sent, because a hundred calls may be
@@ -96,6 +134,12 @@ pub struct MarkItem {
     /// Text after the label, less prominent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Why a pending call waits, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+    /// Whether the call can be tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tries: bool,
     /// Counter of calls that were shown again because their files changed: a key decides
     /// about what was on the screen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +214,26 @@ pub struct RequestDisplay {
     /// Time since the state began, in milliseconds, if it did not begin now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
+}
+
+/// A line with references, and what was sent of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SentItem {
+    /// The line.
+    pub line: usize,
+    /// Size of what was sent, in bytes.
+    pub bytes: u64,
+    /// When it was sent, in seconds since 1970.
+    pub at: u64,
+}
+
+/// `sent`: all references that were sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SentItems {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// In the order of the lines.
+    pub items: Vec<SentItem>,
 }
 
 /// A message that the chat does not contain yet.

@@ -174,10 +174,21 @@ pub struct Choices {
 pub struct PickerItem {
     /// Its name.
     pub name: String,
+    /// What to know about it before it is chosen; may be empty.
+    pub note: String,
     /// Its known models; none for a preset.
-    pub models: Vec<String>,
+    pub models: Vec<ModelItem>,
     /// Its parameters, each with `=` and, if there are few, a value.
     pub parameters: Vec<String>,
+}
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelItem {
+    /// Its name at the provider.
+    pub name: String,
+    /// Its context and prices, as far as they are known.
+    pub note: String,
 }
 
 /// `usage`: tokens and cost of an answer.

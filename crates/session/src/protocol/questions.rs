@@ -202,14 +202,16 @@ pub struct InputPrompt {
     pub initial: Option<String>,
 }
 
-/// `review`: have the user edit the diff of a call, which is a text of its own. Replaces the
-/// last one about the call.
+/// `review`: have the user edit a diff, which is a text of its own. Replaces the last one with
+/// the same id.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewQuestion {
     /// The chat's buffer.
     pub buffer: BufferId,
-    /// The call's id.
+    /// The call's id, or one for the review of a turn. A call has none with a colon.
     pub call: String,
+    /// What the diff is about.
+    pub subject: ReviewSubject,
     /// The diff.
     pub text: String,
     /// A message about it for the user.
@@ -217,6 +219,16 @@ pub struct ReviewQuestion {
     pub note: Option<String>,
     /// Lines of it that cannot be applied.
     pub problems: Vec<ReviewLine>,
+}
+
+/// What a diff that the user edits is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewSubject {
+    /// What a pending call would change.
+    Call,
+    /// What changed since a message.
+    Turn,
 }
 
 /// A line of a diff that cannot be applied.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use chat::approval::{CallKey, Decision, Question};
 use serde_json::Value;
 use tools::checkpoints::project_of;
-use tools::{ApprovedPath, Registry, leads_to};
+use tools::{ApprovedPath, Registry, ShellLists, leads_to};
 
 use super::{CallGuard, GuardAnswers};
 use crate::remembered::{CallFacts, approving};
@@ -27,7 +27,15 @@ pub fn facts(
         files: files.iter().map(|it| leads_to(it)).collect(),
         project: project_of(folder),
         chat: chat.map(leads_to),
+        runs_in: leads_to(folder),
         has_known_shell: true,
+        reading: match (call.name.as_str(), input["command"].as_str()) {
+            // Judged by its text, because the call may be one of another chat.
+            ("bash" | "shell", Some(command)) => {
+                tools::reading_parts(command, &ShellLists::default(), None)
+            }
+            _ => Vec::new(),
+        },
     }
 }
 
@@ -43,7 +51,9 @@ impl CallGuard {
                 .into_iter()
                 .map(|it| it.real)
                 .collect(),
+            runs_in: leads_to(&self.inspection.cwd),
             has_known_shell: self.shared.settings.has_known_shell(),
+            reading: self.inspection.reading_parts(call),
             ..facts
         }
     }

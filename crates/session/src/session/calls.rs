@@ -1,6 +1,7 @@
 //! The calls of a chat: those that run, and the previews and snapshots of those that wait.
 
 mod applied;
+mod decision;
 mod destination;
 mod details;
 mod diffs;
@@ -10,10 +11,14 @@ mod first_look;
 mod new_problems;
 mod pace;
 mod previews;
+mod reasons;
 mod refusals;
 mod reviews;
+mod run_changes;
 mod running;
+mod trials;
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use chat::approval::CallKey;
@@ -21,6 +26,7 @@ use chat::document;
 use chat::marks::Mark;
 use tools::SeenFiles;
 
+use self::decision::Windows;
 use self::diffs::Diffs;
 pub use self::diffs::{Basis, Diff};
 pub use self::elicitation::QuestionEvent;
@@ -29,9 +35,15 @@ pub use self::file_snapshots::SnapshotsTaken;
 use self::first_look::FirstLook;
 use self::pace::Pace;
 use self::previews::Previews;
+use self::reasons::Reasons;
 use self::refusals::Refusals;
 use self::reviews::Reviews;
+pub use self::run_changes::ChangedFile;
+use self::run_changes::RunChanges;
+pub(super) use self::run_changes::unified;
 pub(super) use self::running::{ApprovedCall, RunningCall, together};
+use self::trials::Trials;
+pub use self::trials::Tried;
 
 /// Calls that run or wait.
 #[derive(Default)]
@@ -44,16 +56,32 @@ pub(super) struct Calls {
     /// The texts of files as the model saw them.
     seen: SeenFiles,
     previews: Previews,
+    reasons: Reasons,
     diffs: Diffs,
     refusals: Refusals,
     reviews: Reviews,
+    run_changes: RunChanges,
+    trials: Trials,
+    /// Whether changes that a killed program was making were looked for.
+    has_recovered: Cell<bool>,
     first_look: FirstLook,
+    windows: RefCell<Windows>,
 }
 
 impl Calls {
     /// Returns true while no call runs.
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty()
+    }
+
+    /// Returns true while calls are being tried, or about to be.
+    pub(super) fn are_tried(&self) -> bool {
+        self.trials.are_any_underway()
+    }
+
+    /// Returns the texts of files as the model saw them.
+    pub(super) fn seen(&self) -> SeenFiles {
+        self.seen.clone()
     }
 
     /// Returns the number of running calls.
@@ -65,8 +93,14 @@ impl Calls {
         self.running.get(call)
     }
 
-    /// Asks all running calls to stop.
+    /// Notes that changes of a killed program are looked for. Returns true the first time.
+    pub(super) fn begin_recovery(&self) -> bool {
+        !self.has_recovered.replace(true)
+    }
+
+    /// Asks all running calls and trials to stop.
     pub(super) fn stop_all(&self) {
+        self.trials.stop_all();
         self.running.values().for_each(RunningCall::stop);
     }
 
@@ -83,9 +117,12 @@ impl Calls {
     /// Forgets previews and snapshots of calls that are no longer shown.
     pub(super) fn keep_shown(&self, marks: &[Mark]) {
         self.previews.keep(marks);
+        self.reasons.keep(marks);
         self.diffs.keep(marks);
         self.snapshots.keep(marks);
         self.reviews.keep(marks);
+        self.trials.keep(marks);
+        self.windows.borrow_mut().keep(marks);
     }
 }
 

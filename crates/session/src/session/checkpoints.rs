@@ -9,7 +9,9 @@ use chat::document::{Block, Document, Message, Role};
 use chat::origin::ChangeSource;
 use chat::outcome::UndoCoverage;
 use chat::write::TextEdit;
-use tools::checkpoints::{CallLabel, Coverage, JournalScope, Name, Recorder, Request};
+use tools::checkpoints::{
+    CallLabel, Coverage, FileArgument, JournalScope, Name, Recorder, Request, recover,
+};
 
 use super::{Input, Session};
 use crate::buffers::EditorBuffers;
@@ -50,6 +52,10 @@ impl Session {
     /// Starts to index the project if the model may run commands, so that the first command
     /// need not wait for that.
     pub(super) fn prepare_checkpoints(&self) {
+        if self.calls.begin_recovery() {
+            let (folder, buffers) = (self.disk.folder(), self.open_buffers());
+            tokio::spawn(async move { recover(folder, &*buffers).await });
+        }
         let mut tools = self.policy.rules().options.tools.keys();
         if tools.any(|it| self.is_held(it)) {
             self.recorder_of(self.chat_label()).prepare();
@@ -79,7 +85,7 @@ impl Session {
     }
 
     /// Returns the label of this chat's checkpoints.
-    fn chat_label(&self) -> CallLabel {
+    pub(super) fn chat_label(&self) -> CallLabel {
         CallLabel {
             chat: self.path().map(|it| Name(it.to_owned())),
             session: self.disk.session().to_owned(),
@@ -114,13 +120,21 @@ impl Session {
         tokio::spawn(self.restoring().run(request));
     }
 
-    fn restoring(&self) -> Restoring {
+    pub(super) fn restoring(&self) -> Restoring {
         Restoring {
             editor: self.editor.clone(),
             buffer: self.buffer.id(),
             buffers: Arc::new(EditorBuffers(self.editor.clone())),
             folder: self.disk.folder(),
             scope: JournalScope::Chat(self.chat_label()),
+        }
+    }
+
+    /// A file that the user named in a command of this chat.
+    pub(super) fn file_argument(&self, name: &str) -> FileArgument {
+        FileArgument {
+            name: name.to_owned(),
+            folders: vec![self.disk.cwd().to_owned(), self.disk.folder()],
         }
     }
 
@@ -132,11 +146,8 @@ impl Session {
         if self.is_working() {
             return self.inform(BUSY);
         }
-        let document = self.buffer.document();
-        let turns = turns(&document).enumerate();
-        let turns = turns.map(|(at, message)| chat_turn(&document, at + 1, message));
         let rewinding = Rewinding {
-            turns: turns.collect(),
+            turns: chat_turns(&self.buffer.document()),
             restoring: self.restoring(),
             cut: Box::new(move |turn, report| drop(inbox.send(Input::Cut(turn, report)))),
         };
@@ -162,9 +173,8 @@ impl Session {
             return self.inform(BUSY);
         }
         let document = self.buffer.document();
-        // Numbers of turns start at 1.
-        let now = turns(&document).nth(turn.number - 1);
-        let now = now.map(|it| chat_turn(&document, turn.number, it));
+        let turns: Vec<&Message> = turns(&document).collect();
+        let now = chat_turn(&document, &turns, turn.number);
         // Lines may have moved while the user chose, and a wrong cut would lose text.
         if now.as_ref() != Some(turn) {
             return self.inform("The chat has changed since the list was made, so it was not cut.");
@@ -181,17 +191,33 @@ impl Session {
 /// The message while something runs.
 const BUSY: &str = "This chat is busy; try again when nothing is running.";
 
+/// The user's messages, each with everything that follows it.
+pub(super) fn chat_turns(document: &Document<'_>) -> Vec<ChatTurn> {
+    let all: Vec<&Message> = turns(document).collect();
+    let numbers = 1..=all.len();
+    numbers
+        .filter_map(|it| chat_turn(document, &all, it))
+        .collect()
+}
+
 /// A message of the user with everything that follows it.
-fn chat_turn(document: &Document<'_>, number: usize, message: &Message) -> ChatTurn {
+fn chat_turn(document: &Document<'_>, turns: &[&Message], number: usize) -> Option<ChatTurn> {
+    // Numbers of turns start at 1.
+    let message = turns.get(number.checked_sub(1)?)?;
     let after = message.lines.end;
     let calls = document.calls().filter(|it| it.lines.start >= after);
-    ChatTurn {
+    let calls = calls.map(|it| {
+        let turn = turns.partition_point(|turn| turn.lines.start < it.lines.start);
+        (it.id.as_str().to_owned(), turn)
+    });
+    Some(ChatTurn {
         number,
         title: title(document, message),
+        start: message.lines.start,
         end: after,
         lines: document.text().line_count(),
-        calls: calls.map(|it| it.id.as_str().to_owned()).collect(),
-    }
+        calls: calls.collect(),
+    })
 }
 
 /// The first words of a message.

@@ -17,7 +17,7 @@ impl Session {
         };
         let stem = self.disk.path().and_then(Path::file_stem);
         let stem = stem.map_or_else(|| "chat".into(), |it| it.to_string_lossy());
-        let folder = self.disk.folder();
+        let folder = self.disk.own_folder();
         let names = (1_u32..).map(|count| match count {
             1 => format!("{stem}-fork.chat"),
             _ => format!("{stem}-fork-{count}.chat"),
@@ -25,7 +25,9 @@ impl Session {
         let mut paths = names.map(|it| folder.join(it));
         let path = paths.find(|it| !it.exists());
         // Always found, because the numbers do not end.
-        self.open_copy(path.unwrap_or_default().to_string_lossy().into(), lines);
+        let path = path.unwrap_or_default();
+        self.copy_sent(&path);
+        self.open_copy(path.to_string_lossy().into(), lines);
     }
 
     /// Opens the chat as a web page if the name ends in `.html`, and otherwise as Markdown, by

@@ -156,6 +156,9 @@ impl Session {
 
     /// Returns the name of a call's sandbox in the audit log.
     fn sandbox_name(&self, run: &ApprovedCall) -> &'static str {
+        if self.takes_trial(&run.call) {
+            return "trial";
+        }
         let (meant, _) = approval::meant(&run.call, &run.input);
         match self.is_held(&meant.name) {
             true => {

@@ -16,6 +16,8 @@ use self::recovery::Recovery;
 pub(super) struct Disk {
     /// Absolute; none for a buffer without a name.
     path: Option<PathBuf>,
+    /// The folder that its relative paths start from.
+    folder: Option<PathBuf>,
     /// Identifies this session in checkpoints, also while the chat has no file.
     session: String,
     /// The working directory of the window that shows the chat.
@@ -23,6 +25,8 @@ pub(super) struct Disk {
     lock: ChatLock,
     /// Unfinished work, until the file contains it.
     recovery: Recovery,
+    /// Whether an answer or a result was written since the file was.
+    pub(super) has_news: bool,
     /// Calls that ran for the file when their host ended, until a key reports it there.
     cut_off: Vec<CallKey>,
 }
@@ -31,10 +35,12 @@ impl Default for Disk {
     fn default() -> Self {
         Self {
             path: None,
+            folder: None,
             session: checkpoints::new_session(),
             cwd: PathBuf::from("/"),
             lock: ChatLock::default(),
             recovery: Recovery::default(),
+            has_news: false,
             cut_off: Vec::new(),
         }
     }
@@ -49,6 +55,7 @@ impl Disk {
     pub(super) fn set_path(&mut self, path: &str) {
         // Neovim's name for a buffer without a file is empty.
         self.path = Some(PathBuf::from(path)).filter(|it| !it.as_os_str().is_empty());
+        self.folder = self.path().and_then(tools::chat_folder);
     }
 
     pub(super) fn session(&self) -> &str {
@@ -65,8 +72,14 @@ impl Disk {
 
     /// Returns the folder that the chat's relative paths start from.
     pub(super) fn folder(&self) -> PathBuf {
-        let parent = self.path().and_then(Path::parent);
+        let own = self.folder.as_deref();
         // A new chat may name a folder that does not exist yet.
+        own.filter(|it| it.is_dir()).unwrap_or(&self.cwd).into()
+    }
+
+    /// Returns the folder of the chat's file.
+    pub(super) fn own_folder(&self) -> PathBuf {
+        let parent = self.path().and_then(Path::parent);
         parent.filter(|it| it.is_dir()).unwrap_or(&self.cwd).into()
     }
 

@@ -7,18 +7,20 @@ use agent::transport::WaitNote;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::CycleEvent;
 use chat::diff::Counts;
-use provider::StreamEvent;
+use provider::{StreamEvent, Unmet};
 use tools::Ran;
 
 use super::Session;
-use super::calls::{Basis, Diff, QuestionEvent, SnapshotsTaken};
-use super::request::Unresolved;
+use super::calls::{Basis, ChangedFile, Diff, QuestionEvent, SnapshotsTaken, Tried};
+use super::request::{SentReport, Unresolved};
 use crate::project::ProjectConfig;
 use crate::protocol::*;
+use crate::resolver_calls::Reason;
 use crate::reviewing::ReviewEnd;
 use crate::rewinding::ChatTurn;
 use crate::rules::Rules;
 use crate::shared::Shared;
+use crate::turn_reviewing::TurnReviewed;
 use crate::usage::Tariff;
 
 /// An input of a session.
@@ -59,20 +61,31 @@ pub enum Input {
     ToolsScanned,
     /// The frontmatter was evaluated, with the number of the evaluation.
     Rules(u64, Box<Rules>),
+    /// The user rejected this call, with the message below it as the reason.
+    RejectFor(CallKey, String),
     /// A request cannot do everything that was requested.
     Remark(String),
+    /// The options that the request cannot carry.
+    Unmet(Vec<Unmet>),
     /// References of the text cannot be sent, so nothing was sent.
     Unresolved(Vec<Unresolved>),
     /// A call wrote live output.
     ToolOutput(CallKey, String),
     /// A review of a call ended.
     Reviewed(CallKey, Option<Box<ReviewEnd>>),
+    /// The trial of a call ended, or could not be made: a sentence.
+    Tried(CallKey, Result<Box<Tried>, String>),
     /// Something happened to a question of a call.
     Question(CallKey, QuestionEvent),
     /// A call ended, and changed this many lines if it changed files.
-    ToolEnded(CallKey, Ran, Option<Counts>),
+    ToolEnded(CallKey, Ran, Option<Counts>, Vec<ChangedFile>),
     /// A tool's own preview of a call, for windows of that width; `None` without one.
     Preview(CallKey, usize, Option<String>),
+    /// Why a pending call waits.
+    Reason(CallKey, Reason),
+    /// Why a pending call waits, for its window; why it has no review; and whether the window is only
+    /// refreshed.
+    Decision(CallKey, Option<Reason>, Option<String>, bool),
     /// The diff of a call, and what it depends on.
     Diff(CallKey, Basis, Diff),
     /// The files of pending calls were read.
@@ -88,6 +101,12 @@ pub enum Input {
     /// The ids of the calls in the chat, for the request with this number. Comes before
     /// its answer.
     Ids(u64, Ids),
+    /// The request was recorded in the ledger, or the ledger was emptied.
+    Recorded,
+    /// The text was compared with what was sent of it.
+    SentCompared(SentReport),
+    /// The user wrote the review of a turn.
+    TurnReviewed(Box<TurnReviewed>),
     /// The user wants to cut the chat. The text says which files were restored.
     Cut(ChatTurn, Option<String>),
     /// A part of the answer to the request with this number.
@@ -127,19 +146,31 @@ impl Session {
                 self.queue.push(CycleEvent::ResolverAnswered(answers));
             }
             Input::Allowed(call, rule) => self.allowed(&call, rule),
+            Input::RejectFor(call, words) => self.reject_for(&call, words),
             Input::Remark(text) => self.remark(text),
+            Input::Unmet(options) => self.options_unmet(options),
             Input::Unresolved(references) => self.set_unresolved(references),
             Input::ToolOutput(call, output) => self.tool_output(&call, &output),
             Input::Reviewed(call, end) => self.reviewed(call, end.map(|it| *it)),
+            Input::Tried(call, tried) => self.trial_ended(call, tried),
             Input::Question(call, event) => self.question_event(&call, event),
-            Input::ToolEnded(call, ran, changed) => self.tool_ended(call, ran, changed),
+            Input::ToolEnded(call, ran, counts, unseen) => {
+                self.tool_ended(call, ran, counts, unseen)
+            }
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),
+            Input::Reason(call, reason) => self.reason_found(&call, reason),
+            Input::Decision(call, reason, problem, refresh) => {
+                self.show_decision(call, reason.as_ref(), problem, refresh);
+            }
             Input::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
             Input::Snapshots(taken) => self.snapshots_taken(taken),
             Input::Refused(call, words) => self.heard_refusal(call, words),
             Input::Label(number, label, tariff) => self.label(number, label, tariff),
             Input::Note(number, note) => self.note(number, note),
             Input::Ids(number, ids) => self.request.set_ids(number, ids),
+            Input::Recorded => self.request.sent.expire(),
+            Input::SentCompared(report) => self.sent_compared(report),
+            Input::TurnReviewed(reviewed) => self.turn_reviewed(*reviewed),
             Input::Cut(turn, report) => self.cut(&turn, report),
             Input::Stream(number, events) => self.stream(number, events),
             // `handle` handles all others.

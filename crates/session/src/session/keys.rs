@@ -61,11 +61,21 @@ impl Session {
     /// Queues the event of a key, or starts what a command is for.
     fn carry_out(&mut self, command: &EditorCommand) {
         let line = command.line;
+        let goes_on = command.action.has_text()
+            || matches!(command.action, Action::Advance { .. } | Action::Send)
+            || matches!(
+                command.action,
+                Action::Undo(_) | Action::Redo | Action::Rewind
+            );
+        if goes_on {
+            self.run_begins();
+        }
         match &command.action {
             // A call that asks a question comes first, because it waits for the user.
             Action::Advance { .. } if self.goes_to_question() => {}
             Action::Resolve if self.answers_question(line) => {}
-            Action::Cancel if self.take_back_waiting() => {}
+            Action::Cancel if self.take_back_waiting() || self.stop_trials() => {}
+            Action::Resolve | Action::Approve(None) if self.mention_trial(line) => {}
             Action::Advance { .. } => self.queue.push(CycleEvent::Advance),
             Action::Send => self.queue.push(CycleEvent::Send),
             Action::Resolve => self.queue.push(CycleEvent::Resolve { line }),
@@ -81,7 +91,11 @@ impl Session {
             Action::TakeBackQueue => self.speak(CycleEvent::TakeBack(Vec::new())),
             Action::Cancel | Action::CancelTools => self.queue.push(CycleEvent::Cancel),
             Action::CancelTool => self.queue.push(CycleEvent::CancelTool { line }),
+            Action::Review if self.has_changes() => self.review_changes(),
+            Action::Review if self.answers_question(line) => {}
             Action::Review => self.review(line),
+            Action::Try => self.try_call(line),
+            Action::Decide(number, choice) => self.decide(*number, choice),
             Action::EndReview(call) => self.end_review(call),
             setting_or_report => self.carry_out_at_once(setting_or_report, line),
         }
@@ -98,11 +112,14 @@ impl Session {
             Action::Plan => self.toggle_plan(),
             Action::Fix => self.fix(line),
             Action::AllowFile => self.allow_file(line),
+            Action::Refresh => self.refresh_references(),
             Action::Fork => self.fork(line),
             Action::Export(name) => self.export(name.as_deref()),
             Action::Rename(title) => self.rename(title.as_deref()),
             Action::ToggleReview => self.toggle_review(),
-            Action::Undo => self.restore_files(Request::Undo),
+            Action::ReviewTurn(file) => self.review_turn(line, file.as_deref()),
+            Action::Undo(None) => self.restore_files(Request::Undo),
+            Action::Undo(Some(name)) => self.restore_files(Request::File(self.file_argument(name))),
             Action::Redo => self.restore_files(Request::Redo),
             Action::Rewind => self.rewind(),
             report => self.report(report),
@@ -120,12 +137,18 @@ impl Session {
         if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
             return self.inform("This chat is busy; try again when nothing is running.");
         }
+        // The user requested exactly this change, so it counts as typed. But settings that came
+        // with the file do not become the user's when they are moved to the top.
+        let is_own = document.message_at(fix.lines.start).is_some()
+            || self.cycle.are_typed(self.buffer.text(), fix.lines.clone());
+        let source = match is_own {
+            true => ChangeSource::USER,
+            false => ChangeSource::BULK,
+        };
         let edit = TextEdit {
             lines: fix.lines,
             replacement: fix.replacement,
         };
-        // The user requested exactly this change, so it counts as typed.
-        let source = ChangeSource::USER;
         self.apply_for(source, vec![edit], VecDeque::new(), CycleEvent::Changed);
     }
 

@@ -7,7 +7,7 @@ use chat::title::{file_stem, title};
 
 use super::Session;
 use crate::protocol::{Display, Rename};
-use crate::status::is_tutor_chat;
+use crate::status::free_name;
 
 impl Session {
     /// Renames the chat's file to a title, by default the first words that the user wrote.
@@ -28,25 +28,14 @@ impl Session {
         if own.and_then(Path::file_stem).is_some_and(|it| it == &*stem) {
             return self.inform(&format!("The chat is already named {stem}."));
         }
-        let folder = self.disk.folder();
-        let names = (1_u32..).map(|count| match count {
-            1 => format!("{stem}.chat"),
-            _ => format!("{stem}-{count}.chat"),
-        });
-        let mut paths = names.map(|it| folder.join(it));
-        // A broken link is a file too, which renaming would replace.
-        let path = paths.find(|it| it.symlink_metadata().is_err());
         self.editor.show(Display::Rename(Rename {
             buffer: self.buffer.id(),
-            path: path.unwrap_or_default().to_string_lossy().into(),
+            path: free_name(&self.disk.own_folder(), &stem),
         }));
     }
 
     fn why_not_renamed(&self) -> Option<&'static str> {
-        let path = self.disk.path();
-        if is_tutor_chat(path) {
-            Some("The tutorial is no file. Save it under a name with :saveas.")
-        } else if self.disk.is_elsewhere() {
+        if self.disk.is_elsewhere() {
             Some("Another program works on this chat. Rename it there, or close it there first.")
         } else if !self.calls.is_empty() {
             // The sandbox of a running command protects the file by its present name.

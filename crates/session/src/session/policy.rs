@@ -8,6 +8,7 @@ mod trusting;
 
 use std::sync::{Arc, OnceLock};
 
+use provider::Unmet;
 use tools::Sandbox;
 
 use self::project::ProjectState;
@@ -24,6 +25,8 @@ pub(super) struct Policy {
     is_switched: bool,
     /// Whether all changes of files are reviewed, if `:Flemma review!` chose that.
     reviews: Option<bool>,
+    /// Options that the last request could not carry.
+    unmet: Vec<Unmet>,
     /// The options of the chat's project.
     project: ProjectState,
     /// Confines the chat's calls; made anew for each key.
@@ -56,6 +59,7 @@ impl Policy {
             evaluation: 0,
             is_switched: false,
             reviews: None,
+            unmet: Vec::new(),
             project: ProjectState::default(),
             sandbox: OnceLock::new(),
         }
@@ -63,6 +67,17 @@ impl Policy {
 
     pub(super) fn rules(&self) -> &Arc<Rules> {
         &self.rules
+    }
+
+    /// Returns the line of the frontmatter that sets an option, counted from 1. `option` is the
+    /// last part of its path, because a provider may have its own value.
+    fn line_of(&self, option: &str) -> Option<usize> {
+        let lines = &self.rules.evaluated.as_ref()?.overrides.lines;
+        let mut set = lines.iter().filter(|(path, _)| {
+            let name = path.rsplit('.').next().unwrap_or_default();
+            name == option || (option == "thinking" && name == "thinking_budget")
+        });
+        set.next().map(|(_, line)| *line)
     }
 
     /// Returns true while rules are made for the event at the head of the queue.

@@ -48,11 +48,12 @@ impl Session {
         };
         let is_tutor = status::is_tutor_chat(self.path());
         let queued = self.queued_count();
+        let sent = self.sent_status();
         let project = self.project_lines();
         let editor = self.editor.clone();
         let show = move |rules: &Rules| {
             let mut report = status::report(rules, is_tutor, &doing);
-            report.lines.splice(2..2, project);
+            report.lines.splice(2..2, project.into_iter().chain(sent));
             if queued > 0 {
                 let messages = if queued == 1 { "message" } else { "messages" };
                 let line = format!("queued     {queued} {messages}; :Flemma queue lists them");
@@ -69,11 +70,23 @@ impl Session {
 
     /// Shows how the commands of this chat are confined.
     fn report_sandbox(&self) {
-        let editor = self.editor.clone();
+        let (editor, sandbox) = (self.editor.clone(), self.sandbox().clone());
+        let (folder, tries) = (self.disk.folder(), self.shared.settings.tools.bash.trial);
         self.with_rules_now(move |rules| {
-            editor.notify(&Notice {
-                level: Level::Info,
-                text: format!("Sandbox: {}.", status::held(&rules.settings.sandbox)),
+            let held = status::held(&rules.settings.sandbox);
+            tokio::spawn(async move {
+                let trials = match tries {
+                    true => tools::why_untried(sandbox, folder).await,
+                    false => Some("tools.bash.trial is false".to_owned()),
+                };
+                let trials = match trials {
+                    None => "Commands can be tried here.".to_owned(),
+                    Some(why) => format!("Commands cannot be tried here: {why}."),
+                };
+                editor.notify(&Notice {
+                    level: Level::Info,
+                    text: format!("Sandbox: {held}. {trials}"),
+                });
             });
         });
     }

@@ -7,6 +7,8 @@ mod dry_run;
 mod progress;
 mod references;
 mod send;
+mod sent;
+mod unknown_price;
 mod usage;
 
 use std::collections::BTreeSet;
@@ -18,14 +20,19 @@ use tokio::time::Instant;
 use self::answer::Open;
 use self::references::References;
 pub use self::references::Unresolved;
+use self::sent::Sent;
+pub use self::sent::SentReport;
+use self::unknown_price::AgreedModels;
 
 /// The request that is open, if one is, and what was reported about requests.
 #[derive(Default)]
 pub(super) struct Request {
     open: Option<Open>,
     references: References,
+    pub(super) sent: Sent,
     /// Remarks about requests that were shown, so that each is shown once.
     remarks: BTreeSet<String>,
+    agreed: AgreedModels,
     /// Why the last answer was cut off, until the text says so.
     interrupted: Option<&'static str>,
 }
@@ -58,6 +65,7 @@ impl Request {
 
     /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
+        self.sent.follow_change(lines, count);
         if let Some(open) = &mut self.open {
             open.move_line(lines, count);
         }

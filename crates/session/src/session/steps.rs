@@ -3,12 +3,17 @@
 use std::collections::VecDeque;
 
 use chat::approval::CallKey;
-use chat::cycle::{CycleEvent, Decided, Effect, Ruling, step};
+use chat::cycle::{CycleEvent, Decided, Effect, Level, Notice, Ruling, step};
+use chat::document::Block;
+use chat::preview::one_line;
 use chat::tool::ToolOutcome;
 
 use super::Session;
 use super::calls::{ApprovedCall, together};
 use crate::frontend::SessionEvent;
+
+/// Columns of a tool's name in a message.
+const LONGEST_NAME: usize = 40;
 
 impl Session {
     /// Has the cycle decide on an event, and carries out the effects.
@@ -35,6 +40,7 @@ impl Session {
             self.view.redraw();
         }
         let has_results = matches!(event, CycleEvent::ToolsFinished(_));
+        self.disk.has_news |= has_results || matches!(event, CycleEvent::AnswerEnded(_));
         let document = self.buffer.document();
         let options = &self.policy.rules().options;
         let effects = step(&mut self.cycle, event, &document, options);
@@ -77,9 +83,34 @@ impl Session {
                 Effect::CancelTools(calls) => self.cancel_tools(&calls),
                 Effect::Send => self.send(),
                 Effect::CancelRequest => self.cancel_request(),
-                Effect::Notify(notice) => self.editor.notify(&notice),
+                Effect::TellWaiting { calls, words } => self.tell_waiting(&calls, words),
+                Effect::Notify(notice) => self.notify_about_calls(notice.level, &notice.text),
             }
         }
+    }
+
+    /// Shows a message in which calls have a name and a line, which the user can find, where the text
+    /// has their ids in quotes.
+    pub(super) fn notify_about_calls(&self, level: Level, text: &str) {
+        let mut text = text.to_owned();
+        let document = self.buffer.document();
+        let quotes = text.contains('"');
+        let messages = document.messages.iter().filter(|_| quotes);
+        for block in messages.flat_map(|it| document.blocks_of(it)) {
+            let Block::ToolUse(call) = block else {
+                continue;
+            };
+            let id = format!("\"{}\"", call.id);
+            if text.contains(&id) {
+                let line = call.lines.start + 1;
+                let named = format!("{} on line {line}", one_line(&call.name, LONGEST_NAME));
+                let of_call = format!("call of {named}");
+                text = text
+                    .replace(&format!("call {id}"), &of_call)
+                    .replace(&id, &named);
+            }
+        }
+        self.editor.notify(&Notice { level, text });
     }
 
     /// Notes decisions for the audit log, and reports denied calls to autocommands.
@@ -89,6 +120,7 @@ impl Session {
             let call = denied.call.clone();
             self.editor.emit(SessionEvent::ToolDenied { buffer, call });
         }
+        self.note_waits(&decided);
         self.decisions.decide(decided);
     }
 }

@@ -75,6 +75,7 @@ struct Shown {
     locked: bool,
     statusline: Option<Statusline>,
     queued: Option<Queued>,
+    sent: Vec<SentItem>,
 }
 
 /// The place where the user last pressed one of our keys.
@@ -163,13 +164,22 @@ impl View {
         self.timing.is_stale
     }
 
+    /// Returns what the editor shows as sent.
+    pub(super) fn shown_sent(&self) -> &[SentItem] {
+        &self.shown.sent
+    }
+
+    pub(super) fn set_shown_sent(&mut self, items: Vec<SentItem>) {
+        self.shown.sent = items;
+    }
+
     pub(super) fn set_width(&mut self, width: usize) {
         self.width = width;
         self.redraw();
     }
 
     /// Returns the width that previews are made for.
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         match self.width {
             // No window has shown the chat so far.
             0 => DEFAULT_WIDTH,

@@ -134,7 +134,7 @@ impl Job {
         self.is_open = matches!(read, Ok(bytes) if bytes > 0);
         if self.keeps {
             let text = self.capture.push(&self.chunk).await;
-            self.live.push(text);
+            self.live.push(&text);
         }
         self.chunk.clear();
     }

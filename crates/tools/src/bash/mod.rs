@@ -1,10 +1,13 @@
 //! The `bash` tool: runs one command and returns its output and exit status.
 //!
-//! Checks the arguments and starts the command. `job` supervises it and `report` words the
-//! result.
+//! Checks the arguments and starts the command. `job` supervises it, `report` words the
+//! result, and `shown` remembers the files in it.
 
+mod attempt;
 mod job;
 mod report;
+mod shown;
+mod take;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,10 +27,13 @@ use crate::context::{BashOptions, Confinement, ToolContext};
 use crate::error::ToolError;
 use crate::files::resolve;
 use crate::process::{Command, ProcessMark, Running, child_environment};
+use crate::proposal::Proposal;
 use crate::sandbox::{RETRIES, Sandbox};
 use crate::shell::{self, Machine, Needs};
-use crate::tool::{CallResult, ToolResult};
+use crate::tool::{CallResult, ProposalResult, ToolResult};
+use crate::trial::Trial;
 use crate::{describe, schema};
+pub use attempt::why_untried;
 use job::Job;
 
 /// Minimum and maximum time limit of a call, in seconds.
@@ -35,6 +41,9 @@ const TIMEOUT_RANGE: (f64, f64) = (1.0, 3600.0);
 /// Maximum length of a command in bytes: Linux's limit for one argument (MAX_ARG_STRLEN, minus
 /// the NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
+
+/// Added to the result of a command that runs `apply_patch`.
+const NO_PROGRAM: &str = "\n\n[apply_patch is a tool, not a program. Call it as a tool if you have it; otherwise use edit.]";
 
 /// Runs a command in a shell.
 pub(crate) struct Bash;
@@ -69,6 +78,7 @@ impl TypedTool for Bash {
         50 KB), with the path of a file that has all of it.";
     const ENABLED: bool = true;
     const RUNS_COMMANDS: bool = true;
+    const CAN_BE_TRIED: bool = true;
     /// Ending a process tree takes time.
     const SLACK: Duration = Duration::from_secs(5);
 
@@ -84,8 +94,27 @@ impl TypedTool for Bash {
         ))
     }
 
+    async fn plan(&self, _arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
+        // A command does not say what it changes; its trial has shown it.
+        Ok(ctx.trial.as_ref().map(|it| Proposal {
+            files: it.files.clone(),
+        }))
+    }
+
+    async fn attempt(
+        &self,
+        arguments: Arguments,
+        id: &ToolUseId,
+        ctx: ToolContext,
+    ) -> Result<Trial, ToolError> {
+        attempt::attempt(arguments, id, ctx).await
+    }
+
     async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         check(&arguments.command)?;
+        if let Some(trial) = &ctx.trial {
+            return take::take(trial, &ctx).await;
+        }
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;
         let mut report = None;
@@ -102,6 +131,18 @@ impl TypedTool for Bash {
         let mut result = report.into_result()?;
         if held.reading.is_some() {
             explain(&mut result);
+        }
+        // Models that are trained on it look for it in the shell.
+        if result.marked_failed
+            && ["apply_patch: command not found", "apply_patch: not found"]
+                .iter()
+                .any(|it| result.content.contains(it))
+        {
+            result.content.push_str(NO_PROGRAM);
+        }
+        if !result.marked_failed {
+            let cwd = ctx.bash.cwd.as_deref().unwrap_or(&ctx.cwd);
+            shown::remember(&arguments.command, cwd, &result.content, &ctx).await;
         }
         Ok(result)
     }
@@ -159,6 +200,8 @@ struct HeldProcesses {
     sandbox: Arc<Sandbox>,
     /// What a read-only command needs. Its environment names no programs.
     reading: Option<Needs>,
+    /// The words that start the command in a trial view.
+    trial: Option<Vec<OsString>>,
 }
 
 /// Selects the sandbox of a call's command. A command that was approved because it only reads
@@ -167,6 +210,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
     let as_the_chat = || HeldProcesses {
         sandbox: ctx.sandbox.clone(),
         reading: None,
+        trial: None,
     };
     if ctx.confinement == Confinement::Chat {
         return Ok(as_the_chat());
@@ -174,7 +218,7 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
     let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
     let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
     let (sandbox, secrets) = (ctx.sandbox.clone(), ctx.secrets.clone());
-    // Blocking, because it follows links and reads Git's configuration.
+    // Blocking, because it follows links.
     let inspected = tokio::task::spawn_blocking(move || {
         let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
         shell::inspect(&script, &lists, &machine)
@@ -183,8 +227,9 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
         // The user listed one of its programs, so it may do anything.
         Ok(Ok(needs)) if needs.more => Ok(as_the_chat()),
         Ok(Ok(needs)) => Ok(HeldProcesses {
-            sandbox: Arc::new(ctx.sandbox.reading(needs.network)),
+            sandbox: Arc::new(ctx.sandbox.reading(needs.network, needs.named.as_deref())),
             reading: Some(needs),
+            trial: None,
         }),
         Ok(Err(problem)) => Err(ToolError::Failed(format!(
             "{problem} Nothing was run: this changed since the command was approved."
@@ -195,8 +240,10 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
 
 /// Adds a note to the result of a command that failed because it ran read-only.
 fn explain(result: &mut ToolResult) {
-    const SIGNS: [&str; 5] = [
+    const SIGNS: [&str; 6] = [
         "Read-only file system",
+        // Of a hidden secret, or of what is not shown of the home folder.
+        "Permission denied",
         "Could not resolve host",
         "Temporary failure in name resolution",
         "Network is unreachable",
@@ -229,7 +276,10 @@ fn start(
     }
     let mark = ProcessMark::new(id.as_str());
     let environment = environment(cwd, env, held, &mark);
-    let prefix = held.sandbox.prefix(cwd, &[]).map_err(ToolError::Failed)?;
+    let prefix = match &held.trial {
+        Some(words) => words.clone(),
+        None => held.sandbox.prefix(cwd, &[]).map_err(ToolError::Failed)?,
+    };
     let command = Command {
         prefix,
         shell: program,
@@ -252,12 +302,18 @@ fn environment(
     held: &HeldProcesses,
     mark: &ProcessMark,
 ) -> Vec<(OsString, OsString)> {
-    let Some(needs) = &held.reading else {
-        return child_environment(crate::variables(), added, mark);
+    let Some(_) = &held.reading else {
+        let mut variables = child_environment(crate::variables(), added, mark);
+        if held.trial.is_some() {
+            // `git status` would otherwise write the index, which is no effect of the command.
+            variables.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        }
+        return variables;
     };
     // Programs in the working directory are not found, also if `PATH` has a link to it.
     let real = canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-    let mut environment = shell::environment(crate::variables(), &[real], needs.order());
+    let is_viewed = held.sandbox.can_hold_reading();
+    let mut environment = shell::environment(crate::variables(), &[real], is_viewed);
     environment.push((ProcessMark::NAME.into(), mark.value().into()));
     environment
 }

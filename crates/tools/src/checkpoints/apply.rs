@@ -1,4 +1,4 @@
-//! Changes the files of a restore, and reverts the changes if one of them fails.
+//! Changes the files of a checkpoint, and reverts the changes if one of them fails.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,26 +6,72 @@ use std::path::PathBuf;
 use platform::files::FileKind;
 
 use super::image::{Image, Name};
-use super::journal::FileChange;
-use super::objects::Objects;
+use super::journal::{Checkpoint, FileChange};
 use super::recorder::capture;
+use super::store::Store;
 use crate::buffers::{OpenBuffers, Replacement};
 use crate::files::{Encoding, RealPath};
+use crate::objects::Objects;
 
 /// The owner's write bit of a mode.
 const WRITABLE: u32 = 0o200;
 
-/// The changes that a restore has made so far.
-#[derive(Debug, Default)]
-pub(super) struct Undone(Vec<FileChange>);
+/// A change that could not be made.
+pub(super) struct Failed {
+    pub(super) path: PathBuf,
+    /// A predicate that follows the file's name.
+    pub(super) why: String,
+    /// Files that were changed before and could not be reverted.
+    pub(super) left: Vec<PathBuf>,
+}
 
-impl Undone {
+/// Makes the changes of a checkpoint, of which the journal has a first line, or none of them.
+pub(super) async fn make_all(
+    store: &Store,
+    id: &str,
+    changes: &[FileChange],
+    buffers: &dyn OpenBuffers,
+) -> Result<(), Failed> {
+    let mut done = Done::default();
+    for change in changes {
+        if let Err(why) = done.change(change, &store.objects, buffers).await {
+            let left = done.take_back(&store.objects, buffers).await;
+            // Every file is as it was, so the journal must not list a checkpoint.
+            if left.is_empty() {
+                end(store, id, true);
+            }
+            let path = change.path.0.clone();
+            return Err(Failed { path, why, left });
+        }
+    }
+    end(store, id, false);
+    Ok(())
+}
+
+/// Writes that a checkpoint is complete, or that nothing of it is left.
+pub(super) fn end(store: &Store, id: &str, dropped: bool) {
+    let line = Checkpoint {
+        id: id.to_owned(),
+        dropped,
+        ..Checkpoint::default()
+    };
+    // If this fails, the next restore or [`recover`](super::recover) finds the files as they were.
+    if let Err(error) = store.append(&line) {
+        tracing::warn!(%error, "a checkpoint is not marked as complete");
+    }
+}
+
+/// The changes that were made so far.
+#[derive(Debug, Default)]
+struct Done(Vec<FileChange>);
+
+impl Done {
     /// Changes a file.
     ///
     /// # Errors
     ///
     /// The reason, as a predicate that follows the file's name. The file is unchanged then.
-    pub(super) async fn change(
+    async fn change(
         &mut self,
         change: &FileChange,
         objects: &Objects,
@@ -42,11 +88,7 @@ impl Undone {
     }
 
     /// Reverts all changes, the last one first. Returns the files that could not be reverted.
-    pub(super) async fn take_back(
-        self,
-        objects: &Objects,
-        buffers: &dyn OpenBuffers,
-    ) -> Vec<PathBuf> {
+    async fn take_back(self, objects: &Objects, buffers: &dyn OpenBuffers) -> Vec<PathBuf> {
         let mut left = Vec::new();
         for change in self.0.into_iter().rev() {
             let path = RealPath::exact(change.path.0.clone());
@@ -63,7 +105,7 @@ impl Undone {
 
 /// Restores an image at a path. If that removes a file, also removes up to `made` folders above
 /// it if they are empty.
-async fn put(
+pub(super) async fn put(
     path: &RealPath,
     image: &Image,
     made: usize,

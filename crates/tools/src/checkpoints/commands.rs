@@ -4,30 +4,27 @@
 //! checkpoint, because nothing shows which of them changed a file.
 
 mod coverage;
-mod ended;
 mod ignored;
 mod others;
 mod project;
 mod registry;
 mod report;
-mod saves;
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 
 pub use self::coverage::Coverage;
 use self::project::{Begun, Project};
 use self::registry::Registered;
 pub(super) use self::registry::find_lost;
+pub use self::registry::user_saved;
 use self::report::Report;
-use self::saves::SaveWatch;
-use super::index::now_ns;
+use super::aside::{Aside, GitState};
 use super::journal::CallLabel;
-use super::objects::Hash;
 use super::recorder::{Recorder, Recording};
-use super::store::{Store, new_id};
+use super::store::Store;
 use crate::files::blocking;
+use crate::objects::Hash;
 use crate::state_dir::Lock;
 
 /// Commands that overlap, and their common checkpoint.
@@ -38,47 +35,24 @@ pub(super) struct Group {
     pub(super) labels: Vec<CallLabel>,
     /// Number of commands that run in this program.
     running: usize,
-    /// When the first one began, in nanoseconds since 1970. The user's saves are known since.
+    /// When the first one began, in nanoseconds since 1970.
     since: i64,
     /// When the project was compared last, in nanoseconds since 1970.
     passed: i64,
-    /// The length of the journal when the first one began.
+    /// The length of the journal then.
     journal: u64,
 }
 
 impl Group {
-    /// A group of one call.
-    pub(super) fn of_one(id: String, label: CallLabel) -> Self {
-        Self {
-            id,
-            labels: vec![label],
-            ..Self::default()
-        }
-    }
-
-    /// The group of a command that begins.
-    fn begin(label: &CallLabel, registered: Option<&Registered>, since: i64, journal: u64) -> Self {
-        let mut group = Self {
-            id: registered.map_or_else(new_id, |it| it.checkpoint.clone()),
-            since,
-            passed: now_ns(),
-            journal,
-            ..Self::default()
-        };
-        group.add(label, registered);
-        group
-    }
-
-    fn add(&mut self, label: &CallLabel, registered: Option<&Registered>) {
+    fn add(&mut self, label: &CallLabel) {
         self.running += 1;
-        let others = registered.map_or(&[][..], |it| &it.others);
-        self.add_labels(others.iter().chain([label]));
+        self.add_labels([label.clone()]);
     }
 
-    fn add_labels<'a>(&mut self, labels: impl IntoIterator<Item = &'a CallLabel>) {
+    fn add_labels(&mut self, labels: impl IntoIterator<Item = CallLabel>) {
         for label in labels {
-            if !self.labels.contains(label) {
-                self.labels.push(label.clone());
+            if !self.labels.contains(&label) {
+                self.labels.push(label);
             }
         }
     }
@@ -91,15 +65,16 @@ struct Running {
     recording: Arc<Recording>,
     store: Store,
     /// Shows other programs that it runs, until its changes are in the journal.
-    registered: Option<Registered>,
+    registered: Registered,
     /// What finds its changes, unless the project has no index.
     comparison: Option<Comparison>,
+    /// Git before it began.
+    git: Option<GitState>,
 }
 
 /// What finds the changes of a command.
 struct Comparison {
     project: Arc<Project>,
-    saves: SaveWatch,
     /// When the command began, by the clock of the file system.
     began: i64,
     /// Keeps the contents that the index needs to find changes, until they are in the journal.
@@ -170,14 +145,20 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     }
     // `open` has added a remark.
     let store = recording.open().ok()?;
-    // Before anything else, so that commands of other programs know of this one while it runs.
-    let registered = Registered::begin(&store, &recording.label);
-    let registered = registered.inspect_err(|error| {
-        tracing::warn!(%error, "other programs do not know that a command runs");
-    });
-    let registered = registered.ok();
-    let comparison = compare(&recording, &store, registered.as_ref());
+    // Before anything else, so that commands of other programs know of this one while it runs, and
+    // so that the user's saves are recorded.
+    let registered = match Registered::begin(&store, &recording.label) {
+        Ok(registered) => registered,
+        Err(error) => {
+            recording.remark(format!(
+                "This command cannot be listed as running ({error}), so :Flemma undo cannot restore what it changed."
+            ));
+            return None;
+        }
+    };
+    let comparison = compare(&recording, &store, &registered);
     Some(Running {
+        git: GitState::of(&store.root),
         recording,
         store,
         registered,
@@ -186,21 +167,14 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
 }
 
 /// Brings the index up to date. `None` if there is none, which is reported.
-fn compare(
-    recording: &Recording,
-    store: &Store,
-    registered: Option<&Registered>,
-) -> Option<Comparison> {
+fn compare(recording: &Recording, store: &Store, registered: &Registered) -> Option<Comparison> {
     let project = Project::of(&store.root);
     project.add_folder(&recording.folder);
-    // Before the index is brought up to date, because the user may save a file meanwhile.
-    let saves = SaveWatch::begin();
     let contents = store.keep_contents();
-    match project.begin(store, recording, registered, saves.since) {
+    match project.begin(store, recording, registered) {
         Begun::Yes => Some(Comparison {
             began: store.clock(),
             project,
-            saves,
             contents,
         }),
         Begun::NotYet => {
@@ -224,10 +198,10 @@ impl Running {
             store,
             registered,
             comparison,
+            git,
         } = self;
         let Some(Comparison {
             project,
-            saves,
             began,
             contents,
         }) = comparison
@@ -237,26 +211,21 @@ impl Running {
         let mut ended = project.end(&store, began);
         // Most commands change nothing.
         if ended.has_news() {
-            ended.group.add_labels(&registry::labels(&store));
+            ended.group.add_labels(registry::labels(&store));
+            let folders = std::mem::take(&mut ended.folders);
             Report {
+                aside: Aside::since(git.as_ref(), &store.root, folders),
                 recording: &recording,
                 store: &store,
                 ended,
             }
             .make();
         }
-        drop((saves, registered, contents));
+        drop((registered, contents));
         let added = project.take_added();
         recording.shrink(&store, added);
         project.save(store);
     }
-}
-
-/// Records that the user saved a file. The change is the user's, even if a running command also
-/// changed the file.
-pub fn user_saved(path: &Path) {
-    saves::record(path);
-    registry::record_save(path);
 }
 
 /// Returns the hashes of the contents that a project's index needs; `None` while the index is
@@ -268,5 +237,3 @@ pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
 
 #[cfg(test)]
 pub(super) use self::project::testing::{OtherProgram, forget, outgrow};
-#[cfg(test)]
-pub(super) use self::registry::record_save;

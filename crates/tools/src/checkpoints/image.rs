@@ -8,8 +8,8 @@ use platform::files::FileKind;
 use platform::paths;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::objects::{Hash, Objects};
 use crate::files::RealPath;
+use crate::objects::{Hash, Objects};
 
 /// Largest file that a checkpoint holds, in bytes (16 MiB).
 pub(super) const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -43,8 +43,9 @@ pub enum Image {
 pub struct Name(pub PathBuf);
 
 /// An image with the content of a file.
-pub(super) struct Captured {
-    pub(super) image: Image,
+pub(crate) struct Captured {
+    /// What is there.
+    pub(crate) image: Image,
     pub(super) content: Option<Vec<u8>>,
     /// The file on disk that has the content.
     pub(super) file: Option<File>,
@@ -54,7 +55,7 @@ pub(super) struct Captured {
 
 impl Image {
     /// The image of a regular file with this content.
-    pub(super) fn file(content: &[u8], mode: u32) -> Self {
+    pub(crate) fn file(content: &[u8], mode: u32) -> Self {
         Self::File {
             hash: Hash::of(content),
             mode: mode & MODE,
@@ -75,14 +76,14 @@ impl Image {
     }
 
     /// The mode of a file.
-    pub(super) fn mode(&self) -> Option<u32> {
+    pub(crate) fn mode(&self) -> Option<u32> {
         self.as_file().map(|(_, mode)| mode)
     }
 }
 
 impl Captured {
     /// Reads what is at a path on disk, without following links. Blocking.
-    pub(super) fn on_disk(path: &RealPath) -> Self {
+    pub(crate) fn on_disk(path: &RealPath) -> Self {
         match read(path) {
             Ok(captured) => captured,
             Err(error) => Self::not_covered(format!("it cannot be read: {error}")),

@@ -18,14 +18,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::ignored::{Bound, IgnoredChange, IgnoredChanges, IgnoredKind};
-pub(super) use self::pass::{Passed, TooManyFiles};
+pub(super) use self::pass::{Folders, Passed, TooManyFiles};
 pub(super) use self::saved::saved_hashes;
-use self::stamp::Stamp;
-pub(super) use self::stamp::{changed_at, now_ns};
+
+pub(crate) use self::stamp::now_ns;
+pub(super) use self::stamp::{Stamp, changed_at};
 use super::image::Image;
 #[cfg(test)]
 use super::image::Name;
-use super::objects::Hash;
+use crate::objects::Hash;
 
 /// Maximum number of files in an index.
 const MAX_FILES: usize = 200_000;
@@ -46,6 +47,8 @@ struct Folder {
     files: BTreeMap<OsString, Known>,
     /// What is in it and ignored; true for folders.
     ignored: BTreeMap<OsString, bool>,
+    /// Whether a repository is in it.
+    is_repository: bool,
 }
 
 /// A file as it was read.

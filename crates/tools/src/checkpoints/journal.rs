@@ -1,6 +1,7 @@
 //! The journal of a project's checkpoints: one JSON object per line, only ever appended to.
 
 mod change;
+mod undone;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,11 +9,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::change::{FileChange, Span};
+use self::undone::Undone;
+use super::aside::Aside;
 use super::image::{Image, Name};
-use super::objects::Hash;
+use crate::objects::Hash;
 
-/// Nanoseconds of a millisecond.
-const MILLISECOND: i64 = 1_000_000;
 /// Precedes the number in the id of a checkpoint that continues one which was reverted.
 const NEXT: char = '.';
 /// Most checkpoints that are kept without their changes.
@@ -45,6 +46,30 @@ pub(super) struct Reverted {
     pub(super) of: Vec<String>,
     /// True for a redo, which reverts a restore.
     pub(super) redo: bool,
+    /// The files that it is about, if not all of these checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) only: Vec<Name>,
+}
+
+/// How far a restore came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Progress {
+    /// It changed every file.
+    #[default]
+    Done,
+    /// It may have changed some of its files. Nobody knows more if its program was killed.
+    Begun,
+}
+
+impl Progress {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_done(&self) -> bool {
+        *self == Self::Done
+    }
 }
 
 /// A line of the journal. Lines with the same id belong to one checkpoint.
@@ -60,6 +85,12 @@ pub(super) struct Checkpoint {
     pub(super) reverted: Option<Reverted>,
     #[serde(default)]
     pub(super) files: Vec<FileChange>,
+    /// What its commands did beside files.
+    #[serde(default, skip_serializing_if = "Aside::is_empty")]
+    pub(super) aside: Aside,
+    /// How far the restore with this id is known to have come.
+    #[serde(default, skip_serializing_if = "Progress::is_done")]
+    pub(super) progress: Progress,
     /// True if the restore with this id failed, and was taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) dropped: bool,
@@ -88,21 +119,15 @@ pub(super) struct Journal {
     pub(super) damaged: usize,
 }
 
-/// The lines of a journal; `None` for one that is damaged.
-pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Option<Checkpoint>> {
-    let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|it| !it.is_empty());
-    lines.map(|it| serde_json::from_slice(it).ok())
-}
-
 impl Journal {
     /// Parses the lines of a journal. The last one may be torn by a crash.
     pub(super) fn parse(text: &[u8]) -> Self {
         let mut journal = Self::default();
         let mut places = HashMap::new();
         let mut dropped = HashSet::new();
-        for line in lines(text) {
-            let Some(line) = line else {
+        let lines = text.split(|byte| *byte == b'\n');
+        for line in lines.filter(|it| !it.is_empty()) {
+            let Ok(line) = serde_json::from_slice::<Checkpoint>(line) else {
                 // A line that a crash tore says nothing about the others.
                 journal.damaged += 1;
                 continue;
@@ -134,6 +159,9 @@ impl Journal {
                 }
             }
             checkpoint.files.extend(line.files);
+            checkpoint.aside.add(line.aside);
+            // The line after the last file.
+            checkpoint.progress = line.progress;
         }
     }
 
@@ -145,11 +173,18 @@ impl Journal {
         self.checkpoints.iter().filter(|it| ids.contains(&it.id))
     }
 
+    /// The checkpoints of calls whose program may have ended while it made their changes.
+    pub(super) fn begun(&self) -> Vec<Checkpoint> {
+        let begun = self.checkpoints.iter();
+        let begun = begun.filter(|it| it.reverted.is_none() && !it.progress.is_done());
+        begun.cloned().collect()
+    }
+
     /// The calls of a scope that are not undone, the oldest first.
     pub(super) fn calls<'a>(&'a self, scope: &JournalScope) -> Vec<&'a Checkpoint> {
         let undone = self.undone();
         let calls = self.checkpoints.iter().filter(|it| it.reverted.is_none());
-        let calls = calls.filter(|it| !undone.contains(&*it.id) && !it.files.is_empty());
+        let calls = calls.filter(|it| !undone.has(it) && !it.files.is_empty());
         calls.filter(|it| scope.has(it)).collect()
     }
 
@@ -161,8 +196,25 @@ impl Journal {
         let mut latest = latest.take_while(|it| it.reverted.is_some());
         latest.find(|it| {
             let is_undo = it.reverted.as_ref().is_some_and(|it| !it.redo);
-            is_undo && !it.removed && !undone.contains(&*it.id)
+            is_undo && !it.removed && !undone.has(it)
         })
+    }
+
+    /// Returns the number that a turn had when one of these calls was recorded, which are given
+    /// with the numbers of their turns now.
+    pub(super) fn recorded_turn(
+        &self,
+        scope: &JournalScope,
+        turn: usize,
+        calls: &[(String, usize)],
+    ) -> usize {
+        let latest = self.checkpoints.iter().rev().filter(|it| scope.has(it));
+        let mut labels = latest.flat_map(|it| &it.calls);
+        let recorded = labels.find_map(|label| {
+            let (_, now) = calls.iter().find(|(id, _)| *id == label.call)?;
+            Some((turn + label.turn).saturating_sub(*now))
+        });
+        recorded.unwrap_or(turn)
     }
 
     /// The calls of a scope that are not undone and whose changes were removed, the oldest
@@ -174,7 +226,7 @@ impl Journal {
         let undone = self.undone();
         let removed = self.checkpoints.iter();
         let removed = removed.filter(|it| it.removed && it.reverted.is_none() && scope.has(it));
-        removed.filter(move |it| !undone.contains(&*it.id))
+        removed.filter(move |it| !undone.has(it))
     }
 
     /// Returns the calls of a scope after this checkpoint whose program ended before them.
@@ -196,36 +248,73 @@ impl Journal {
         let mut next = id.to_owned();
         let mut number = 0;
         // The same for each program that has commands with this checkpoint.
-        while undone.contains(&*next) {
+        while undone.touches(&next) {
             number += 1;
             next = format!("{id}{NEXT}{number}");
         }
         next
     }
 
-    /// Returns true if one of these checkpoints was reverted.
-    pub(super) fn is_undone(&self, ids: &[String]) -> bool {
+    /// Returns true if another restore has reverted one of these files meanwhile.
+    pub(super) fn is_undone(&self, reverted: &Reverted) -> bool {
         let undone = self.undone();
-        ids.iter().any(|id| undone.contains(&**id))
+        reverted.of.iter().any(|id| match reverted.only.is_empty() {
+            true => undone.checkpoints.contains(&**id),
+            false => reverted.only.iter().any(|it| undone.has_file(id, it)),
+        })
     }
 
-    /// The checkpoints that were reverted, and not restored since.
-    fn undone(&self) -> HashSet<&str> {
-        let mut undone = HashSet::new();
-        for reverted in self
-            .checkpoints
-            .iter()
-            .filter_map(|it| it.reverted.as_ref())
-        {
-            let ids = reverted.of.iter().map(String::as_str);
-            undone.extend(ids);
+    /// The changes of these checkpoints that are not undone and that a restore is about.
+    pub(super) fn changes<'a>(
+        &'a self,
+        reverted: &'a Reverted,
+    ) -> impl Iterator<Item = &'a FileChange> {
+        let undone = self.undone();
+        let is_meant = |it: &Name| reverted.only.is_empty() || reverted.only.contains(it);
+        let files = self.find(&reverted.of);
+        let files = files.flat_map(|it| it.files.iter().map(move |file| (it, file)));
+        let files = files
+            .filter(move |(it, file)| is_meant(&file.path) && !undone.has_file(&it.id, &file.path));
+        files.map(|(_, file)| file)
+    }
+
+    /// Returns the last call of a scope that changed one of these files, and the file.
+    pub(super) fn last_of(
+        &self,
+        scope: &JournalScope,
+        files: &[Name],
+    ) -> Option<(&Checkpoint, &Name)> {
+        let undone = self.undone();
+        let calls = self.calls(scope).into_iter().rev();
+        let mut found = calls.flat_map(|it| it.files.iter().map(move |file| (it, &file.path)));
+        found.find(|(it, path)| files.contains(path) && !undone.has_file(&it.id, path))
+    }
+
+    /// Returns true if a restore that did not end may have reverted a part of one of these
+    /// checkpoints.
+    pub(super) fn is_half_reverted(&self, ids: &[String]) -> bool {
+        self.checkpoints.iter().any(|it| {
+            let begun = it.reverted.as_ref().filter(|_| !it.progress.is_done());
+            begun.is_some_and(|it| it.of.iter().any(|id| ids.contains(id)))
+        })
+    }
+
+    /// The checkpoints that were reverted, and not restored since. A restore that did not end can
+    /// be finished and taken back, so it counts neither for its own direction nor against the other.
+    fn undone(&self) -> Undone<'_> {
+        let mut undone = Undone::default();
+        for checkpoint in &self.checkpoints {
+            let Some(reverted) = &checkpoint.reverted else {
+                continue;
+            };
+            if checkpoint.progress.is_done() {
+                undone.add(reverted);
+            }
             if reverted.redo {
                 // A redo reverts an undo, so the calls of that undo are done again.
                 let undos = self.find(&reverted.of);
                 let undos = undos.filter_map(|it| it.reverted.as_ref());
-                undos.flat_map(|it| &it.of).for_each(|id| {
-                    undone.remove(&**id);
-                });
+                undos.for_each(|it| undone.remove(it));
             }
         }
         undone
@@ -268,12 +357,6 @@ impl Journal {
 }
 
 impl Checkpoint {
-    /// The end of the millisecond in which it was made, in nanoseconds since 1970.
-    pub(super) fn end(&self) -> i64 {
-        let at = i64::try_from(self.at).unwrap_or(i64::MAX);
-        at.saturating_add(1).saturating_mul(MILLISECOND)
-    }
-
     /// Whether it is the checkpoint with this id or one that [`Journal::next_id`] derived.
     pub(super) fn continues(&self, id: &str) -> bool {
         let rest = self.id.strip_prefix(id);
@@ -281,9 +364,9 @@ impl Checkpoint {
     }
 
     /// Whether one of its calls has one of these ids, or is of this or a later turn.
-    pub(super) fn is_since(&self, turn: usize, calls: &[String]) -> bool {
+    pub(super) fn is_since(&self, turn: usize, calls: &[(String, usize)]) -> bool {
         let mut labels = self.calls.iter();
-        labels.any(|it| it.turn >= turn || calls.contains(&it.call))
+        labels.any(|it| it.turn >= turn || calls.iter().any(|(id, _)| *id == it.call))
     }
 }
 

@@ -10,22 +10,26 @@
 //! the file stays as it is and is reported.
 
 mod apply;
+mod aside;
+mod batch;
 mod commands;
 mod image;
 mod index;
 mod journal;
 mod merge;
-mod objects;
 mod recorder;
 mod restore;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use batch::recover;
+pub(crate) use batch::{Content, Made, changed_at, changed_since};
 pub(crate) use commands::CommandRun;
 pub use commands::{Coverage, user_saved};
 pub use image::Name;
+pub(crate) use image::{Captured, Image};
 pub use journal::{CallLabel, JournalScope};
 pub use recorder::{Recorder, Summary};
-pub use restore::{Item, Request, Restore, Restored};
+pub use restore::{FileArgument, Item, Request, Restore, Restored, TurnChanges, TurnFile};
 pub use store::{is_project, new_id as new_session, project_of};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use platform::paths;
 
-use super::commands::{self, Group};
+use super::aside::Aside;
+use super::commands;
 use super::image::{Captured, Image, Name};
 use super::journal::{CallLabel, Checkpoint, FileChange};
 use super::store::{Store, new_id, now, project_in};
@@ -20,7 +21,7 @@ const CHECK_EVERY: u64 = 4 * 1024 * 1024;
 /// Maximum number of files that a remark names.
 pub(super) const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
-const NEW_FILE: u32 = 0o644;
+pub(super) const NEW_FILE: u32 = 0o644;
 
 /// Records the files that one call and the calls inside it change. Does nothing by default.
 #[derive(Clone, Default)]
@@ -35,7 +36,7 @@ pub(super) struct Recording {
     root: OnceLock<Option<PathBuf>>,
     /// Maximum size of the project's store in bytes.
     pub(super) limit: u64,
-    id: String,
+    pub(super) id: String,
     pub(super) label: CallLabel,
     summary: Mutex<Summary>,
 }
@@ -125,6 +126,11 @@ impl Recording {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts changes that were made.
+    pub(super) fn made(&self, count: usize) {
+        self.summary().changes += count;
+    }
+
     pub(super) fn remark(&self, remark: String) {
         let mut summary = self.summary();
         if !summary.remarks.contains(&remark) {
@@ -170,23 +176,31 @@ impl Recording {
             unsaved,
             ..FileChange::new(Name(path), before.image, after)
         };
-        let own = Group::of_one(self.id.clone(), self.label.clone());
-        self.append(&store, &own, vec![change]);
+        let label = vec![self.label.clone()];
+        self.append(&store, &self.id, label, vec![change], Aside::default());
         drop(before.contents);
         self.shrink(&store, size);
     }
 
     /// Adds changes to the checkpoint of one or several calls, and reports those that it
     /// cannot restore.
-    pub(super) fn append(&self, store: &Store, group: &Group, files: Vec<FileChange>) {
+    pub(super) fn append(
+        &self,
+        store: &Store,
+        id: &str,
+        calls: Vec<CallLabel>,
+        files: Vec<FileChange>,
+        aside: Aside,
+    ) {
         let covered = |it: &&FileChange| !matches!(it.before, Image::NotCovered(_));
         let changes = files.iter().filter(covered).count();
         self.report_not_covered(&store.root, &files);
         let line = Checkpoint {
-            id: group.id.clone(),
+            id: id.to_owned(),
             at: now(),
-            calls: group.labels.clone(),
+            calls,
             files,
+            aside,
             ..Checkpoint::default()
         };
         match store.append(&line) {

@@ -2,22 +2,28 @@
 
 mod find;
 mod item;
+mod renames;
+mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::apply::Undone;
+use platform::paths;
+
+use super::apply::make_all;
 use super::image::{Image, Name};
-use super::journal::{CallLabel, Checkpoint, FileChange, JournalScope, Reverted};
+use super::journal::{CallLabel, Checkpoint, FileChange, JournalScope, Progress, Reverted};
 use super::recorder::capture;
 use super::store::{Store, new_id, now};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
 use crate::files::{RealPath, blocking};
 
-use self::find::{chains, find};
+use self::find::{Chains, chains, find};
 pub use self::item::Item;
-use self::item::{hold_back, shown};
+use self::item::{hold_back, keep_moved, shown};
+use self::turn::Parts;
+pub use self::turn::{TurnChanges, TurnFile};
 
 /// A request for a restore.
 #[derive(Debug, Clone)]
@@ -30,11 +36,50 @@ pub enum Request {
     Turns {
         /// The first turn.
         from: usize,
-        /// Ids of calls.
-        calls: Vec<String>,
+        /// Ids of calls, and the turns of which they are now. Turns that were above them may be
+        /// gone since the calls were recorded.
+        calls: Vec<(String, usize)>,
     },
     /// The files of this many turns, the last ones that are not undone.
     LastTurns(usize),
+    /// This file, as it was before the last call that changed it and is not undone.
+    File(FileArgument),
+}
+
+/// A file that the user named.
+#[derive(Debug, Clone)]
+pub struct FileArgument {
+    /// What the user wrote.
+    pub name: String,
+    /// The folders that a relative name may start from, besides the project's.
+    pub folders: Vec<PathBuf>,
+}
+
+impl FileArgument {
+    /// The paths that it may mean in a project. Blocking.
+    fn places(&self, root: &Path) -> Vec<Name> {
+        let folders = self.folders.iter().map(|it| &**it).chain([root]);
+        let joined = folders.map(|it| it.join(&self.name));
+        // A command may have changed a link, and an edit the file that it leads to.
+        let real = joined.flat_map(|it| [entry(&it), paths::resolve(&it).ok()]);
+        real.flatten().map(Name).collect()
+    }
+}
+
+/// The path of what is in a folder, also of a link.
+fn entry(path: &Path) -> Option<PathBuf> {
+    let folder = paths::resolve(path.parent()?).ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+/// Reads the changes that a restore reverts.
+async fn chains_of(store: Arc<Store>, reverted: Reverted) -> Result<Chains, String> {
+    let chains = blocking(move || {
+        let journal = store.read();
+        let journal = journal.map_err(|error| unreadable(&error))?;
+        Ok(chains(&journal, &reverted))
+    });
+    chains.await.map_err(|error| error.to_string())
 }
 
 /// A planned restore.
@@ -42,12 +87,14 @@ pub enum Request {
 pub struct Restore {
     store: Arc<Store>,
     label: CallLabel,
-    pub(super) reverted: Reverted,
+    /// The checkpoints that it reverts. Without them, it changes [`Parts`] of files.
+    reverted: Option<Reverted>,
+    parts: Parts,
     /// The calls whose changes are taken back, or brought back: ids and tools.
     pub calls: Vec<(String, String)>,
     /// The files, by path.
     pub items: Vec<Item>,
-    /// Damage of the journal; a sentence.
+    /// What the user needs to know about it: damage of the journal, and what it leaves.
     pub problem: Option<String>,
 }
 
@@ -83,16 +130,13 @@ impl Restore {
 
     /// Computes the items again. Stores the current and the merged contents.
     async fn plan_items(&mut self, buffers: &dyn OpenBuffers) -> Result<(), String> {
-        let ids = self.reverted.of.clone();
-        let store = self.store.clone();
-        let chains = blocking(move || {
-            let journal = store.read();
-            let journal = journal.map_err(|error| unreadable(&error))?;
-            Ok(chains(&journal, &ids))
-        });
-        let chains = chains.await.map_err(|error| error.to_string())?;
+        let chains = match &self.reverted {
+            Some(reverted) => chains_of(self.store.clone(), reverted.clone()).await?,
+            None => self.parts.changes.clone(),
+        };
         let mut items = Vec::new();
-        for (path, chain) in chains {
+        for (path, chain) in &chains {
+            let (path, chain) = (path.clone(), chain.clone());
             let real = RealPath::exact(path.0.clone());
             let is_unsaved = buffers.text(&path.0).await.is_some_and(|it| it.modified);
             let captured = capture(&real, buffers).await;
@@ -104,7 +148,13 @@ impl Restore {
             items.push(item.await.map_err(|error| error.to_string())?);
         }
         hold_back(&mut items);
-        self.items = items;
+        self.parts.hold_back(&mut items);
+        let store = self.store.clone();
+        let items = blocking(move || {
+            keep_moved(&mut items, &chains, &store.objects, &store.root);
+            Ok(items)
+        });
+        self.items = items.await.map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -175,24 +225,21 @@ impl Restore {
             return Err(why.to_owned());
         }
         let (mut changes, kept) = self.split(overwrite);
+        // Nothing is undone by this, so there is nothing to record.
+        if changes.is_empty() && self.reverted.is_none() {
+            let changed = Vec::new();
+            return Ok(Restored { changed, kept });
+        }
         for change in &mut changes {
             let open = buffers.text(&change.path.0).await;
             change.unsaved = open.is_some_and(|it| it.modified);
         }
         let id = new_id();
-        // Recorded before the first file changes, so that a crash in between can be undone.
+        // Recorded before the first file changes, so that a crash in between can be undone, and
+        // the rest be restored.
         self.record(&id, &changes)?;
-        let mut done = Undone::default();
-        for change in &changes {
-            if let Err(why) = done.change(change, &self.store.objects, buffers).await {
-                let left = done.take_back(&self.store.objects, buffers).await;
-                // Every file is as it was, so the journal must not list a restore.
-                if left.is_empty() {
-                    self.drop_record(&id);
-                }
-                return Err(failure(&change.path.0, &why, &left));
-            }
-        }
+        let made = make_all(&self.store, &id, &changes, buffers).await;
+        made.map_err(|it| failure(&it.path, &it.why, &it.left))?;
         let changed = changes.into_iter().map(|it| it.path.0).collect();
         Ok(Restored { changed, kept })
     }
@@ -201,7 +248,10 @@ impl Restore {
     fn is_reverted(&self) -> Result<bool, String> {
         let journal = self.store.read();
         let journal = journal.map_err(|error| unreadable(&error).to_string())?;
-        Ok(journal.is_undone(&self.reverted.of))
+        Ok(self
+            .reverted
+            .as_ref()
+            .is_some_and(|it| journal.is_undone(it)))
     }
 
     /// Returns the changes to make, and the files that stay, with the reasons.
@@ -233,7 +283,7 @@ impl Restore {
             {
                 let content = self.store.objects.get(hash);
                 content.map_err(|error| {
-                    let path = change.path.0.display();
+                    let path = paths::visible(&change.path.0);
                     format!(
                         "Nothing was restored: {path} cannot be read from the checkpoint: {error}."
                     )
@@ -244,8 +294,9 @@ impl Restore {
             id: id.to_owned(),
             at: now(),
             calls: vec![self.label.clone()],
-            reverted: Some(self.reverted.clone()),
+            reverted: self.reverted.clone(),
             files: changes.to_vec(),
+            progress: Progress::Begun,
             ..Checkpoint::default()
         };
         let written = self.store.append(&line);
@@ -253,25 +304,14 @@ impl Restore {
             format!("Nothing was restored, because the checkpoint of the restore cannot be written: {error}.")
         })
     }
-
-    fn drop_record(&self, id: &str) {
-        let line = Checkpoint {
-            id: id.to_owned(),
-            dropped: true,
-            ..Checkpoint::default()
-        };
-        if let Err(error) = self.store.append(&line) {
-            tracing::warn!(%error, "a failed restore is still in the journal");
-        }
-    }
 }
 
 fn failure(path: &Path, why: &str, left: &[PathBuf]) -> String {
-    let path = path.display();
+    let path = paths::visible(path);
     if left.is_empty() {
         return format!("Nothing was restored: {path} {why}.");
     }
-    let left: Vec<_> = left.iter().map(|it| it.to_string_lossy()).collect();
+    let left: Vec<_> = left.iter().map(|it| paths::visible(it)).collect();
     format!(
         "The files were not restored: {path} {why}. These could not be put back: {}; :Flemma redo tries again.",
         left.join(", ")

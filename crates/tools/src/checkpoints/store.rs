@@ -11,9 +11,9 @@ use platform::files::PrivateOptions;
 use platform::user;
 
 use super::index::{self, Index, now_ns};
-use super::journal::{Checkpoint, Journal, lines};
-use super::objects::{Hash, Objects};
+use super::journal::{Checkpoint, Journal};
 use crate::files::leads_to;
+use crate::objects::{Hash, Objects};
 use crate::state_dir::{self, Lock};
 
 /// Folder of all projects in the state folder.
@@ -73,6 +73,11 @@ impl Store {
             format!("The checkpoints in {folder} cannot be used: {why}.")
         })?;
         Ok(store)
+    }
+
+    /// Whether a project has a store.
+    pub(super) fn exists(root: &Path) -> bool {
+        folder_of(root).is_dir()
     }
 
     fn prepare(&self) -> Result<(), String> {
@@ -153,9 +158,9 @@ impl Store {
 
     /// Reads the lines of the journal that were added since it had the length `from`. It is only
     /// replaced while no call keeps the contents.
-    pub(super) fn read_from(&self, from: u64) -> io::Result<Vec<Checkpoint>> {
+    pub(super) fn read_from(&self, from: u64) -> io::Result<Journal> {
         let mut file = match File::open(self.journal_path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journal::default()),
             opened => opened?,
         };
         file.seek(SeekFrom::Start(from))?;
@@ -163,7 +168,7 @@ impl Store {
         // Locked, so that the last line is complete.
         let _lock = state_dir::lock(&self.folder, "lock")?;
         file.read_to_end(&mut text)?;
-        Ok(lines(&text).flatten().collect())
+        Ok(Journal::parse(&text))
     }
 
     /// Adds a line to the journal.

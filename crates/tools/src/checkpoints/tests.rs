@@ -4,8 +4,10 @@
 mod commands;
 mod damage;
 mod ignored;
+mod killed;
 mod programs;
 mod property;
+mod turn;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -8,28 +8,22 @@
 //! is read-only, or the file belongs to another user), or while a sandbox protects it with a mount.
 //! Then a power cut can leave half of the content.
 //!
-//! After a failure, nothing is left behind except files that [`sweep`] removes.
+//! After a failure, nothing is left behind except files that [`crate::private::sweep`] removes.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use platform::files::{FileStatus, NewFileAttributes, OpenFolder};
-use platform::processes::has_ended;
 
 use super::RealPath;
 use super::parents::Parents;
 use crate::mounts::unless_mounted;
+use crate::private::with_free_name;
 
 /// Mode bits that allow writing.
 const WRITABLE: u32 = 0o222;
-
-/// Prefix of temporary file names.
-const PREFIX: &str = ".flemma-";
-/// Distinguishes the temporary files of one process.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Makes `content` the content of the file that `path` leads to. Missing folders are created.
 /// Returns the status of the new file from before it became visible.
@@ -270,40 +264,8 @@ fn rename_to_free(folder: &OpenFolder, from: &OsStr, to: &OsStr) -> io::Result<(
 impl Drop for New<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // If this fails, `sweep` removes the file later.
+            // If this fails, `private::sweep` removes the file later.
             let _ = self.folder.remove_file(name.as_ref());
-        }
-    }
-}
-
-/// Calls `attempt` with names until one is free.
-fn with_free_name<T>(mut attempt: impl FnMut(&str) -> io::Result<T>) -> io::Result<(T, String)> {
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}{number}", prefix());
-        match attempt(&name) {
-            Ok(done) => return Ok((done, name)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn prefix() -> String {
-    format!("{PREFIX}{}-", std::process::id())
-}
-
-/// Removes temporary files that killed processes left in a folder. Files of running processes
-/// stay.
-pub fn sweep(folder: &Path) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        // The name has the process id behind the prefix; see `prefix`.
-        let pid = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
-        if pid.is_some_and(has_ended) {
-            let _ = fs::remove_file(entry.path());
         }
     }
 }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use rustix::buffer::spare_capacity;
@@ -8,28 +9,6 @@ use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 use super::*;
 
 const ACL: &str = "system.posix_acl_access";
-
-#[test]
-fn only_what_a_program_that_is_over_left_is_swept() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut ended = std::process::Command::new("true").spawn().unwrap();
-    ended.wait().unwrap();
-    let left = format!("{PREFIX}{}-abc", ended.id());
-    let kept = [
-        &*prefix(),
-        ".flemma-abc",
-        ".flemma-1x-abc",
-        "a.flemma-held",
-        "target",
-    ];
-    for name in kept.iter().chain([&&*left]) {
-        fs::write(folder.path().join(name), "").unwrap();
-    }
-    sweep(folder.path());
-    assert!(!folder.path().join(left).exists());
-    assert!(kept.iter().all(|name| folder.path().join(name).exists()));
-    sweep(&folder.path().join("nowhere"));
-}
 
 /// An access control list as Linux stores it: one more user may read, the mask gives read
 /// and write, the file's group nothing.

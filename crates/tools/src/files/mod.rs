@@ -16,11 +16,12 @@ mod target;
 mod text;
 
 pub use approved::ApprovedPath;
-pub use atomic::{sweep as sweep_unfinished, write as write_whole};
+pub use atomic::write as write_whole;
 pub(crate) use encoding::Encoding;
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::{FileLock, FileLocks};
 pub(crate) use open::{Opened, open_regular, open_regular_in};
+pub(crate) use parents::Parents;
 pub(crate) use path::named_path;
 pub use path::{resolve, without_dots};
 pub use real::{RealPath, leads_to};

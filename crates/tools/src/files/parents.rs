@@ -10,7 +10,7 @@ use super::RealPath;
 
 /// The opened folder of a file. Folders created for it are removed again on drop unless
 /// [`Parents::keep`] is called.
-pub(super) struct Parents {
+pub(crate) struct Parents {
     /// The folder of the file.
     pub folder: OpenFolder,
     /// The created folders, outermost first: parent and name.
@@ -23,7 +23,7 @@ impl Parents {
     /// # Errors
     ///
     /// Any error of the system. Folders created so far are removed.
-    pub(super) fn make(path: &RealPath) -> io::Result<Self> {
+    pub(crate) fn make(path: &RealPath) -> io::Result<Self> {
         match path.open_parent() {
             Ok((folder, _)) => {
                 return Ok(Self {
@@ -67,7 +67,7 @@ impl Parents {
     }
 
     /// Keeps the created folders.
-    pub(super) fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.made.clear();
     }
 }

@@ -139,14 +139,21 @@ impl FileTarget {
             if !is_still(&path, &expected) {
                 return Err(interfered(path.as_path(), "changed"));
             }
+            let old = path.status().ok().flatten();
             let written = match expected {
                 Expected::Absent => atomic::create_real(&path, &bytes),
                 _ => atomic::write_real(&path, &bytes),
             };
-            written.map_err(|error| write_error(path.as_path(), &error))?;
+            let written = written.map_err(|error| write_error(path.as_path(), &error))?;
+            let others = old
+                .filter(|it| it.id != written.id)
+                .map_or(0, |it| it.links.saturating_sub(1));
             Ok(Stored {
                 bytes: bytes.len() as u64,
-                remarks: Vec::new(),
+                remarks: (others > 0)
+                    .then(|| left_names(others))
+                    .into_iter()
+                    .collect(),
                 holds: Some(Fingerprint::of(&bytes)),
             })
         })
@@ -239,6 +246,15 @@ pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError
         (Unshown::Binary, ToolError::Failed(problem))
     })?;
     Ok(FileText { text, encoding })
+}
+
+/// Says that a hard link was broken.
+fn left_names(others: u64) -> String {
+    let names = match others {
+        1 => "another name (a hard link), which still leads".to_owned(),
+        _ => format!("{others} other names (hard links), which still lead"),
+    };
+    format!("The file had {names} to the old content: it is now a file of its own.")
 }
 
 fn is_still(path: &RealPath, expected: &Expected) -> bool {

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use chat::truncate::{MAX_BYTES, MAX_LINES, ceil_char_boundary};
 
 use super::overflow::Overflow;
+use super::screen::Screen;
 
 /// Replaces NUL bytes, which a buffer line can't contain.
 const NUL_SHOWN: char = '␀';
+/// Lines that a program can still draw over.
+const DRAWN_LINES: usize = 100;
 /// Bytes that remain when the kept end is trimmed…
 const KEPT: usize = 2 * MAX_BYTES;
 /// …which happens at this size.
@@ -21,6 +24,8 @@ pub(crate) struct Captured {
     pub text: String,
     /// The number of lines of the whole output without trailing blank lines.
     pub total_lines: usize,
+    /// Whether it lacks earlier states of lines that were drawn over.
+    pub is_drawn_over: bool,
     /// The file with the whole output, if it was too long.
     pub full: Option<FullOutput>,
 }
@@ -40,7 +45,8 @@ pub(crate) enum FullOutput {
 pub(crate) struct Capture {
     /// Bytes of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
-    /// The text of the last push.
+    screen: Screen,
+    /// The lines that became final with the last push.
     latest: String,
     tail: String,
     /// White space after `tail`. At the end of the output it is dropped, however much there is.
@@ -58,6 +64,7 @@ impl Capture {
     pub(crate) fn new(output_dir: &Path, name: &str, id: &str) -> Self {
         Self {
             unfinished: Vec::new(),
+            screen: Screen::new(DRAWN_LINES),
             latest: String::new(),
             tail: String::new(),
             blank: Blank::default(),
@@ -70,19 +77,24 @@ impl Capture {
     }
 
     /// Adds bytes and returns them as text.
-    pub(crate) async fn push(&mut self, bytes: &[u8]) -> &str {
+    pub(crate) async fn push(&mut self, bytes: &[u8]) -> String {
         self.unfinished.extend_from_slice(bytes);
         let rest = unfinished_character(&self.unfinished);
         let whole = self.unfinished.len() - rest;
-        self.latest = as_text(&self.unfinished[..whole]);
+        let text = as_text(&self.unfinished[..whole]);
         self.unfinished.drain(..whole);
+        self.latest = self.screen.draw(&text);
         self.add_latest().await;
-        &self.latest
+        text
     }
 
     /// Ends the output. An incomplete character becomes `U+FFFD`.
     pub(crate) async fn finish(mut self) -> Captured {
-        self.latest = as_text(&self.unfinished);
+        let last = as_text(&self.unfinished);
+        self.latest = self.screen.draw(&last);
+        let screen = std::mem::replace(&mut self.screen, Screen::new(1));
+        let (rest, is_drawn_over) = screen.finish();
+        self.latest.push_str(&rest);
         self.add_latest().await;
         let total_lines = if self.has_ink {
             self.newlines_at_ink + 1
@@ -96,6 +108,7 @@ impl Capture {
             full: self.overflow.finish(is_short).await,
             text: text.to_owned(),
             total_lines,
+            is_drawn_over,
         }
     }
 
@@ -228,6 +241,15 @@ mod tests {
     }
 
     #[test]
+    fn progress_is_folded_to_its_last_state() {
+        let steps = (1..=5000).map(|it| format!("\r\u{1b}[2K\u{1b}[32m{it}%\u{1b}[0m"));
+        let output: String = steps.chain(["\ndone\n".to_owned()]).collect();
+        let captured = run(capture(output.as_bytes().chunks(1000)));
+        assert_eq!(captured.text, "5000%\ndone");
+        assert!(captured.full.is_none() && captured.is_drawn_over);
+    }
+
+    #[test]
     fn long_output_is_on_disk_whole_and_in_memory_only_at_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let output: String = (0..200_000).map(|n| format!("line {n}\n")).collect();
@@ -268,6 +290,7 @@ mod tests {
             size in 1usize..7,
         ) {
             let whole = String::from_utf8_lossy(&bytes).replace('\0', "␀");
+            let whole = super::super::last_state(&whole);
 
             let captured = run(capture(bytes.chunks(size)));
 

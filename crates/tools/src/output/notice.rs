@@ -5,11 +5,24 @@ use chat::truncate::{Limit, MAX_BYTES, Truncated, format_size, truncate_tail};
 use super::capture::{Captured, FullOutput};
 use super::whole::TextEnd;
 
-/// The end of an output, with a notice about the rest.
+/// Says that earlier states of lines are missing.
+const DRAWN_OVER: &str = "\n\n[Of lines that were drawn over, only the last state is shown.]";
+
+/// The end of an output, with notices about the rest.
 pub(crate) fn tail(captured: &Captured) -> String {
     if captured.text.is_empty() {
         return "(no output)".to_owned();
     }
+    let drawn_over = if captured.is_drawn_over {
+        DRAWN_OVER
+    } else {
+        ""
+    };
+    end(captured) + drawn_over
+}
+
+/// The end of an output, with a notice about what precedes it.
+fn end(captured: &Captured) -> String {
     let kept = truncate_tail(&captured.text);
     // The captured text may itself be only the end.
     let is_whole = kept.output_lines == captured.total_lines && kept.truncated_by.is_none();

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use chat::diff::StatedChange;
 use chat::tool::ToolUseId;
+use platform::paths;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -169,7 +170,7 @@ impl PatchedFile {
         let change = match (&self.file.before, &self.file.after, &self.file.moved_to) {
             (Before::Absent, ..) => "created".to_owned(),
             (_, None, _) => "deleted".to_owned(),
-            (_, _, Some(to)) => format!("moved to {}", to.path().display()),
+            (_, _, Some(to)) => format!("moved to {}", paths::visible(to.path())),
             _ => format!("changed at {}", listed(&self.lines)),
         };
         format!("{name}: {change}.{}", self.file.remarks())

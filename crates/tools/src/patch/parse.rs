@@ -125,18 +125,30 @@ const END_OF_FILE: &str = "*** End of File";
 pub(super) fn parse(patch: &str) -> Result<Vec<Section>, String> {
     let plain = patch.replace("\r\n", "\n");
     // Models put blank lines around a patch.
-    let mut lines: Vec<&str> = plain.trim().split('\n').collect();
-    if lines.first().map(|it| it.trim_end()) != Some(BEGIN) {
-        return Err(format!("The patch does not start with \"{BEGIN}\"."));
+    let all: Vec<&str> = plain.trim().split('\n').collect();
+    let (wraps, lines) = unwrapped(&all);
+    // Text around a patch may say that it is an example, so only wrapping is ignored.
+    let [first, inner @ .., last] = lines else {
+        return Err(format!(
+            "The patch is not lines from \"{BEGIN}\" to \"{END}\"."
+        ));
+    };
+    if first.trim_end() != BEGIN {
+        return Err(format!(
+            "The patch starts with {}, not with \"{BEGIN}\".",
+            quoted(first)
+        ));
     }
-    if lines.last().map(|it| it.trim_end()) != Some(END) {
-        return Err(format!("The patch does not end with \"{END}\"."));
+    if last.trim_end() != END {
+        return Err(format!(
+            "The patch ends with {}, not with \"{END}\".",
+            quoted(last)
+        ));
     }
-    lines.pop();
     let mut sections = Vec::new();
-    for (number, line) in lines.into_iter().enumerate().skip(1) {
+    for (number, line) in inner.iter().enumerate() {
         take(&mut sections, line)
-            .map_err(|why| format!("Line {} of the patch {why}", number + 1))?;
+            .map_err(|why| format!("Line {} of the patch {why}", number + wraps + 2))?;
     }
     if sections.is_empty() {
         return Err("The patch names no file.".to_owned());
@@ -146,6 +158,68 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, String> {
         Some(empty) => Err(format!("The patch has no lines for {}.", empty.path)),
         None => Ok(sections),
     }
+}
+
+/// The lines of a patch without fences and here-documents around it, and the number of lines that
+/// were left out above.
+fn unwrapped<'l, 't>(all: &'l [&'t str]) -> (usize, &'l [&'t str]) {
+    let (mut above, mut lines) = (0, all);
+    // A here-document may be in a fence.
+    while let [first, rest @ ..] = lines {
+        let Some(end) = wrapping(first.trim()) else {
+            break;
+        };
+        let blank = rest.iter().take_while(|it| it.trim().is_empty()).count();
+        above += 1 + blank;
+        lines = without_closing(&rest[blank..]);
+        // Without its end, the rest of the patch is still whole.
+        lines = match lines {
+            [inner @ .., last] if unquoted(last) == end => without_closing(inner),
+            _ => lines,
+        };
+    }
+    (above, lines)
+}
+
+/// The lines without those at the end that are blank or close quotes and parentheses.
+fn without_closing<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
+    let closing = lines.iter().rev().take_while(|it| unquoted(it).is_empty());
+    &lines[..lines.len() - closing.count()]
+}
+
+fn unquoted(line: &str) -> &str {
+    line.trim_matches([' ', '\t', '"', '\'', ')'])
+}
+
+/// The line that ends the wrapping which this line begins, if it begins one.
+fn wrapping(line: &str) -> Option<&str> {
+    for mark in ['`', '~'] {
+        let rest = line.trim_start_matches(mark);
+        let fence = &line[..line.len() - rest.len()];
+        if fence.len() >= 3 && !rest.contains(mark) {
+            return Some(fence);
+        }
+    }
+    // As models call the program of this name in a shell: `apply_patch <<'EOF'`.
+    let (before, after) = line.split_once("<<")?;
+    let names_tool = ["", "$", "cat"].contains(&before.trim())
+        || before.contains("apply_patch")
+        || before.contains("applypatch");
+    let word = after.trim_start_matches('-').trim_start();
+    let word = word.split([' ', '|', ')', ';', '>']).next()?;
+    let word = word.trim_matches(['\'', '"', '\\']);
+    (names_tool && !word.is_empty()).then_some(word)
+}
+
+/// A line in quotes, cut if it is long.
+fn quoted(line: &str) -> String {
+    let start: String = line.trim().chars().take(60).collect();
+    let more = if start.len() < line.trim().len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("\"{start}{more}\"")
 }
 
 /// The paths that a patch names, as far as it can be read, in its order. This is what a call is

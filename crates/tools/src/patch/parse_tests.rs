@@ -84,14 +84,61 @@ fn a_patch_that_cannot_be_read_names_its_line() {
         let refused = patch(lines).unwrap_err();
         assert!(refused.contains(problem), "{refused}");
     }
-    assert!(
-        parse("*** Update File: a\n")
-            .unwrap_err()
-            .contains("does not start")
-    );
-    assert!(
-        parse("*** Begin Patch\n")
-            .unwrap_err()
-            .contains("does not end")
-    );
+    for (text, problem) in [
+        (
+            "*** Update File: a\n-x\n",
+            "starts with \"*** Update File: a\", not with",
+        ),
+        (
+            "Here it is:\n*** Begin Patch\n",
+            "starts with \"Here it is:\", not with",
+        ),
+        (
+            "*** Begin Patch\n*** Delete File: a\n",
+            "ends with \"*** Delete File: a\", not with",
+        ),
+        (
+            "*** Begin Patch\n*** Delete File: a\n*** End Patch\nDone.",
+            "ends with \"Done.\", not with",
+        ),
+        ("*** Begin Patch\n", "is not lines from"),
+        ("", "is not lines from"),
+        ("```\n```", "is not lines from"),
+        ("```\n", "is not lines from"),
+    ] {
+        let refused = parse(text).unwrap_err();
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
+
+#[test]
+fn fences_and_here_documents_around_a_patch_are_not_part_of_it() {
+    let body = "*** Begin Patch\n*** Add File: a\n+```\n+EOF\n*** End Patch";
+    let plain = parse(body);
+    assert!(plain.is_ok());
+    for (before, after) in [
+        ("<<'EOF'\n", "\nEOF"),
+        ("<<EOF\n", "\nEOF\n"),
+        ("<<-\"EOF\"\n", "\nEOF"),
+        ("<< 'PATCH'\n\n", "\n\nPATCH\n\n"),
+        ("apply_patch <<'EOF'\n", "\nEOF"),
+        ("$ apply_patch <<\\EOF\n", "\nEOF"),
+        ("applypatch << EOF\n", "\nEOF"),
+        ("cat <<'EOF' | apply_patch\n", "\nEOF"),
+        ("apply_patch \"$(cat <<'EOF'\n", "\nEOF\n)\""),
+        ("bash -lc \"apply_patch <<'EOF'\n", "\nEOF\""),
+        ("<<'EOF'\n", ""),
+        ("```\n", "\n```"),
+        ("```diff\n", "\n```\n"),
+        ("~~~~ patch\n", "\n~~~~"),
+        ("~~~~patch\n", "\n~~~~"),
+        ("```bash\napply_patch <<'EOF'\n", "\nEOF\n```"),
+    ] {
+        for line_end in ["\n", "\r\n"] {
+            let text = format!("{before}{body}{after}").replace('\n', line_end);
+            assert_eq!(parse(&text), plain, "{text:?}");
+        }
+    }
+    let refused = parse("```\n\n*** Begin Patch\nx\n*** End Patch\n```").unwrap_err();
+    assert!(refused.starts_with("Line 4 of"), "{refused}");
 }

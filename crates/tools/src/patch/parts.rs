@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use platform::paths;
+
 use super::PatchedFile;
 use super::hunks::apply_hunks;
 use super::parse::{Action, Hunk, Section, parse};
@@ -185,7 +187,7 @@ async fn check_absent(target: &FileTarget, name: &str) -> Result<(), ToolError> 
         Before::Text(_) | Before::Other(_) => Err(ToolError::Failed(format!(
             "{} is there already, and the patch for {name} would replace it. Nothing was changed. Use *** Update \
              File, or write.",
-            target.path().display()
+            paths::visible(target.path())
         ))),
     }
 }

@@ -1,5 +1,7 @@
 //! Changes all files of a patch or none.
 
+use platform::paths;
+
 use super::PatchedFile;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -145,7 +147,7 @@ impl Done {
         | Self::Changed(target, ..)
         | Self::Moved(target, ..)
         | Self::Deleted(target, ..)) = self;
-        target.path().display().to_string()
+        paths::visible(target.path())
     }
 
     async fn revert(self, ctx: &ToolContext) -> Result<(), ToolError> {

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::{Launch, Piped, ProcessMark, child_environment};
 use crate::context::{Progress, ToolContext};
 use crate::error::ToolError;
+use crate::output::last_state;
 use crate::sandbox::RETRIES;
 
 /// Bytes of each output that are kept, from its end (1 MiB).
@@ -171,7 +172,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, progress
 }
 
 fn text(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes).replace('\0', NUL_SHOWN);
+    let text = last_state(&String::from_utf8_lossy(bytes).replace('\0', NUL_SHOWN));
     // Replaced bytes have become longer, so the text may exceed the limit again.
     text[ceil_char_boundary(&text, text.len().saturating_sub(MOST))..].to_owned()
 }
@@ -196,6 +197,8 @@ mod tests {
     fn each_word_is_one_argument_and_the_outputs_are_told_apart() {
         let ended = run(&["printf", "%s|", "a b; '$HOME'", "*"]).unwrap();
         assert_eq!(ended.stdout, "a b; '$HOME'|*|");
+        let ended = run(&["printf", "1%%\\r2%%\\n"]).unwrap();
+        assert_eq!(ended.stdout, "2%\n");
         let ended = run(&["sh", "-c", "echo out; echo err >&2; exit 3"]).unwrap();
         let expected = CommandOutput {
             code: Some(3),

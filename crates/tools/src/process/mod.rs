@@ -30,7 +30,7 @@ pub use argv::{CommandOutput, run_argv};
 pub(crate) use environment::child_environment;
 pub(crate) use piped::{Launch, Piped};
 use system::{ChildWrapper, CommandWrap};
-pub(crate) use system::{HeldProcesses, ProgramStart, Script};
+pub(crate) use system::{HeldProcesses, ProgramStart, Script, leash_program};
 pub use system::{LEASH, end_descendants, hold_leash, leash_beside, leash_with, watched_by};
 pub use user_program::{Program, ProgramOutput};
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use chat::tool::ToolUseId;
 use chat::truncate::format_size;
+use platform::paths;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -163,7 +164,7 @@ fn from_disk(
         return Err(ToolError::Failed(format!(
             "{} is a binary file of {size}, so there is no text to read. Use bash, for example \
              with file or xxd.",
-            path.display()
+            paths::visible(path)
         )));
     }
     Ok(window)

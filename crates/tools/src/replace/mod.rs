@@ -3,8 +3,9 @@
 //! Pure, and never guesses. `places` finds a piece exactly or, if it occurs nowhere, with other
 //! line endings, without spaces at the ends of lines, and with all lines indented by the same
 //! amount. `weave` makes the new text, `plan` applies several replacements or none, and
-//! `nearest` finds similar text for the message.
+//! `alike` and `nearest` find text for the message: what only looks the same, and what is similar.
 
+mod alike;
 mod endings;
 mod indentation;
 mod nearest;

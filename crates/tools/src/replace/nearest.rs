@@ -4,6 +4,8 @@
 
 use chat::truncate::floor_char_boundary;
 
+use super::alike::unusual;
+
 /// Number of lines of the file that are compared.
 const LINES_SEARCHED: usize = 20_000;
 /// Number of bytes of a line that are compared and shown.
@@ -14,6 +16,8 @@ const LINES_COMPARED: usize = 5;
 const LINES_SHOWN: usize = 12;
 /// Minimum similarity for a hint, from 0 to 1.
 const LIKE_ENOUGH: f64 = 0.5;
+/// Maximum number of characters that are named because they look like others.
+const UNUSUAL_NAMED: usize = 8;
 
 /// The lines of `text` that are most similar to `wanted`, with their numbers from 1.
 pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
@@ -34,7 +38,20 @@ pub(super) fn nearest(text: &str, wanted: &str) -> Option<String> {
     }
     let end = lines.len().min(start + wanted.len().min(LINES_SHOWN));
     let shown = (start..end).map(|at| format!("{}: {}", at + 1, cut(lines[at])));
-    Some(shown.collect::<Vec<_>>().join("\n"))
+    let mut shown: Vec<String> = shown.collect();
+    // A model that reads them cannot tell them from the characters that it wrote.
+    let unusual = (start..end).flat_map(|at| {
+        let of_line = unusual(cut(lines[at])).into_iter();
+        of_line.map(move |it| format!("line {}, {it}", at + 1))
+    });
+    let unusual: Vec<String> = unusual.take(UNUSUAL_NAMED).collect();
+    if !unusual.is_empty() {
+        shown.push(format!(
+            "\nCharacters in it that look like others:\n{}",
+            unusual.join("\n")
+        ));
+    }
+    Some(shown.join("\n"))
 }
 
 /// The mean similarity of the first lines, from 0 to 1.
@@ -75,6 +92,19 @@ mod tests {
         let found = nearest(text, "let total = sum(item);");
 
         assert_eq!(found.as_deref(), Some("3: let total = sum(items);"));
+    }
+
+    #[test]
+    fn characters_that_look_like_others_are_named() {
+        let found = nearest(
+            "The box costs 12\u{a0}€ here.\n",
+            "The box costs 13 € here.",
+        );
+        assert_eq!(
+            found.unwrap_or_default(),
+            "1: The box costs 12\u{a0}€ here.\n\nCharacters in it that look like others:\n\
+             line 1, column 17: U+00A0 (no-break space)"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Pure. All replacements are located in the original text, and all of them apply or none does.
 //! An ambiguous match is refused, and nothing is guessed.
 
+use super::alike::alike;
 use super::endings;
 use super::nearest::nearest;
 use super::places::{MatchLevel, Needle, Place, places};
@@ -79,7 +80,11 @@ fn only_place(
 /// The problem of a piece that is nowhere.
 pub(crate) fn not_found(text: &str, old: &str) -> ReplaceProblem {
     let plain = |it: &str| endings::plain(it, endings::are_returns(it));
-    ReplaceProblem::NotFound(nearest(&plain(text), &plain(old)))
+    let (text, old) = (plain(text), plain(old));
+    match alike(&text, &old) {
+        Some(alike) => ReplaceProblem::LooksAlike(alike),
+        None => ReplaceProblem::NotFound(nearest(&text, &old)),
+    }
 }
 
 /// The problem of a piece in several places.

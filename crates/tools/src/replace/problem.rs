@@ -20,6 +20,8 @@ pub(crate) enum ReplaceProblem {
     },
     /// The old text does not occur; the most similar lines, if any.
     NotFound(Option<String>),
+    /// Only text with other characters looks like the old text: where, and which.
+    LooksAlike(String),
     /// The new text cannot be indented like the file.
     Indentation,
     /// The old text occurs, but not below this line.
@@ -70,6 +72,10 @@ impl Refused {
             }
             ReplaceProblem::Ambiguous { lines, level } => ambiguous(&old, path, &lines, level),
             ReplaceProblem::NotFound(nearest) => not_found(&old, path, nearest),
+            ReplaceProblem::LooksAlike(alike) => format!(
+                "{old} is not in {path}, but {alike}\n\nNothing was changed. Use the characters of the file; in JSON, \
+                 \\u00a0 is U+00A0."
+            ),
             ReplaceProblem::Indentation => format!(
                 "{old} is in {path} only with other indentation, and {new} cannot be indented in the same way. \
                  Nothing was changed. Copy the indentation of the file."

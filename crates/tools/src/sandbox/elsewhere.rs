@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use super::trying::{Overlay, TrialView, ViewReport};
 use super::{Backend, SandboxLimits};
 use crate::secrets::Concealed;
 
@@ -37,8 +39,36 @@ pub(super) fn prefix(
     _limits: &SandboxLimits,
     _cwd: &Path,
     _needed: &[&Path],
+    _resolver: Option<&Path>,
 ) -> Result<Vec<OsString>, String> {
     Err(WHY.to_owned())
+}
+
+/// Unreachable, because [`prefix`] fails.
+pub(super) fn view_words(
+    _view: &TrialView<'_>,
+    _overlays: &[Overlay],
+    sandboxed: Vec<OsString>,
+) -> Vec<OsString> {
+    sandboxed
+}
+
+/// Nothing: there are no trials.
+pub(crate) fn view_report(_path: &Path) -> Option<ViewReport> {
+    None
+}
+
+/// The first argument of a program that does not exist here.
+pub const VIEW: &str = "--view";
+
+/// Fails: there are no trials.
+pub fn hold_view(_words: &[OsString]) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// Returns false: there are no trials.
+pub(super) fn is_kept(_limits: &SandboxLimits, _path: &Path) -> bool {
+    false
 }
 
 /// Returns false: commands can reach all sockets.
@@ -58,8 +88,12 @@ pub(crate) fn run_restricted<T>(work: impl FnOnce() -> T) -> io::Result<T> {
 
 /// The folder that would be mounted as `/tmp` in the chat with this key. It is never created.
 pub fn tmp_folder(key: Option<&str>) -> PathBuf {
-    let folder = std::env::temp_dir().join("flemma");
-    folder.join(key.unwrap_or("process"))
+    chats_tmp().join(key.unwrap_or("process"))
+}
+
+/// The folder that would contain the folders of all chats.
+pub fn chats_tmp() -> PathBuf {
+    crate::state_dir::path().join("chat-tmp")
 }
 
 pub(super) fn make_tmp(_folder: &Path) -> io::Result<()> {

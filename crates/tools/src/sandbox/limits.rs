@@ -36,10 +36,30 @@ pub struct SandboxLimits {
     pub sockets: Vec<PathBuf>,
     /// Permissions that the user could grant, and how a result names a missing one.
     pub missing: Vec<Missing>,
+    /// The home folder, if little of it is seen.
+    pub home: Option<NarrowHome>,
     /// Whether the network can be reached.
     pub network: bool,
     /// Whether a command keeps the user's privileges.
     pub privileged: bool,
+}
+
+/// A home folder of which only some files and folders are seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NarrowHome {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Real paths in it that are seen.
+    pub seen: Vec<PathBuf>,
+    /// Whether commands can list it, and write files in it that are lost when they end.
+    pub is_writable: bool,
+}
+
+impl NarrowHome {
+    /// Whether a path is in the folder and not seen.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder) && !self.seen.iter().any(|it| path.starts_with(it))
+    }
 }
 
 /// A folder that is mounted as `/tmp`.

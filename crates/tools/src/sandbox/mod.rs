@@ -8,6 +8,7 @@ pub(crate) mod lacking;
 mod limits;
 mod paths;
 mod reading;
+mod trying;
 mod view;
 
 #[cfg(not(target_os = "linux"))]
@@ -27,11 +28,12 @@ use std::sync::{Arc, LazyLock, OnceLock};
 pub use explain::Missing;
 pub use limits::{Names, SandboxLimits, Tmp};
 pub use paths::paths_in;
-pub(crate) use system::run_restricted;
 pub use system::{
-    PROGRAM as SANDBOX_PROGRAM, Watch, cuts_off_abstract_sockets, find_out, keeps_from_setuid,
-    tmp_folder,
+    PROGRAM as SANDBOX_PROGRAM, VIEW, Watch, chats_tmp, cuts_off_abstract_sockets, find_out,
+    hold_view, keeps_from_setuid, tmp_folder,
 };
+pub(crate) use system::{run_restricted, view_report};
+pub(crate) use trying::{Overlay, TrialView, ViewReport};
 
 use crate::secrets::Secrets;
 
@@ -214,7 +216,7 @@ impl Sandbox {
             Err(_) => return Ok(Vec::new()),
         };
         let limits = self.limits.get_or_init(|| given.real());
-        system::prefix(&program, &self.backend, limits, cwd, needed)
+        system::prefix(&program, &self.backend, limits, cwd, needed, None)
     }
 
     /// Whether bubblewrap failed before the command started, so that the command can be restarted.

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use platform::files::FileStatus;
+
+use super::content;
 use super::tracked::Indexes;
 use super::{SecretKind, Secrets, entries, folded, names};
 use crate::files::leads_to;
 use crate::names::fold;
 
-/// Maximum number of files and folders that a sandbox hides; each needs a mount.
+/// Maximum number of files and folders that a sandbox hides from other than read-only commands; each
+/// needs a mount.
 const MOST: usize = 128;
 
 /// A secret that a sandbox hides.
@@ -28,23 +32,46 @@ impl Secrets {
     /// The secrets that exist: in the home folder and the system, directly in the folders `work`,
     /// and among `found`.
     ///
-    /// Of a folder that contains one of `work`, only its secret entries are hidden. A `.env` file
-    /// is not hidden if Git's index contains its text.
+    /// Of a folder that contains one of `work`, only its secret entries are hidden. A file is not
+    /// hidden if Git's index contains its text.
     pub fn concealed(&self, work: &[PathBuf], found: Vec<PathBuf>) -> Vec<Concealed> {
+        let mut indexes = Indexes::default();
+        let mut hidden = self.conceal(work, found, |it| !it.is_folder && indexes.hold(&it.path));
+        // The deepest ones stay visible, because each mount delays the start of a command.
+        hidden.truncate(MOST);
+        hidden
+    }
+
+    /// The secrets of [`Self::concealed`] without a limit, and also those whose text Git's index contains.
+    /// Without those that are not seen anyway.
+    pub(crate) fn all_concealed(
+        &self,
+        work: &[PathBuf],
+        found: Vec<PathBuf>,
+        is_unseen: impl Fn(&Path) -> bool,
+    ) -> Vec<Concealed> {
+        self.conceal(work, found, |it| is_unseen(&it.path))
+    }
+
+    fn conceal(
+        &self,
+        work: &[PathBuf],
+        found: Vec<PathBuf>,
+        mut is_spared: impl FnMut(&Concealed) -> bool,
+    ) -> Vec<Concealed> {
         let mut candidates = self.candidates();
         for folder in work {
             candidates.extend(suspects(folder));
         }
         candidates.extend(found);
         let mut hidden = BTreeMap::new();
-        let mut indexes = Indexes::default();
         while let Some(path) = candidates.pop() {
             let Some(one) = self.existing(&path) else {
                 continue;
             };
             // Several names may lead to one secret.
             let is_known = hidden.contains_key(&one.path);
-            if is_known || one.kind == SecretKind::Environment && indexes.hold(&one.path) {
+            if is_known || is_spared(&one) {
                 continue;
             }
             if one.is_folder && work.iter().any(|it| leads_to(it).starts_with(&one.path)) {
@@ -66,6 +93,11 @@ impl Secrets {
             return None;
         }
         let kind = self.place(&real, is_folder);
+        // Commands need certificates, which often have the names of keys.
+        let status = FileStatus::of_link(&real).ok()?;
+        if kind == Some(SecretKind::Key) && content::is_public(&real, &status) {
+            return None;
+        }
         // A link with a secret name makes its target secret.
         let kind = kind.or_else(|| self.unrevealed(path, is_folder))?;
         let seen = match is_folder {
@@ -152,7 +184,5 @@ fn outermost(hidden: BTreeMap<PathBuf, Concealed>) -> Vec<Concealed> {
         }
     }
     outer.sort_by_key(|it| (it.path.components().count(), it.path.clone()));
-    // The deepest ones stay visible, because each mount delays the start of a command.
-    outer.truncate(MOST);
     outer
 }

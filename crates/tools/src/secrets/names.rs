@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::SecretKind;
 use crate::names::folded;
 
-use SecretKind::{Credentials, Environment, Key, KeyStore, Process};
+use SecretKind::{Credentials, Environment, History, Key, KeyStore, Process};
 use named::NAMED;
 
 /// Names of public files in secret folders such as `~/.ssh` and `~/.gnupg`.
@@ -34,12 +34,36 @@ const ENDINGS: &[(&str, SecretKind)] = &[
     (".keystore", KeyStore),
     (".p12", KeyStore),
     (".pfx", KeyStore),
+    // What OpenSSL, TLS servers, Rails, and cloud consoles name private keys. `public` knows those
+    // that are not. Sources, of November 2026: openssl-genpkey(1), "Ruby on Rails Guides: Securing
+    // Rails Applications", and the names that AWS and GitHub Apps give to downloads.
+    (".key", Key),
+    (".pem", Key),
     (".agekey", Key),
     (".ppk", Key),
     ("_rsa", Key),
     ("_dsa", Key),
     ("_ecdsa", Key),
     ("_ed25519", Key),
+];
+
+/// Names that files with credentials have in projects too, and what such names end with.
+const IN_PROJECTS: &[&str] = &[
+    // Sources, all of November 2026: npmrc(5), direnv(1), htpasswd(1) and htdigest(1) of Apache,
+    // Firebase's "Add the Admin SDK to your server", Google's "Create and delete service account
+    // keys" and "Obtain OAuth 2.0 credentials", Terraform's "Sensitive data in state".
+    ".npmrc",
+    ".htpasswd",
+    ".htdigest",
+    "service-account.json",
+    "service_account.json",
+    "serviceaccount.json",
+    "serviceaccountkey.json",
+    "service-account-key.json",
+    "service_account_key.json",
+    "client_secret.json",
+    ".tfstate",
+    ".tfstate.backup",
 ];
 
 /// Prefixes of private keys. Names that end in `.pub` are public.
@@ -59,7 +83,7 @@ const SAMPLES: &[&str] = &[
 ];
 
 /// Files that are secret only directly in a home folder. Elsewhere they belong to a project.
-const DIRECTLY_IN_HOME: &[&str] = &[".npmrc", ".yarnrc.yml", ".condarc"];
+const DIRECTLY_IN_HOME: &[&str] = &[".yarnrc.yml", ".condarc"];
 
 /// Secret files and folders of the system.
 pub(super) const IN_SYSTEM: &[&str] = &[
@@ -120,6 +144,12 @@ pub(super) fn kind(path: &Path, home: Option<&Path>) -> Option<SecretKind> {
     if is_public(last) {
         return None;
     }
+    // Undo, swap, and backup files of Vim and Neovim have the path of their file as a name, with
+    // `%` between its parts (options 'undodir', 'directory', and 'backupdir').
+    if last.contains('%') {
+        let file = format!("/{}", last.replace('%', "/"));
+        return kind(Path::new(&file), home);
+    }
     let home = home.map(folded_names);
     let is_home = |above: &[String]| {
         home.as_deref().is_some_and(|home| home == above)
@@ -158,7 +188,7 @@ pub(super) fn may_be_secret(name: &str) -> bool {
         let others = DIRECTLY_IN_HOME.iter().chain(OF_A_PROCESS).copied();
         last.chain(others).collect()
     });
-    LAST.contains(name) || file(name).is_some()
+    LAST.contains(name) || name.contains('%') || file(name).is_some()
 }
 
 fn system(path: &Path, names: &[String]) -> Option<SecretKind> {
@@ -197,14 +227,31 @@ fn named(names: &[String], is_home: impl Fn(&[String]) -> bool) -> Option<Secret
 }
 
 fn file(name: &str) -> Option<SecretKind> {
-    if is_env(name) {
-        return Some(Environment);
+    if name.ends_with(".shada") {
+        return Some(History);
+    }
+    // An editor's undo and swap files, such as `.id_rsa.un~` and `.id_rsa.swo`.
+    let inner = name.strip_suffix(".un~").or_else(|| {
+        let (inner, ending) = name.rsplit_once('.')?;
+        let is_swap = matches!(ending.as_bytes(), [b's', b'a'..=b'w', b'a'..=b'z']);
+        is_swap.then_some(inner)
+    });
+    if let Some(inner) = inner
+        && let Some(kind) = file(inner).or_else(|| file(inner.strip_prefix('.')?))
+    {
+        return Some(kind);
     }
     // Backups such as `key.p12.bak` and `id_rsa~` have the same content.
-    let plain = [".bak", ".old", ".orig", ".save", ".swp", "~"]
+    let plain = [".bak", ".old", ".orig", ".save", "~"]
         .iter()
         .find_map(|it| name.strip_suffix(it))
         .unwrap_or(name);
+    if is_env(plain) {
+        return Some(Environment);
+    }
+    if IN_PROJECTS.iter().any(|it| plain.ends_with(it)) {
+        return Some(Credentials);
+    }
     // `id_rsa.rs` is source code.
     let extension = plain.rsplit_once('.').map(|(_, it)| it);
     // Keys are stored under these four endings.
@@ -219,6 +266,8 @@ fn file(name: &str) -> Option<SecretKind> {
 /// `.env`, `.env.local`, `production.env` and the like.
 fn is_env(name: &str) -> bool {
     let rest = name.strip_prefix(".env");
+    // direnv's `.envrc` has the same variables.
+    let rest = rest.map(|it| it.strip_prefix("rc").unwrap_or(it));
     let is_one = rest.is_some_and(|it| it.is_empty() || it.starts_with(['.', '-', '_', '~']));
     let is_sample = SAMPLES.iter().any(|it| name.ends_with(it));
     (is_one || name.ends_with(".env")) && !is_sample

@@ -74,6 +74,31 @@ fn keys_credentials_profiles_stores_and_env_files_are_secret() {
         "/keys/gpg/secring.gpg",
         "/keys/aws.ini",
         "/home/me/.local/state/nvim/undo/%home%me%.ssh%id_work",
+        "/home/me/.local/state/test-nvim/undo/%home%me%.ssh%id_work",
+        "/home/me/.vim/swap/%home%me%p%.env.swp",
+        "/home/me/.vim/undo/%home%me%p%server.key",
+        "/home/me/.vim/backup/%p%config%prod.env~",
+        "/home/me/.config/my/shada/main.shada",
+        "/p/.id_rsa.swp",
+        "/p/.id_rsa.swo",
+        "/p/.server.key.un~",
+        "/p/.env.un~",
+        "/p/..env.swn",
+        "/p/server.key",
+        "/p/key.pem",
+        "/p/config/master.key",
+        "/p/tls/server.pem.bak",
+        "/p/.npmrc",
+        "/p/packages/a/.npmrc",
+        "/p/.envrc",
+        "/p/.envrc.local",
+        "/p/service-account.json",
+        "/p/prod-service-account.json",
+        "/p/serviceAccountKey.json",
+        "/p/terraform.tfstate",
+        "/p/infra/terraform.tfstate.backup",
+        "/p/prod.tfstate",
+        "/srv/www/.htpasswd",
     ] {
         assert!(secrets(&[]).kind(Path::new(path)).is_some(), "{path}");
     }
@@ -88,8 +113,16 @@ fn what_is_public_and_what_only_looks_alike_is_not() {
         "/p/.env.example",
         "/p/.env.sample",
         "/p/.environment",
+        "/p/.envrc.example",
         "/p/env",
-        "/p/.npmrc",
+        "/p/npmrc",
+        "/p/100%.txt",
+        "/home/me/.vim/undo/%home%me%p%main.rs",
+        "/p/.main.rs.swp",
+        "/p/keys.rs",
+        "/p/main.tf",
+        "/p/account.json",
+        "/p/a.svg",
         "/p/docs/ssh.md",
         "/p/aws/credentials.rs",
         "/p/.config/nvim/init.lua",
@@ -111,6 +144,24 @@ fn what_is_public_and_what_only_looks_alike_is_not() {
     ] {
         assert_eq!(secrets(&[]).kind(Path::new(path)), None, "{path}");
     }
+}
+
+#[test]
+fn a_private_key_is_secret_by_its_content_and_a_certificate_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let kind = |name: &str, text: &str| {
+        fs::write(root.join(name), text).unwrap();
+        Secrets::default().kind(&root.join(name))
+    };
+    let private = "-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\n";
+    let public = "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n";
+    for name in ["deploy", "cert.pem", "server.key"] {
+        assert_eq!(kind(name, private), Some(SecretKind::Key), "{name}");
+        assert_eq!(kind(name, public), None, "{name}");
+    }
+    assert_eq!(kind("server.key", "0123"), Some(SecretKind::Key));
+    assert_eq!(kind(".npmrc", public), Some(SecretKind::Credentials));
 }
 
 #[test]

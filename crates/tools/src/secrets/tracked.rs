@@ -45,7 +45,7 @@ impl Indexes {
 }
 
 /// The SHA-1 under which Git stores a content.
-pub(crate) fn blob_name(text: &[u8]) -> [u8; 20] {
+fn blob_name(text: &[u8]) -> [u8; 20] {
     let mut blob = Sha1::new();
     blob.update(format!("blob {}\0", text.len()));
     blob.update(text);

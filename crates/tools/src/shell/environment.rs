@@ -1,74 +1,58 @@
 //! The environment of commands that are approved because they only read.
 //!
-//! Pure. Variables that name programs, options, or files to read are left out. Git gets settings
-//! with which it runs no other program and does not refresh the index.
+//! Of the variables that every command gets, those that name programs, options, or files to read are
+//! left out. Git gets settings with which it does not try to write.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::options::is_in;
-use super::path::{Folders, Order};
+use super::path::Folders;
+use crate::variables::passed;
 
-/// Variables that are passed on.
+/// Variables that are passed on, unless no command gets them, for example because of a password.
 const PASSED: &str = "COLUMNS HOME LANG LANGUAGE LINES LOGNAME SHELL SSL_CERT_DIR SSL_CERT_FILE TERM \
     TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME all_proxy ftp_proxy http_proxy https_proxy no_proxy \
     ALL_PROXY FTP_PROXY HTTP_PROXY HTTPS_PROXY NO_PROXY";
 
 /// Variables that are set.
-const SET: [(&str, &str); 11] = [
+const SET: [(&str, &str); 6] = [
     // In a partial clone, Git would start a transport.
     ("GIT_NO_LAZY_FETCH", "1"),
-    // `git status` would write the index.
+    // `git status` would try to write the index.
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    // Go's own configuration can set flags such as `-toolexec`, which run programs.
-    ("GOENV", "off"),
-    // A `go.mod` could make Go download and run another version of itself.
-    ("GOTOOLCHAIN", "local"),
-    // Node.js would write compiled code to a folder.
-    ("NODE_DISABLE_COMPILE_CACHE", "1"),
     ("NO_COLOR", "1"),
-    ("NO_UPDATE_NOTIFIER", "1"),
     ("PAGER", "cat"),
-    // Python would write `__pycache__`.
-    ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
 /// Settings of Git that override all configuration files.
-const GIT: [(&str, &str); 6] = [
-    // The value may be a program.
+const GIT: [(&str, &str); 2] = [
+    // Git would wait for a service, which it can't reach in the view.
     ("core.fsmonitor", "false"),
-    ("core.hooksPath", "/dev/null"),
-    // `git diff` would write the index.
+    // `git diff` would try to write the index.
     ("diff.autoRefreshIndex", "false"),
-    // Signatures are checked by gpg, which is another program.
-    ("log.showSignature", "false"),
-    // Transports may be programs, too.
-    ("protocol.allow", "never"),
-    // A folder of the project may look like a bare repository, whose configuration runs
-    // programs.
-    ("safe.bareRepository", "explicit"),
 ];
 
 /// The environment that such a command gets from the `inherited` variables.
 ///
-/// `project` are folders that are removed from `PATH`.
+/// `project` are folders that are removed from `PATH`. `is_viewed` if the read-only view holds the command.
 pub(crate) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     project: &[PathBuf],
-    order: Order,
+    is_viewed: bool,
 ) -> Vec<(OsString, OsString)> {
     let mut path = None;
     let mut found = Vec::new();
-    for (name, value) in inherited {
+    for (name, value) in passed(inherited) {
         if name == "PATH" {
             path = Some(value);
         } else if is_passed(&name, &value) {
             found.push((name, value));
         }
     }
-    let folders = Folders::of(path.as_deref()).safe(project, order);
+    let folders = Folders::of(path.as_deref()).safe(project, is_viewed);
     found.push(("PATH".into(), folders.value()));
     found.extend(SET.iter().map(|(name, value)| (name.into(), value.into())));
     found.push(("GIT_CONFIG_COUNT".into(), GIT.len().to_string().into()));
@@ -89,4 +73,33 @@ fn is_passed(name: &OsStr, value: &OsStr) -> bool {
             || matches!(value.as_str(), "c" | "posix");
     }
     is_in(PASSED, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variables::PASSED as ALL;
+
+    #[test]
+    fn no_password_is_passed_on() {
+        for name in PASSED.split_whitespace() {
+            for value in ["http://me:secret@proxy:3128", "https://secret@host/x"] {
+                let inherited = [(name.into(), value.into())].into_iter();
+                let found = environment(inherited, &[], false);
+                let mut values = found.iter().map(|(_, value)| value.to_string_lossy());
+                assert!(!values.any(|it| it.contains("secret")), "{name}={value}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_gets_what_these_commands_get() {
+        let all: Vec<&str> = ALL
+            .iter()
+            .flat_map(|(_, names)| names.split_whitespace())
+            .collect();
+        for name in PASSED.split_whitespace() {
+            assert!(all.contains(&name), "{name}");
+        }
+    }
 }

@@ -1,26 +1,25 @@
-//! Checks a command against the machine: which files its programs are, where its paths lead, and
-//! which programs Git would run.
+//! Checks a command against the machine: which secrets its words name, and, if no view holds it,
+//! which files its programs are.
 //!
-//! Reads folders, links, and Git's configuration. It runs nothing.
-
-mod reads;
-mod tracked;
+//! Follows links. It runs nothing.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use platform::paths::canonicalize;
 
-use super::path::{Folders, Order, REFUSED, is_shim, is_system_program};
-use super::programs::{Reads, is_builtin, is_network};
-use super::repository::Repositories;
+use super::options::is_in;
+use super::path::{Folders, REFUSED, is_system_program};
+use super::programs::is_builtin;
 use super::syntax::Simple;
 use super::words::{KnownVariables, Word};
-use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, commands};
-use crate::files::leads_to;
-use crate::secrets::Secrets;
+use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, check_all, commands, only_reads};
+use crate::files::{leads_to, without_dots};
+use crate::secrets::{SecretKind, Secrets};
 
+/// Files in `/proc` that describe the machine, not a process.
+const MACHINE: &str = "cpuinfo filesystems loadavg meminfo stat swaps uptime version";
 /// Maximum number of folders that the commands of a line with `cd` may run in.
 const FOLDERS: usize = 16;
 /// Files in the home folder with options of network programs.
@@ -68,7 +67,7 @@ impl Machine {
     }
 }
 
-/// Whether a command only reads, judging by its text and by the machine's present state.
+/// Whether a command is approved, judging by its text and by the machine's present state.
 ///
 /// # Errors
 ///
@@ -79,32 +78,79 @@ pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<N
     }
     let mut inspection = Inspection::new(machine);
     let commands = commands(command, lists, &inspection.variables())?;
-    let mut needs = Needs::of(&commands);
-    inspection.search(needs.order());
-    // All words are checked first, because the needs of the whole line decide about `PATH`.
-    let mut checked = Vec::new();
-    for command in &commands {
-        checked.push((command, check(command, lists, &mut needs)?));
+    let mut needs = check_all(&commands, lists, machine.sandbox)?;
+    inspection.is_viewed = needs.unviewed(machine.sandbox).is_none();
+    if !needs.more {
+        inspection.path = inspection.raw.safe(&inspection.folders, machine.sandbox);
     }
-    for (simple, by) in checked {
-        inspection.command(simple, by, needs)?;
+    let may_do_more = |it: &Simple| only_reads(it, "").is_err();
+    inspection.is_narrow = inspection.is_viewed && commands.iter().any(may_do_more);
+    for simple in &commands {
+        let by = check(simple, lists, &mut Needs::default())?;
+        inspection.command(simple, by)?;
     }
-    if needs.network {
-        inspection.network(&commands)?;
-    }
+    needs.named = inspection.is_narrow.then_some(inspection.named);
     Ok(needs)
+}
+
+/// Which commands of a line need no rule beside others that have one, because they only read; empty
+/// if the line is not analyzed. Without a machine, only the text counts.
+///
+/// A command does need one if its output goes to a command that needs one, or if it changes the folder
+/// in which such a command runs: then what that one does would depend on it.
+pub fn reading_parts(command: &str, lists: &ShellLists, machine: Option<&Machine>) -> Vec<bool> {
+    let mut inspection = machine.map(Inspection::new);
+    let variables = match &inspection {
+        Some(inspection) => inspection.variables(),
+        None => KnownVariables::unknown(),
+    };
+    let Ok(commands) = commands(command, lists, &variables) else {
+        return Vec::new();
+    };
+    if REFUSED.is_some() {
+        return Vec::new();
+    }
+    // The line runs as the rule allows, so no view holds it.
+    let mut reads = |simple: &Simple| {
+        let by = check(simple, lists, &mut Needs::default())?;
+        if by == ApprovedBy::List {
+            only_reads(simple, "a rule approves the line")?;
+        }
+        match &mut inspection {
+            Some(inspection) => inspection.command(simple, by),
+            None => Ok(()),
+        }
+    };
+    let reads: Vec<bool> = commands.iter().map(|it| reads(it).is_ok()).collect();
+    let all_read = reads.iter().all(|it| *it);
+    let is_free = |at: usize| {
+        let changes = commands[at]
+            .words
+            .first()
+            .is_some_and(|it| it.value == "cd");
+        let following = commands[at + 1..].iter().take_while(|it| it.is_piped);
+        let end = at + following.count();
+        reads[at..=end].iter().all(|it| *it) && (all_read || !changes)
+    };
+    (0..commands.len()).map(is_free).collect()
 }
 
 /// The check of one line against the machine.
 struct Inspection<'a> {
     machine: &'a Machine,
+    /// Whether the read-only view holds the line.
+    is_viewed: bool,
+    /// Whether the view shows little of the home folder, because the words of the line may not say which
+    /// files it reads.
+    is_narrow: bool,
     /// The user's `PATH`.
     raw: Folders,
-    /// The `PATH` that an approved command gets.
-    safe: Folders,
+    /// The `PATH` that the line gets if no view holds it.
+    path: Folders,
     /// Where the next command may run: all folders that an earlier `cd` may lead to.
     folders: Vec<PathBuf>,
-    repositories: Repositories,
+    /// The existing files and folders that the view must show.
+    named: Vec<PathBuf>,
 }
 
 impl<'a> Inspection<'a> {
@@ -112,44 +158,54 @@ impl<'a> Inspection<'a> {
         let real = canonicalize(&machine.cwd);
         let real = real.unwrap_or_else(|_| machine.cwd.clone());
         let raw = Folders::of(machine.variable("PATH").map(OsString::as_os_str));
-        let config = machine.variable("XDG_CONFIG_HOME");
-        let mut inspection = Self {
+        Self {
             machine,
-            safe: Folders::default(),
+            is_viewed: false,
+            is_narrow: false,
+            path: raw.clone(),
             raw,
             folders: vec![real],
-            repositories: Repositories::new(machine.home(), config),
-        };
-        inspection.search(Order::SystemFirst);
-        inspection
-    }
-
-    /// Sets the order in which programs are searched.
-    fn search(&mut self, order: Order) {
-        self.safe = self.raw.safe(&self.folders, order);
+            named: Vec::new(),
+        }
     }
 
     /// Checks one command, and follows it if it is a `cd`.
-    fn command(&mut self, simple: &Simple, by: ApprovedBy<'_>, needs: Needs) -> Result<(), Unsafe> {
+    fn command(&mut self, simple: &Simple, by: ApprovedBy) -> Result<(), Unsafe> {
         let Some((program, arguments)) = simple.words.split_first() else {
             return Ok(());
         };
         let name = program.value.as_str();
-        let reads = match by {
+        match by {
             ApprovedBy::User => return self.user_program(name),
-            ApprovedBy::List(reads) => reads,
-        };
-        // `/proc` shows the environment and the memory of other processes.
-        if let Some(word) = arguments.iter().find(|it| leads_to_processes(&it.value)) {
-            return Err(secret(name, Path::new(&word.value)));
+            ApprovedBy::Network => self.network(name)?,
+            ApprovedBy::List => {}
         }
-        self.program(name, &reads, needs.more)?;
-        self.reads(name, &reads)?;
-        let inputs: Vec<&Word> = simple.inputs.iter().collect();
-        self.paths(name, &inputs)?;
+        if !self.is_viewed {
+            self.program(name)?;
+        }
+        // They open no file.
+        let words = match name {
+            "echo" | "printf" => &[],
+            _ => arguments,
+        };
+        let words = words.iter().chain(&simple.inputs);
+        let mut paths = Vec::new();
+        for folder in &self.folders {
+            self.path(name, folder)?;
+            paths.extend(words.clone().flat_map(|it| named(it, folder)));
+        }
+        for path in &paths {
+            self.path(name, path)?;
+        }
+        if self.is_narrow {
+            paths.retain(|_| name != "cd");
+            self.show(name, &paths)?;
+        }
+        if self.is_viewed && name == "git" {
+            self.tracked()?;
+        }
         match name {
-            "cd" => self.change(reads.paths.first().map(|it| it.value.as_str())),
-            "git" => self.git(arguments, &reads),
+            "cd" => self.change(arguments),
             _ => Ok(()),
         }
     }
@@ -163,7 +219,8 @@ impl<'a> Inspection<'a> {
         });
         let folder = self.folders.first().and_then(|it| it.to_str());
         let folder = folder.map(|it| ("PWD".to_owned(), it.to_owned()));
-        let path = self.safe.value().into_string().ok();
+        let path = self.raw.safe(&self.folders, self.machine.sandbox);
+        let path = path.value().into_string().ok();
         let path = path.map(|it| ("PATH".to_owned(), it));
         KnownVariables::new(known.chain(folder).chain(path))
     }
@@ -178,43 +235,21 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    /// Checks that a name leads to a system program. With `is_mixed`, the line runs with the
-    /// user's own `PATH`.
-    fn program(&self, name: &str, reads: &Reads<'_>, is_mixed: bool) -> Result<(), Unsafe> {
-        for word in &reads.looked_up {
-            // The answer would be wrong if the command gets another `PATH` than the user.
-            let looks = matches!(name, "which" | "type" | "command");
-            let shown = self.raw.find(&word.value);
-            if looks && shown != self.safe.find(&word.value) {
-                return Err(elsewhere(&word.value, shown.unwrap_or_default()));
-            }
+    /// Checks that a name leads to a system program. One that does not exist cannot run.
+    fn program(&self, name: &str) -> Result<(), Unsafe> {
+        let found = self.path.find(name).filter(|_| !is_builtin(name));
+        match found.filter(|path| !is_system_program(path)) {
+            Some(path) => Err(elsewhere(name, path)),
+            None => Ok(()),
         }
-        if is_builtin(name) {
-            return Ok(());
-        }
-        let folders = if is_mixed { &self.raw } else { &self.safe };
-        // A program that does not exist cannot run.
-        let Some(path) = folders.find(name) else {
-            return Ok(());
-        };
-        // Another program of that name would print another version.
-        let is_shadowed = reads.is_version && self.raw.find(name).is_some_and(|it| it != path);
-        if !is_system_program(&path) || is_shadowed || (reads.is_version && is_shim(&path)) {
-            let path = self.raw.find(name).unwrap_or(path);
-            return Err(elsewhere(name, path));
-        }
-        Ok(())
     }
 
     /// Follows a `cd`. It may fail, so the previous folders remain possible.
-    fn change(&mut self, to: Option<&str>) -> Result<(), Unsafe> {
-        let home = self.machine.home();
-        let mut next = Vec::new();
+    fn change(&mut self, arguments: &[Word]) -> Result<(), Unsafe> {
+        let home = self.machine.home().filter(|_| arguments.is_empty());
+        let mut next: Vec<PathBuf> = home.into_iter().collect();
         for folder in &self.folders {
-            match to {
-                Some(to) => next.extend(reads::spellings(to, folder)),
-                None => next.extend(home.clone()),
-            }
+            next.extend(arguments.iter().flat_map(|it| named(it, folder)));
         }
         for folder in next {
             let real = leads_to(&folder);
@@ -228,33 +263,13 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    fn git(&self, arguments: &[Word], reads: &Reads<'_>) -> Result<(), Unsafe> {
-        let is_version = |it: &Word| matches!(it.value.as_str(), "--version" | "version");
-        // These read no configuration.
-        if arguments.first().is_none_or(is_version) {
-            return Ok(());
-        }
-        for folder in &self.folders {
-            let found = self.repositories.check(folder);
-            let trees = found.map_err(|named| Unsafe::Configuration {
-                program: "git".to_owned(),
-                file: named.file,
-                setting: named.setting,
-            })?;
-            if let Some(shown) = &reads.contents {
-                self.contents(shown, folder, &trees)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that network programs run in a sandbox and without options from a file.
-    fn network(&self, commands: &[Simple]) -> Result<(), Unsafe> {
-        let mut names = commands.iter().filter_map(|it| it.words.first());
-        let name = names.find(|it| is_network(&it.value));
-        let name = name.map_or("curl", |it| it.value.as_str());
+    /// Checks that a network program runs in a sandbox and without options from a file.
+    fn network(&self, name: &str) -> Result<(), Unsafe> {
         if !self.machine.sandbox {
-            return Err(Unsafe::Network(name.to_owned()));
+            return Err(Unsafe::Unviewed {
+                program: name.to_owned(),
+                why: "there is no sandbox",
+            });
         }
         let home = self.machine.home().unwrap_or_default();
         // With options from a file, the program could send files, or write the page to one.
@@ -263,36 +278,118 @@ impl<'a> Inspection<'a> {
             Some(file) => Err(Unsafe::Configuration {
                 program: name.to_owned(),
                 file,
-                setting: "its options".to_owned(),
             }),
             None => Ok(()),
         }
     }
+
+    /// Has the view show what a command names, and the folders in which it may run. Refuses words that
+    /// name the home folder itself, and folders in it with too many files to search for secrets.
+    fn show(&mut self, name: &str, paths: &[PathBuf]) -> Result<(), Unsafe> {
+        let Some(home) = self.machine.secrets.home().map(leads_to) else {
+            return Ok(());
+        };
+        let (cwd, folders) = (self.folders[0].clone(), self.folders.clone());
+        let folders = folders.iter().filter(|it| **it != home);
+        for path in folders.chain(paths) {
+            let real = leads_to(path);
+            let is_known = self.named.contains(&real) || path.symlink_metadata().is_err();
+            if is_known || !real.starts_with(&home) {
+                continue;
+            }
+            let is_elsewhere = !real.starts_with(&cwd);
+            // The folder itself is there, also for `test -d ~`.
+            if real == home && matches!(name, "[" | "test") {
+                continue;
+            }
+            if is_elsewhere && (real == home || !Secrets::suspects_below(&real).1) {
+                return Err(secret(name, path, None));
+            }
+            self.named.push(real);
+        }
+        Ok(())
+    }
+
+    /// Refuses Git where a repository tracks secrets, because the view does not show its contents.
+    fn tracked(&self) -> Result<(), Unsafe> {
+        let secrets = &self.machine.secrets;
+        let mut tracked = self.folders.iter().flat_map(|it| secrets.tracked(it));
+        let found = tracked.find_map(|it| it.files.into_iter().next());
+        found.map_or(Ok(()), |file| {
+            let grant = secrets.find(&file).map(|it| it.grant());
+            Err(secret("git", &file, grant))
+        })
+    }
+
+    /// Refuses secret files and, where no view hides them, the private files of processes and devices.
+    fn path(&self, name: &str, path: &Path) -> Result<(), Unsafe> {
+        if !self.is_viewed && is_private(&leads_to(path)) {
+            return Err(secret(name, path, None));
+        }
+        let secrets = &self.machine.secrets;
+        // A folder that does not exist yet is checked by a file in it.
+        let found = secrets.find(path);
+        let found = found.or_else(|| secrets.find(&path.join("x")));
+        found.map_or(Ok(()), |found| {
+            // No option reveals a process's private files.
+            let is_process = found.kind == SecretKind::Process;
+            Err(secret(name, path, (!is_process).then(|| found.grant())))
+        })
+    }
 }
 
-/// Whether a word may lead to `/proc` or `/sys` by `..` or as an option's value.
-fn leads_to_processes(word: &str) -> bool {
-    let (is_value, path) = match word.split_once('=') {
-        Some((_, value)) if word.starts_with('-') => (true, value),
-        _ => (false, word),
+/// Whether a file belongs to a process or a device, and not to the machine as a whole.
+fn is_private(real: &Path) -> bool {
+    let mut parts = real.components().skip(1).map(Component::as_os_str);
+    let first = parts.next().and_then(|it| it.to_str()).unwrap_or_default();
+    let second = parts.next().and_then(|it| it.to_str());
+    match first {
+        "proc" => !second.is_some_and(|it| is_in(MACHINE, it)),
+        "sys" => true,
+        // A device may have the content of a whole disk, or wait for input.
+        "dev" => second != Some("null"),
+        _ => false,
+    }
+}
+
+/// The paths that a word may name: as a whole, as the value of an option, or behind a colon, as in
+/// the Git revision `:0:x`. Of a pattern, only its folder is known.
+///
+/// For `x/..` the shell drops both parts, while a program follows a link `x` first.
+fn named(word: &Word, folder: &Path) -> Vec<PathBuf> {
+    let value = match &word.before_pattern {
+        Some(before) => before.rsplit_once('/').map_or("", |(folder, _)| folder),
+        None => word.value.as_str(),
     };
-    let mut parts = path.split('/');
-    // Plain absolute paths are checked with all other paths.
-    let leads_up = parts.clone().any(|it| it == "..") || (is_value && path.starts_with('/'));
-    leads_up && parts.any(|it| matches!(it, "proc" | "sys"))
+    // Both are the command's input, which another command of the line may provide.
+    if value.is_empty() || value == "-" || value == "/dev/stdin" {
+        return Vec::new();
+    }
+    let behind = value.match_indices([':', '=']);
+    let behind = behind.map(|(at, _)| &value[at + 1..]);
+    // `-f` and its value in one word.
+    let joined = value.strip_prefix('-').and_then(|it| it.get(1..));
+    let texts = [value].into_iter().chain(behind).chain(joined);
+    let paths = texts.filter(|it| !it.is_empty()).flat_map(|text| {
+        let path = folder.join(text);
+        let plain = without_dots(&path);
+        let other = (plain != path).then_some(plain);
+        [path].into_iter().chain(other)
+    });
+    paths.collect()
+}
+
+fn secret(name: &str, path: &Path, grant: Option<String>) -> Unsafe {
+    Unsafe::Secret {
+        program: name.to_owned(),
+        path: path.to_owned(),
+        grant,
+    }
 }
 
 fn elsewhere(name: &str, path: PathBuf) -> Unsafe {
     Unsafe::Elsewhere {
         program: name.to_owned(),
         path,
-    }
-}
-
-fn secret(name: &str, path: &Path) -> Unsafe {
-    Unsafe::Secret {
-        program: name.to_owned(),
-        path: path.to_owned(),
-        grant: None,
     }
 }

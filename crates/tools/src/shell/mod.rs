@@ -1,30 +1,22 @@
 //! Decides which shell commands run without approval, and which never run.
 //!
-//! [`review`] checks the text of a command and is pure. [`inspect`] also checks the machine:
-//! which files the programs' names lead to, where paths lead, and what Git's configuration
-//! names. Neither runs anything. The rules are safe without a sandbox. If there is one,
-//! approved commands run in it, read-only.
+//! A command is approved if it consists of listed programs: the read-only view of the sandbox keeps
+//! it from writing, from the network, and from secrets, whatever its arguments are. Without that view
+//! only programs are approved that can do nothing but read.
+//!
+//! [`review`] checks the text of a command and is pure. [`inspect`] also checks the machine: whether
+//! there is a sandbox, and where paths lead. Neither runs anything.
 
-mod contents;
 mod environment;
-mod expand;
-mod find;
-mod git;
-mod git_index;
 mod machine;
 mod network;
 mod options;
 mod parts;
 mod path;
 mod programs;
-mod repository;
-mod rule;
-mod scripts;
-mod settings;
-mod special;
+mod run_arguments;
 mod split;
 mod syntax;
-mod table;
 mod words;
 
 use std::fmt;
@@ -33,12 +25,11 @@ use std::path::PathBuf;
 use platform::paths::visible;
 
 pub(crate) use self::environment::environment;
-pub use self::machine::{Machine, inspect};
-pub use self::parts::{parts, runs_others};
-use self::path::Order;
-use self::programs::Reads;
+pub use self::machine::{Machine, inspect, reading_parts};
+pub use self::parts::parts;
+pub use self::run_arguments::run_arguments;
 use self::syntax::Simple;
-use self::words::{KnownVariables, Word};
+use self::words::KnownVariables;
 
 /// Longest command that is checked (16 KB).
 const MAX_LENGTH: usize = 16 * 1024;
@@ -55,14 +46,14 @@ pub struct ShellLists {
 }
 
 /// What an approved command needs to run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Network access, for `curl` and similar programs.
     pub network: bool,
-    /// `PATH` in the user's order, because it only looks up programs.
-    pub lookup: bool,
     /// Everything that unreviewed commands get, because the user added one of its programs.
     pub more: bool,
+    /// The files and folders in the home folder that it names, if no others there may be seen.
+    pub named: Option<Vec<PathBuf>>,
 }
 
 /// Why a command is not approved.
@@ -99,37 +90,34 @@ pub enum Unsafe {
         /// The option that permits it, if there is one.
         grant: Option<String>,
     },
-    /// A repository's configuration or attributes may run a program.
+    /// A network program would take options from this file.
     Configuration {
         /// The program.
         program: String,
         /// The file.
         file: PathBuf,
-        /// The setting.
-        setting: String,
     },
-    /// It needs the network, and there is no sandbox that withholds it from other programs.
-    Network(String),
+    /// It could do more than read, and would not run in the read-only view.
+    Unviewed {
+        /// The program.
+        program: String,
+        /// Why it would not: a clause.
+        why: &'static str,
+    },
     /// No command is approved on this system, for this reason.
     System(&'static str),
 }
 
 impl Needs {
-    /// The needs known before the commands are checked.
-    fn of(commands: &[Simple]) -> Self {
-        let looks_up = |name: &str| name == "which" || programs::is_builtin(name);
-        let mut names = commands.iter().filter_map(|it| it.words.first());
-        Self {
-            lookup: names.all(|it| looks_up(&it.value)),
-            ..Self::default()
-        }
-    }
-
-    /// The order of folders in its `PATH`.
-    pub(crate) fn order(self) -> Order {
-        match self.lookup {
-            true => Order::Given,
-            false => Order::SystemFirst,
+    /// Why a command of the line must only read by itself; `None` if the read-only view holds it.
+    fn unviewed(&self, has_sandbox: bool) -> Option<&'static str> {
+        if !has_sandbox {
+            Some("there is no sandbox")
+        } else if self.more {
+            Some("another command of the line runs without it (tools.bash.allow)")
+        } else {
+            self.network
+                .then_some("another command of the line uses the network")
         }
     }
 }
@@ -146,9 +134,9 @@ impl fmt::Display for Unsafe {
             )?,
             Self::Denied(program)
             | Self::Unlisted(program)
-            | Self::Network(program)
             | Self::Elsewhere { program, .. }
             | Self::Secret { program, .. }
+            | Self::Unviewed { program, .. }
             | Self::Configuration { program, .. } => {
                 write!(f, "The command \"{program}\" is not allowed: ")?
             }
@@ -158,6 +146,20 @@ impl fmt::Display for Unsafe {
 }
 
 impl Unsafe {
+    /// What the command is or does, in a few words.
+    pub fn brief(&self) -> &'static str {
+        match self {
+            Self::Denied(_) => "a command that you forbid",
+            Self::Secret { .. } => "a command that could show secrets",
+            Self::Elsewhere { .. } => "runs a program outside of the system's folders",
+            Self::Configuration { .. } => "uses the network",
+            Self::Unviewed { .. } => "could do more than read",
+            Self::Unlisted(_) | Self::Argument { .. } | Self::Syntax(_) | Self::System(_) => {
+                "runs a command"
+            }
+        }
+    }
+
     /// Writes the reason, without the command.
     fn reason(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,7 +168,7 @@ impl Unsafe {
             Self::Argument { could, .. } => write!(f, "it could {could}."),
             Self::Syntax(what) => write!(
                 f,
-                "it contains {what}, and only plain commands are analyzed, joined by |, &&, || and ;."
+                "it contains {what}, and only plain commands are approved, joined by |, &&, || and ;."
             ),
             Self::Elsewhere { path, .. } => {
                 write!(f, "{} is not in a system folder.", path.display())
@@ -179,27 +181,44 @@ impl Unsafe {
                     None => Ok(()),
                 }
             }
-            Self::Configuration { file, setting, .. } => {
-                let file = file.display();
-                write!(f, "{file} sets {setting}, which could run a program.")
+            Self::Configuration { file, .. } => {
+                write!(f, "it would take options from {}.", file.display())
             }
-            Self::Network(_) => f.write_str("it uses the network, and there is no sandbox."),
+            Self::Unviewed { why, .. } => {
+                write!(
+                    f,
+                    "it could do more than read outside of the read-only view, and {why}."
+                )
+            }
             Self::System(why) => f.write_str(why),
         }
     }
 }
 
-/// Whether a command only reads, judging by its text.
+/// Whether a command is approved, judging by its text. It is not if it needs a sandbox and there is
+/// none; see [`inspect`].
 ///
 /// # Errors
 ///
 /// The first part of it that is not approved.
 pub fn review(command: &str, lists: &ShellLists) -> Result<Needs, Unsafe> {
-    let variables = KnownVariables::unknown();
-    let commands = commands(command, lists, &variables)?;
-    let mut needs = Needs::of(&commands);
-    for command in &commands {
-        check(command, lists, &mut needs)?;
+    let commands = commands(command, lists, &KnownVariables::unknown())?;
+    check_all(&commands, lists, true)
+}
+
+/// Checks the commands of a line by their words, and returns what it needs.
+fn check_all(commands: &[Simple], lists: &ShellLists, has_sandbox: bool) -> Result<Needs, Unsafe> {
+    let mut needs = Needs::default();
+    let mut listed = Vec::new();
+    for command in commands {
+        if check(command, lists, &mut needs)? == ApprovedBy::List {
+            listed.push(command);
+        }
+    }
+    if let Some(why) = needs.unviewed(has_sandbox) {
+        for command in listed {
+            only_reads(command, why)?;
+        }
     }
     Ok(needs)
 }
@@ -262,20 +281,24 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+/// Whether a program is one that reads files or fetches pages.
+pub fn is_reader(program: &str) -> bool {
+    programs::is_listed(program) || programs::is_network(program)
+}
+
 /// Why a command is approved.
-enum ApprovedBy<'a> {
-    /// It is on the list, and reads these files.
-    List(Reads<'a>),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ApprovedBy {
+    /// Its program is on the list.
+    List,
+    /// Its program fetches something.
+    Network,
     /// The user added it.
     User,
 }
 
 /// Checks one command by its words, and adds what it needs to `needs`.
-fn check<'a>(
-    simple: &'a Simple,
-    lists: &ShellLists,
-    needs: &mut Needs,
-) -> Result<ApprovedBy<'a>, Unsafe> {
+fn check(simple: &Simple, lists: &ShellLists, needs: &mut Needs) -> Result<ApprovedBy, Unsafe> {
     let Some((program, arguments)) = simple.words.split_first() else {
         return Err(Unsafe::Syntax("a redirection without a command"));
     };
@@ -284,28 +307,43 @@ fn check<'a>(
     if !program.is_plain || program.is_pattern() || name.contains('/') {
         return Err(Unsafe::Unlisted(name.to_owned()));
     }
-    let words: Vec<String> = simple
-        .words
-        .iter()
-        .map(|it: &Word| it.value.clone())
-        .collect();
-    // First, because the user may allow more of a program than the table does.
+    let words: Vec<String> = simple.words.iter().map(|it| it.value.clone()).collect();
+    // First, because the user may allow more of a program than the list does.
     if lists.allow.iter().any(|entry| is_named(&words, entry)) {
         needs.more = true;
         return Ok(ApprovedBy::User);
     }
-    match programs::check(name, arguments) {
-        None => Err(Unsafe::Unlisted(name.to_owned())),
-        Some(Ok(reads)) => {
-            // A version is printed without the network.
-            needs.network |= programs::is_network(name) && !reads.is_version;
-            Ok(ApprovedBy::List(reads))
-        }
-        Some(Err((argument, could))) => Err(Unsafe::Argument {
+    if programs::is_network(name) {
+        network::check(name, arguments).map_err(|refusal| argument(name, refusal))?;
+        needs.network = true;
+        return Ok(ApprovedBy::Network);
+    }
+    match programs::is_listed(name) {
+        true => Ok(ApprovedBy::List),
+        false => Err(Unsafe::Unlisted(name.to_owned())),
+    }
+}
+
+/// Checks that a listed program can only read, although no view holds it for the reason `why`.
+fn only_reads(simple: &Simple, why: &'static str) -> Result<(), Unsafe> {
+    let Some((program, arguments)) = simple.words.split_first() else {
+        return Ok(());
+    };
+    let name = program.value.as_str();
+    match programs::only_reads(name, arguments) {
+        None => Err(Unsafe::Unviewed {
             program: name.to_owned(),
-            argument,
-            could,
+            why,
         }),
+        Some(checked) => checked.map_err(|refusal| argument(name, refusal)),
+    }
+}
+
+fn argument(program: &str, (argument, could): options::Refusal) -> Unsafe {
+    Unsafe::Argument {
+        program: program.to_owned(),
+        argument,
+        could,
     }
 }
 
@@ -314,3 +352,6 @@ mod property;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "tests/view.rs"]
+mod view;

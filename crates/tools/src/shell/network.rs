@@ -6,7 +6,6 @@
 use url::{Host, Url};
 
 use super::options::{OPEN, Options, Refusal, is_digits, is_in, no_patterns, parse, refuse};
-use super::programs::Reads;
 use super::words::Word;
 use crate::address::is_public;
 
@@ -17,7 +16,7 @@ const LEADS: &str =
 
 // Not `-o` and `-O`, which write files, `-d`, `-F`, and `-T`, which send them, `-K`, which
 // reads options, and `-L`, which follows redirects.
-pub(super) const CURL: Options = Options::new(
+const CURL: Options = Options(
     "-sSfIiG46v -m= -H= -A= -X= --silent --show-error --fail --head --include --compressed --version --max-time= \
      --connect-timeout= --header= --user-agent= --request=",
 );
@@ -25,8 +24,19 @@ const DIG: &str = "+short +noall +answer +noanswer +question +noquestion +commen
     +nostats +cmd +nocmd +trace +tcp +dnssec +multiline +additional +authority +recurse +norecurse \
     +ttlid +nottlid -4 -6 -x -t -v";
 
+/// Checks the arguments of a program that uses the network.
+pub(super) fn check(name: &str, arguments: &[Word]) -> Result<(), Refusal> {
+    match name {
+        "curl" => curl(arguments),
+        "wget" => wget(arguments),
+        "ping" => ping(arguments),
+        "dig" => dig(arguments),
+        _ => nslookup(arguments),
+    }
+}
+
 /// `curl` without options that write, send, or follow redirects.
-pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+fn curl(arguments: &[Word]) -> Result<(), Refusal> {
     no_patterns(arguments)?;
     let follows = |it: &Word| {
         let value = it.value.as_str();
@@ -54,16 +64,16 @@ pub(super) fn curl(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         .operands
         .iter()
         .try_for_each(|it| address(&it.value))?;
-    Ok(Reads::nothing())
+    Ok(())
 }
 
 /// `wget` to its standard output, without redirects.
-pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+fn wget(arguments: &[Word]) -> Result<(), Refusal> {
     no_patterns(arguments)?;
     if let [only] = arguments
         && only.value == "--version"
     {
-        return Ok(Reads::nothing());
+        return Ok(());
     }
     let (mut prints, mut stays) = (false, false);
     let mut words = arguments.iter();
@@ -88,7 +98,7 @@ pub(super) fn wget(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
         (false, _) => refuse(url, "write a file"),
         // Unlike curl, wget follows redirects by default.
         (true, false) => refuse(url, LEADS),
-        (true, true) => Ok(Reads::nothing()),
+        (true, true) => Ok(()),
     }
 }
 
@@ -129,19 +139,19 @@ fn is_name(word: &str) -> bool {
 }
 
 /// `ping` of hosts.
-pub(super) fn ping(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+fn ping(arguments: &[Word]) -> Result<(), Refusal> {
     // Not `-f`, which floods the network.
-    let options = Options::new("-nqO46 -c= -i= -w= -W= -s= -t=");
+    let options = Options("-nqO46 -c= -i= -w= -W= -s= -t=");
     no_patterns(arguments)?;
     let parsed = parse(arguments, options).map_err(|(word, _)| (word, MORE))?;
     match parsed.operands.iter().find(|it| !is_name(&it.value)) {
         Some(word) => refuse(&word.value, MORE),
-        None => Ok(Reads::nothing()),
+        None => Ok(()),
     }
 }
 
 /// `dig`: names, types, and options that choose what is printed.
-pub(super) fn dig(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+fn dig(arguments: &[Word]) -> Result<(), Refusal> {
     no_patterns(arguments)?;
     for word in arguments {
         let value = word.value.as_str();
@@ -151,11 +161,11 @@ pub(super) fn dig(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             return refuse(value, "send the text of a file");
         }
     }
-    Ok(Reads::nothing())
+    Ok(())
 }
 
 /// `nslookup`: a name, a server, and the type of record.
-pub(super) fn nslookup(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
+fn nslookup(arguments: &[Word]) -> Result<(), Refusal> {
     no_patterns(arguments)?;
     for word in arguments {
         let value = word.value.as_str();
@@ -166,5 +176,5 @@ pub(super) fn nslookup(arguments: &[Word]) -> Result<Reads<'_>, Refusal> {
             return refuse(value, MORE);
         }
     }
-    Ok(Reads::nothing())
+    Ok(())
 }

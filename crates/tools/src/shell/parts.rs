@@ -4,22 +4,7 @@
 //! no rule applies to it.
 
 use super::words::{KnownVariables, Word};
-use super::{MAX_LENGTH, base, syntax};
-
-/// Programs that run other programs, or text, that their arguments contain. A rule that allows
-/// any arguments for them would allow every command.
-const RUN_OTHERS: [&str; 48] = [
-    ".", "ash", "awk", "bash", "builtin", "busybox", "chroot", "command", "coproc", "csh", "dash",
-    "doas", "env", "eval", "exec", "fish", "gawk", "ionice", "ksh", "lua", "mawk", "nice", "node",
-    "nohup", "parallel", "perl", "php", "python", "python3", "ruby", "script", "setsid", "sh",
-    "source", "ssh", "stdbuf", "strace", "su", "sudo", "time", "timeout", "toybox", "trap",
-    "unshare", "watch", "xargs", "xonsh", "zsh",
-];
-
-/// Returns true if a program runs what its arguments name.
-pub fn runs_others(program: &str) -> bool {
-    RUN_OTHERS.contains(&base(program))
-}
+use super::{MAX_LENGTH, syntax};
 
 /// The words of each command of a line, in order.
 ///
@@ -133,11 +118,5 @@ mod tests {
             assert_eq!(split(line), None, "{line:?}");
         }
         assert_eq!(split(&"a".repeat(MAX_LENGTH + 1)), None);
-    }
-
-    #[test]
-    fn programs_that_run_others_are_known_by_any_path() {
-        assert!(runs_others("env") && runs_others("/usr/bin/env"));
-        assert!(!runs_others("cargo"));
     }
 }

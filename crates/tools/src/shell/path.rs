@@ -30,20 +30,6 @@ pub(super) const SYSTEM: [&str; 9] = [
 ];
 /// Why no command is approved because it only reads. `None` where commands are looked at.
 pub(super) const REFUSED: Option<&str> = system::REFUSED;
-/// Path components of programs that run another program, chosen by files of the project.
-const SHIMS: [&str; 9] = [
-    "asdf", "corepack", "mise", "nodenv", "pyenv", "rbenv", "rustup", "shims", "volta",
-];
-
-/// The order in which the folders of `PATH` are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// System folders first.
-    SystemFirst,
-    /// The order of `PATH`.
-    Given,
-}
-
 /// Folders of programs, in search order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Folders(Vec<PathBuf>);
@@ -56,8 +42,9 @@ impl Folders {
     }
 
     /// The folders that approved commands get: system folders and absolute folders outside
-    /// `project`, without those that all users can write to.
-    pub(super) fn safe(&self, project: &[PathBuf], order: Order) -> Self {
+    /// `project`, without those that all users can write to. System folders come first if no view
+    /// holds the command.
+    pub(super) fn safe(&self, project: &[PathBuf], is_viewed: bool) -> Self {
         let more = SYSTEM.iter().map(PathBuf::from);
         let more = more.filter(|it| !self.0.contains(it) && it.is_dir());
         let is_outside = |it: &PathBuf| {
@@ -70,7 +57,7 @@ impl Folders {
         let mut all: Vec<PathBuf> = given.chain(more).collect();
         // Any user could put a program there.
         all.retain(|it| !is_writable_by_all(it));
-        if order == Order::SystemFirst {
+        if !is_viewed {
             // The sort is stable, so each group keeps its order.
             all.sort_by_key(|it| !is_system(it));
         }
@@ -95,13 +82,6 @@ impl Folders {
 /// Whether a program is in a system folder.
 pub(super) fn is_system_program(file: &Path) -> bool {
     file.parent().is_some_and(is_system)
-}
-
-/// Whether a program runs another one, chosen by files of the project.
-pub(super) fn is_shim(file: &Path) -> bool {
-    let real = canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut parts = real.components().filter_map(|it| it.as_os_str().to_str());
-    parts.any(|part| SHIMS.contains(&part))
 }
 
 fn is_system(folder: &Path) -> bool {

@@ -1,166 +1,89 @@
-//! Checks a program's arguments and determines what it reads.
+//! The programs that are approved: by the view that holds them, or because they can only read.
 //!
-//! Pure. `table` lists the programs. `special` checks those whose rules a list of options cannot
-//! express.
+//! Pure. Sources: the manuals of GNU coreutils and grep, of jq, and of bash.
 
-use super::contents::Contents;
-use super::options::{OPEN, Operands, Options, Refusal, UNLISTED, is_in, parse, refuse};
-use super::rule::{Deep, Rule};
-use super::table::rule;
+use super::options::{OPEN, Refusal, is_in, no_patterns, refuse};
 use super::words::Word;
 
-/// What an approved command reads.
-#[derive(Debug, Default)]
-pub(super) struct Reads<'a> {
-    /// Its operands that are or may be paths.
-    pub paths: Vec<&'a Word>,
-    /// How it searches folders, if it reads all files below them.
-    pub deep: Option<Search>,
-    /// The contents of tracked files that Git shows.
-    pub contents: Option<Contents<'a>>,
-    /// Names that it looks up in `PATH`.
-    pub looked_up: Vec<&'a Word>,
-    /// Whether it only prints a version. It depends on which program of that name runs.
-    pub is_version: bool,
-}
-
-/// How a command searches folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Search {
-    /// Whether it reads files whose names begin with a dot.
-    pub hidden: bool,
-    /// Whether it searches the working directory if no path is given.
-    pub here: bool,
-}
-
-impl<'a> Reads<'a> {
-    pub(super) fn nothing() -> Self {
-        Self::default()
-    }
-
-    pub(super) fn paths(paths: Vec<&'a Word>) -> Self {
-        Self {
-            paths,
-            ..Self::default()
-        }
-    }
-}
-
+/// Programs that read. They also can write, run others, or use the network, which the read-only view
+/// prevents.
+pub(super) const VIEWED: &str = "[ awk cat cd cut date df diff du echo env false file find git grep head jq ls printf \
+    pwd rg sed sort stat tail test tr true uname uniq wc which whoami";
+/// Those of them that neither write nor run anything, whatever their options; see [`only_reads`].
+const READERS: &str =
+    "[ cat cd cut echo false grep head jq ls pwd stat tail test tr true uname wc whoami";
 /// Built-in commands of the shell, which take precedence over programs in `PATH`.
-const BUILTINS: &[&str] = &[
-    ":", "[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type",
-];
-
+const BUILTINS: &str = "[ cd echo false pwd test true";
 /// Programs that use the network.
-const NETWORK: &[&str] = &["curl", "dig", "nslookup", "ping", "wget"];
+const NETWORK: &str = "curl dig nslookup ping wget";
 
-const WRITE: &str = "write a file or change something";
-/// What `make`, `python`, and similar programs could do.
-const PROJECT: &str = "run code of the project; the user can add it to tools.bash.allow";
+/// Whether a program is approved in the read-only view.
+pub(super) fn is_listed(name: &str) -> bool {
+    is_in(VIEWED, name)
+}
 
 /// Whether a program is a built-in command of the shell.
 pub(super) fn is_builtin(name: &str) -> bool {
-    BUILTINS.contains(&name)
+    is_in(BUILTINS, name)
 }
 
 /// Whether a program uses the network.
 pub(super) fn is_network(name: &str) -> bool {
-    NETWORK.contains(&name)
+    is_in(NETWORK, name)
 }
 
-/// What a program reads with these arguments; `None` if it is not listed.
+/// Whether a listed program only reads without a view that holds it: `None` if it could do more
+/// with some options.
 ///
 /// # Errors
 ///
-/// The argument with which it may do more than read.
-pub(super) fn check<'a>(name: &str, arguments: &'a [Word]) -> Option<Result<Reads<'a>, Refusal>> {
-    Some(match rule(name)? {
-        Rule::Plain(options, operands) => plain(arguments, options, operands, false),
-        Rule::First(options, operands) => plain(arguments, options, operands, true),
-        Rule::Search(options, deep) => search(name, arguments, options, deep),
-        Rule::Version(words) => version(name, arguments, words),
-        Rule::By(check) => check(arguments),
-    })
+/// The argument with which it may do more.
+pub(super) fn only_reads(name: &str, arguments: &[Word]) -> Option<Result<(), Refusal>> {
+    let is_filter = matches!(name, "sort" | "uniq");
+    if !is_in(READERS, name) && !is_filter {
+        return None;
+    }
+    Some(reads(name, arguments, is_filter))
 }
 
-fn plain(
-    arguments: &[Word],
-    options: Options,
-    operands: Operands,
-    is_first: bool,
-) -> Result<Reads<'_>, Refusal> {
-    let parsed = parse(arguments, options)?;
-    if is_first && parsed.is_mixed {
-        return refuse(&parsed.operands[0].value, WRITE);
-    }
-    let pattern = parsed.operands.iter().find(|it| it.is_pattern());
-    let most = match (operands, pattern) {
-        (Operands::None, _) => 0,
-        (Operands::Paths(most), _) => most,
-        (Operands::Text, Some(word)) => return refuse(&word.value, UNLISTED),
-        (Operands::Text, None) => {
-            return Ok(Reads {
-                looked_up: parsed.operands,
-                ..Reads::default()
-            });
+fn reads(name: &str, arguments: &[Word], is_filter: bool) -> Result<(), Refusal> {
+    const FOLDERS: &str = "search folders that contain secrets";
+    no_patterns(arguments)?;
+    for value in arguments.iter().map(|it| it.value.as_str()) {
+        let could = match name {
+            // `-o`, a second operand of `uniq`, and most long options name files.
+            _ if is_filter => (!is_filter_option(value)).then_some("write a file"),
+            "grep" => searches_folders(value).then_some(FOLDERS),
+            // Bash evaluates the operand, which can run commands.
+            "[" | "test" => matches!(value, "-v" | "-R").then_some("evaluate its argument"),
+            // They read the file of a module.
+            "jq" => ["import", "include"]
+                .iter()
+                .any(|it| value.contains(it))
+                .then_some("read a script that is not part of the command"),
+            // It leads to the previous folder, which is not known.
+            "cd" => value.starts_with('-').then_some(OPEN),
+            _ => None,
+        };
+        if let Some(could) = could {
+            return refuse(value, could);
         }
-    };
-    if let Some(word) = parsed.operands.get(most) {
-        return refuse(&word.value, WRITE);
     }
-    // A pattern expands to any number of words.
-    match pattern.filter(|_| most < usize::MAX) {
-        Some(word) => refuse(&word.value, WRITE),
-        None => Ok(Reads::paths(parsed.operands)),
-    }
+    Ok(())
 }
 
-/// `grep`, `rg`, and `diff`.
-fn search<'a>(
-    name: &str,
-    arguments: &'a [Word],
-    options: Options,
-    deep: Deep,
-) -> Result<Reads<'a>, Refusal> {
-    let parsed = parse(arguments, options)?;
-    // With these options, the first operand is a path.
-    let has_regex = name != "diff" && !parsed.has(&["-e", "--regexp", "--files", "--type-list"]);
-    let (regex, paths) = match parsed.operands.split_first() {
-        Some((first, rest)) if has_regex => (Some(first), rest),
-        _ => (None, parsed.operands.as_slice()),
-    };
-    if let Some(word) = regex.filter(|it| it.is_pattern()) {
-        return refuse(&word.value, OPEN);
-    }
-    let is_deep = match deep {
-        Deep::Always => !parsed.has(&["--files", "--type-list"]),
-        Deep::WhenAsked => parsed.has(&["-r", "--recursive"]),
-    };
-    // A glob of `rg` may name hidden files.
-    let shows = "-u --unrestricted -. --hidden -g --glob --iglob";
-    // `grep` and `diff` read them without an option.
-    let hidden = deep == Deep::WhenAsked || parsed.options.iter().any(|it| is_in(shows, &it.0));
-    let here = name != "diff" && paths.is_empty();
-    Ok(Reads {
-        paths: paths.to_vec(),
-        deep: is_deep.then_some(Search { hidden, here }),
-        ..Reads::default()
-    })
+/// Whether a word is an option of `sort` and `uniq` that names no file and no program.
+fn is_filter_option(value: &str) -> bool {
+    let letters = value.strip_prefix('-').unwrap_or_default();
+    let is_plain = |it: char| it.is_ascii_digit() || "bcdfghiknruVz,.".contains(it);
+    !letters.is_empty() && letters.chars().all(is_plain)
 }
 
-fn version<'a>(name: &str, arguments: &'a [Word], words: &[&str]) -> Result<Reads<'a>, Refusal> {
-    match arguments {
-        // Without arguments, such a program runs the project's code or waits for input.
-        [] => refuse(name, PROJECT),
-        [only] if words.contains(&only.value.as_str()) && !only.is_pattern() => Ok(Reads {
-            is_version: true,
-            ..Reads::default()
-        }),
-        [only] => refuse(&only.value, PROJECT),
-        // A program may act on further arguments in spite of `--version`.
-        [first, second, ..] => match words.contains(&first.value.as_str()) {
-            true => refuse(&second.value, PROJECT),
-            false => refuse(&first.value, PROJECT),
-        },
+/// Whether a word may be an option of `grep` with which it reads all files in folders, also if the
+/// option is abbreviated.
+fn searches_folders(value: &str) -> bool {
+    match value.strip_prefix("--") {
+        Some(long) => long.starts_with(['r', 'd']),
+        None => value.starts_with('-') && value.contains(['r', 'R', 'd']),
     }
 }

@@ -18,6 +18,15 @@ pub(super) struct Simple {
     pub words: Vec<Word>,
     /// Files that it reads with `<`.
     pub inputs: Vec<Word>,
+    /// Whether its input is the output of the command before it.
+    pub is_piped: bool,
+}
+
+/// A part of a line that is still to be read.
+enum Unread<'t> {
+    Node(Node<'t>),
+    /// A redirection of the last command before it.
+    Redirect(Node<'t>),
 }
 
 /// Progress reports after which the parser is stopped, because hostile text must not block.
@@ -44,19 +53,42 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
     let reader = Reader { text, variables };
     let mut commands = Vec::new();
     // A stack, so children are pushed in reverse to keep the order of the text.
-    let mut open = vec![tree.root_node()];
-    while let Some(node) = open.pop() {
+    let mut open = vec![Unread::Node(tree.root_node())];
+    let mut is_piped = false;
+    while let Some(next) = open.pop() {
+        let node = match next {
+            Unread::Node(node) => node,
+            Unread::Redirect(node) => {
+                let command: &mut Simple = commands.last_mut().ok_or(UNCERTAIN)?;
+                command.inputs.extend(reader.redirect(node)?);
+                continue;
+            }
+        };
+        let mut cursor = node.walk();
         match node.kind() {
             "program" | "list" | "pipeline" => {
-                let mut cursor = node.walk();
                 let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
-                open.extend(children.into_iter().rev());
+                open.extend(children.into_iter().rev().map(Unread::Node));
+            }
+            // The parser puts a redirection around a whole list, and the shell applies it to the last
+            // command of it.
+            "redirected_statement" if is_list(node) => {
+                let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+                for child in children.into_iter().rev() {
+                    open.push(match child.kind() {
+                        "file_redirect" => Unread::Redirect(child),
+                        _ => Unread::Node(child),
+                    });
+                }
             }
             "command" | "redirected_statement" | "test_command" => {
-                commands.push(reader.command(node)?);
+                let mut command = reader.command(node)?;
+                command.is_piped = std::mem::take(&mut is_piped);
+                commands.push(command);
             }
+            "|" => is_piped = true,
             // A comment runs nothing.
-            ";" | "&&" | "||" | "|" | "\n" | "comment" => {}
+            ";" | "&&" | "||" | "\n" | "comment" => {}
             other => return Err(what(other)),
         }
     }
@@ -64,6 +96,12 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
         true => Ok(commands),
         false => Err("something that two parsers read differently"),
     }
+}
+
+/// Whether a redirection is around several commands.
+fn is_list(node: Node<'_>) -> bool {
+    let body = node.child_by_field_name("body");
+    body.is_some_and(|it| matches!(it.kind(), "list" | "pipeline"))
 }
 
 fn are_same_words(commands: &[Simple], plain: &[Vec<String>]) -> bool {

@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "tests/tracked.rs"]
-mod tracked;
 #[path = "tests/world.rs"]
 mod world;
 
 use self::world::World;
-use super::path::Folders;
+use super::view;
 use super::*;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::secrets::Secrets;
@@ -24,8 +21,21 @@ fn lists(allow: &[&str], deny: &[&str]) -> ShellLists {
     }
 }
 
-/// Each line is `runs` or `asks`, and a command. `⟨a⟩` in it is the character U+000A.
+/// Each line is a word and a command: `runs` if it is approved, `held` if it is approved only where the
+/// read-only view holds it, and `asks` if it is not approved. `⟨a⟩` in it is the character U+000A.
 const TABLE: &str = include_str!("table.txt");
+
+/// A secret of another project that no list of places knows.
+const ELSEWHERE: &str = "other/deep/.env";
+
+/// The words and commands of the table.
+fn table() -> Vec<(&'static str, String)> {
+    let lines = TABLE
+        .lines()
+        .filter(|it| !it.is_empty() && !it.starts_with('#'));
+    let split = lines.map(|it| it.split_once(' ').expect("a word and a command"));
+    split.map(|(word, it)| (word, unescaped(it))).collect()
+}
 
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
@@ -43,35 +53,179 @@ fn unescaped(text: &str) -> String {
 #[test]
 fn the_table_holds() {
     let world = World::new();
-    let lines = TABLE
-        .lines()
-        .filter(|it| !it.is_empty() && !it.starts_with('#'));
+    let lists = ShellLists::default();
+    let free = Machine {
+        sandbox: false,
+        ..world.machine()
+    };
     let mut wrong = Vec::new();
-    let mut count = 0;
-    for line in lines {
-        let (word, command) = line.split_once(' ').expect("a word and a command");
-        let found = world.inspect(&unescaped(command));
-        let decision = if found.is_ok() { "runs" } else { "asks" };
-        if decision != word {
-            wrong.push(format!("{line}: {found:?}"));
+    for (word, command) in table() {
+        let viewed = world.inspect(&command);
+        let found = match (&viewed, inspect(&command, &lists, &free)) {
+            (Ok(_), Ok(_)) => "runs",
+            (Ok(_), Err(_)) => "held",
+            (Err(_), _) => "asks",
+        };
+        if found != word {
+            wrong.push(format!("{found} {command}: {viewed:?}"));
         }
-        count += 1;
+        // The text alone refuses nothing that the machine does not.
+        assert!(
+            viewed.is_err() || review(&command, &lists).is_ok(),
+            "{command}"
+        );
+        // Beside a command that a rule allows, no view holds the others.
+        let reading = reading_parts(&command, &lists, Some(&free));
+        let all_read = !reading.is_empty() && reading.iter().all(|it| *it);
+        assert_eq!(all_read, found == "runs", "{command}");
     }
     assert_eq!(wrong, [""; 0]);
-    assert!(count > 600, "{count}");
+    assert!(table().len() > 800);
 }
 
 #[test]
-fn the_text_alone_refuses_nothing_that_the_machine_does_not() {
+fn without_a_view_plain_reading_is_approved() {
     let world = World::new();
-    for line in TABLE.lines().filter(|it| it.starts_with("runs ")) {
-        let command = unescaped(&line[5..]);
-        assert!(
-            review(&command, &ShellLists::default()).is_ok(),
-            "{command}"
-        );
-        assert!(world.inspect(&command).is_ok(), "{command}");
+    let lists = ShellLists::default();
+    let machine = Machine {
+        sandbox: false,
+        ..world.machine()
+    };
+    for command in [
+        "ls -la | head -3",
+        "cat README.md && tail -n +2 a",
+        "grep -n 'fn main' src/main.rs | sort -rn | uniq -c | wc -l",
+        "[ -f README.md ] || echo no; pwd",
+        "cd src && cat main.rs",
+        "cut -d: -f1 a | tr a-z A-Z | jq .",
+    ] {
+        let found = inspect(command, &lists, &machine);
+        assert!(found.is_ok(), "{command}: {found:?}");
+        assert!(reading_parts(command, &lists, None).iter().all(|it| *it));
     }
+}
+
+#[test]
+fn in_the_view_no_approved_line_changes_anything_or_shows_a_secret() {
+    let world = World::new();
+    let lines = table().into_iter().filter(|(word, _)| *word != "asks");
+    let lines: Vec<String> = lines.map(|it| it.1).collect();
+    let Some(prefix) = view::prefix(&world.home(), &world.project(), Some(&[])) else {
+        return;
+    };
+    let before = view::files(&world.home());
+    let script: String = lines
+        .iter()
+        .map(|it| view::guarded(it, &world.project()))
+        .collect();
+    let output = view::run(prefix, &script, &world.machine());
+    assert!(output.contains("fn main"), "they run: {output}");
+    assert!(!output.contains(world::SECRET), "{output}");
+    assert_eq!(view::files(&world.home()), before);
+}
+
+#[test]
+fn the_view_shows_what_is_named_and_no_secret_of_other_projects() {
+    let world = World::new();
+    world.write(ELSEWHERE, world::SECRET);
+    world.write("other/notes", "plain notes\n");
+    let shown = |command: &str| {
+        let needs = world.inspect(command).expect(command);
+        let prefix = view::prefix(&world.home(), &world.project(), needs.named.as_deref())?;
+        Some(view::run(
+            prefix,
+            &view::guarded(command, &world.project()),
+            &world.machine(),
+        ))
+    };
+    let other = world.home().join("other");
+    let words = other.display();
+    for (command, expected) in [
+        ("cat ../other/notes".to_owned(), "plain notes"),
+        ("grep -rh '' ../other".to_owned(), "plain notes"),
+        ("grep -rh '' conf".to_owned(), "denied"),
+        (
+            "cd ../other && ls deep && cat notes".to_owned(),
+            "plain notes",
+        ),
+        (
+            format!(
+                "awk 'BEGIN {{ while ((getline l < (\"{words}\" \"/deep/.env\")) > 0) print l; print 7 }}'"
+            ),
+            "7",
+        ),
+        (
+            format!("find . -maxdepth 0 -exec sh -c 'cat {words}/*/.e*; ls {words}' \\;"),
+            "No such file",
+        ),
+        (
+            "env sh -c 'ls ..; cat ../*/*/.env ../.s*/*'".to_owned(),
+            "Permission denied",
+        ),
+    ] {
+        let Some(output) = shown(&command) else {
+            return;
+        };
+        assert!(
+            output.contains(expected) || expected == "denied",
+            "{command}: {output}"
+        );
+        assert!(
+            !output.contains(world::SECRET.trim_end()),
+            "{command}: {output}"
+        );
+    }
+    for command in [
+        "find ~",
+        "ls ~ | awk 1",
+        "grep -r KEY ..",
+        "cat ../other/deep/.env",
+        "ls > ../x",
+    ] {
+        assert!(world.inspect(command).is_err(), "{command}");
+    }
+    assert!(world.inspect("find / && echo ~").is_ok());
+}
+
+#[test]
+fn what_a_repository_tracks_shows_no_secret() {
+    let world = World::new();
+    let git = |words: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b"])
+            .args(words);
+        git.current_dir(world.project()).env("HOME", "/nowhere");
+        assert!(git.output().unwrap().status.success());
+    };
+    git(&["init", "-q"]);
+    git(&["add", "src"]);
+    git(&["commit", "-qm", "x"]);
+    for command in ["git status -s", "git log -p | head", "git diff src"] {
+        assert!(world.inspect(command).is_ok(), "{command}");
+    }
+    git(&["add", "conf"]);
+    git(&["commit", "-qm", "y"]);
+    world.refuses("ls && git log -p", &world.machine(), "conf/.env");
+    world.refuses("git status", &world.machine(), "sandbox.reveal");
+    let Some(prefix) = view::prefix(&world.home(), &world.project(), Some(&[])) else {
+        return;
+    };
+    let script =
+        "cat conf/.env; grep -r KEY .; git show HEAD:conf/.env; git log -p; env git diff HEAD~1";
+    let output = view::run(
+        prefix,
+        &view::guarded(script, &world.project()),
+        &world.machine(),
+    );
+    assert!(!output.contains(world::SECRET.trim_end()), "{output}");
+    let machine = Machine {
+        secrets: Arc::new(
+            Secrets::clone(&world.machine().secrets)
+                .revealing(&[&world.project().join("conf/.env")]),
+        ),
+        ..world.machine()
+    };
+    assert!(inspect("git log -p", &ShellLists::default(), &machine).is_ok());
 }
 
 #[test]
@@ -85,39 +239,33 @@ fn a_program_outside_the_systems_folders_is_asked_about() {
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     };
-    run("rg");
     run("ls");
-    run("make");
     let with = |path: String| {
         let mut machine = world.machine();
         machine.variables.push(("PATH".into(), path.into()));
         machine
     };
     let first = with(format!("{}:/usr/bin:/bin", tools.display()));
-    // An approved command gets a `PATH` in which system folders come first.
-    assert!(inspect("ls", &ShellLists::default(), &first).is_ok());
-    if !Path::new("/usr/bin/rg").exists() {
-        world.refuses("rg x", &first, "not in a system folder");
+    // The view holds any program. Without one, system folders come first in `PATH`.
+    let lists = ShellLists::default();
+    let free = |machine: &Machine| Machine {
+        sandbox: false,
+        ..machine.clone()
+    };
+    for machine in [&first, &free(&first)] {
+        assert!(inspect("ls", &lists, machine).is_ok());
     }
-    world.refuses("make --version", &first, "not in a system folder");
-    world.refuses("ls; which ls", &first, "not in a system folder");
-    // By itself, `which` finds the program that the user would run.
-    let which = inspect(
-        "which ls && command -v make",
-        &ShellLists::default(),
-        &first,
-    )
-    .unwrap();
-    let given = first.variables.clone().into_iter();
-    let path = Folders::of(path_of(&environment(
-        given,
-        &[world.project()],
-        which.order(),
-    )));
-    assert_eq!(path.find("ls"), Some(tools.join("ls")));
+    let only = with(tools.display().to_string());
+    assert!(inspect("ls", &lists, &only).is_ok());
+    run("jq");
+    if !std::path::Path::new("/usr/bin/jq").exists() {
+        world.refuses("jq .", &free(&first), "not in a system folder");
+    }
+    // Beside a command that runs as a rule allows, the user's own `PATH` counts.
+    assert_eq!(reading_parts("make | ls", &lists, Some(&first)), [false; 2]);
     let project = with(format!(".:{}:src:/usr/bin:/bin", world.project().display()));
     let given = project.variables.clone().into_iter();
-    let environment = environment(given, &[world.project()], Order::SystemFirst);
+    let environment = environment(given, &[world.project()], true);
     let path = path_of(&environment).unwrap().to_str().unwrap();
     assert!(
         path.split(':').all(|it| it.starts_with("/usr")
@@ -126,7 +274,7 @@ fn a_program_outside_the_systems_folders_is_asked_about() {
             || it.starts_with("/opt")),
         "{path}"
     );
-    let listed = lists(&["ls"], &[]);
+    let listed = self::lists(&["ls"], &[]);
     assert!(inspect("ls", &listed, &project).is_ok_and(|it| it.more));
 }
 
@@ -178,7 +326,7 @@ fn the_environment_names_no_program_and_no_options() {
             ("LC_ALL".into(), "ja_JP.SJIS".into()),
             ("LC_CTYPE".into(), "C.UTF-8".into()),
         ]);
-    let environment = environment(given, &[], Order::SystemFirst);
+    let environment = environment(given, &[], true);
     let evil: Vec<_> = environment
         .iter()
         .filter(|it| it.1 == "./evil")
@@ -210,13 +358,14 @@ fn the_network_needs_a_sandbox_and_no_configuration() {
 #[test]
 fn a_folder_that_the_call_names_is_where_paths_start() {
     let world = World::new();
-    for folder in [
-        world.home().join(".ssh"),
-        "/proc/self".into(),
-        world.project().join("into"),
+    for (folder, sandbox) in [
+        (world.home().join(".ssh"), true),
+        ("/proc/self".into(), false),
+        (world.project().join("into"), true),
     ] {
         let machine = Machine {
             cwd: folder,
+            sandbox,
             ..world.machine()
         };
         world.refuses("cat id_ed25519", &machine, "secrets");
@@ -261,14 +410,17 @@ fn a_refusal_names_the_command_and_why() {
         );
     }
     assert_eq!(
-        refusal("find . -name x -delete"),
-        "The command \"find\" is not allowed with \"-delete\": it could delete or write files."
-    );
-    assert_eq!(
         refusal("curl -X POST https://a.example/"),
         "The command \"curl\" is not allowed with \"-X POST\": it could do more than fetch a page."
     );
-    assert!(refusal("make test").contains("tools.bash.allow"));
+    let allow = lists(&["tree"], &[]);
+    assert_eq!(
+        review("tree | sed 1d", &allow).unwrap_err().to_string(),
+        "The command \"sed\" is not allowed: it could do more than read outside of the read-only view, \
+         and another command of the line runs without it (tools.bash.allow)."
+    );
+    assert!(refusal("curl https://a.example/ | awk 1").contains("uses the network"));
+    assert!(refusal("curl https://a.example/ | grep -r x").contains("contain secrets"));
     assert!(refusal("ls $(rm x)").contains("it contains an expansion"));
     assert!(refusal("ls > x").contains("it contains a redirection into a file"));
 }
@@ -281,7 +433,6 @@ fn the_user_adds_programs_and_forms_of_them() {
         "tree -L 2 src",
         "go test ./...",
         "ls | tree",
-        "go version",
         "tree *",
     ] {
         assert_eq!(review(command, &allow).map(drop), Ok(()), "{command}");

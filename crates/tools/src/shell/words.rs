@@ -47,29 +47,14 @@ pub(super) struct Word {
     pub is_plain: bool,
     /// Whether it contains `$PWD`, which `cd` changes.
     pub has_folder: bool,
-    /// The pattern of a word with `*`, `?`, or `[` outside quotes. A backslash precedes each
-    /// literal character.
-    pub pattern: Option<String>,
-    /// The text before the first of those characters.
-    prefix: String,
+    /// The text before the first `*`, `?`, or `[` outside quotes, if there is one.
+    pub before_pattern: Option<String>,
 }
 
 impl Word {
     /// Whether the shell replaces the word by file names.
     pub(super) fn is_pattern(&self) -> bool {
-        self.pattern.is_some()
-    }
-
-    /// Whether file names that replace it could be options or operators, because it does not
-    /// begin with literal text.
-    pub(super) fn is_open(&self) -> bool {
-        let is_safe = |first: char| first.is_alphanumeric() || matches!(first, '_' | '.' | '/');
-        self.is_pattern() && !self.prefix.starts_with(is_safe)
-    }
-
-    /// Whether it looks like an option.
-    pub(super) fn is_option(&self) -> bool {
-        self.value.len() > 1 && self.value.starts_with('-')
+        self.before_pattern.is_some()
     }
 }
 
@@ -84,8 +69,6 @@ enum Tilde {
 #[derive(Debug)]
 pub(super) struct Builder<'a> {
     word: Word,
-    /// The pattern so far, kept for every word.
-    pattern: String,
     variables: &'a KnownVariables,
     tilde: Tilde,
     /// Whether a piece was added; empty quotes count.
@@ -100,7 +83,6 @@ impl<'a> Builder<'a> {
                 is_plain: true,
                 ..Word::default()
             },
-            pattern: String::new(),
             variables,
             tilde: Tilde::No,
             is_begun: false,
@@ -133,18 +115,13 @@ impl<'a> Builder<'a> {
 
     fn literal(&mut self, character: char) {
         self.word.value.push(character);
-        self.pattern.extend(['\\', character]);
-        if self.word.pattern.is_none() {
-            self.word.prefix.push(character);
-        } else {
-            self.word.pattern = Some(self.pattern.clone());
-        }
     }
 
     fn active(&mut self, character: char) {
-        self.word.value.push(character);
-        self.pattern.push(character);
-        self.word.pattern = Some(self.pattern.clone());
+        let word = &mut self.word;
+        word.before_pattern
+            .get_or_insert_with(|| word.value.clone());
+        word.value.push(character);
     }
 
     /// Adds a piece in quotes, given without them.

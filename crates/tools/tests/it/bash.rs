@@ -87,6 +87,89 @@ async fn programs_neither_page_nor_prompt_nor_color() {
 }
 
 #[tokio::test]
+async fn a_program_that_opens_an_editor_fails_at_once_and_says_why() {
+    let place = TestFolder::new();
+    let git = "git -c user.name=t -c user.email=t@example.com -c core.editor='sleep 60; false'";
+    let made = format!(
+        "git init -q && touch f g && git add f && {git} commit -qm one && git add g && {git} commit -qm two"
+    );
+    place.done("bash", command(&made)).await;
+    for words in [
+        "commit --allow-empty",
+        "commit --amend",
+        "rebase -i --root",
+        "config -e",
+        "tag -a v1",
+        "branch --edit-description",
+        "notes edit",
+        "revert --edit HEAD",
+    ] {
+        let outcome = place.call("bash", command(&format!("{git} {words}"))).await;
+        let ToolOutcome::Done { content, .. } = outcome else {
+            panic!("{words}: {outcome:?}")
+        };
+        assert!(
+            content.contains("There is no editor here."),
+            "{words}: {content}"
+        );
+    }
+    for words in [
+        "$EDITOR f",
+        "$VISUAL f",
+        "sh -c \"$EDITOR f\"",
+        "eval \"$EDITOR\" f",
+    ] {
+        let outcome = place.call("bash", command(words)).await;
+        assert!(
+            matches!(
+                outcome,
+                ToolOutcome::Done {
+                    marked_failed: true,
+                    ..
+                }
+            ),
+            "{words}: {outcome:?}"
+        );
+    }
+    let content = place
+        .done(
+            "bash",
+            command(&format!(
+                "git reset -q --hard && GIT_EDITOR=true {git} commit -q --amend && echo kept"
+            )),
+        )
+        .await;
+    assert_eq!(content, "kept");
+}
+
+#[tokio::test]
+async fn of_progress_the_last_state_is_in_the_result() {
+    let lines = "for i in $(seq 1 300); do printf '\\033[2A\\033[Klayer 1: %d\\n\\033[Klayer 2: %d\\n' $i $i; done";
+    let note = "[Of lines that were drawn over, only the last state is shown.]";
+    check(
+        &format!("echo start; echo; echo; {lines}; printf '\\033[32mdone\\033[0m\\n'"),
+        &format!("start\nlayer 1: 300\nlayer 2: 300\ndone\n\n{note}"),
+    )
+    .await;
+    check("seq 3000 | tr '\\n' '\\r'", &format!("3000\n\n{note}")).await;
+    check("printf 'a\\r\\nb\\r\\n'", "a\r\nb").await;
+}
+
+#[tokio::test]
+async fn a_patch_in_the_shell_is_answered_with_the_tool() {
+    let place = TestFolder::new();
+    let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF";
+    let outcome = place.call("bash", command(script)).await;
+    let ToolOutcome::Done { content, .. } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(
+        content.contains("apply_patch is a tool, not a program"),
+        "{content}"
+    );
+}
+
+#[tokio::test]
 async fn it_runs_where_and_as_the_user_configured() {
     let mut place = TestFolder::new();
     std::fs::create_dir(place.path("sub")).unwrap();

@@ -42,6 +42,46 @@ async fn an_edit_that_does_not_apply_says_why_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn characters_that_only_look_the_same_are_named() {
+    let place = TestFolder::new().with("a", "# Prices\n\nThe box costs 12\u{a0}€ in Lyon.\n");
+    let problem = place.failed("edit", input("costs 12 €", "x")).await;
+    assert_eq!(
+        problem,
+        "oldText is not in a, but line 3 looks the same and has other characters:\n\n\
+         line 3, column 17: the file has U+00A0 (no-break space), yours has U+0020 (space)\n\n\
+         Nothing was changed. Use the characters of the file; in JSON, \\u00a0 is U+00A0."
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_broken_hard_link_is_told() {
+    let place = TestFolder::new().with("a", "one\ntwo\n");
+    fs::hard_link(place.path("a"), place.path("b")).unwrap();
+    let told = "The file had another name (a hard link), which still leads to the old content";
+    let content = place.done("edit", input("one", "1")).await;
+    assert!(content.contains(told), "{content}");
+    assert_eq!(place.text("b"), "one\ntwo\n");
+    let content = place.done("edit", input("two", "2")).await;
+    assert!(!content.contains("hard link"), "{content}");
+    for (tool, arguments) in [
+        (
+            "write",
+            json!({ "label": "t", "path": "a", "content": "3\n" }),
+        ),
+        (
+            "apply_patch",
+            json!({ "label": "t", "input": "*** Begin Patch\n*** Update File: a\n-3\n+4\n*** End Patch" }),
+        ),
+    ] {
+        fs::remove_file(place.path("b")).unwrap();
+        fs::hard_link(place.path("a"), place.path("b")).unwrap();
+        let content = place.done(tool, arguments).await;
+        assert!(content.contains(told), "{tool}: {content}");
+    }
+}
+
+#[tokio::test]
 async fn binary_files_are_not_edited() {
     let place = TestFolder::new();
     let problem = place.failed("edit", input("a", "b")).await;

@@ -4,6 +4,7 @@
 
 mod escapes;
 mod network;
+mod overlapping;
 mod rebase;
 mod secrets;
 mod tmp;

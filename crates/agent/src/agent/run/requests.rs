@@ -88,7 +88,7 @@ impl Run<'_> {
         let inbox = self.agent.inbox.clone();
         let text_calls = parameters
             .text_tools
-            .then(|| TextCalls::new(prompt.tools.clone()));
+            .then(|| TextCalls::new(prompt.all_tools().cloned().collect()));
         let (events, batches) = mpsc::unbounded_channel();
         let notes = Notes {
             number,
@@ -136,6 +136,7 @@ impl Run<'_> {
             StreamEvent::Text(text) => self.events.push_back(Event::Text(text.clone())),
             StreamEvent::Thinking(text) => self.events.push_back(Event::Thinking(text.clone())),
             StreamEvent::Usage(usage) => open.usage.replace(*usage),
+            StreamEvent::ThinkingRefused => self.agent.provider.leave_out_thinking(),
             _ => {}
         }
         let said = open.answer.take(event);
@@ -154,6 +155,11 @@ impl Run<'_> {
                     input: input.unwrap_or_else(|_| issued.input.into()),
                 }));
             }
+            Some(AnswerEvent::TextWasThinking(start)) => {
+                start.insert(&mut open.text);
+                self.emit(Event::TextWasThinking);
+            }
+            Some(AnswerEvent::Remark(text)) => self.emit(Event::Remark(text)),
             Some(AnswerEvent::Complete) => self.end_answer(AnswerEnd::Complete),
             Some(AnswerEvent::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
             Some(AnswerEvent::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),

@@ -49,7 +49,7 @@ impl EditedLine<'_> {
 }
 
 /// Words that begin lines between the header of a file and its first hunk.
-const BETWEEN: [&str; 7] = [
+const BETWEEN: [&str; 13] = [
     "--- ",
     "+++ ",
     "new file",
@@ -57,6 +57,12 @@ const BETWEEN: [&str; 7] = [
     "rename",
     "index ",
     "similarity ",
+    super::OLD_MODE,
+    "new mode ",
+    "link to ",
+    "Binary files ",
+    "no checkpoint: ",
+    "note: ",
 ];
 
 /// Splits a diff into the parts of the files. A file whose part is missing has none.
@@ -134,7 +140,7 @@ impl<'t> Reader<'t> {
         let mut files = self.headers.iter().zip(&self.sections);
         let at = files.position(|(header, section)| header == line && section.is_none());
         self.current = at;
-        let at = at.ok_or("The call does not change this file. Undo to restore its name.")?;
+        let at = at.ok_or("This file is not part of the review. Undo to restore its name.")?;
         self.sections[at] = Some(Section::default());
         Ok(())
     }

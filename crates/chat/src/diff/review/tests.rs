@@ -12,6 +12,7 @@ fn file<'t>(before: &'t str, after: &'t str) -> ChangedFile<'t> {
         before: Some(before),
         after: Some(after),
         moved_to: None,
+        head: None,
     }
 }
 
@@ -123,7 +124,7 @@ fn what_does_not_fit_is_refused_at_its_line() {
     refused(
         "diff --git a/src",
         "diff --git a/lib",
-        "diff --git a/lib/a b.rs b/src/a b.rs: The call does not",
+        "diff --git a/lib/a b.rs b/src/a b.rs: This file is not part",
     );
     refused(
         "diff --git a/src/a b.rs b/src/a b.rs\n",
@@ -179,6 +180,7 @@ fn files_are_created_deleted_and_moved_unless_the_user_drops_that() {
         before: None,
         after: Some(""),
         moved_to: None,
+        head: None,
     };
     let moved = ChangedFile {
         name: "old",
@@ -215,6 +217,37 @@ fn files_are_created_deleted_and_moved_unless_the_user_drops_that() {
     let kept = diff.replace("-a\n", " a\n");
     assert_eq!(after(&kept)[1], (some("a\n"), true));
     assert_eq!(after(&diff.replace("+b\n", ""))[0], (some("a\n"), false));
+}
+
+#[test]
+fn what_texts_do_not_show_is_above_the_hunks_and_goes_with_the_part_of_the_file() {
+    let script = ChangedFile {
+        head: Some("old mode 100644\nnew mode 100755\n"),
+        ..file("a\n", "b\n")
+    };
+    let picture = ChangedFile {
+        name: "x.png",
+        before: None,
+        after: None,
+        moved_to: None,
+        head: Some("new file mode 100644\nBinary files /dev/null and b/x.png differ\n"),
+    };
+    let files = [script, picture];
+    let diff = text(&files);
+    let head = "diff --git a/src/a b.rs b/src/a b.rs\nold mode 100644\nnew mode 100755\n--- a/src";
+    assert!(diff.starts_with(head), "{diff}");
+    let read = |diff: &str| -> Vec<(Option<String>, bool)> {
+        let reviewed = parse(&files, diff).unwrap().into_iter();
+        reviewed.map(|it| (it.after, it.is_dropped)).collect()
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(read(&diff), [(some("b\n"), false), (None, false)]);
+    // The mode stays with its lines.
+    let only_mode = diff.split("--- a/src").next().unwrap();
+    assert_eq!(read(only_mode)[0], (some("a\n"), false));
+    let script = diff.split("diff --git a/x.png").next().unwrap();
+    assert_eq!(read(script), [(some("b\n"), false), (None, true)]);
+    assert_eq!(read(""), [(some("a\n"), true), (None, true)]);
 }
 
 #[test]

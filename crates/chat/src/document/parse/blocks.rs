@@ -1,5 +1,4 @@
-//! Parses the blocks of a message: calls, results, thinking, and the comment of a cut-off
-//! answer.
+//! Parses the blocks of a message: calls, results, thinking, and comments.
 //!
 //! A block is recognized as a whole or not at all; the parent module assigns lines to
 //! messages.
@@ -19,7 +18,7 @@ impl<'t> Parser<'t> {
     pub(super) fn header(&mut self, line: usize, content: &[u8], open: &mut Open) -> Option<usize> {
         let block = match (open.role, content.first()?) {
             (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
-            (Role::Assistant, b'<') => self.thinking_or_aborted(line, content)?,
+            (Role::Assistant, b'<') => self.tag_or_comment(line, content)?,
             (Role::You, b'*') => Block::ToolResult(self.tool_result(line, content)?),
             // In a message of another role, the same line is prose.
             _ => return None,
@@ -164,12 +163,15 @@ impl<'t> Parser<'t> {
         Some(format!("{before}({})", meant.as_str()))
     }
 
-    fn thinking_or_aborted(&mut self, line: usize, content: &[u8]) -> Option<Block> {
+    fn tag_or_comment(&mut self, line: usize, content: &[u8]) -> Option<Block> {
         if let Some(reason) = scan::aborted(content) {
             return Some(Block::Aborted(Aborted {
                 lines: line..line + 1,
                 reason,
             }));
+        }
+        if content.trim_ascii_end() == scan::TEXT_BREAK.as_bytes() {
+            return Some(Block::TextBreak(line..line + 1));
         }
         let tag = scan::thinking_tag(content)?;
         let close = if tag.self_closing {

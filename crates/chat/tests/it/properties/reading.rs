@@ -58,6 +58,12 @@ fn assert_valid(prompt: &Prompt) {
         assert!(!message.parts.is_empty(), "message {at} is empty");
         let next = prompt.messages.get(at + 1);
         assert!(next.is_none_or(|next| next.role != message.role));
+        if message.role == PromptRole::System {
+            let before = at.checked_sub(1).map(|at| prompt.messages[at].role);
+            assert_eq!(before, Some(PromptRole::User), "before message {at}");
+            let follows = next.map(|next| next.role);
+            assert_ne!(follows, Some(PromptRole::User), "after message {at}");
+        }
         let mut open = Vec::new();
         for part in &message.parts {
             match part {
@@ -160,7 +166,8 @@ proptest! {
     ) {
         let text = Text::from(text.as_str());
         let document = Document::parse(&text);
-        let messages = prompt::build(&document, &[]).messages;
+        let mut messages = prompt::build(&document, &[]).messages;
+        messages.retain(|message| message.role != PromptRole::System);
         let ends = messages.first().zip(messages.last());
         prop_assert_eq!(prompt::ends(&document), ends.map(|(first, last)| (first.role, last.role)));
     }

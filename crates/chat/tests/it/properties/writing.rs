@@ -10,25 +10,29 @@ use proptest::prelude::*;
 
 use super::{config, foreign};
 use crate::dump;
-use crate::foreign::closes_a_fence;
 
 /// A block of an answer as a provider sends it.
 #[derive(Debug, Clone)]
 enum Piece {
     Text(String),
+    /// Text that a provider sends as a block of its own.
+    OtherText(String),
     Thinking(String, Option<&'static str>),
+    Redacted(String),
     Call,
 }
 
 fn answer() -> impl Strategy<Value = Vec<Piece>> {
     let piece = prop_oneof![
-        3 => foreign().prop_map(Piece::Text),
+        2 => foreign().prop_map(Piece::Text),
+        2 => foreign().prop_map(Piece::OtherText),
         1 => (foreign(), prop::option::of(Just("c2ln")))
             .prop_filter("nothing was thought", |(text, signature)| !text.is_empty() || signature.is_some())
             .prop_map(|(text, signature)| Piece::Thinking(text, signature)),
+        1 => foreign().prop_map(Piece::Redacted),
         1 => Just(Piece::Call),
     ];
-    prop::collection::vec(piece, 1..6)
+    prop::collection::vec(piece, 1..9)
 }
 
 /// Counts the calls and thinking blocks of the answer; any other structure fails.
@@ -43,7 +47,7 @@ fn structure(chat: &str) -> (usize, usize) {
     let mut found = (0, 0);
     for block in document.blocks_of(&document.messages[1]) {
         match block {
-            Block::Prose(_) => {}
+            Block::Prose(_) | Block::TextBreak(_) => {}
             Block::ToolUse(_) => found.0 += 1,
             Block::Thinking(_) => found.1 += 1,
             other => panic!("{other:?} in\n{chat}"),
@@ -88,6 +92,16 @@ impl Stream {
 
     fn push(&mut self, piece: &Piece, chunk: usize) {
         match piece {
+            Piece::OtherText(text) => {
+                self.writer.end_text();
+                self.push(&Piece::Text(text.clone()), chunk);
+                self.writer.end_text();
+            }
+            Piece::Redacted(data) => {
+                self.thoughts += 1;
+                self.writer.redacted_thinking(data);
+                self.look(true);
+            }
             Piece::Text(text) => {
                 let characters: Vec<char> = text.chars().collect();
                 for chunk in characters.chunks(chunk) {
@@ -117,8 +131,8 @@ impl Stream {
     }
 }
 
-/// Returns the parts that the provider gets back: adjacent text is joined, blank text
-/// dropped.
+/// Returns the parts that the provider gets back: the deltas of a text are joined, blank
+/// text is dropped.
 fn expected(pieces: &[Piece]) -> Vec<Piece> {
     let mut parts: Vec<Piece> = Vec::new();
     for piece in pieces {
@@ -127,7 +141,10 @@ fn expected(pieces: &[Piece]) -> Vec<Piece> {
             (piece, _) => parts.push(piece.clone()),
         }
     }
-    parts.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+    parts.retain(|piece| match piece {
+        Piece::Text(text) | Piece::OtherText(text) => !text.trim().is_empty(),
+        Piece::Thinking(..) | Piece::Redacted(_) | Piece::Call => true,
+    });
     parts
 }
 
@@ -139,7 +156,7 @@ fn assert_comes_back(chat: &str, pieces: &[Piece]) {
     assert_eq!(sent.len(), expected.len(), "{sent:?}\n{expected:?}\n{chat}");
     for (sent, expected) in sent.iter().zip(&expected) {
         let same = match (sent, expected) {
-            (Part::Text(sent), Piece::Text(text)) => sent == text || closes_a_fence(sent, text),
+            (Part::Text(sent), Piece::Text(text) | Piece::OtherText(text)) => sent == text,
             (Part::ToolUse { .. }, Piece::Call) => true,
             (
                 Part::Thinking {
@@ -149,6 +166,14 @@ fn assert_comes_back(chat: &str, pieces: &[Piece]) {
                 },
                 Piece::Thinking(text, value),
             ) => sent == text && signature.is_some() == value.is_some(),
+            (
+                Part::Thinking {
+                    text: sent,
+                    redacted,
+                    ..
+                },
+                Piece::Redacted(data),
+            ) => *redacted && sent == data,
             _ => false,
         };
         assert!(same, "{sent:?} is not {expected:?} in\n{chat}");
@@ -186,7 +211,8 @@ proptest! {
         prop_assert_eq!(dump::roles(&document), [Role::You, Role::Assistant]);
         let blocks = document.blocks_of(&document.messages[1]);
         prop_assert!(matches!(blocks.last(), Some(Block::Aborted(_))), "{}", stream.chat);
-        let others = blocks.iter().filter(|block| !matches!(block, Block::Prose(_)));
+        let is_text = |block: &&Block| matches!(block, Block::Prose(_) | Block::TextBreak(_));
+        let others = blocks.iter().filter(|block| !is_text(block));
         prop_assert_eq!(others.count(), 1, "{}", stream.chat);
     }
 }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use platform::files::{FileStatus, PrivateOptions};
 use platform::{command_line, terminal};
 use tokio::process::Command;
-use tools::state_dir;
+use tools::{TemporaryFolder, state_dir};
 
 /// The name of the file, from which editors know that it is a diff.
 const NAME: &str = "review.diff";
@@ -43,14 +43,11 @@ pub enum Edited {
 /// Opens a text in the user's editor and waits until that ends.
 pub async fn edit(text: String) -> Edited {
     // In the state folder, because commands in the sandbox can change files in /tmp.
-    let folder = state_dir::path()
-        .join("reviews")
-        .join(std::process::id().to_string());
-    edit_in(&folder, &text, &chosen()).await
+    edit_in(state_dir::temporary_folder(), &text, &chosen()).await
 }
 
-async fn edit_in(folder: &Path, text: &str, editor: &str) -> Edited {
-    let diff = match DiffFile::create(folder, text) {
+async fn edit_in(folder: io::Result<TemporaryFolder>, text: &str, editor: &str) -> Edited {
+    let diff = match folder.and_then(|folder| DiffFile::create(folder, text)) {
         Ok(diff) => diff,
         Err(error) => {
             let problem = format!("The diff could not be written for the editor: {error}.");
@@ -101,33 +98,25 @@ fn command(editor: &str, file: &Path) -> Command {
 
 /// A file for an editor, in a folder that is removed with all that the editor put beside it.
 struct DiffFile {
-    folder: PathBuf,
+    folder: TemporaryFolder,
     /// As it was written for the editor.
     written: FileStatus,
 }
 
 impl DiffFile {
-    fn create(folder: &Path, text: &str) -> io::Result<Self> {
-        // Left by a process that had the same id and was killed.
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        state_dir::make_folder(folder)?;
+    fn create(folder: TemporaryFolder, text: &str) -> io::Result<Self> {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .private()
-            .open(folder.join(NAME))?;
+            .open(folder.path().join(NAME))?;
         file.write_all(text.as_bytes())?;
         let written = FileStatus::of(&file)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            written,
-        })
+        Ok(Self { folder, written })
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join(NAME)
+        self.folder.path().join(NAME)
     }
 
     /// Returns what the editor left.
@@ -149,22 +138,16 @@ fn unreadable(error: &io::Error) -> Edited {
     ))
 }
 
-impl Drop for DiffFile {
-    fn drop(&mut self) {
-        // Fails if the user removed it; otherwise, the next start of the same id removes it.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     async fn edited(editor: &str) -> Edited {
         let state = tempfile::tempdir().expect("a folder");
-        let folder = state.path().join("reviews/1");
-        let edited = edit_in(&folder, "+a\n", editor).await;
-        assert!(!folder.exists(), "{editor}");
+        let folder = TemporaryFolder::make_in(state.path());
+        let edited = edit_in(folder, "+a\n", editor).await;
+        let left = fs::read_dir(state.path()).expect("a folder").count();
+        assert_eq!(left, 0, "{editor}");
         edited
     }
 

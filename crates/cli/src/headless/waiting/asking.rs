@@ -32,6 +32,10 @@ pub async fn diff(pending: &mut Option<PendingDiff>) -> Vec<DiffItem> {
 impl HeadlessRun {
     /// Asks about a call once its diff is made, if it has one.
     pub(super) fn ask(&mut self, call: PendingCall) {
+        if let Some(diff) = self.trials.diff(&call.key.1) {
+            let diff = tokio::spawn(async move { diff });
+            return self.questions.prepare(PendingDiff { call, diff });
+        }
         let (name, input) = match approval::inside(&call.name, &call.input) {
             Some((inner, arguments)) => (inner.to_owned(), arguments),
             None => (call.name.clone(), call.input.clone()),
@@ -65,6 +69,12 @@ impl HeadlessRun {
             is_unsandboxed,
             diff,
         );
+        let shown = self.trials.lines(&call.key.1);
+        let question = shown
+            .iter()
+            .map(|it| format!("[flemma] {it}\n"))
+            .collect::<String>()
+            + &question;
         let question = question + stdin_prompt::last_line(can_edit);
         self.output.ask(call.key.1.as_str(), &question, diff);
         self.questions.confirm(call.key, can_edit);

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use chat::Problem;
 use chat::cycle::Level;
 use tools::Precedence;
 
@@ -77,11 +76,11 @@ impl Inner {
     }
 
     fn cannot_keep(&self, name: &str, error: &std::io::Error) {
-        let problem = format!("The tools of the MCP server \"{name}\" cannot be saved: {error}.");
-        self.report_problem(&Problem::new(
-            problem,
-            "They are requested again next time.",
-        ));
+        // A warning: the chat goes on without it.
+        let text = format!(
+            "The tools of the MCP server \"{name}\" cannot be saved: {error}. They are requested again next time."
+        );
+        self.notify(Level::Warning, text);
     }
 
     pub(super) fn publish(&self, server: &Arc<Server>) {

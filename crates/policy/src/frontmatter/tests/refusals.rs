@@ -102,7 +102,7 @@ fn values_that_do_not_fit() {
             "flemma.opt.thinking = 'hihg'",
             2,
             24,
-            "thinking is \"hihg\"; it must be \"minimal\", \"low\", \"medium\", \"high\" or \"max\", a whole number from 0 or false. Did you mean \"high\"?",
+            "thinking is \"hihg\"; it must be \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\" or \"max\", a whole number from 0 or false. Did you mean \"high\"?",
         ),
         ("flemma.opt.thinking = 1e300", 2, 0, "thinking is 1e+300"),
         ("flemma.opt.thinking = 1.5", 2, 0, "thinking is 1.5"),

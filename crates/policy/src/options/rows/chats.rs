@@ -5,14 +5,23 @@ use super::{OptionDef, OptionKind, option, table, unset};
 pub(super) const CHATS: OptionDef = table(
     "chats",
     OptionKind::Table(&[&[
-        option(
+        unset(
             "folder",
             OptionKind::Text,
-            r#"".""#,
             "\
 Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working
-directory. References such as `@./src` start from the chat's folder, so in
-another folder than \".\" they need `@../`.",
+directory, as \".\". nil: a folder for each project in
+`stdpath(\"state\")/flemma`. References such as `@./src` then start from the
+project, and otherwise from the chat's folder. See |flemma-new|.",
+        ),
+        option(
+            "autosave",
+            OptionKind::Any(&[OptionKind::Choice(&["new", "all"]), OptionKind::Off]),
+            r#""new""#,
+            "\
+Which chats are saved after each answer and each result: \"new\", those that
+`:Flemma new`, `:Flemma ask`, and `:Flemma tutor` made; \"all\", also files that were there
+before; false, none. See |flemma-autosave|.",
         ),
         unset(
             "templates",

@@ -25,8 +25,9 @@ Whether messages, thinking, calls, and results can be folded; see
             ])),
             r#"["system", "thinking", "tool_use", "tool_result"]"#,
             "\
-The kinds of folds that are closed as soon as they are complete. Pending calls
-and errors stay open.",
+The kinds of folds that are closed as soon as they are complete. A pending
+call is closed only if all of its arguments are shown below its result's
+header. Errors stay open.",
         ),
     ]]),
     "",

@@ -14,8 +14,9 @@ pub(super) const MODELS: OptionDef = option(
     "{}",
     "\
 Properties of models, by the provider's names for them. They override the
-built-in catalogue; models that are in neither work as well. Prices are in
-dollars per million tokens: >lua
+built-in catalogue and what the provider's own list of models says; see
+|flemma-model-lists|. Models that are in none of them work as well. Prices are
+in dollars per million tokens: >lua
 
 models = {
   [\"qwen3-coder\"] = {
@@ -27,11 +28,17 @@ models = {
 `output` is the maximum number of tokens of an answer. `thinking` is the form in
 which the model takes the amount of thinking: \"none\", \"budget\" (tokens, from
 `thinking_min` to `thinking_max`), or \"levels\" (the words in `levels`, lowest
-first). `thinking_off = false`: the model always thinks. `thinking_shown =
-false`: it shows its thinking only on request. `temperature = false`: it
-accepts no temperature. `tools = false`: it cannot call tools
-(|flemma-text-tools|). `images = false` and `pdf = false`: it gets only the
-names of such files.",
+first). `thinking_default = true`: the model thinks unless told otherwise.
+`thinking_off = false`: it always thinks. `thinking_between_tools = true`: then
+it can at least be told to think only between calls. `thinking_shown = false`:
+it shows its thinking only on request. `preserved_thinking = true`: its thinking
+is bound to what came before (|flemma-preserved-thinking|). `system_messages =
+true`: it takes instructions and tools in the middle of a conversation; only
+Anthropic's models differ in this. `temperature = false`: it accepts no
+temperature. `tools = false`: it cannot call tools (|flemma-text-tools|).
+`images = false` and `pdf = false`: it gets only the names of such files.
+`lifecycle` (\"active\", \"deprecated\", or \"retired\") and `retires_at`, a date, say
+whether the provider still offers it, which a message tells you.",
 );
 
 const MODEL: &[OptionDef] = &[
@@ -56,10 +63,20 @@ const MODEL: &[OptionDef] = &[
     unset("levels", OptionKind::List(&OptionKind::Text), ""),
     unset("thinking_min", COUNT, ""),
     unset("thinking_max", COUNT, ""),
+    unset("thinking_default", OptionKind::Flag, ""),
     unset("thinking_off", OptionKind::Flag, ""),
+    unset("thinking_between_tools", OptionKind::Flag, ""),
     unset("thinking_shown", OptionKind::Flag, ""),
+    unset("preserved_thinking", OptionKind::Flag, ""),
+    unset("system_messages", OptionKind::Flag, ""),
     unset("temperature", OptionKind::Flag, ""),
     unset("tools", OptionKind::Flag, ""),
     unset("images", OptionKind::Flag, ""),
     unset("pdf", OptionKind::Flag, ""),
+    unset(
+        "lifecycle",
+        OptionKind::Choice(&["active", "deprecated", "retired"]),
+        "",
+    ),
+    unset("retires_at", OptionKind::Text, ""),
 ];

@@ -11,8 +11,8 @@ Names for a combination of provider, model, and parameters. A name begins with
 `$`; its value is a line as for |:Flemma-switch|, or a table: >lua
 
 presets = {
-  [\"$fast\"] = \"gemini gemini-2.5-flash thinking=low\",
-  [\"$deep\"] = { provider = \"openai\", model = \"gpt-5.4\", thinking = \"high\" },
+  [\"$fast\"] = \"gemini gemini-3.8-flash thinking=low\",
+  [\"$deep\"] = { provider = \"openai\", model = \"gpt-6.1-sol\", thinking = \"high\" },
 }
 <
 To start with a preset, set `model = \"$fast\"`.",

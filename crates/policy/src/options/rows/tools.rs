@@ -68,7 +68,8 @@ Named lists for `auto_approve`. A tool that one of them denies stays denied
 even if another approves it. Built in are \"$readonly\" (read), \"$default\"
 (read, write, edit, apply_patch), and \"$standard\" (those of \"$default\",
 find, grep, ls, tool_search); \"$shell-safe\" approves `bash` for commands that
-only read, see |flemma-shell-safe|.
+only read, see |flemma-shell-safe|; \"$trial\" has the others tried, and
+approves those that change nothing, see |flemma-trials-rule|.
 >lua
 presets = { [\"$no-bash\"] = { deny = { \"bash\" } } }
 <",
@@ -95,12 +96,15 @@ In one chat: `flemma.opt.tools:append(\"grep\")`.",
     ),
     option(
         "review",
-        OptionKind::Choice(&["auto", "always"]),
-        r#""auto""#,
+        OptionKind::Choice(&["after", "always", "none"]),
+        r#""after""#,
         "\
-Which changes of files wait until you have seen them. \"auto\": those of calls
-that no rule approves. \"always\": all calls of `write`, `edit`, and
-`apply_patch`, also those that a rule approves. See |flemma-review|.",
+When you see the changes that calls make in files and that a rule approves.
+\"after\": when the run is over, one line says how many files and lines changed,
+with the diffs of at most three files and 60 lines; <CR> opens them all.
+\"always\": each call of `write`, `edit`, and `apply_patch` waits for you.
+\"none\": neither. Calls that no rule approves wait in any case. See
+|flemma-review|.",
     )
     .scopes(ANYWHERE)
     .loosens(Loosens::Unless {
@@ -122,8 +126,8 @@ errors, and the new diagnostics of language servers. See
         "500",
         "\
 Milliseconds that a pending call must be visible before one press of Alt-Enter
-runs it, so that a key that was meant for something else does not. A second
-press runs it at once. 0: no delay.",
+runs it, so that a key that was meant for something else does not. Another
+press runs it at once; a key that is held down does not. 0: no delay.",
     ),
     option(
         "max_concurrent",
@@ -200,8 +204,8 @@ stops if the same call fails with the same error in three requests.",
         OptionKind::Number(0.01, 1e6),
         "\
 Price in US dollars at which autopilot stops and waits for a key. The request
-that exceeds it is the last. Requests whose price is unknown count nothing.
-nil: no limit.",
+that exceeds it is the last. Before a request to a model without a known price,
+which could not be stopped, Neovim asks; `flemma send` fails. nil: no limit.",
     )
     .scopes(PROJECT)
     .loosens(Loosens::WhenRaised(
@@ -281,4 +285,12 @@ decide, and without one you are asked. \"deny\": they are refused.",
         strict: r#""deny""#,
         what: "would run commands that are refused now if a rule or you approve them",
     }),
+    option(
+        "trial",
+        OptionKind::Flag,
+        "true",
+        "\
+Whether commands can be tried with `:Flemma try`: run where they change nothing, to
+see what they would do. See |flemma-trials|.",
+    ),
 ];

@@ -46,7 +46,7 @@ fn the_scripts_of_tools_are_asked_about() {
     let script = tools.join("weather/run.sh");
     let files = [(script.clone(), script)];
     let review = |folders| needs_review(&files, folders);
-    let reason = review(vec![tools.clone()]).unwrap();
+    let reason = review(vec![tools.clone()]).unwrap().to_string();
     let what = "in a folder whose scripts run as tools";
     assert!(reason.contains(what), "{reason}");
     assert_eq!(review(Vec::new()), None);

@@ -29,6 +29,7 @@ fn all_kinds() -> Vec<AllowRule> {
             AllowedCalls::Command {
                 words,
                 with_any: false,
+                folder: Some("/p x/docs".into()),
             },
             AllowScope::Project("/p x".into()),
         ),

@@ -19,13 +19,13 @@ const HOSTILE: &[&str] = &[
     "cargo test || rm -rf x",
     "cargo test | sh",
     "cargo test & rm -rf x",
-    "cargo test\nid",
-    "cargo test\r\nid",
-    "cargo test $(id)",
-    "cargo test \"$(id)\"",
-    "cargo test `id`",
-    "cargo test <(id)",
-    "cargo test ${X:-$(id)}",
+    "cargo test\nreboot",
+    "cargo test\r\nreboot",
+    "cargo test $(reboot)",
+    "cargo test \"$(reboot)\"",
+    "cargo test `reboot`",
+    "cargo test <(reboot)",
+    "cargo test ${X:-$(reboot)}",
     "cargo test > f",
     "cargo test 2> f",
     "cargo test &> f",
@@ -58,15 +58,15 @@ const HOSTILE: &[&str] = &[
     "cargo\u{a0}test",
     "cargo\u{200b} test",
     "cargo test \u{202e}",
-    "cargo() { id; }; cargo test",
-    "alias cargo=id; cargo test",
+    "cargo() { reboot; }; cargo test",
+    "alias cargo=reboot; cargo test",
     "cd /tmp && cargo test",
     "(cargo test)",
     "{ cargo test; }",
-    "if cargo test; then id; fi",
-    "cargo test # x\nid",
-    "cargo test 'a\n' ; id",
-    "cargo test \\; id; id",
+    "if cargo test; then reboot; fi",
+    "cargo test # x\nreboot",
+    "cargo test 'a\n' ; reboot",
+    "cargo test \\; reboot; reboot",
 ];
 
 #[test]
@@ -89,7 +89,23 @@ fn no_hostile_variant_of_an_allowed_command_is_approved() {
 
 #[test]
 fn any_arguments_of_a_program_that_runs_others_are_never_approved() {
-    for program in ["env", "bash", "sudo", "xargs", "/bin/sh"] {
+    for program in [
+        "env",
+        "bash",
+        "sudo",
+        "xargs",
+        "/bin/sh",
+        "git",
+        "git fetch",
+        "git rebase",
+        "git grep",
+        "git bisect",
+        "git submodule",
+        "go test",
+        "find",
+        "tar",
+        "rsync",
+    ] {
         let rules = [command(program, true)];
         assert!(
             !is_approved(&rules, &bash(&format!("{program} rm -rf x"))),
@@ -220,7 +236,8 @@ proptest! {
         if is_approved(&[command("cargo test", true)], &bash(&line)) {
             let folder = tempfile::tempdir().unwrap();
             for command in traced(&line, folder.path()) {
-                let is_allowed = command == "cargo test" || command.starts_with("cargo test ");
+                let reads = tools::review(&command, &ShellLists::default()).is_ok();
+                let is_allowed = command == "cargo test" || command.starts_with("cargo test ") || reads;
                 prop_assert!(is_allowed, "{line:?} runs {command:?}");
             }
             let left = std::fs::read_dir(folder.path()).unwrap().count();
@@ -230,7 +247,7 @@ proptest! {
 
     #[test]
     fn a_line_is_approved_only_if_each_of_its_parts_is(
-        parts in vec(select(&["cargo test", "cargo test -q", "cargo fmt", "id", "rm x"]), 1..5),
+        parts in vec(select(&["cargo test", "cargo test -q", "cargo fmt", "reboot", "rm x"]), 1..5),
         joint in select(&[";", " && ", " || ", " | ", "\n"]),
     ) {
         let line = parts.join(joint);

@@ -92,6 +92,17 @@ fn shell_commands_that_only_read_are_looser_where_bash_waits() {
 }
 
 #[test]
+fn trials_are_looser_where_bash_waits_and_the_user_has_none() {
+    let trials = "would run shell commands that change nothing in a trial without asking";
+    let theirs = list(&["$trial"], &[]);
+    let ours = |names: &[&str]| json!({"tools": {"auto_approve": names}});
+    assert_eq!(what(&theirs, ours(&["read"])), [trials]);
+    assert!(what(&theirs, ours(&["$trial"])).is_empty());
+    assert!(what(&theirs, ours(&["bash"])).is_empty());
+    assert!(what(&list(&["$trial"], &["bash"]), ours(&[])).is_empty());
+}
+
+#[test]
 fn an_alias_is_not_named_beside_its_tool() {
     let found = what(&list(&["shell"], &[]), json!({}));
     assert_eq!(found, ["would run shell without asking"]);

@@ -32,7 +32,10 @@ impl Session {
             Some(attach) => self.attached(attach),
             // The text was sent anew within a session, so the cycle looks at it again without
             // loading.
-            None => self.queue.push(CycleEvent::Continue),
+            None => {
+                self.note_change();
+                self.queue.push(CycleEvent::Continue);
+            }
         }
     }
 
@@ -61,6 +64,7 @@ impl Session {
         self.look_at_project();
         self.view.set_width(attach.width);
         self.note_origin(attach.came);
+        self.request.sent.expire();
         let mut interrupted: Vec<ToolUseId> =
             attach.interrupted.into_iter().map(ToolUseId::new).collect();
         match attach.reason.as_str() {

@@ -142,7 +142,11 @@ impl Session {
     /// Takes the editor's answer to an edit.
     pub(crate) fn applied(&mut self, applied: Applied) {
         // A change by the user may already have raised the number.
-        self.buffer.seq = applied.seq.max(self.buffer.seq);
+        if applied.seq > self.buffer.seq {
+            self.buffer.seq = applied.seq;
+            // What the host writes is not in the file either.
+            self.note_change();
+        }
         let in_flight = &mut self.buffer.in_flight;
         // An answer to an older edit: the buffer was reloaded or closed meanwhile.
         let Some(edit) = in_flight.take_if(|edit| edit.number == applied.edit) else {
@@ -193,6 +197,8 @@ impl Session {
             }
         }
         self.view.redraw_now();
+        // Before the next request writes into the text.
+        self.save_news();
         // The cycle continues on this text before any event that is queued already.
         self.queue.push_first(CycleEvent::Continue);
         self.perform(rest, CycleEvent::Continue);

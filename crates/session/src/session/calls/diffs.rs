@@ -8,9 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use chat::approval::{self, CallKey};
+use chat::approval::CallKey;
 use chat::marks::Mark;
-use serde_json::Value;
 
 use crate::protocol::DiffItem;
 use crate::session::{Input, Session};
@@ -52,6 +51,11 @@ impl Diffs {
     pub(super) fn keep(&self, marks: &[Mark]) {
         let is_shown = |call: &CallKey| marks.iter().any(|mark| mark.call == *call);
         self.known.borrow_mut().retain(|call, _| is_shown(call));
+    }
+
+    /// Forgets the diff of a call.
+    pub(super) fn forget(&self, call: &CallKey) {
+        self.known.borrow_mut().remove(call);
     }
 
     /// Notes that a call ended, which may have changed files.
@@ -99,13 +103,12 @@ impl Session {
     /// Starts making a diff. Returns `None` if the tool is gone.
     fn request_diff(&self, call: &CallKey, basis: Basis) -> Option<Basis> {
         let inbox = self.inbox.upgrade()?;
-        let input: Value = serde_json::from_str(&call.input).ok()?;
-        let (meant, input) = approval::meant(call, &input);
-        let tool = self.shared.registry.get(&meant.name)?;
+        let (tool, input) = self.meant_tool(call)?;
         // No approval: nothing runs in this context.
         let mut context = self.call_environment(call).context(&call.id, "");
         // Only the user sees the diff.
         context.reads_secrets = true;
+        self.use_trial(call, "", &mut context);
         let call = call.clone();
         tokio::spawn(async move {
             let files = crate::diff::of_call(&*tool, &input, &context, basis.width, WHOLE);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use async_trait::async_trait;
 use chat::approval::CallKey;
-use chat::cycle::{Level, Notice};
+use chat::cycle::Level;
 use chat::document::Document;
 use chat::text::Lines;
 use tokio::sync::{mpsc, oneshot};
@@ -133,10 +133,7 @@ impl Session {
         // them.
         let is_first = questions.len() == 1;
         if !self.editor.is_headless() {
-            self.editor.notify(&Notice {
-                level: Level::Warning,
-                text,
-            });
+            self.notify_about_calls(Level::Warning, &text);
         } else if is_first {
             self.open_question(call);
         }

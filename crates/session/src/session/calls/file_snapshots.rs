@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chat::approval::{self, Answers, CallKey, Decision, FunctionId, Question};
-use chat::cycle::{CycleEvent, Level, Notice};
+use chat::cycle::{CycleEvent, Level};
 use chat::marks::Mark;
 use serde_json::Value;
 use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
@@ -138,6 +138,9 @@ impl Session {
     }
 
     fn named_files(&self, call: &CallKey, input: Option<&Value>) -> Option<Vec<PathBuf>> {
+        if let Some(trial) = self.calls.trials.to_take(call) {
+            return Some(trial.files.iter().map(|it| it.path.clone()).collect());
+        }
         let guarded = &self.policy.rules().options.guarded;
         if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
             return None;
@@ -154,7 +157,7 @@ impl Session {
         Some(files.iter().map(|it| sandbox.outside(it)).collect())
     }
 
-    pub(super) fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
+    pub(crate) fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
         Arc::new(EditorBuffers(self.editor.clone()))
     }
 
@@ -232,14 +235,12 @@ impl Session {
         // Waiting keys were pressed before the user could see this change.
         self.queue.retain(|event| !decides(event));
         self.view.redraw();
-        self.editor.notify(&Notice {
-            level: Level::Warning,
-            text: format!(
-                "The call \"{}\" was not run, because since it was shown {became}. Look again, then approve it again \
-                 to run it.",
-                call.id
-            ),
-        });
+        let text = format!(
+            "The call \"{}\" was not run, because since it was shown {became}. Look again, then approve it again to \
+             run it.",
+            call.id
+        );
+        self.notify_about_calls(Level::Warning, &text);
         self.editor.emit(SessionEvent::CallShownAgain(call.clone()));
         Some(Decision::RequireApproval)
     }

@@ -7,10 +7,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use chat::approval::{self, CallKey};
+use chat::approval::CallKey;
 use chat::cycle::{CycleEvent, REVIEWED};
 use chat::marks::{self, Mark};
-use serde_json::Value;
 use tools::{Proposal, ToolContext};
 
 use crate::frontend::{ReviewOutcome, SessionEvent};
@@ -42,6 +41,12 @@ impl Session {
     /// `:Flemma review`: shows what the call on a line would change, as a diff to edit.
     pub(crate) fn review(&mut self, line: usize) {
         match self.call_to_review(line) {
+            Ok(call)
+                if (self.changed_files(&call, None).is_empty() || !self.is_reviewable(&call))
+                    && !self.editor.is_headless() =>
+            {
+                self.open_decision(call, None);
+            }
             Ok(call) => self.open_review(call, None),
             Err(problem) => self.decide_nothing(&problem),
         }
@@ -97,18 +102,14 @@ impl Session {
     /// Opens a review; `earlier` is one of the same call with other arguments.
     fn open_review(&mut self, call: CallKey, earlier: Option<ApprovedChange>) {
         let files = self.changed_files(&call, None);
-        let input = serde_json::from_str::<Value>(&call.input).ok();
-        let meant = input.map(|input| approval::meant(&call, &input));
-        let tool = meant
-            .as_ref()
-            .and_then(|(meant, _)| self.shared.registry.get(&meant.name));
-        let (Some(tool), Some((_, input)), Some(inbox)) = (tool, meant, self.inbox.upgrade())
-        else {
+        let meant = self.meant_tool(&call);
+        let (Some((tool, input)), Some(inbox)) = (meant, self.inbox.upgrade()) else {
             return self.decide_nothing("This call cannot run, so there is nothing to review.");
         };
         let mut context = self.call_environment(&call).context(&call.id, "");
         // The diff is shown to the user, not to the model.
         context.reads_secrets = true;
+        self.use_trial(&call, "", &mut context);
         let reviewing = Reviewing {
             editor: self.editor.clone(),
             buffer: self.buffer.id(),
@@ -131,7 +132,14 @@ impl Session {
     pub(crate) fn reviewed(&mut self, call: CallKey, end: Option<ReviewEnd>) {
         let end = match end {
             None => return self.emit_review_ended(ReviewOutcome::Undecided),
-            Some(ReviewEnd::Failed(problem)) => return self.decide_nothing(&problem),
+            Some(ReviewEnd::Failed(problem)) => {
+                self.decide_nothing(&problem);
+                // Without a review, the user decides about the call as it is.
+                return match self.editor.is_headless() {
+                    true => {}
+                    false => self.open_decision(call, Some(problem)),
+                };
+            }
             Some(end) => end,
         };
         self.calls.reviews.ended.insert(call.clone(), end);

@@ -12,19 +12,22 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
-use tools::{AppliedFiles, Elicitation, NoElicitation, Progress, Ran, Tool, ToolContext};
+use tools::{AppliedFiles, Elicitation, NoElicitation, Progress, Ran, Screen, Tool, ToolContext};
 
 use super::applied::AppliedDiff;
 use super::details::within_bounds;
 use super::elicitation::{Question, User};
 use super::new_problems::ProblemCheck;
+use super::run_changes::ChangedFile;
 use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::half_done::Result;
 use crate::session::{Input, Session};
 
-/// Maximum lines of live output that are kept.
+/// Maximum lines of live output that are shown.
 const OUTPUT_LINES: usize = 5;
+/// Lines of live output that a program can still draw over.
+const DRAWN_LINES: usize = 30;
 /// Maximum characters of such a line.
 const OUTPUT_WIDTH: usize = 300;
 /// Maximum columns of a tool's name beside its spinner.
@@ -57,7 +60,7 @@ pub(crate) struct RunningCall {
     cancel: CancellationToken,
     started: Instant,
     /// The last lines of its output; the last one may be unfinished.
-    output: VecDeque<String>,
+    output: Screen,
     /// The files that it changes.
     recorder: Recorder,
     /// Questions to the user that are not answered yet.
@@ -70,30 +73,30 @@ impl RunningCall {
             cancel: context.cancel.clone(),
             recorder: context.recorder.clone(),
             started: Instant::now(),
-            output: VecDeque::new(),
+            output: Screen::new(DRAWN_LINES),
             questions: VecDeque::new(),
         }
     }
 
     /// Returns the last lines of its output.
     pub(crate) fn output(&self) -> Vec<String> {
-        self.output.iter().cloned().collect()
+        let rows: Vec<&str> = self.output.rows().collect();
+        let last = match rows.as_slice() {
+            [""] => &[],
+            rows => &rows[rows.len().saturating_sub(OUTPUT_LINES)..],
+        };
+        // Control characters would break the line on the screen.
+        let shown = |row: &&str| {
+            row.chars()
+                .filter(|c| !c.is_control())
+                .take(OUTPUT_WIDTH)
+                .collect()
+        };
+        last.iter().map(shown).collect()
     }
 
     fn add_output(&mut self, output: &str) {
-        for (at, piece) in output.split('\n').enumerate() {
-            if at > 0 || self.output.is_empty() {
-                self.output.push_back(String::new());
-            }
-            if self.output.len() > OUTPUT_LINES {
-                self.output.pop_front();
-            }
-            if let Some(line) = self.output.back_mut() {
-                let room = OUTPUT_WIDTH.saturating_sub(line.chars().count());
-                // Control characters would break the line on the screen.
-                line.extend(piece.chars().filter(|c| !c.is_control()).take(room));
-            }
-        }
+        self.output.draw(output);
     }
 
     pub(crate) fn elapsed_ms(&self) -> u64 {
@@ -156,10 +159,17 @@ impl Session {
             call: call.clone(),
             label: tool.label().to_owned(),
         });
-        self.spawn(tool, call, input, context);
+        self.spawn(tool, call, input, context, is_by_hand(&by));
     }
 
-    fn spawn(&self, tool: Arc<dyn Tool>, call: CallKey, input: Value, context: ToolContext) {
+    fn spawn(
+        &self,
+        tool: Arc<dyn Tool>,
+        call: CallKey,
+        input: Value,
+        context: ToolContext,
+        is_reviewed: bool,
+    ) {
         // The chat is closed.
         let Some(inbox) = self.inbox.upgrade() else {
             return;
@@ -176,12 +186,15 @@ impl Session {
             if let Some(check) = check {
                 check.add(&mut ran.outcome, &files).await;
             }
+            // What the user approved by hand was on the screen.
+            let unseen = files.iter().filter(|_| !is_reviewed);
+            let unseen = unseen.map(|it| ChangedFile::of(it, &secrets)).collect();
             let diff = AppliedDiff::of(files, secrets).await;
             let changed = diff.as_ref().map(|it| it.counts);
             if let Some(diff) = diff {
                 diff.log(audit, document, call.clone()).await;
             }
-            drop(inbox.send(Input::ToolEnded(call, ran, changed)));
+            drop(inbox.send(Input::ToolEnded(call, ran, changed, unseen)));
         });
     }
 
@@ -206,6 +219,7 @@ impl Session {
             context.approved_paths = approved_paths;
         }
         self.use_review(call, by, &mut context);
+        self.use_trial(call, by, &mut context);
         context
     }
 
@@ -229,6 +243,13 @@ impl Session {
             recorder: self.recorder(call),
             applied: AppliedFiles::default(),
         }
+    }
+
+    /// Returns the tool that a call means, and its arguments. `None` if it cannot run.
+    pub(super) fn meant_tool(&self, call: &CallKey) -> Option<(Arc<dyn Tool>, Value)> {
+        let input: Value = serde_json::from_str(&call.input).ok()?;
+        let (meant, input) = chat::approval::meant(call, &input);
+        Some((self.shared.registry.get(&meant.name)?, input))
     }
 
     /// Returns true if calls of this tool run in the sandbox, if there is one.
@@ -259,6 +280,7 @@ impl Session {
         call: CallKey,
         Ran { outcome, details }: Ran,
         changed: Option<Counts>,
+        unseen: Vec<ChangedFile>,
     ) {
         // A call that is not running has ended already.
         let Some(ran) = self.calls.running.remove(&call) else {
@@ -267,6 +289,7 @@ impl Session {
         self.decisions.end(&call, &outcome);
         self.note_result(Result::of(&call, &outcome));
         self.calls.diffs.call_ended();
+        self.calls.run_changes.add(unseen);
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {

@@ -11,10 +11,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::lease::{self, HeldBy, Lease, LeaseError, LeaseHolder};
-use crate::protocol::{Display, EditorCommand, Renamed, Taken};
+use crate::protocol::{Display, EditorCommand, Renamed, Save, Taken};
 use crate::session::Session;
 use crate::state_dir;
-use crate::status::is_tutor_chat;
 
 /// Number of attempts, 200 ms in all, while our own Neovim has the lock.
 const TRIES: u32 = 20;
@@ -82,6 +81,7 @@ impl Session {
     /// Changes the buffer's name. Running calls and requests continue under the new path.
     pub(crate) fn renamed(&mut self, renamed: &Renamed) {
         self.disk.set_path(&renamed.path);
+        self.request.sent.expire();
         self.policy.forget_sandbox();
         self.hold_chat(self.disk.lock.process, renamed.modified);
         self.view.redraw();
@@ -105,7 +105,8 @@ impl Session {
         }
     }
 
-    /// Notes a change of the text: until it is written, the session keeps the lock.
+    /// Notes a change of the text, by the user or the host: until it is written, the session
+    /// keeps the lock.
     pub(crate) fn note_change(&mut self) {
         // Only the first change since the last save asks, because that reads the state
         // folder.
@@ -122,6 +123,18 @@ impl Session {
         self.disk.lock.modified &= seq != self.buffer.seq();
         if !self.disk.lock.modified {
             self.forget_unfinished();
+        }
+    }
+
+    /// Has the editor save an answer or a result that was written, unless another program has the
+    /// chat.
+    pub(crate) fn save_news(&mut self) {
+        if self.disk.has_news && !self.buffer.is_busy() && !self.buffer.is_loading() {
+            self.disk.has_news = false;
+            if self.has_chat() {
+                let buffer = self.buffer.id();
+                self.editor.show(Display::Save(Save { buffer }));
+            }
         }
     }
 
@@ -171,9 +184,7 @@ impl Session {
         if self.editor.is_headless() {
             return Ok(());
         }
-        // Every tutor chat is a new one under the same name, so it needs no lock.
-        let path = self.disk.path.as_deref();
-        let Some(path) = path.filter(|path| !is_tutor_chat(Some(path))) else {
+        let Some(path) = self.disk.path.as_deref() else {
             self.disk.lock.lease = None;
             self.set_elsewhere(false);
             return Ok(());

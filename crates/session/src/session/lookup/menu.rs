@@ -181,11 +181,15 @@ fn option_names(typed: &str) -> Vec<MenuItem> {
 }
 
 fn models(shared: &Shared) -> Vec<MenuItem> {
-    let choices = switch::choices(&shared.settings).into_iter();
+    let variables = |name: &str| tools::variable(name);
+    let choices = switch::choices(&shared.settings, &variables).into_iter();
     let models = choices.flat_map(|choice| {
         let provider = choice.name;
         let models = choice.models.into_iter();
-        models.map(move |model| item(model, provider.clone()))
+        models.map(move |model| MenuItem {
+            help: Some(model.note).filter(|it| !it.is_empty()),
+            ..item(model.name, provider.clone())
+        })
     });
     models.collect()
 }

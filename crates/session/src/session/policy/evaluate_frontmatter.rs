@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice};
+use provider::Unmet;
 
 use super::Freshness;
 use crate::frontmatter::{self, Source};
@@ -224,7 +225,23 @@ impl Session {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
-        failures.chain(withheld).collect()
+        let unmet = self.policy.unmet.iter().filter_map(|it| {
+            let line = self.policy.line_of(it.option)?;
+            Some(remark(line, it.text.clone(), "warning"))
+        });
+        failures.chain(withheld).chain(unmet).collect()
+    }
+
+    /// Takes the options that a request cannot carry: each is reported once, and its line in
+    /// the frontmatter keeps a diagnostic.
+    pub(crate) fn options_unmet(&mut self, options: Vec<Unmet>) {
+        for option in &options {
+            self.remark(option.text.clone());
+        }
+        if self.policy.unmet != options {
+            self.policy.unmet = options;
+            self.view.redraw();
+        }
     }
 
     /// Returns the lines of the frontmatter that do not apply until the user trusts it, from

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chat::cycle::{Level, Notice};
 use serde_json::Value;
 
+use crate::audit::today;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::switch::{self, SwitchScope};
@@ -17,7 +18,7 @@ impl Session {
             Ok(settings) => settings,
             Err(problem) => return self.editor.report_problem(&problem),
         };
-        let message = switch::message(&settings, SwitchScope::ThisChat);
+        let message = switch::message(&settings, SwitchScope::ThisChat, &today());
         self.policy.set_switched(true);
         self.settings_changed(Arc::new(self.shared.with_settings(settings)));
         let editor = self.editor.clone();

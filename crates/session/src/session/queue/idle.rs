@@ -12,6 +12,7 @@ impl Session {
         }
         self.queue.unsettled = false;
         self.run_ended();
+        self.run_rests();
         self.editor.emit(SessionEvent::Rested(Rested {
             buffer: self.buffer.id(),
             limit: self.cycle.reached_limit(),
@@ -27,7 +28,7 @@ impl Session {
             && !self.buffer.is_busy()
             && self.request.interrupted().is_none();
         let is_reading = self.buffer.is_loading() || self.policy.is_pending();
-        let is_running = self.request.is_open() || !self.calls.is_empty();
+        let is_running = self.request.is_open() || !self.calls.is_empty() || self.calls.are_tried();
         is_decided && !is_reading && !is_running && self.cycle.is_idle()
     }
 }

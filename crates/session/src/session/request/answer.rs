@@ -8,6 +8,7 @@ mod writing;
 use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
 use agent::transport::WaitNote;
 use chat::Problem;
+use chat::answer::ThinkingStart;
 use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice, Options};
 use chat::text::Lines;
 use provider::StreamEvent;
@@ -25,6 +26,10 @@ use crate::session::{FRAME, Session};
 /// typed meanwhile waits that long.
 const PIECE: usize = 8 * 1024;
 
+/// Length of a line, in bytes, from which a write takes as long as the line is: the arguments of
+/// a call are one line.
+const LONG_LINE: usize = 64 * 1024;
+
 /// A request, and the answer that is being written.
 pub(super) struct Open {
     pub(super) number: u64,
@@ -34,6 +39,8 @@ pub(super) struct Open {
     answer: AnswerBuilder,
     /// Text of the answer that is not in the buffer yet.
     unwritten: String,
+    /// A text that was thinking, until its opening line is in the buffer.
+    was_thinking: Option<ThinkingStart>,
     place: Place,
     pub(super) meter: Meter,
     last_write: Option<Instant>,
@@ -74,6 +81,7 @@ impl Open {
             label: String::new(),
             answer: AnswerBuilder::default(),
             unwritten: String::new(),
+            was_thinking: None,
             place: Place::default(),
             meter: Meter::start(),
             last_write: None,
@@ -119,19 +127,25 @@ impl Open {
 
     /// Returns when the next write is due; never while the editor has an edit to answer.
     pub(super) fn next_write(&self, is_busy: bool) -> Option<Instant> {
-        let is_due = !is_busy && (self.end.is_some() || !self.unwritten.is_empty());
+        let has_more = !self.unwritten.is_empty() || self.was_thinking.is_some();
+        let is_due = !is_busy && (self.end.is_some() || has_more);
         // Text that did not fit into the last write does not wait for a frame.
         let last = self.last_write.filter(|_| !self.has_more);
-        is_due.then(|| last.map_or_else(Instant::now, |last| last + FRAME))
+        // Otherwise an editor that grows a long line would do nothing else.
+        let frames = 1 + self.place.column / LONG_LINE;
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
+        is_due.then(|| last.map_or_else(Instant::now, |last| last + FRAME.saturating_mul(frames)))
     }
 
     /// Takes the text of the next write: whole lines, if there are any.
     fn take_piece(&mut self) -> String {
-        self.has_more = self.unwritten.len() > PIECE;
+        // In proportion to the line, so that all writes of a long one together take linear time.
+        let most = PIECE.max(self.place.column / 4);
+        self.has_more = self.unwritten.len() > most;
         if !self.has_more {
             return std::mem::take(&mut self.unwritten);
         }
-        let mut end = PIECE;
+        let mut end = most;
         // The limit counts bytes, and a character must not be split between two writes.
         while !self.unwritten.is_char_boundary(end) {
             end -= 1;
@@ -164,15 +178,27 @@ impl Open {
         if is_thinking {
             self.doing = Doing::Thinking(self.answer.thinking_len());
         }
-        self.unwritten.push_str(&self.answer.text());
+        self.add_text();
+        if let Some(AnswerEvent::TextWasThinking(start)) = answer_event {
+            self.was_thinking = Some(start);
+        }
         answer_event
+    }
+
+    /// Adds the text that the builder has ready to the unwritten text.
+    fn add_text(&mut self) {
+        let text = self.answer.text();
+        if let Some(start) = &mut self.was_thinking {
+            start.line_ends += text.matches('\n').count();
+        }
+        self.unwritten.push_str(&text);
     }
 
     /// Ends the answer early. The reason is written after what has arrived.
     fn break_off(&mut self, reason: &str, end: AnswerEnd) {
         self.stop();
         self.answer.break_off(reason);
-        self.unwritten.push_str(&self.answer.text());
+        self.add_text();
         self.end = Some(end);
     }
 }
@@ -198,6 +224,9 @@ impl Session {
         match &event {
             StreamEvent::Text(text) => self.editor.emit(SessionEvent::AnswerText(text.clone())),
             StreamEvent::ToolUseStart { name } => prepare(&self.policy.rules().options, name),
+            StreamEvent::ThinkingRefused => {
+                return self.note_thinking_refused();
+            }
             _ => {}
         }
         let Some(open) = &mut self.request.open else {
@@ -215,6 +244,9 @@ impl Session {
                 // session.
                 call.into_iter().for_each(|it| self.queue.push(it));
             }
+            Some(AnswerEvent::Remark(text)) => self.remark(text),
+            // `write_answer` inserts its opening line.
+            Some(AnswerEvent::TextWasThinking(_)) => {}
             Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
             Some(AnswerEvent::Limited(problem)) => {
                 self.warn(problem.to_string());
@@ -257,6 +289,7 @@ impl Session {
         open.stop();
         // There is no place left where this text could go.
         open.unwritten.clear();
+        open.was_thinking = None;
         open.end = Some(AnswerEnd::Failed);
         open.place.is_lost = true;
         self.warn(why.to_owned());

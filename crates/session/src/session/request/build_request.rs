@@ -10,14 +10,18 @@ use agent::answer::Ids;
 use chat::Problem;
 use chat::document::{Document, Parsed};
 use chat::prompt::{Own, Prompt, build_with};
+use chat::references::Piece;
 use chat::text::Text;
 use tokio::sync::mpsc;
+use tools::{RealPath, SeenFiles};
 
-use super::contexts::{Collected, ContextPlaces, Referring};
+use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
-use crate::frontmatter::{self, Evaluated, Expansion as Value, Known, Source};
-use crate::references::{Agreed, Contexts, Folders, Trouble, resolve};
+use super::sent::{Referring, SharedLedger, remove_refused};
+use crate::frontmatter::{self, Evaluated, Expansion, Known, Source};
+use crate::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
 use crate::rules::Rules;
+use crate::sent::{Sending, SentText};
 use crate::session::{Input, Session};
 use crate::state_dir;
 use crate::trust::Trust;
@@ -26,10 +30,14 @@ use crate::trust::Trust;
 pub(super) struct RequestSource {
     text: Arc<Text>,
     parsed: Arc<Parsed>,
-    rules: Arc<Rules>,
+    pub(super) rules: Arc<Rules>,
     folders: Folders,
-    /// The chat's path, under which the trust store knows it.
-    path: Option<PathBuf>,
+    /// The chat's path, under which the trust store and the ledger know it.
+    pub(super) path: Option<PathBuf>,
+    /// What was sent before.
+    pub(super) ledger: SharedLedger,
+    /// Files as the model knows them.
+    pub(super) seen: SeenFiles,
     /// Files that the user agreed to send in this session.
     agreed: Agreed,
     places: ContextPlaces,
@@ -41,6 +49,8 @@ pub(super) struct Built {
     pub(super) prompt: Prompt,
     /// Ids of the calls in the chat, which the answer's calls must not repeat.
     pub(super) ids: Ids,
+    /// What it costs that there are new tools, unless the provider takes them at their place.
+    pub(super) new_tools: Option<String>,
 }
 
 impl Session {
@@ -58,6 +68,8 @@ impl Session {
                 secrets: self.sandbox().secrets(),
             },
             path: self.disk.path().map(PathBuf::from),
+            ledger: self.request.sent.ledger(),
+            seen: self.calls.seen(),
             agreed: self.request.references.agreed.clone(),
             places: ContextPlaces {
                 buffer: self.buffer.id(),
@@ -80,7 +92,7 @@ impl RequestSource {
         // blocking thread that waited for Neovim would be missing elsewhere.
         let source = Arc::new(self);
         let referring = source.clone().blocking(Self::referring).await?;
-        let collected = source.places.collect(&referring).await;
+        let collected = source.places.collect(referring.unknown()).await;
         source
             .blocking(|it| it.resolved(referring, collected))
             .await?
@@ -94,31 +106,49 @@ impl RequestSource {
         done.map_err(|error| problem(format!("The request cannot be built: {error}.")))
     }
 
-    fn referring(&self) -> Referring {
-        let document = Document::of(&self.text, self.parsed.clone());
-        chat::references::in_document(&document)
+    pub(super) fn document(&self) -> Document<'_> {
+        Document::of(&self.text, self.parsed.clone())
     }
 
     fn resolved(&self, referring: Referring, collected: Collected) -> Result<Built, Problem> {
-        let document = Document::of(&self.text, self.parsed.clone());
+        let document = self.document();
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
-        let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
-        let own = self
-            .own(referring, &contexts)
+        let (contexts, mut remarks) = collected.texts(folder, &self.folders.secrets);
+        let mut sending = Sending {
+            text: SentText::of(&document),
+            ..Sending::default()
+        };
+        let mut own = self
+            .own(&referring, &contexts, &mut sending)
             .map_err(|troubles| self.unresolved(troubles))?;
-        // Only now: a request that is not sent needs no warnings.
-        for warning in warnings {
-            self.deliver(Input::Remark(warning));
+        remarks.extend(self.changed_files(&referring));
+        let tools = self.offered(&document, &mut own, &mut sending);
+        // Only now: a request that is not sent needs no remarks.
+        for remark in referring.damaged().into_iter().chain(remarks) {
+            self.deliver(Input::Remark(remark));
         }
+        // At once, because the next request may be built before this is on disk.
+        if !self.places.editor.is_dry_run() {
+            self.remember_files(&referring, &contexts, &sending);
+            self.ledger.record(sending);
+        }
+        let mut prompt = build_with(&document, &tools.first, &own);
+        remove_refused(&document, &self.ledger.lock(), &mut prompt);
         Ok(Built {
-            prompt: build_with(&document, &self.rules.offered, &own),
+            prompt,
             ids: Ids::of(&document),
+            new_tools: tools.news,
         })
     }
 
     /// Resolves the references of the user's messages.
-    fn own(&self, referring: Referring, contexts: &Contexts) -> Result<Own, Vec<Trouble>> {
+    fn own(
+        &self,
+        referring: &Referring,
+        contexts: &Contexts,
+        sending: &mut Sending,
+    ) -> Result<Own, Vec<Trouble>> {
         let mut own = Own::new();
         let mut troubles = Vec::new();
         // One engine serves all expressions of a chat that has no frontmatter.
@@ -127,10 +157,20 @@ impl RequestSource {
         let stored = self.path.as_deref().filter(|_| !referring.is_empty());
         let stored = stored.map(|path| Trust::open(&state_dir::path()).sendable(path));
         let agreed = self.agreed.clone().or(stored.unwrap_or_default());
-        for (index, pieces) in referring {
+        let sources = Sources {
+            folders: &self.folders,
+            agreed: &agreed,
+            contexts,
+        };
+        for (index, message) in referring.messages() {
             let mut evaluate = |code: &str| self.value(code, &mut fresh);
-            match resolve(&pieces, &self.folders, &mut evaluate, &agreed, contexts) {
-                Ok(parts) => drop(own.insert(index, parts)),
+            match resolve(&message.pieces, &message.kept, &sources, &mut evaluate) {
+                Ok(resolved) => {
+                    own.insert(index, resolved.parts);
+                    let found = resolved.found.into_iter();
+                    let found = found.filter_map(|(at, it)| Some((*message.places.get(&at)?, it)));
+                    sending.found.extend(found);
+                }
                 // All problems are collected, so that the user corrects them in one go.
                 Err(found) => troubles.extend(found),
             }
@@ -139,6 +179,36 @@ impl RequestSource {
             Ok(own)
         } else {
             Err(troubles)
+        }
+    }
+
+    /// Remembers the texts of files that the request contains, as `read` does: a later `write` is
+    /// merged with what was changed since, or refused.
+    fn remember_files(&self, referring: &Referring, contexts: &Contexts, sending: &Sending) {
+        let ledger = self.ledger.lock();
+        for (_, message) in referring.messages() {
+            for (at, place) in &message.places {
+                if let Some(value) = message.kept.get(at) {
+                    let sent = ledger.reference(*place).and_then(|it| it.file.as_ref());
+                    if let Some((file, text)) = sent.zip(value.text()) {
+                        // The model may have read the file since.
+                        self.seen.add_earlier(&file.path, text);
+                    }
+                }
+                // `@buffer:NAME` is the text of a file, too.
+                if let Piece::Context { source, .. } = &message.pieces[*at]
+                    && let Some(Ok(context)) = contexts.get(source)
+                    && let Some(file) = &context.file
+                    && let Ok(path) = RealPath::of(&file.path)
+                {
+                    self.seen.add(path.as_path(), &context.text);
+                }
+            }
+        }
+        for (_, found) in &sending.found {
+            if let Some((file, text)) = found.file.as_ref().zip(found.value.text()) {
+                self.seen.add(&file.path, text);
+            }
         }
     }
 
@@ -162,7 +232,7 @@ impl RequestSource {
     }
 
     /// Returns an expression's value, with the variables of the frontmatter if there is one.
-    fn value(&self, code: &str, fresh: &mut Option<Evaluated>) -> Result<Value, String> {
+    fn value(&self, code: &str, fresh: &mut Option<Evaluated>) -> Result<Expansion, String> {
         // Expressions see the variables that the frontmatter made.
         if let Some(evaluated) = &self.rules.evaluated {
             return evaluated.expression(code);

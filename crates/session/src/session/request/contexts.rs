@@ -15,9 +15,6 @@ use crate::editor::Editor;
 use crate::protocol::{BufferId, ReferenceAnswer};
 use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
 
-/// The references of all messages, by message.
-pub(super) type Referring = BTreeMap<usize, Vec<Piece>>;
-
 /// The content of a reference, as the editor or Git returned it.
 enum Found {
     /// From Git.
@@ -44,9 +41,9 @@ pub(super) struct ContextPlaces {
 
 impl ContextPlaces {
     /// Asks the editor and Git, once for each thing that is named.
-    pub(super) async fn collect(&self, referring: &Referring) -> Collected {
+    pub(super) async fn collect(&self, pieces: impl Iterator<Item = &Piece>) -> Collected {
         let mut collected = BTreeMap::new();
-        for piece in referring.values().flatten() {
+        for piece in pieces {
             let Piece::Context { source, .. } = piece else {
                 continue;
             };

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use agent::transport::{self, WaitNote};
 use chat::Problem;
 use chat::prompt::Prompt;
-use provider::{StreamEvent, TextCalls};
+use provider::{Endpoint, Parameters, StreamEvent, TextCalls, Unmet};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Open;
 use super::build_request::RequestSource;
 use super::dry_run::report_request;
+use super::sent::SharedLedger;
+use super::unknown_price::PriceCheck;
 use crate::digest::sha256;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
@@ -23,7 +25,7 @@ use crate::models::{ModelBackend, WaitReporter};
 use crate::session::{Input, Session};
 use crate::settings::Settings;
 use crate::usage::Tariff;
-use crate::{route, status};
+use crate::{audit, route, status};
 
 /// A pause in an answer that is long enough for the user to have pressed cancel.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -60,10 +62,23 @@ impl Session {
             editor: self.editor.clone(),
             is_tutor: status::is_tutor_chat(self.disk.path()),
             cache_key: self.cache_key(),
+            price_check: self.price_check(),
             inbox,
             cancel,
         };
         tokio::spawn(sending.run(source));
+    }
+
+    /// Returns the question about an unknown price, if autopilot has a limit that needs one.
+    fn price_check(&self) -> Option<PriceCheck> {
+        let options = &self.policy.rules().options;
+        let max_cost = options.max_cost.filter(|_| options.autopilot)?;
+        Some(PriceCheck {
+            editor: self.editor.clone(),
+            buffer: self.buffer.id(),
+            max_cost,
+            agreed: self.request.agreed.clone(),
+        })
     }
 
     /// Returns the key under which a provider caches this conversation: half of a digest of
@@ -114,6 +129,7 @@ struct Sending {
     editor: Editor,
     is_tutor: bool,
     cache_key: Option<String>,
+    price_check: Option<PriceCheck>,
     inbox: Inbox,
     cancel: CancellationToken,
 }
@@ -127,15 +143,28 @@ impl Sending {
             () = cancel.cancelled() => return,
             found = self.destination() => found,
         };
+        let destination = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            agreed = self.agree_to_price(destination) => agreed,
+        };
         let label = destination.as_ref().map(route::label).unwrap_or_default();
         let tariff = destination.as_ref().ok().and_then(tariff);
         // Before the prompt is built, which may take a while, so that the spinner names the
         // model.
         self.deliver(Input::Label(self.number, label, tariff));
+        let ledger = source.ledger.clone();
         let prompt = source.build().await.map(|built| {
             self.deliver(Input::Ids(self.number, built.ids));
+            self.write_sent(ledger);
+            if let (Some(text), Ok(to)) = (built.new_tools, &destination)
+                && !takes_later_tools(to)
+            {
+                self.deliver(Input::Remark(text));
+            }
             built.prompt
         });
+        self.deliver(Input::Unmet(unmet(&destination, &self.settings)));
         for text in self.remarks(&destination, &prompt) {
             self.deliver(Input::Remark(text));
         }
@@ -143,6 +172,12 @@ impl Sending {
         if let Some(batches) = self.exchange(destination, prompt) {
             self.relay(batches, calls).await;
         }
+    }
+
+    /// Writes to disk what the request contains, while it is sent.
+    fn write_sent(&self, ledger: SharedLedger) {
+        self.deliver(Input::Recorded);
+        audit::in_background(move || ledger.write());
     }
 
     /// Starts to receive the answer. Returns `None` for a dry run, which sends nothing.
@@ -183,15 +218,32 @@ impl Sending {
         let note = self.note();
         let note = |text: String| note(text.into());
         let mut found = route::find(self.settings.clone(), &note).await;
-        if let Ok(Destination::Server(_, parameters)) = &mut found {
+        if let Ok(Destination::Server(endpoint, parameters)) = &mut found {
+            let list = self.models.listed(endpoint, &parameters.model);
+            endpoint::refine(endpoint, parameters, &self.settings, &list);
             // Only a provider gets the key; the tutor would have no use for it.
             parameters.cache_key = self.cache_key.take();
         }
         found
     }
 
-    /// Returns what the user should know before the answer: options that the provider
-    /// cannot follow, parts that it does not take, and calls that will come as text.
+    /// Returns the destination if the user agrees to an unknown price, or if there is no such
+    /// question.
+    async fn agree_to_price(
+        &self,
+        destination: Result<Destination, Problem>,
+    ) -> Result<Destination, Problem> {
+        let destination = destination?;
+        // A dry run costs nothing.
+        let check = self.price_check.as_ref();
+        if let Some(check) = check.filter(|_| !self.editor.is_dry_run()) {
+            check.ask(&destination).await?;
+        }
+        Ok(destination)
+    }
+
+    /// Returns what the user should know before the answer: parts that the provider does not
+    /// take, and calls that will come as text.
     fn remarks(
         &self,
         destination: &Result<Destination, Problem>,
@@ -201,12 +253,14 @@ impl Sending {
             return Vec::new();
         };
         let prompt = prompt.as_ref().ok();
-        let unmet = unmet(to, &self.settings);
+        let end = end_of_model(to);
         let lost = prompt.and_then(|it| not_taken(to, it));
+        let refused = prompt.and_then(|it| not_offered(to, it));
         // Neovim shows such calls in the chat anyway.
         let text_calls = prompt.filter(|_| self.editor.is_headless());
         let text_calls = text_calls.and_then(|it| calls_in_words(to, it));
-        unmet.into_iter().chain(lost).chain(text_calls).collect()
+        let all = [end, lost, refused, text_calls].into_iter();
+        all.flatten().collect()
     }
 
     /// Passes the answer on as it arrives.
@@ -228,13 +282,32 @@ impl Sending {
     }
 }
 
-/// Returns a warning about options that the provider cannot follow.
-fn unmet(destination: &Destination, settings: &Settings) -> Option<String> {
+/// Returns true if new tools change nothing before them in a request.
+fn takes_later_tools(destination: &Destination) -> bool {
     match destination {
         Destination::Server(endpoint, parameters) => {
-            endpoint::unmet(&endpoint.provider, settings, parameters)
+            provider::takes_later_tools(endpoint, parameters)
         }
-        Destination::Tutor => None,
+        Destination::Tutor => true,
+    }
+}
+
+/// Returns a warning about a model that the provider no longer offers, or not for long.
+fn end_of_model(destination: &Destination) -> Option<String> {
+    let Destination::Server(_, parameters) = destination else {
+        return None;
+    };
+    let end = parameters.about.end(&parameters.model, &audit::today())?;
+    Some(format!("{end} Choose another model."))
+}
+
+/// Returns the options that a request to this destination cannot carry.
+fn unmet(destination: &Result<Destination, Problem>, settings: &Settings) -> Vec<Unmet> {
+    match destination {
+        Ok(Destination::Server(endpoint, parameters)) => {
+            endpoint::unmet(endpoint, settings, parameters)
+        }
+        Ok(Destination::Tutor) | Err(_) => Vec::new(),
     }
 }
 
@@ -244,14 +317,42 @@ fn not_taken(destination: &Destination, prompt: &Prompt) -> Option<String> {
         return None;
     };
     let names = provider::not_taken(prompt, endpoint.protocol, &parameters.about);
-    let who = match parameters.model.as_str() {
-        "" => endpoint.provider.clone(),
-        model => format!("{} ({model})", endpoint.provider),
-    };
+    let who = recipient(endpoint, parameters);
     (!names.is_empty()).then(|| {
         format!(
             "{who} takes no such files, so the model sees only the names of: {}.",
             names.join(", ")
+        )
+    })
+}
+
+/// Names the provider and the model of a request.
+fn recipient(endpoint: &Endpoint, parameters: &Parameters) -> String {
+    match parameters.model.as_str() {
+        "" => endpoint.provider.clone(),
+        model => format!("{} ({model})", endpoint.provider),
+    }
+}
+
+/// Returns a warning about tools that the provider would refuse, with all requests.
+fn not_offered(destination: &Destination, prompt: &Prompt) -> Option<String> {
+    let Destination::Server(endpoint, parameters) = destination else {
+        return None;
+    };
+    // Tools that are described as text are not checked by a provider.
+    if parameters.text_tools {
+        return None;
+    }
+    let refused = provider::left_out(prompt, endpoint.protocol);
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|tool| format!("{}, because {}", tool.name, tool.reason))
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        format!(
+            "{} is not offered tools that it would refuse: {}.",
+            recipient(endpoint, parameters),
+            reasons.join("; ")
         )
     })
 }
@@ -303,7 +404,7 @@ fn text_calls(
 ) -> Option<TextCalls> {
     match (destination, prompt) {
         (Ok(Destination::Server(_, parameters)), Ok(prompt)) if parameters.text_tools => {
-            Some(TextCalls::new(prompt.tools.clone()))
+            Some(TextCalls::new(prompt.all_tools().cloned().collect()))
         }
         _ => None,
     }

@@ -47,7 +47,7 @@ impl Request {
 }
 
 impl Session {
-    /// Adds the usage of a request to the ledger, and shows it.
+    /// Adds the usage of a request to the history, and shows it.
     pub(super) fn note_usage(&mut self, meter: Meter) {
         // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
         let Some(tariff) = meter.tariff else { return };
@@ -55,6 +55,7 @@ impl Session {
         if meter.usage == Usage::default() {
             return;
         }
+        self.note_answered(meter.usage, &tariff);
         let entry = RequestUsage {
             buffer: self.buffer.id(),
             path: self.disk.path().map(PathBuf::from),
@@ -83,10 +84,10 @@ impl Session {
             cost: entry.cost().map(|cost| cost.total()),
             sums,
         };
-        let ledger = &self.shared.ledger;
-        ledger.add(entry);
-        let session = ledger.sums(None);
-        let chat = ledger.sums(Some(buffer));
+        let history = &self.shared.usage;
+        history.add(entry);
+        let session = history.sums(None);
+        let chat = history.sums(Some(buffer));
         let seconds = &self.policy.rules().settings.ui.usage;
         UsageNote {
             buffer,
@@ -99,7 +100,7 @@ impl Session {
 
     /// Returns the status line of an idle chat: its cost.
     pub(crate) fn usage_text(&self) -> String {
-        let sums = self.shared.ledger.sums(Some(self.buffer.id()));
+        let sums = self.shared.usage.sums(Some(self.buffer.id()));
         match sums.requests {
             0 => String::new(),
             _ => sums.line(),
@@ -108,9 +109,9 @@ impl Session {
 
     /// Shows `:Flemma usage`: this chat, and the last days of all chats.
     pub(crate) fn report_usage(&self, days: Option<u32>) {
-        let ledger = &self.shared.ledger;
+        let history = &self.shared.usage;
         let mut lines = Vec::new();
-        if let Some(latest) = ledger.latest(self.buffer.id()) {
+        if let Some(latest) = history.latest(self.buffer.id()) {
             let Tariff {
                 provider, model, ..
             } = &latest.tariff;
@@ -119,10 +120,10 @@ impl Session {
             lines.push(String::new());
         }
         lines.push("This chat, since Neovim started".to_owned());
-        lines.extend(ledger.sums(Some(self.buffer.id())).table());
+        lines.extend(history.sums(Some(self.buffer.id())).table());
         lines.push(String::new());
         lines.push("All chats, since Neovim started".to_owned());
-        lines.extend(ledger.sums(None).table());
+        lines.extend(history.sums(None).table());
         lines.push(String::new());
         let editor = self.editor.clone();
         // Reads up to 20 MB.

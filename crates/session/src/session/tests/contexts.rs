@@ -141,7 +141,7 @@ fn a_buffer_of_a_secret_without_a_file_is_refused() {
 }
 
 #[test]
-fn diagnostics_are_asked_for_once_and_in_each_request_anew() {
+fn diagnostics_are_asked_for_once_and_later_requests_repeat_them() {
     let item = |text: &str| ReferenceItem {
         name: "a.rs".to_owned(),
         line: 3,
@@ -164,7 +164,8 @@ fn diagnostics_are_asked_for_once_and_in_each_request_anew() {
     let stage = stage.refers("diagnostics", "", answer("right type"));
     stage.say("steer", "Again.").wait_text("Two.\n\n@You:\n");
     let first = all_text(&stage.script.prompt().messages[0]);
-    assert!(first.contains("right type"), "{first}");
+    assert!(first.contains("wrong type"), "{first}");
+    assert_eq!(stage.referrals(), 1);
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn text_typed_into_a_waiting_block_is_the_result_and_the_next_key_sends_it() {
         let stage = one_waits();
         let typed = format!("status={status}\nI ran it: ok\n  {{{{ x }}}}");
         stage.types("status=pending", &typed).press("advance");
-        stage.expect_notice("You wrote in the block of \"t_1\"");
+        stage.expect_notice("You wrote in the block of echo on line ");
         stage.expect_result("t_1", "\n\n```\nI ran it: ok\n  {{ x }}\n```");
         stage.expect_requests(1);
         stage.press("advance");
@@ -180,7 +180,7 @@ fn without_autopilot_each_step_waits_for_the_key() {
 }
 
 #[test]
-fn a_key_that_comes_before_the_call_was_drawn_runs_it_when_pressed_again() {
+fn a_key_that_comes_before_the_call_was_drawn_does_not_run_it_while_it_is_held() {
     let stage = one_waits();
     let line = stage
         .text()
@@ -194,9 +194,10 @@ fn a_key_that_comes_before_the_call_was_drawn_runs_it_when_pressed_again() {
     };
     press();
     stage.expect_notice("Nothing was run: the call appeared as you pressed the key.");
+    for _ in 0..5 {
+        press();
+    }
     assert!(!ran(&stage));
-    press();
-    stage.expect_result("t_1", "\n\n```\nt_1 ran\n```");
 }
 
 #[test]

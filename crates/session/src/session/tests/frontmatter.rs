@@ -92,3 +92,27 @@ fn the_chats_own_rules_stay_when_the_options_change_meanwhile() {
     stage.expect_notice("Autopilot is off.");
     stage.expect_requests(1);
 }
+
+#[test]
+fn settings_that_are_not_at_the_top_stop_keys_until_they_are_moved() {
+    let stage = Stage::of("\n~~~lua\nflemma.opt.temperature = 1\n~~~\n\n@You:\nGo.\n");
+    stage.press("advance");
+    stage.expect_notice("Line 2 looks like settings");
+    stage.press("send");
+    stage.expect_requests(0);
+    stage.key_at("fix", "~~~lua", json!({}));
+    stage.wait_text("```lua\nflemma.opt.temperature = 1\n```\n\n@You:\nGo.\n");
+}
+
+#[test]
+fn settings_from_a_file_that_a_fix_moves_to_the_top_still_need_trust() {
+    let loose = "flemma.opt.tools.auto_approve = { \"echo\" }";
+    // The user typed the notes above.
+    let stage = Stage::of(&format!("\n~~~lua\n{loose}\n~~~\n\n@You:\nGo.\n"));
+    let notes = ["# A", "# B"].map(str::to_owned);
+    stage.replaces(0..1, &notes, Some(usize::MAX));
+    stage.key_at("fix", "~~~lua", json!({}));
+    stage.wait_text(&format!("```lua\n{loose}\n```\n# A\n# B"));
+    stage.press("advance");
+    stage.wait_notice("that does not apply until you read it and agree with :Flemma trust");
+}

@@ -125,7 +125,7 @@ fn a_call_without_a_result_is_sent_with_an_error() {
     let sent = stage.script.last_message();
     let error = "t_1 (error): No result was given for this call.";
     assert_eq!(sent, [error, "Never mind."]);
-    stage.expect_notice("There is no result for \"t_1\", so the model gets an error instead.");
+    stage.expect_notice("No result for echo on line 5: the model gets an error instead.");
     assert!(stage.text().starts_with(text), "{}", stage.story());
 }
 

@@ -131,13 +131,13 @@ fn the_list_offers_the_narrowest_rules_with_the_calls_that_each_would_have_match
 #[test]
 fn of_a_command_in_parts_only_what_is_missing_is_offered() {
     let stage = Stage::beside(&[], strict(), QUESTION)
-        .answers([calls([bash("t_1", "cargo fmt && cargo test -q | tail -5")])]);
+        .answers([calls([bash("t_1", "cargo fmt && cargo test -q | tee -a")])]);
     write_rules(&stage, "[[allow]]\ncommand = ['cargo', 'fmt']\n");
     stage.press("advance");
     choose(&stage, Some(6));
     choose(&stage, Some(0));
     stage.key("allow").wait_notice(
-        "Allowed from now on: cargo test -q and tail -5 (besides cargo fmt), this chat.",
+        "Allowed from now on: cargo test -q and tee -a (besides cargo fmt), this chat.",
     );
     let report = stage.record().reports();
     assert!(

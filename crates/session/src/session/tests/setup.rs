@@ -23,7 +23,7 @@ use crate::scripts::Scripts;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::sources::{Catalogue, Change, Sources};
-use crate::usage::Ledger;
+use crate::usage::UsageHistory;
 
 /// Returns a [`QUESTION`] below a frontmatter.
 pub fn below(frontmatter: &str) -> String {
@@ -120,11 +120,11 @@ impl Stage {
         let options = with_options(options);
         let (settings, problems) = Settings::read(&options, &self.catalogue.registry);
         assert_eq!(problems, Vec::<String>::new());
-        let ledger = Ledger::default();
+        let usage = UsageHistory::default();
         let mut shared = Shared::new(
             settings,
             &self.catalogue,
-            ledger,
+            usage,
             self.scripts.clone(),
             ReportedProjects::default(),
         );

@@ -52,7 +52,7 @@ fn undo_lists_the_files_first_and_redo_takes_it_back() {
     assert_eq!(
         last_list(&stage),
         [
-            "Change 1 file",
+            "Restore 1 file",
             "Leave everything as it is",
             "restore  a  +1 −1"
         ]
@@ -138,7 +138,7 @@ fn a_call_whose_files_all_changed_since_can_be_left_for_the_call_before() {
     assert!(lists[0][3].starts_with("keep     a: "), "{lists:?}");
     assert_eq!(
         lists[1],
-        ["Change 1 file", "Leave everything as it is", "remove   b"]
+        ["Restore 1 file", "Leave everything as it is", "remove   b"]
     );
     assert_eq!(text(&folder), "mine\n");
     assert!(!folder.path().join("b").exists());
@@ -287,8 +287,8 @@ fn a_rewind_over_three_turns_restores_the_files_and_keeps_the_users_edit() {
     choose(&stage, Some(0));
     stage.key("rewind").wait_notice("Restored 3 files");
     let lists = [
-        "Change 3 files and cut the chat",
-        "Change 3 files",
+        "Restore 3 files and cut the chat",
+        "Restore 3 files",
         "Cut the chat; u brings it back",
         "Leave everything as it is",
         "merge    a  +0 −1, keeping later changes",

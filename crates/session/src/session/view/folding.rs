@@ -1,10 +1,13 @@
 //! The folds that were sent to the editor, and which of them may have changed.
 
+use std::collections::BTreeMap;
+
 use chat::folds::{FoldKind, FoldedPart};
 use chat::text::Lines;
 use tokio::time::Instant;
 
 use super::folds::Seen;
+use crate::protocol::MarkItem;
 use crate::session::buffer::moved;
 
 /// The state of a chat's folds in the editor.
@@ -20,6 +23,8 @@ pub(super) struct Folding {
     pub(super) due: Option<Instant>,
     /// Calls and errors that the user had to see when the chat was last drawn.
     pub(super) seen: Seen,
+    /// Lines of calls without a result whose arguments are shown, by their marks.
+    shown: BTreeMap<String, usize>,
     /// Whether nothing was sent yet.
     pub(super) fresh: bool,
     /// Whether a part of the text was never sent.
@@ -35,6 +40,7 @@ impl Default for Folding {
             inserted: 0..0,
             due: None,
             seen: Seen::new(),
+            shown: BTreeMap::new(),
             fresh: true,
             opening: true,
         }
@@ -116,7 +122,30 @@ impl Folding {
         for part in self.sent.iter_mut().skip(here) {
             part.first = moved(part.first, lines, count);
         }
+        for line in self.shown.values_mut() {
+            *line = moved(*line, lines, count);
+        }
         self.follow_move(lines, count);
+    }
+
+    /// Notes the calls without a result whose arguments are shown, which have folds.
+    pub(super) fn follow_arguments(&mut self, marks: &[MarkItem]) {
+        // The mark of a call with a result has no preview.
+        let open = marks.iter().filter(|it| it.preview.is_some());
+        let shown = open.filter_map(|it| Some((it.id.clone(), it.json?.0)));
+        let before = std::mem::replace(&mut self.shown, shown.collect());
+        let gained = self.shown.iter();
+        let gained = gained.filter(|(id, _)| !before.contains_key(*id));
+        let lost = before.iter();
+        let lost = lost.filter(|(id, _)| !self.shown.contains_key(*id));
+        let changed: Vec<usize> = gained.chain(lost).map(|(_, line)| *line).collect();
+        for line in changed {
+            let start = self.part_start(line);
+            self.dirty = Some(self.dirty.unwrap_or(start).min(start));
+            // The result of a call changes the text of its fold.
+            let part = self.sent.iter_mut().find(|it| it.first == start);
+            part.into_iter().for_each(|it| it.edited = true);
+        }
     }
 
     /// Returns the first line of the part that contains a line. A change there may end the
@@ -264,6 +293,33 @@ mod tests {
         assert_eq!(after(8..12, 0), "0 4er 16");
         assert_eq!(after(0..25, 30), "");
         assert_eq!(after(4..5, 1), "0 4e 10 20");
+    }
+
+    #[test]
+    fn a_call_whose_arguments_are_shown_or_no_longer_makes_its_part_edited() {
+        let mut folding = Folding {
+            sent: vec![sent(0, &[]), sent(4, &[]), sent(10, &[])],
+            dirty: None,
+            ..Folding::default()
+        };
+        let mark = MarkItem {
+            preview: Some("bash".to_owned()),
+            json: Some((6, 9)),
+            ..MarkItem::default()
+        };
+        let state = |folding: &mut Folding, marks: &[MarkItem]| {
+            folding.sent.iter_mut().for_each(|it| it.edited = false);
+            folding.dirty = None;
+            folding.follow_arguments(marks);
+            (folding.sent[1].edited, folding.dirty)
+        };
+        assert_eq!(
+            state(&mut folding, std::slice::from_ref(&mark)),
+            (true, Some(4))
+        );
+        assert_eq!(state(&mut folding, &[mark]), (false, None));
+        folding.changed(&(1..1), 2);
+        assert_eq!(state(&mut folding, &[]), (true, Some(6)));
     }
 
     #[test]

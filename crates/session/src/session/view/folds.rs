@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use super::folding::{Folding, SentPart};
 use super::outcomes::Outcomes;
 use crate::protocol::{
-    DiagnosticItem, Display, EditorCommand, FoldItem, FoldPart, Folds, MarkItem, Unfold,
+    Action, Choice, DiagnosticItem, Display, EditorCommand, FoldItem, FoldPart, Folds, MarkItem,
+    Unfold,
 };
 use crate::session::Session;
 
@@ -166,7 +167,12 @@ impl Session {
     }
 
     /// Collects the folds to be sent; `None` while no window shows the chat.
-    pub(super) fn fold_news(&self, document: &Document<'_>, seen: &Seen) -> Option<FoldNews> {
+    pub(super) fn fold_news(
+        &self,
+        document: &Document<'_>,
+        marks: &[MarkItem],
+        seen: &Seen,
+    ) -> Option<FoldNews> {
         let folding = &self.view.folds;
         let dirty = folding.dirty?;
         let options = &self.shared.settings.folds;
@@ -195,7 +201,10 @@ impl Session {
             // A change can complete the blocks right above it.
             part_at(document, dirty).saturating_sub(BEFORE)..count
         };
-        news.compare_all(parts.map(|at| part(document, at)), folding, &showing);
+        let shown = marks.iter().filter_map(|it| it.json);
+        let shown: Vec<usize> = shown.map(|(fence, _)| fence).collect();
+        let parts = parts.map(|at| part(document, at, &shown));
+        news.compare_all(parts, folding, &showing);
         Some(news)
     }
 
@@ -267,7 +276,12 @@ impl Session {
     /// key then does nothing else.
     pub(crate) fn unfold_hidden(&self, command: &EditorCommand) -> bool {
         // Only what would run without having been seen is shown first.
-        if !command.action.approves() {
+        // The window of a call has shown it.
+        let is_shown = matches!(
+            command.action,
+            Action::Decide(_, Choice::Run | Choice::Allow)
+        );
+        if is_shown || !command.action.approves() {
             return false;
         }
         let marks = self.view.shown.marks.iter();
@@ -279,8 +293,14 @@ impl Session {
 }
 
 /// Returns the lines of a pending call that the user reads before deciding: the header
-/// of the call, the header of its result, and the placeholder.
+/// of its result, the placeholder, and the header of the call, unless all of its arguments are
+/// shown below the placeholder.
 fn lines_to_read(mark: &MarkItem) -> Vec<usize> {
     let result = [mark.header_line, mark.line];
-    mark.call_line.into_iter().chain(result).collect()
+    mark.call
+        .filter(|_| mark.json.is_none())
+        .map(|(header, _)| header)
+        .into_iter()
+        .chain(result)
+        .collect()
 }

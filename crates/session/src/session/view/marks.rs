@@ -2,6 +2,7 @@
 
 use chat::document::Document;
 use chat::marks::{Mark, marks};
+use chat::preview::one_line;
 
 use crate::protocol::{Display, MarkItem, Marks};
 use crate::session::Session;
@@ -9,6 +10,9 @@ use crate::session::calls::RunningCall;
 
 /// Label of a call that should be confined, where nothing confines it.
 const UNSANDBOXED: &str = "UNSANDBOXED";
+
+/// Columns of the word before the reason of a pending call.
+const ASKS: usize = 6;
 
 impl Session {
     /// Returns the marks of all calls without a result, and of visible calls and results.
@@ -22,7 +26,9 @@ impl Session {
         let waiting = waiting.into_iter().map(|mark| {
             let is_visible = visible.contains(&mark.fence_line);
             let mut item = self.mark_item(&mark, width, is_visible);
-            if is_visible {
+            // What was shown stays so, also out of sight: its fold may be closed.
+            let shown = &self.view.shown.marks;
+            if is_visible || shown.iter().any(|it| it.id == item.id && it.json.is_some()) {
                 self.add_fields(&mut item, &mark, width);
             }
             item
@@ -30,6 +36,7 @@ impl Session {
         let mut items: Vec<MarkItem> = waiting.collect();
         items.extend(self.outcome_items(document));
         items.extend(self.field_items(document));
+        items.extend(self.changes_item(document));
         items
     }
 
@@ -51,13 +58,17 @@ impl Session {
         let preview = self.shown_preview(mark, width);
         // A diff is drawn below a preview, so a diff without one would have no place.
         let diff = preview.as_ref().map(|_| self.diff(mark, width, is_visible));
+        let is_shown = mark.pending && is_visible;
+        let reason = is_shown.then(|| self.reason(&mark.call)).flatten();
         MarkItem {
+            asks: reason.map(|it| one_line(&it.brief, width.saturating_sub(ASKS))),
             preview,
             diff: diff.unwrap_or_default(),
             id: mark.key.clone(),
             line: mark.fence_line,
-            call_line: (!mark.running).then_some(mark.call_line),
+            call: (!mark.running).then_some((mark.call_line, mark.arguments.1)),
             header_line: mark.header_line,
+            tries: mark.pending && self.can_be_tried(&mark.call),
             state,
             label,
             again: self.again(&mark.call),
@@ -75,11 +86,12 @@ impl Session {
         let is_in_sight = !mark.pending || self.is_in_sight(&mark.call);
         let general = mark.preview.clone().filter(|_| is_in_sight);
         let preview = self.preview(&mark.call, width, general, mark.pending)?;
-        let destination = mark.pending.then(|| self.destination(&mark.call, width));
-        Some(match destination.flatten() {
-            Some(destination) => format!("{preview}\n{destination}"),
-            None => preview,
-        })
+        // A trial shows the changes themselves.
+        let is_stated = mark.pending && !self.takes_trial(&mark.call);
+        let destination = is_stated.then(|| self.destination(&mark.call, width));
+        let lines = [preview].into_iter().chain(destination.flatten());
+        let lines = lines.chain(self.trial_lines(&mark.call, width));
+        Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// Returns the name of a running tool, and a warning if nothing confines it.
@@ -99,11 +111,12 @@ impl Session {
             // A warning takes the place of any other label.
             return Some(UNSANDBOXED.to_owned());
         }
-        self.shown_again(&mark.call)
+        self.trial_label(&mark.call)
+            .or_else(|| self.shown_again(&mark.call))
     }
 
     /// Returns true if a call of this tool should be confined and would not be.
-    fn is_unsandboxed(&self, tool: &str) -> bool {
+    pub(crate) fn is_unsandboxed(&self, tool: &str) -> bool {
         self.is_held(tool) && self.sandbox().lacking().is_some()
     }
 

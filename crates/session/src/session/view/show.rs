@@ -30,11 +30,13 @@ impl Session {
         let folds_wait = self.folds_wait();
         let document = self.buffer.document();
         let marks = self.mark_items(&document);
+        self.view.folds.follow_arguments(&marks);
         let spans = self.visible_spans(&document);
         let diagnostics = self.diagnostic_items(&document);
         let seen = self.must_be_seen(&marks, &diagnostics);
-        let folds = (!folds_wait).then(|| self.fold_news(&document, &seen));
+        let folds = (!folds_wait).then(|| self.fold_news(&document, &marks, &seen));
         self.show_marks(marks);
+        self.show_sent();
         self.show_queued();
         self.show_spans(spans);
         self.show_folds(folds.flatten());
@@ -53,6 +55,7 @@ impl Session {
         let mut items: Vec<_> = document.diagnostics.iter().map(diagnostic_item).collect();
         items.extend(self.frontmatter_remarks());
         items.extend(self.reference_remarks());
+        items.extend(self.sent_remark());
         items
     }
 

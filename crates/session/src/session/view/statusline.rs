@@ -41,7 +41,7 @@ impl Session {
     fn statusline(&mut self, request: &RequestDisplay) -> Statusline {
         let (target, phase) = (self.target(), self.phase());
         let (context, limit) = self.context(&target);
-        let sums = self.shared.ledger.sums(Some(self.buffer.id()));
+        let sums = self.shared.usage.sums(Some(self.buffer.id()));
         Statusline {
             buffer: self.buffer.id(),
             text: self.status_text(request),
@@ -152,7 +152,7 @@ impl Session {
     }
 
     fn latest_usage(&self) -> Option<RequestUsage> {
-        self.shared.ledger.latest(self.buffer.id())
+        self.shared.usage.latest(self.buffer.id())
     }
 
     /// Returns the tokens that the model has read and written last, and how many it can take.

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 
 use super::Group;
 use super::coverage::{Coverage, IndexState};
-use super::ended::{Ended, show_seen};
-use super::registry::Registered;
+use super::others::OtherChanges;
+use super::registry::{self, Registered};
+use super::report::Ended;
+use crate::checkpoints::image::Name;
 use crate::checkpoints::index::{self, Bound, Index, Passed, TooManyFiles, now_ns};
-use crate::checkpoints::objects::Hash;
+use crate::checkpoints::journal::Span;
 use crate::checkpoints::recorder::Recording;
 use crate::checkpoints::store::Store;
+use crate::objects::Hash;
 
 /// How long the first command waits for the index. Small projects take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -153,14 +156,12 @@ impl Project {
         self.made.notify_all();
     }
 
-    /// Begins a command: brings the index up to date, unless another command runs. Saves of the
-    /// user are known from the time `since`.
+    /// Begins a command: brings the index up to date, unless another command runs.
     pub(super) fn begin(
         self: &Arc<Self>,
         store: &Store,
         recording: &Recording,
-        registered: Option<&Registered>,
-        since: i64,
+        registered: &Registered,
     ) -> Begun {
         self.prepare(recording.limit);
         let state = locked(&self.state);
@@ -177,18 +178,32 @@ impl Project {
         // Of commands that overlap, it is unknown which one made a change, so they share a
         // checkpoint.
         if let Some(group) = group {
-            group.add(&recording.label, registered);
+            group.add(&recording.label);
             return Begun::Yes;
         }
-        let new = Group::begin(&recording.label, registered, since, store.length());
+        let journal = store.length();
         // What changed before the command is not its change.
         let Ok(passed) = index.refresh(&store.objects, None) else {
             self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
             return Begun::Never(TOO_MANY.to_owned());
         };
-        if let Some(since) = registered.and_then(|it| it.others_since) {
-            show_seen(store, index, passed, since);
+        if let Some(since) = registered.others_since {
+            let at = now_ns();
+            let paths = index.changed_since(since).chain(passed.read);
+            let seen = paths.filter_map(|it| {
+                let image = index.image(&it)?;
+                Some((Name(it), at, Some(image)))
+            });
+            registry::note_seen(store, &seen.collect::<Vec<_>>());
         }
+        let mut new = Group {
+            id: registered.checkpoint.clone(),
+            since: registered.since,
+            passed: now_ns(),
+            journal,
+            ..Group::default()
+        };
+        new.add(&recording.label);
         *group = Some(new);
         Begun::Yes
     }
@@ -206,14 +221,23 @@ impl Project {
             group,
             ..Ended::default()
         };
-        let until = now_ns();
+        let (until, journal) = (now_ns(), store.length());
         let mut is_lost = false;
         if let Phase::Ready(index) = &mut state.phase {
             match index.refresh(&store.objects, Some(ended.group.since)) {
                 Ok(Passed {
-                    changes, removed, ..
+                    changes,
+                    removed,
+                    folders,
+                    ..
                 }) => {
-                    ended.take(changes, index, store, until);
+                    ended.folders = folders;
+                    // After the pass, because a call records its changes after it has made them.
+                    ended.others = OtherChanges::read(store, &ended.group);
+                    let from = ended.group.passed;
+                    let span = Span { from, until };
+                    ended.changes = ended.others.without(changes, index, span);
+                    (ended.group.passed, ended.group.journal) = (now_ns(), journal);
                     let bound = Bound::OF_COMMAND;
                     ended.ignored = index.ignored_changes(began, removed, bound);
                     self.count(index);

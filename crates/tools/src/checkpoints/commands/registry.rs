@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::image::{Image, Name};
@@ -20,15 +19,12 @@ use crate::state_dir::{self, Lock};
 const RUNNING: &str = "running";
 /// Lock of the folder.
 const LOCK: &str = "running.lock";
-/// The files that the user saved in any Neovim while commands run.
-const SAVES: &str = "saves.jsonl";
+/// What happened to files while commands run.
+const NOTES: &str = "notes.jsonl";
 
-/// The files that commands found when they began while others ran in other programs. These do
-/// not know what they changed until then.
-const SEEN: &str = "seen.jsonl";
-
-/// A file as it was at a time, in nanoseconds since 1970.
-pub(super) type Seen = (Name, i64, Image);
+/// A file, and a time in nanoseconds since 1970: the user saved it then in any Neovim, or it was so
+/// when a command of another program began, which shows what those before had changed.
+pub(super) type Note = (Name, i64, Option<Image>);
 
 /// A command, as its file describes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,9 +41,9 @@ struct Command {
 pub(super) struct Registered {
     /// The id of its checkpoint: that of the commands that it overlaps with, or a new one.
     pub(super) checkpoint: String,
-    /// The calls of other commands that ran when it began.
-    pub(super) others: Vec<CallLabel>,
-    /// When the first one of them began, in nanoseconds since 1970.
+    /// When it began, in nanoseconds since 1970. The user's saves are known since.
+    pub(super) since: i64,
+    /// When the first of those began that it overlaps with.
     pub(super) others_since: Option<i64>,
     /// The locked file.
     path: PathBuf,
@@ -88,10 +84,8 @@ impl Registered {
         let Commands { running, lost } = commands(store.folder())?;
         record_lost(store, lost)?;
         if running.is_empty() {
-            // No command needs these any more. They are missing most of the time.
-            for name in [SAVES, SEEN] {
-                let _ = fs::remove_file(store.folder().join(name));
-            }
+            // No command needs them any more. They are missing most of the time.
+            let _ = fs::remove_file(store.folder().join(NOTES));
         }
         let checkpoint = running.first().map(|it| it.checkpoint.clone());
         let command = Command {
@@ -108,8 +102,8 @@ impl Registered {
         append(&described(&path), &[&command])?;
         Ok(Self {
             checkpoint: command.checkpoint,
+            since: now_ns(),
             others_since: running.iter().map(|it| it.began).min(),
-            others: running.into_iter().map(|it| it.label).collect(),
             path,
             _runs: runs,
         })
@@ -200,16 +194,16 @@ fn commands(folder: &Path) -> io::Result<Commands> {
     Ok(found)
 }
 
-/// Records that the user saved a file, for the commands that run in a folder above it in other
-/// programs.
-pub(in crate::checkpoints) fn record_save(path: &Path) {
+/// Records that the user saved a file, for the commands that run in a folder above it, in any
+/// program. The change is the user's, even if a command also changed the file.
+pub fn user_saved(path: &Path) {
     let path = leads_to(path);
     for root in path.ancestors().skip(1) {
         let folder = folder_of(root);
         if folder.join(RUNNING).is_dir()
             && let Err(error) = add_save(&folder, &path)
         {
-            tracing::warn!(%error, "other programs do not know that a file was saved");
+            tracing::warn!(%error, "commands that run do not know that a file was saved");
         }
     }
 }
@@ -220,7 +214,19 @@ fn add_save(folder: &Path, path: &Path) -> io::Result<()> {
     if commands(folder)?.running.is_empty() {
         return Ok(());
     }
-    append(&folder.join(SAVES), &[(Name(path.to_owned()), at)])
+    append(
+        &folder.join(NOTES),
+        &[(Name(path.to_owned()), at, None)] as &[Note],
+    )
+}
+
+/// Notes how files are when a command begins.
+pub(super) fn note_seen(store: &Store, seen: &[Note]) {
+    let noted =
+        enter(store.folder()).and_then(|_registry| append(&store.folder().join(NOTES), seen));
+    if let Err(error) = noted {
+        tracing::warn!(%error, "other programs do not know what their commands have changed");
+    }
 }
 
 /// Adds lines to a file. The caller holds the lock of the folder.
@@ -233,34 +239,12 @@ fn append<T: Serialize>(path: &Path, lines: &[T]) -> io::Result<()> {
     state_dir::append(path, &bytes)
 }
 
-/// The lines of a file; none if it is missing.
-fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Vec<T> {
-    let text = enter(store.folder()).and_then(|_registry| fs::read(store.folder().join(name)));
+/// Returns what was noted since a time, in nanoseconds since 1970.
+pub(super) fn notes_since(store: &Store, time: i64) -> Vec<Note> {
+    let text = enter(store.folder()).and_then(|_registry| fs::read(store.folder().join(NOTES)));
+    // It is missing if nothing was noted.
     let text = text.unwrap_or_default();
     let lines = text.split(|it| *it == b'\n');
-    let lines = lines.filter_map(|it| serde_json::from_slice(it).ok());
-    lines.collect()
-}
-
-/// Real paths of the files that the user saved since a time, in nanoseconds since 1970.
-pub(super) fn saved_since(store: &Store, time: i64) -> Vec<PathBuf> {
-    let saves = lines::<(Name, i64)>(store, SAVES).into_iter();
-    let saves = saves.filter(|(_, at)| *at >= time);
-    saves.map(|(path, _)| path.0).collect()
-}
-
-/// Adds what a command found when it began.
-pub(super) fn record_seen(store: &Store, seen: &[Seen]) {
-    let added =
-        enter(store.folder()).and_then(|_registry| append(&store.folder().join(SEEN), seen));
-    if let Err(error) = added {
-        tracing::warn!(%error, "other programs do not know what their commands have changed");
-    }
-}
-
-/// Returns what commands found when they began since a time, in nanoseconds since 1970.
-pub(super) fn seen_since(store: &Store, time: i64) -> Vec<Seen> {
-    let mut seen = lines::<Seen>(store, SEEN);
-    seen.retain(|(_, at, _)| *at >= time);
-    seen
+    let notes = lines.filter_map(|it| serde_json::from_slice::<Note>(it).ok());
+    notes.filter(|(_, at, _)| *at >= time).collect()
 }

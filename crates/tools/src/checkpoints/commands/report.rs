@@ -5,17 +5,45 @@ use std::path::{Path, PathBuf};
 
 use platform::paths;
 
-use super::ended::Ended;
-use super::{ignored, registry, saves};
+use super::others::OtherChanges;
+use super::{Group, ignored, registry};
+use crate::checkpoints::aside::Aside;
+use crate::checkpoints::index::{Folders, IgnoredChanges};
 use crate::checkpoints::journal::{CallLabel, FileChange};
 use crate::checkpoints::recorder::Recording;
 use crate::checkpoints::store::Store;
+
+/// What was found when a command ended.
+#[derive(Default)]
+pub(super) struct Ended {
+    pub(super) group: Group,
+    pub(super) changes: Vec<FileChange>,
+    /// What other calls changed meanwhile.
+    pub(super) others: OtherChanges,
+    pub(super) ignored: IgnoredChanges,
+    /// Folders that no restore makes as they were.
+    pub(super) folders: Folders,
+    /// Why the changes were not found.
+    pub(super) lost: Option<String>,
+}
+
+impl Ended {
+    /// Whether there is anything to record or to report.
+    pub(super) fn has_news(&self) -> bool {
+        let IgnoredChanges { files, unseen } = &self.ignored;
+        let Folders { new, gone } = &self.folders;
+        let is_seen = !self.changes.is_empty() || !files.is_empty() || !unseen.is_empty();
+        is_seen || !new.is_empty() || !gone.is_empty() || self.lost.is_some()
+    }
+}
 
 /// A command that has ended.
 pub(super) struct Report<'a> {
     pub(super) recording: &'a Recording,
     pub(super) store: &'a Store,
     pub(super) ended: Ended,
+    /// What it did beside files.
+    pub(super) aside: Aside,
 }
 
 impl Report<'_> {
@@ -26,8 +54,9 @@ impl Report<'_> {
         // The session itself writes chats while their commands run. What the user saved
         // meanwhile is not the command's change, so an undo must not revert it.
         let chats: HashSet<PathBuf> = chats.map(Path::to_owned).collect();
-        let mut saved = saves::since(group.since);
-        saved.extend(registry::saved_since(self.store, group.since));
+        let notes = registry::notes_since(self.store, group.since).into_iter();
+        let saved = notes.filter(|(.., seen)| seen.is_none());
+        let saved = saved.map(|(path, ..)| path.0).collect();
         self.report_ignored(&chats, &saved);
         if let Some(why) = &self.ended.lost {
             self.recording.remark(format!(
@@ -42,7 +71,13 @@ impl Report<'_> {
             self.report_saved(&path.0);
         }
         if !changes.is_empty() {
-            self.record(changes);
+            return self.record(changes);
+        }
+        // An undo is about the call before, and says nothing of this one.
+        for remark in self.aside.about_repositories(&self.store.root) {
+            self.recording.remark(format!(
+                ":Flemma undo does not change repositories. {remark}"
+            ));
         }
     }
 
@@ -81,7 +116,8 @@ impl Report<'_> {
         {
             group.id = journal.next_id(&group.id);
         }
+        let group = self.ended.group;
         self.recording
-            .append(self.store, &self.ended.group, changes);
+            .append(self.store, &group.id, group.labels, changes, self.aside);
     }
 }

@@ -158,7 +158,7 @@ impl Search {
                 kind: IgnoredKind::Folder,
             });
         }
-        for FolderEntry { name, .. } in entries(&opened) {
+        for FolderEntry { name, .. } in entries(&opened, path) {
             if !self.may_go_on() {
                 found.changes.unseen.insert(place.clone());
                 return;

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use platform::files::{FileKind, FolderEntry, OpenFolder};
 
 use super::stamp::Stamp;
 use super::{Index, MAX_FILES};
+use crate::checkpoints::aside::REPOSITORY;
+use crate::files::leads_to;
+use crate::state_dir;
 
 /// Names of folders that belong to version control.
 const HIDDEN: [&str; 3] = [".git", ".jj", ".hg"];
@@ -30,6 +33,8 @@ pub(super) struct Listed {
     pub(super) stamp: Stamp,
     pub(super) files: BTreeSet<OsString>,
     folders: BTreeSet<OsString>,
+    /// Whether a repository is in it.
+    pub(super) is_repository: bool,
     /// All files, links, and folders in it, ignored or not, as they were before it was listed;
     /// true for folders.
     entries: BTreeMap<OsString, bool>,
@@ -116,12 +121,17 @@ fn builder(folder: &Path) -> WalkBuilder {
         .same_file_system(true)
         .threads(super::threads::threads())
         // The listed folder itself may have any name.
-        .filter_entry(|it| it.depth() == 0 || !is_left_out(it.file_name()));
+        .filter_entry(|it| it.depth() == 0 || !is_left_out(it.path()));
     builder
 }
 
-/// Returns true for names that no checkpoint covers.
-pub(super) fn is_left_out(name: &OsStr) -> bool {
+/// Returns true for what no checkpoint covers: names, and our state folder, which contains the
+/// checkpoints and changes with each command.
+fn is_left_out(path: &Path) -> bool {
+    static STATE: LazyLock<PathBuf> = LazyLock::new(|| leads_to(&state_dir::path()));
+    let Some(name) = path.file_name() else {
+        return false;
+    };
     let is_swap = || {
         // A hidden name, because `a.swp` may be a file of the user.
         let ending = Path::new(name).extension();
@@ -132,6 +142,7 @@ pub(super) fn is_left_out(name: &OsStr) -> bool {
     HIDDEN.iter().any(|it| name == *it)
         || name.as_encoded_bytes().starts_with(unfinished)
         || is_swap()
+        || *path == **STATE
 }
 
 fn is_folder(entry: &DirEntry) -> bool {
@@ -160,8 +171,9 @@ fn look_into(entry: &DirEntry, device_of_root: Option<u64>) -> Option<Listed> {
         .is_ok_and(|it| Some(it.id.device) == device_of_root);
     Some(Listed {
         stamp: status.map_or_else(|_| Stamp::default(), |it| Stamp::of(&it)),
+        is_repository: folder.status(OsStr::new(REPOSITORY)).is_ok(),
         entries: if is_here {
-            files_and_folders(&folder).collect()
+            files_and_folders(&folder, entry.path()).collect()
         } else {
             BTreeMap::new()
         },
@@ -169,24 +181,24 @@ fn look_into(entry: &DirEntry, device_of_root: Option<u64>) -> Option<Listed> {
     })
 }
 
-/// The files, links, and folders in a folder, without those that no checkpoint covers; true for
+/// The files, links, and folders in the folder at `path`, without those that no checkpoint covers; true for
 /// folders.
-fn files_and_folders(folder: &OpenFolder) -> impl Iterator<Item = (OsString, bool)> {
-    entries(folder).filter_map(|it| match it.kind {
+fn files_and_folders(folder: &OpenFolder, path: &Path) -> impl Iterator<Item = (OsString, bool)> {
+    entries(folder, path).filter_map(|it| match it.kind {
         FileKind::Folder => Some((it.name, true)),
         FileKind::File | FileKind::Link => Some((it.name, false)),
         _ => None,
     })
 }
 
-/// What is in a folder, without names that no checkpoint covers.
-pub(super) fn entries(folder: &OpenFolder) -> impl Iterator<Item = FolderEntry> {
+/// What is in the folder at `path`, without what no checkpoint covers.
+pub(super) fn entries(folder: &OpenFolder, path: &Path) -> impl Iterator<Item = FolderEntry> {
     let entries = folder.entries().into_iter().flatten().flatten();
-    entries.filter(|it| !is_left_out(&it.name))
+    entries.filter(|it| !is_left_out(&path.join(&it.name)))
 }
 
 fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Listed>) {
-    let Some(Listed { stamp, entries, .. }) = folder else {
+    let Some(looked) = folder else {
         let is_file = entry
             .file_type()
             .is_some_and(|it| it.is_file() || it.is_symlink());
@@ -204,7 +216,8 @@ fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Listed>) {
         add_to_parent(listing, entry.path());
     }
     let listed = listing.entry(entry.into_path()).or_default();
-    (listed.stamp, listed.entries) = (stamp, entries);
+    (listed.stamp, listed.entries) = (looked.stamp, looked.entries);
+    listed.is_repository = looked.is_repository;
 }
 
 fn add_to_parent(listing: &mut Listing, folder: &Path) {

@@ -11,13 +11,17 @@ use super::list::{Listing, is_rule_file, list_all, list_some};
 use super::stamp::{Stamp, now_ns};
 use super::threads::in_parallel;
 use super::{Folder, Index, Known};
+use crate::checkpoints::aside::stays;
 use crate::checkpoints::image::{Captured, Image, Name};
 use crate::checkpoints::journal::FileChange;
-use crate::checkpoints::objects::Objects;
 use crate::files::RealPath;
+use crate::objects::Objects;
 
 /// Maximum number of changed folders that are listed one by one.
 const FEW: usize = 64;
+
+/// Maximum number of new folders that are named.
+const MOST_FOLDERS: usize = 20;
 
 /// A project has more files than an index can have.
 #[derive(Debug)]
@@ -31,6 +35,16 @@ pub(in crate::checkpoints) struct Passed {
     pub(in crate::checkpoints) read: Vec<PathBuf>,
     /// Ignored files and folders that are gone; true for folders.
     pub(in crate::checkpoints) removed: Vec<(PathBuf, bool)>,
+    pub(in crate::checkpoints) folders: Folders,
+}
+
+/// Folders that no restore makes as they were.
+#[derive(Debug, Default)]
+pub(in crate::checkpoints) struct Folders {
+    /// Those that are empty or a repository now.
+    pub(in crate::checkpoints) new: Vec<PathBuf>,
+    /// Those that were; true for repositories.
+    pub(in crate::checkpoints) gone: Vec<(PathBuf, bool)>,
 }
 
 /// Differences from the index.
@@ -46,6 +60,8 @@ struct Found {
     listing: Listing,
     /// Files that may have changed, also those that appeared or vanished.
     candidates: BTreeSet<PathBuf>,
+    /// Folders that the index knew and that are not listed.
+    gone: Vec<PathBuf>,
     /// Folders that the index did not know.
     new_folders: HashSet<PathBuf>,
     /// True if other files may be ignored than before.
@@ -82,12 +98,47 @@ impl Index {
             self.put(&path, known.filter(|_| is_listed));
             read_again.push(path);
         }
+        let folders = since.map(|_| self.changed_folders(&found));
         let removed = self.take(found, now);
         Ok(Passed {
             changes,
             read: read_again,
             removed,
+            folders: folders.unwrap_or_default(),
         })
+    }
+
+    /// Returns the folders that became or were empty or a repository.
+    fn changed_folders(&self, found: &Found) -> Folders {
+        let had = |path: &Path| self.folders.get(path).is_some_and(|it| it.is_repository);
+        let listed = || found.listing.iter();
+        let made = listed().filter(|(path, it)| it.is_repository && !had(path));
+        let made = made.map(|(path, _)| path);
+        let new = found.new_folders.iter().filter(|it| stays(it));
+        let new: BTreeSet<_> = new.chain(made).take(MOST_FOLDERS).cloned().collect();
+        let lost = listed().filter(|(path, it)| !it.is_repository && had(path));
+        let lost = lost.map(|(path, _)| (path.clone(), true));
+        // Those that are ignored by now are still there.
+        let gone = found
+            .gone
+            .iter()
+            .filter(|it| it.symlink_metadata().is_err());
+        let gone = gone.filter(|it| had(it) || self.is_known_as_empty(it));
+        let gone = gone.map(|it| (it.clone(), had(it)));
+        let mut gone: Vec<_> = lost.chain(gone).take(MOST_FOLDERS).collect();
+        gone.sort();
+        Folders {
+            new: new.into_iter().collect(),
+            gone,
+        }
+    }
+
+    fn is_known_as_empty(&self, path: &Path) -> bool {
+        let known = self.folders.get(path);
+        let mut below = self.folders.range(path.join("")..);
+        // The first is the folder itself.
+        let is_leaf = below.nth(1).is_none_or(|(it, _)| !it.starts_with(path));
+        is_leaf && known.is_some_and(|it| it.files.is_empty() && it.ignored.is_empty())
     }
 
     /// Finds the files that may have changed.
@@ -116,12 +167,12 @@ impl Index {
         };
         found.candidates.extend(differences.files);
         self.add_listed(&listing, &mut found);
-        for folder in gone {
-            let known = self.folders.get(&folder).into_iter();
+        for folder in &gone {
+            let known = self.folders.get(folder).into_iter();
             let files = known.flat_map(|it| it.files.keys());
             found.candidates.extend(files.map(|it| folder.join(it)));
         }
-        found.listing = listing;
+        (found.listing, found.gone) = (listing, gone);
         Ok(found)
     }
 
@@ -248,6 +299,7 @@ impl Index {
         for (path, listed) in found.listing {
             let folder = self.folders.entry(path.clone()).or_default();
             folder.stamp = listed.stamp.settled(now);
+            folder.is_repository = listed.is_repository;
             let mut before = std::mem::replace(&mut folder.ignored, listed.ignored());
             before.retain(|name, _| !listed.has(name));
             remove(&path, before);

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use super::stamp::Stamp;
 use super::{Folder, Index, Known};
 use crate::checkpoints::image::Name;
-use crate::checkpoints::objects::{Hash, Objects};
+use crate::objects::{Hash, Objects};
 use crate::state_dir;
 
-/// A folder in the file: its path, its status, its files, and what is ignored in it.
-type Line = (Name, Stamp, Vec<(Name, Known)>, Vec<(Name, bool)>);
+/// A folder in the file: its path, its status, its files, what is ignored in it, and whether it
+/// has a repository.
+type Line = (Name, Stamp, Vec<(Name, Known)>, Vec<(Name, bool)>, bool);
 
 impl Index {
     /// Writes the index: one JSON array per folder. The caller holds the lock of the index.
@@ -29,7 +30,14 @@ impl Index {
                 .iter()
                 .map(|(name, is_folder)| (Name(name.into()), *is_folder))
                 .collect();
-            let line = (Name(path.clone()), folder.stamp, files, ignored);
+            let is_repository = folder.is_repository;
+            let line = (
+                Name(path.clone()),
+                folder.stamp,
+                files,
+                ignored,
+                is_repository,
+            );
             serde_json::to_writer(&mut bytes, &line)?;
             bytes.write_all(b"\n")?;
         }
@@ -77,7 +85,8 @@ fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
     let file = File::open(path).ok().map(BufReader::new);
     let lines = file.into_iter().flat_map(BufRead::lines);
     lines.map(|line| {
-        let (path, stamp, files, ignored): Line = serde_json::from_str(&line.ok()?).ok()?;
+        let (path, stamp, files, ignored, is_repository): Line =
+            serde_json::from_str(&line.ok()?).ok()?;
         let files = files.into_iter();
         let files = files.map(|(name, known)| (name.0.into_os_string(), known));
         let ignored = ignored.into_iter();
@@ -86,6 +95,7 @@ fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
             stamp,
             files: files.collect(),
             ignored: ignored.collect(),
+            is_repository,
         };
         Some((path.0, folder))
     })

@@ -16,7 +16,7 @@ const COARSE_TICK: i64 = 2 * SECOND;
 
 /// The status of a file or folder. No file has the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(in crate::checkpoints) struct Stamp {
     size: u64,
     modified: i64,
     pub(super) changed: i64,
@@ -25,7 +25,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn of(status: &FileStatus) -> Self {
+    pub(in crate::checkpoints) fn of(status: &FileStatus) -> Self {
         Self {
             size: status.size,
             modified: status.modified,
@@ -46,7 +46,7 @@ impl Stamp {
 
     /// Returns true if its last change may have been at `time` or later, by the clock of the
     /// file system.
-    pub(super) fn is_since(self, time: i64) -> bool {
+    pub(in crate::checkpoints) fn is_since(self, time: i64) -> bool {
         let tick = match self.changed % SECOND {
             0 => COARSE_TICK,
             _ => 0,
@@ -66,7 +66,7 @@ impl Stamp {
 }
 
 /// Nanoseconds since 1970.
-pub(in crate::checkpoints) fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX))
 }

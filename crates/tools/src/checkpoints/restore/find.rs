@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::turn::Parts;
 use super::{Request, Restore, unreadable};
+use crate::checkpoints::aside::Aside;
 use crate::checkpoints::commands;
 use crate::checkpoints::image::Name;
 use crate::checkpoints::journal::{
-    CallLabel, Checkpoint, FileChange, Journal, JournalScope, Reverted,
+    CallLabel, Checkpoint, FileChange, Journal, JournalScope, Reverted, Span,
 };
 use crate::checkpoints::store::Store;
+
+/// The changes of each file, the newest first.
+pub(super) type Chains = BTreeMap<Name, Vec<FileChange>>;
 
 /// Finds the checkpoints that a request is about.
 pub(super) fn find(
@@ -24,23 +29,35 @@ pub(super) fn find(
     }
     let journal = store.read();
     let journal = journal.map_err(|error| unreadable(&error).to_string())?;
-    let found = requested(&journal, &scope, request);
+    let request = &recorded(&journal, &scope, request);
+    let (found, only) = requested(&journal, &scope, request, &store.root);
     let lost = match request {
         Request::Redo => Vec::new(),
         _ => journal.lost_after(&scope, found.first().copied()).collect(),
     };
-    let problem = problem(&journal, lacking(&journal, &scope, request, &found), &lost);
+    let mut problem = problem(&journal, lacking(&journal, &scope, request, &found), &lost);
     if found.is_empty() {
         // Damage may be why nothing was found, so the user must read about it.
         return problem.map_or(Ok(None), Err);
     }
+    let ids: Vec<String> = found.iter().map(|it| it.id.clone()).collect();
+    if journal.is_half_reverted(&ids) {
+        let half = "An earlier restore of these files did not end, so some of them may be restored already.";
+        problem = Some(problem.map_or(half.to_owned(), |it| format!("{half} {it}")));
+    }
+    let mut aside = Aside::default();
+    found.iter().for_each(|it| aside.add(it.aside.clone()));
+    let remarks = problem.into_iter().chain(aside.remarks(&store.root));
+    let remarks: Vec<String> = remarks.collect();
+    let problem = (!remarks.is_empty()).then(|| remarks.join(" "));
     let labels = found.iter().flat_map(|it| &it.calls);
     let calls = labels
         .map(|it| (it.call.clone(), it.tool.clone()))
         .collect();
     let reverted = Reverted {
-        of: found.iter().map(|it| it.id.clone()).collect(),
+        of: ids,
         redo: matches!(request, Request::Redo),
+        only,
     };
     let first = found.first().and_then(|it| it.calls.first());
     Ok(Some(Restore {
@@ -51,11 +68,23 @@ pub(super) fn find(
             // call.
             JournalScope::Project => first.cloned().unwrap_or_default(),
         },
-        reverted,
+        reverted: Some(reverted),
+        parts: Parts::default(),
         calls,
         items: Vec::new(),
         problem,
     }))
+}
+
+/// The request with the number that its turn had when its calls were recorded.
+fn recorded(journal: &Journal, scope: &JournalScope, request: &Request) -> Request {
+    match request {
+        Request::Turns { from, calls } => Request::Turns {
+            from: journal.recorded_turn(scope, *from, calls),
+            calls: calls.clone(),
+        },
+        other => other.clone(),
+    }
 }
 
 /// Says what cannot be restored: what is in damaged lines, what was removed, and what was never
@@ -104,18 +133,26 @@ fn lacking(
     match request {
         Request::Turns { from, calls } => removed.filter(|it| it.is_since(*from, calls)).count(),
         // Without changes that are left, the last turns are those that were removed.
-        Request::Undo | Request::LastTurns(_) if found.is_empty() => removed.count(),
-        Request::Undo | Request::LastTurns(_) | Request::Redo => 0,
+        Request::Undo | Request::File(_) | Request::LastTurns(_) if found.is_empty() => {
+            removed.count()
+        }
+        Request::Undo | Request::File(_) | Request::LastTurns(_) | Request::Redo => 0,
     }
 }
 
-/// The checkpoints that a request selects, the oldest first.
+/// The checkpoints that a request selects, the oldest first, and the file if it is about one.
 fn requested<'a>(
     journal: &'a Journal,
     scope: &JournalScope,
     request: &Request,
-) -> Vec<&'a Checkpoint> {
-    match request {
+    root: &Path,
+) -> (Vec<&'a Checkpoint>, Vec<Name>) {
+    let found = match request {
+        Request::File(file) => {
+            let found = journal.last_of(scope, &file.places(root));
+            let found = found.map(|(it, path)| (vec![it], vec![path.clone()]));
+            return found.unwrap_or_default();
+        }
         Request::Undo => journal.calls(scope).pop().into_iter().collect(),
         Request::Redo => journal.last_undo(scope).into_iter().collect(),
         Request::Turns { from, calls } => {
@@ -124,7 +161,8 @@ fn requested<'a>(
             found
         }
         Request::LastTurns(count) => last_turns(journal.calls(scope), *count),
-    }
+    };
+    (found, Vec::new())
 }
 
 /// The checkpoints of the last turns.
@@ -143,52 +181,38 @@ fn last_turns(mut calls: Vec<&Checkpoint>, count: usize) -> Vec<&Checkpoint> {
     calls
 }
 
-/// The changes of each file by these checkpoints, the newest first.
-pub(super) fn chains(journal: &Journal, ids: &[String]) -> BTreeMap<Name, Vec<FileChange>> {
-    let mut chains: BTreeMap<Name, Vec<(_, FileChange)>> = BTreeMap::new();
-    for checkpoint in journal.find(ids) {
-        let mut own: BTreeMap<&Name, Vec<FileChange>> = BTreeMap::new();
-        for change in &checkpoint.files {
-            own.entry(&change.path).or_default().push(change.clone());
-        }
-        for (path, changes) in own {
-            let chain = chains.entry(path.clone()).or_default();
-            let timed = joined(changes).into_iter();
-            // What commands changed until an edit comes before the edit.
-            let timed = timed.map(|it| match it.span {
-                Some(span) => ((span.until, false), it),
-                None => ((checkpoint.end(), true), it),
-            });
-            chain.extend(timed);
-        }
+/// The changes of each file that a restore reverts, the newest first.
+pub(super) fn chains(journal: &Journal, reverted: &Reverted) -> Chains {
+    let mut chains = Chains::new();
+    for change in journal.changes(reverted) {
+        let chain = chains.entry(change.path.clone()).or_default();
+        chain.push(change.clone());
     }
-    let newest_first = |mut chain: Vec<(_, FileChange)>| {
-        chain.sort_by_key(|it| it.0);
-        chain.into_iter().rev().map(|it| it.1).collect()
-    };
-    let chains = chains.into_iter();
-    chains.map(|(path, it)| (path, newest_first(it))).collect()
+    for chain in chains.values_mut() {
+        *chain = joined(std::mem::take(chain));
+        chain.reverse();
+    }
+    chains
 }
 
 /// Joins what several programs found of the same changes, the oldest first: if the spans of two
 /// overlap, both show parts of one change.
 fn joined(mut changes: Vec<FileChange>) -> Vec<FileChange> {
-    if changes.iter().all(|it| it.span.is_some()) {
-        changes.sort_by_key(|it| it.span);
-    }
+    changes.sort_by_key(|it| (it.span.from, it.span.until));
     let mut joined: Vec<FileChange> = Vec::new();
     for change in changes {
-        if let Some(last) = joined.last_mut()
-            && let (Some(span), Some(other)) = (&mut last.span, change.span)
-            && other.from < span.until
-        {
-            if other.until > span.until {
-                span.until = other.until;
-                last.after = change.after;
+        let last = joined.last_mut();
+        let Span { from, until } = change.span;
+        // An edit of text that is only in the editor is within no change of the file.
+        let is_found = from < until;
+        match last.filter(|it| is_found && from < it.span.until) {
+            Some(last) => {
+                if until > last.span.until {
+                    (last.span.until, last.after) = (until, change.after);
+                }
+                last.made = last.made.max(change.made);
             }
-            last.made = last.made.max(change.made);
-        } else {
-            joined.push(change);
+            None => joined.push(change),
         }
     }
     joined

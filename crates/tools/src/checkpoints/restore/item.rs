@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use platform::paths;
 
-use crate::checkpoints::image::Image;
+use super::find::Chains;
+use crate::checkpoints::image::{Image, Name};
 use crate::checkpoints::journal::FileChange;
 use crate::checkpoints::merge;
-use crate::checkpoints::objects::{Hash, Objects};
+use crate::objects::{Hash, Objects};
 
 /// A file of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,10 +57,7 @@ impl Item {
             now,
             target,
             is_merged,
-            is_lost: chain.iter().any(|it| {
-                let images = [&it.before, &it.after];
-                images.iter().any(|it| matches!(it, Image::NotCovered(_)))
-            }),
+            is_lost: chain.iter().any(FileChange::is_lost),
         }
     }
 
@@ -123,9 +121,93 @@ pub(super) fn hold_back(items: &mut [Item]) {
     }
 }
 
+/// Leaves files with lines of others that cannot be put back, unless the restore leaves these lines
+/// somewhere: a call may have moved what the user wrote.
+pub(super) fn keep_moved(items: &mut [Item], chains: &Chains, objects: &Objects, root: &Path) {
+    let content = |image: &Image| image.hash().and_then(|it| objects.get(it).ok());
+    loop {
+        let moved = moved(items, chains, &content);
+        if moved.is_empty() {
+            return;
+        }
+        // Each of them that stays may be what had the lines of another one.
+        for (at, from, can_force) in moved {
+            let why = format!(
+                "it has lines of {}, which stays as it is",
+                shown(root, &from)
+            );
+            let target = std::mem::replace(&mut items[at].target, Err(why));
+            items[at].forced = target.ok().filter(|_| can_force);
+        }
+    }
+}
+
+/// Finds the items that would lose lines of a file that stays: their places, that file, and whether
+/// it could be overwritten.
+fn moved(
+    items: &[Item],
+    chains: &Chains,
+    content: &dyn Fn(&Image) -> Option<Vec<u8>>,
+) -> Vec<(usize, PathBuf, bool)> {
+    let kept = items.iter().filter(|it| it.target.is_err());
+    let mut lacking = Vec::new();
+    for item in kept {
+        let chain = chains.get(&Name(item.path.clone())).into_iter().flatten();
+        lacking.extend(chain.filter_map(|it| Some((item, content(&it.before)?))));
+    }
+    if lacking.is_empty() {
+        return Vec::new();
+    }
+    let results = items.iter().map(|it| it.target.as_ref().unwrap_or(&it.now));
+    let results: Vec<_> = results.filter_map(content).collect();
+    let left: HashSet<&[u8]> = results.iter().flat_map(|it| lines(it)).collect();
+    let changed = items.iter().enumerate().filter(|(_, it)| it.is_change());
+    let moved = changed.filter_map(|(at, item)| {
+        let now = content(&item.now)?;
+        let now: HashSet<&[u8]> = lines(&now).filter(|it| !left.contains(it)).collect();
+        let of = |it: &&(&Item, Vec<u8>)| lines(&it.1).any(|line| now.contains(line));
+        let (from, _) = lacking.iter().find(of)?;
+        Some((at, from.path.clone(), from.forced.is_some()))
+    });
+    moved.collect()
+}
+
+/// The lines of a file that say something.
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = content.split(|it| *it == b'\n').map(<[u8]>::trim_ascii);
+    let says = |it: &u8| it.is_ascii_alphanumeric() || !it.is_ascii();
+    lines.filter(move |it| it.iter().any(says))
+}
+
 /// The path below the project's folder, or the whole path.
 pub(super) fn shown(root: &Path, path: &Path) -> String {
-    paths::visible(Path::new(&paths::below(path, root)))
+    paths::below(path, root)
+}
+
+/// Joins the changes of a file, the newest first, to one from before the calls to after them.
+/// What others changed between the calls is in both, unless they changed the same lines: then the
+/// change includes it, and the second value is true. `None` if nothing is different.
+pub(super) fn net(
+    path: Name,
+    chain: &[FileChange],
+    objects: &Objects,
+) -> Option<(FileChange, bool)> {
+    let (newest, oldest) = (chain.first()?, chain.last()?);
+    let mut is_merged = false;
+    let back = |now: Result<Image, String>, change: &FileChange| {
+        revert(now?, change, objects, &mut is_merged)
+    };
+    let reverted = chain.iter().fold(Ok(newest.after.clone()), back);
+    let is_mixed = reverted.is_err() && !chain.iter().any(FileChange::is_lost);
+    let before = reverted.unwrap_or_else(|_| oldest.before.clone());
+    if before == newest.after && !matches!(before, Image::NotCovered(_)) {
+        return None;
+    }
+    let change = FileChange {
+        made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
+        ..FileChange::new(path, before, newest.after.clone())
+    };
+    Some((change, is_mixed))
 }
 
 /// Reverts one change of a file.

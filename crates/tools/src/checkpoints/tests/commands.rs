@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use chat::tool::ToolUseId;
 use serde_json::json;
 
-use super::{LIMIT, Project, block_on};
-use crate::checkpoints::{CommandRun, Coverage, Recorder, Summary, commands, user_saved};
+use super::{LIMIT, Project, StateFolder, block_on};
+use crate::checkpoints::index::Index;
+use crate::checkpoints::{CommandRun, Coverage, Recorder, Request, Summary, commands, user_saved};
 use crate::context::ToolContext;
+use crate::objects::Objects;
 use crate::run;
 
 impl Project {
@@ -54,6 +56,57 @@ fn a_command_that_changes_ten_files_is_undone_and_redone() {
     assert_eq!(project.text("src/3").as_deref(), Some("one\ntwo\n"));
     assert_eq!(project.text("new/er/b").as_deref(), Some("x\n"));
     assert!(!project.path("gone/deep/a").exists());
+}
+
+#[test]
+fn what_a_command_moved_stays_if_it_cannot_be_put_back() {
+    let moves = [
+        "mv b deep/a",
+        "cat b >> deep/a; rm b",
+        "sed 's/one/two/' b > deep/a; rm b",
+        // By way of another file.
+        "mv deep/a c; mv b deep/a",
+        "mv b new",
+    ];
+    for moved in moves {
+        let mut project = Project::new();
+        project.put("b", "one\nthe user's\n}\n");
+        project.put("deep/a", "old\n}\n");
+        project.put("other", "}\n");
+        project.sh(&format!("{moved}; echo changed > other"));
+        project.put("b", "new\n");
+        let plan = project.plan(Request::Undo).unwrap().unwrap();
+        let lines = plan.lines();
+        let mut kept = lines.iter().filter(|it| it.starts_with("keep "));
+        assert!(
+            kept.any(|it| it.ends_with(": it has lines of b, which stays as it is")),
+            "{moved}: {lines:?}"
+        );
+        project.undo();
+        let texts = ["deep/a", "new"].map(|it| project.text(it).unwrap_or_default());
+        assert!(
+            texts.concat().contains("the user's\n"),
+            "{moved}: {texts:?}"
+        );
+        assert_eq!(project.text("b").as_deref(), Some("new\n"), "{moved}");
+        assert_eq!(project.text("other").as_deref(), Some("}\n"), "{moved}");
+        // All of it, if the user overwrites the new file.
+        project.redo();
+        project.restore(Request::Undo, true);
+        let texts = ["b", "deep/a"].map(|it| project.text(it).unwrap());
+        assert_eq!(texts, ["one\nthe user's\n}\n", "old\n}\n"], "{moved}");
+    }
+    // Put back elsewhere, or changed only in part: nothing is in the way.
+    let mut project = Project::new();
+    project.put("a", "1\n2\n3\n");
+    project.put("b", "one\n");
+    project.sh("sed -i 's/1/x/' a; cp b copy; echo more >> b; echo 1 > moved");
+    project.put("b", "one\nless\n");
+    let restored = project.undo();
+    let kept: Vec<_> = restored.kept.into_iter().map(|it| it.0).collect();
+    assert_eq!(kept, [project.path("b")]);
+    assert_eq!(project.text("copy"), None);
+    assert_eq!(project.text("a").as_deref(), Some("1\n2\n3\n"));
 }
 
 #[test]
@@ -310,4 +363,115 @@ fn prove_how_long_a_checkpoint_of_a_command_takes() {
          (the files were made in {made:?})",
         took[7], took[0], took[14]
     );
+}
+
+#[test]
+fn a_state_folder_in_the_project_is_no_part_of_it() {
+    let _state = StateFolder::new();
+    fs::create_dir_all(crate::state_dir::path()).unwrap();
+    let root = StateFolder::path().canonicalize().unwrap();
+    for file in [root.join("a"), crate::state_dir::path().join("b")] {
+        fs::write(file, "x").unwrap();
+    }
+    let objects = Objects::new(tempfile::tempdir().unwrap().path().join("objects"));
+    let mut index = Index::new(root.clone(), LIMIT);
+    let Ok(passed) = index.refresh(&objects, Some(0)) else {
+        panic!("too many files");
+    };
+    // Other tests use the folder, too.
+    let found: Vec<_> = passed.changes.into_iter().map(|it| it.path.0).collect();
+    assert!(found.contains(&root.join("a")), "{found:?}");
+    let state = crate::files::leads_to(&crate::state_dir::path());
+    let is_ours = |it: &&std::path::PathBuf| it.starts_with(&state);
+    assert_eq!(found.iter().find(is_ours), None);
+    assert!(!index.has_ignored());
+}
+
+#[test]
+fn an_undo_says_what_it_leaves_of_git_and_of_folders() {
+    let mut project = Project::new();
+    let remark = |project: &Project| {
+        let plan = project.plan(Request::Undo);
+        plan.unwrap().unwrap().problem.unwrap_or_default()
+    };
+    project.put("same", "one\n");
+    project.put("a", "one\n");
+    project.sh(
+        "git init -q && git checkout -qb first && git config user.email t@example.com && \
+         git config user.name t && git add . && git commit -qm one && git checkout -qb second && \
+         echo two > b && git add . && git commit -qm two && git checkout -q first",
+    );
+    project.sh("echo two >> a");
+    assert_eq!(remark(&project), "");
+    for version in [2, 4, 3] {
+        // Git itself writes version 3 only for entries that need it.
+        project.sh(&format!("git update-index --index-version {version}"));
+        project.sh("touch -d 2001-01-01 same; git update-index -q --refresh; echo >> a");
+        assert_eq!(remark(&project), "", "version {version}");
+        project.sh("git add a && echo >> a");
+        let said = remark(&project);
+        assert!(said.contains("Git: the index has other entries."), "{said}");
+        project.sh(&format!("echo x > new{version} && git add -N new{version}"));
+        let said = remark(&project);
+        assert!(said.contains("the index has other entries"), "{said}");
+    }
+    project.sh("git rm -qf --cached new2 new3 new4; rm new2 new3 new4");
+    project.sh("git commit -qam more && echo three >> a");
+    let said = remark(&project);
+    assert!(
+        said.contains("HEAD was ") && said.contains(" on first, is "),
+        "{said}"
+    );
+    assert!(!said.contains("other branch"), "{said}");
+    project.sh("git checkout -q -- a && git checkout -q second");
+    let said = remark(&project);
+    assert!(
+        said.contains(" on first, is ") && said.contains(" on second;"),
+        "{said}"
+    );
+    assert!(said.contains("of the other branch"), "{said}");
+    project.put("a", "mine\n");
+    project.sh("git stash -q");
+    assert!(remark(&project).contains("the stash has other entries"));
+    project.sh("git checkout -q --detach && echo four > a");
+    assert!(remark(&project).contains("(detached)"));
+
+    project
+        .sh("mkdir -p x/empty y; git init -q nested; for i in nested/f y/f; do echo a > $i; done");
+    let said = remark(&project);
+    assert!(said.contains("New repositories stay: nested."), "{said}");
+    assert!(said.contains("New empty folders stay: x/empty."), "{said}");
+    // Folders that were there before.
+    project.sh("git init -q y && echo b > y/f");
+    let said = remark(&project);
+    assert!(said.contains("New repositories stay: y."), "{said}");
+    project.sh("rm -rf nested y/.git && rmdir x/empty && echo c > y/f");
+    let said = remark(&project);
+    let gone = "Removed repositories cannot be restored: nested, y.";
+    assert!(said.contains(gone), "{said}");
+    assert!(said.contains("Empty folders stay away: x/empty."), "{said}");
+    project.sh("echo d > y/f");
+    assert_eq!(remark(&project), "");
+}
+
+#[test]
+fn a_command_that_only_makes_or_removes_a_repository_says_that_it_stays() {
+    let mut project = Project::new();
+    project.put("nested/f", "one\n");
+    for (command, remark) in [
+        ("git init -q nested", "New repositories stay: nested."),
+        (
+            "rm -r nested/.git",
+            "Removed repositories cannot be restored: nested.",
+        ),
+        (
+            "rm -r .git",
+            "Removed repositories cannot be restored: .git.",
+        ),
+        ("git init -q", "New repositories stay: .git."),
+    ] {
+        let said = project.sh(command).remarks;
+        let expected = format!(":Flemma undo does not change repositories. {remark}");
+        assert_eq!(said, [expected], "{command}");
+    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 
 use super::Project;
 use super::commands::end;
-use crate::checkpoints::{CommandRun, Recorder, Request, commands};
+use crate::checkpoints::{CommandRun, Recorder, Request, commands, user_saved};
 
 impl Project {
     /// From now on, this is the other program, with another chat.
@@ -104,31 +104,70 @@ fn a_chain_of_commands_that_overlap_is_one_checkpoint_and_the_next_is_another() 
 }
 
 #[test]
-fn an_edit_during_a_command_splits_what_the_command_changed() {
-    for is_other_program in [false, true] {
+fn a_turn_in_which_an_edit_and_a_command_changed_one_file_is_undone() {
+    for changes_back in [false, true] {
         let mut project = project();
         let command = project.begin();
         project.put("a", "by the command\n");
-        let edit = |it: &mut Project| it.write("a", "by the command\nand an edit\n");
-        match is_other_program {
-            true => project.there(edit),
-            false => edit(&mut project),
-        };
+        project.write("a", "by the command\nand an edit\n");
+        if changes_back {
+            project.put("a", "one\n");
+        }
         project.put("b", "two\n");
-        assert_eq!(end(command).changes, 2);
-        // The edit is undone first, and the command's part of the file is still known.
+        end(command);
         let request = Request::Turns {
             from: 1,
             calls: Vec::new(),
         };
-        if is_other_program {
-            project.there(|it| it.undo());
-            assert_eq!(project.text("a").as_deref(), Some("by the command\n"));
-        }
         assert_eq!(project.restore(request, false).kept, []);
-        assert_eq!(project.text("a").as_deref(), Some("one\n"));
-        assert_eq!(project.text("b").as_deref(), Some("one\n"));
+        let texts = ["a", "b"].map(|it| project.text(it));
+        let one = Some("one\n".to_owned());
+        assert_eq!(texts, [one.clone(), one], "{changes_back}");
     }
+}
+
+#[test]
+fn what_commands_of_two_programs_changed_and_changed_back_stays_as_before() {
+    for first_ends_first in [true, false] {
+        let mut project = project();
+        let first = project.begin();
+        fs::remove_file(project.path("a")).unwrap();
+        project.put("temporary", "x\n");
+        let second = project.begin_there();
+        fs::remove_file(project.path("temporary")).unwrap();
+        project.put("a", "one\n");
+        project.put("b", "two\n");
+        let (early, late) = match first_ends_first {
+            true => (first, second),
+            false => (second, first),
+        };
+        end(early);
+        end(late);
+        assert_eq!(project.undo().changed, [project.path("b")]);
+    }
+}
+
+#[test]
+fn what_the_user_saves_between_commands_that_overlap_is_the_users() {
+    let mut project = project();
+    project.put("a", "1\n2\n3\n4\n5\n6\n7\n");
+    let first = project.begin();
+    project.put("a", "one\n2\n3\n4\n5\n6\n7\n");
+    let second = project.begin_there();
+    end(first);
+    project.put("a", "one\n2\n3\n4\n5\n6\nmine\n");
+    user_saved(&project.path("a"));
+    let third = project.begin();
+    project.put("a", "one\n2\n3\nfour\n5\n6\nmine\n");
+    project.put("b", "two\n");
+    end(third);
+    end(second);
+    assert_eq!(project.undo().kept, []);
+    assert_eq!(
+        project.text("a").as_deref(),
+        Some("1\n2\n3\n4\n5\n6\nmine\n")
+    );
+    assert_eq!(project.text("b").as_deref(), Some("one\n"));
 }
 
 #[test]
@@ -174,7 +213,7 @@ fn what_the_user_saves_in_another_neovim_is_the_users() {
     let command = project.begin();
     project.put("a", "by the command\n");
     project.put("b", "by the user\n");
-    commands::record_save(&project.path("b"));
+    user_saved(&project.path("b"));
     let summary = end(command);
     assert_eq!(summary.changes, 1);
     assert!(

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::Project;
 use super::commands::end;
+use super::turn::{apply, found};
 use crate::checkpoints::{Request, Restored, user_saved};
 
 pub(super) const NAMES: [&str; 6] = ["a", "b", "c", "deep/a", "deep/b", "deep/er/a"];
@@ -55,6 +56,17 @@ struct Tally {
     user_edits: usize,
     restored: usize,
     reported: usize,
+}
+
+/// The parts of a diff that are about one file each.
+fn parts(diff: &str) -> impl Iterator<Item = &str> {
+    let starts = diff.match_indices("diff --git ").map(|it| it.0);
+    let mut starts: Vec<usize> = starts
+        .filter(|at| *at == 0 || diff[..*at].ends_with('\n'))
+        .collect();
+    starts.push(diff.len());
+    let ends = starts.clone().into_iter().skip(1);
+    starts.into_iter().zip(ends).map(|(at, end)| &diff[at..end])
 }
 
 struct Agent {
@@ -139,7 +151,10 @@ impl Agent {
             from: self.project.turn,
             calls: Vec::new(),
         };
-        let restored = match self.project.plan(request.clone()).unwrap() {
+        let planned = self.project.plan(request.clone()).unwrap();
+        let restored = match planned {
+            // Every other run is taken back by a review of which nothing is left.
+            Some(_) if self.tally.runs % 2 == 1 => self.reviews(),
             Some(_) => self.project.restore(request, false),
             None => Restored::default(),
         };
@@ -147,6 +162,22 @@ impl Agent {
         self.tally.runs += 1;
         self.tally.restored += restored.changed.len();
         self.tally.reported += restored.kept.len();
+    }
+
+    /// Removes all that is in the review of the turn, except changes that include the user's own.
+    fn reviews(&mut self) -> Restored {
+        let Some(changes) = found(&self.project) else {
+            return Restored::default();
+        };
+        let mut left = String::new();
+        let restored = apply(&self.project, &changes, |diff| {
+            left = parts(diff).filter(|it| it.contains("\nnote: ")).collect();
+            left.clone()
+        });
+        let is_left = |it: &&&str| left.contains(&format!("diff --git a/{it} "));
+        let names = NAMES.iter().filter(is_left);
+        self.edited.extend(names.map(|it| self.project.path(it)));
+        restored
     }
 
     fn check(&self, before: &Files, after: &Files, restored: &Restored) {

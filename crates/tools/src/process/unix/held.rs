@@ -14,7 +14,7 @@ use crate::process::{ProcessMark, spawn};
 /// A program and all of its descendants.
 #[derive(Debug)]
 pub(crate) struct HeldProcesses {
-    /// The program, or its leash. It is dropped before `rest`, and ends at once then.
+    /// The program, or its leash. A program ends at once when this is dropped, before `rest` is.
     child: Box<dyn ChildWrapper>,
     rest: Rest,
 }
@@ -45,8 +45,11 @@ impl HeldProcesses {
         start: ProgramStart,
     ) -> io::Result<Self> {
         // If the call is dropped, the program itself ends at once, and `drop` below ends the
-        // others.
-        wrap.wrap(KillOnDrop);
+        // others. A leash must outlive them: if this process is killed meanwhile, only the leash
+        // can end them.
+        if start.leash.is_none() {
+            wrap.wrap(KillOnDrop);
+        }
         if watched::has_no_terminal() {
             // A session would need a fork, and copying a process with as much memory as ours
             // takes longer than most commands.

@@ -7,7 +7,8 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::{Path, PathBuf};
@@ -15,10 +16,12 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tempfile::TempPath;
+use rustix::fs::{Mode, OFlags, open};
 
 use super::tree::started_by_us;
 use super::{orphans, watched};
+use crate::private::TemporaryPath;
+use crate::state_dir;
 
 /// The first argument of a leash.
 pub const LEASH: &str = "--leash";
@@ -50,6 +53,11 @@ pub fn leash_with(own: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
+/// The program that holds leashes, and sets up trial views. `None` if it is missing.
+pub(crate) fn leash_program() -> Option<PathBuf> {
+    PROGRAM.get().filter(|it| it.exists()).cloned()
+}
+
 /// The path of the small program beside this program, `own`. It may not exist.
 pub fn leash_beside(own: &Path) -> PathBuf {
     own.with_file_name("flemma-leash")
@@ -59,7 +67,7 @@ pub fn leash_beside(own: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(super) struct Leash {
     /// The file for how the command ended, if the exit code of the leash can't express it.
-    report: TempPath,
+    report: TemporaryPath,
 }
 
 /// How a command ended, according to its leash.
@@ -79,22 +87,21 @@ impl Leash {
         // An update may have removed the program.
         let own = Path::new("/proc/self/exe");
         let program = if program.exists() { program } else { own };
-        let report = tempfile::Builder::new().prefix("flemma-").tempfile();
         // Without a file for its report, there is no leash.
-        let report = report.ok()?.into_temp_path();
+        let report = state_dir::temporary_file("").ok()?.close();
         let own = std::process::id().to_string();
         let words = [
             program.into(),
             LEASH.into(),
             own.into(),
-            report.as_os_str().into(),
+            report.as_path().into(),
         ];
         Some((Self { report }, words))
     }
 
     /// How the command ended, after the leash ended with `status`.
     pub(super) fn released(&self, status: ExitStatus) -> io::Result<Released> {
-        let report = std::fs::read_to_string(&self.report)?;
+        let report = std::fs::read_to_string(self.report.as_path())?;
         let numbers = report.split_whitespace().map(str::parse::<i32>);
         match numbers.collect::<Result<Vec<_>, _>>().as_deref() {
             Ok([raw, left]) => Ok(Released {
@@ -242,6 +249,9 @@ fn end_rest(host: u32) -> usize {
 }
 
 fn write_report(report: &Path, text: &str) {
+    // The host has created it. Neither another file nor the target of a link is written.
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = open(report, flags, Mode::empty()).map(File::from);
     // If this fails, the host uses the exit code.
-    let _ = std::fs::write(report, text);
+    let _ = opened.map(|mut file| file.write_all(text.as_bytes()));
 }

@@ -8,6 +8,7 @@ mod tree;
 mod watched;
 
 pub(crate) use held::HeldProcesses;
+pub(crate) use leash::leash_program;
 pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
 pub use orphans::end_descendants;
 pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};

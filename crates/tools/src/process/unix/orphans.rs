@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, wait};
 
-use super::tree::{kill, pid, started_by_us};
+use super::tree::{is_leash, kill, pid, started_by_us};
 
 /// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
 const KILL_FOR: Duration = Duration::from_millis(1500);
+/// How long a leash may take to end by itself.
+const LEASH_GRACE: Duration = Duration::from_secs(1);
 /// Interval between searches for processes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -18,11 +20,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// seconds, so it is only for a process that is about to end. Without `/proc`, these are the process groups of
 /// the calls.
 pub fn end_descendants() {
-    let deadline = Instant::now() + KILL_FOR;
-    loop {
-        let left = started_by_us();
-        if left.is_empty() || Instant::now() >= deadline {
+    let begun = Instant::now();
+    while begun.elapsed() < KILL_FOR {
+        let mut left = started_by_us();
+        // A search misses a process whose parent forks it and ends at that moment.
+        if left.is_empty() && !has_children() {
             break;
+        }
+        // Without its leash, a command would live on if this process were killed now. The leash
+        // ends by itself, after everything that it holds.
+        if begun.elapsed() < LEASH_GRACE {
+            left.retain(|id| !is_leash(*id));
         }
         signal(&left, &[Signal::KILL]);
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep};
 use super::watched;
 use crate::process::ProcessMark;
 use system::Search;
-pub(super) use system::{kill, started_by_us};
+pub(super) use system::{is_leash, kill, started_by_us};
 
 /// How long processes may take to end by themselves after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(1000);

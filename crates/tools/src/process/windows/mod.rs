@@ -25,6 +25,11 @@ pub fn hold_leash(_words: &[OsString]) -> ExitCode {
 /// Does nothing: there are no leashes.
 pub fn leash_with(_own: PathBuf) {}
 
+/// Nothing: there are no leashes.
+pub(crate) fn leash_program() -> Option<PathBuf> {
+    None
+}
+
 /// The path that the small program of the leash would have.
 pub fn leash_beside(own: &Path) -> PathBuf {
     own.with_file_name("flemma-leash.exe")

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 
-use tempfile::TempPath;
+use crate::private::TemporaryPath;
+use crate::state_dir;
 
 use crate::process::program;
 
@@ -52,7 +53,7 @@ impl ProgramStart {
 /// A script that a shell runs.
 pub(crate) enum Script {
     /// A file, which is deleted when the shell has ended.
-    File(TempPath),
+    File(TemporaryPath),
     /// An argument.
     Argument(String),
 }
@@ -68,21 +69,17 @@ impl Script {
         if !SHELLS.iter().any(|it| stem.eq_ignore_ascii_case(it)) {
             return Ok(Self::Argument(script.to_owned()));
         }
-        let named = tempfile::Builder::new()
-            .prefix("flemma-")
-            .suffix(".sh")
-            .tempfile();
-        let mut file = named?;
-        file.write_all(script.as_bytes())?;
+        let mut new = state_dir::temporary_file(".sh")?;
+        new.file.write_all(script.as_bytes())?;
         // Closed, so that the shell can open it.
-        Ok(Self::File(file.into_temp_path()))
+        Ok(Self::File(new.close()))
     }
 
     /// Adds the arguments of the shell.
     pub(crate) fn words(&self, process: &mut tokio::process::Command) {
         match self {
             // The shell takes a backslash for the start of an escape.
-            Self::File(path) => process.arg(path.to_string_lossy().replace('\\', "/")),
+            Self::File(path) => process.arg(path.as_path().to_string_lossy().replace('\\', "/")),
             Self::Argument(script) => process.arg("-c").arg(script),
         };
     }

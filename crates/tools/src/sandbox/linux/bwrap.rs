@@ -49,6 +49,8 @@ pub(super) struct MountPlan<'a> {
     pub needed: &'a [&'a Path],
     /// Its working directory.
     pub cwd: &'a Path,
+    /// A file that takes the place of `/etc/resolv.conf`.
+    pub resolver: Option<&'a Path>,
 }
 
 /// The words that precede a command.
@@ -57,8 +59,10 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     let mut words = Words(vec![program.into()]);
     words.system(held);
     words.temporary(held);
+    words.home(limits);
     words.writable(limits);
     words.hide(held);
+    words.resolver(held);
     words.close(limits);
     // Commands can neither signal the user's processes nor share memory with them.
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
@@ -125,6 +129,10 @@ impl Words {
             self.path("--ro-bind-try", path);
         }
         self.path("--ro-bind-try", Path::new("/sys"));
+        for path in machine.networks.iter().filter(|_| !held.limits.network) {
+            self.mount("--tmpfs", path);
+            self.mount("--remount-ro", path);
+        }
         // It contains the session's sockets: the editor's, D-Bus, containers.
         self.all(["--tmpfs", "/run"]);
         // Most machines have only some of them.
@@ -157,11 +165,25 @@ impl Words {
         }
     }
 
+    /// Mounts what is seen of the home folder. Listing a folder that can't be written fails, so that it
+    /// does not look empty. Writable folders come later.
+    fn home(&mut self, limits: &SandboxLimits) {
+        let Some(home) = &limits.home else { return };
+        self.all(["--perms", if home.is_writable { "0700" } else { "0111" }]);
+        self.mount("--tmpfs", &home.folder);
+        for path in &home.seen {
+            self.path("--ro-bind-try", path);
+        }
+    }
+
     /// Makes the chat's `/tmp` read-only unless the limits let it be written. Mounts below it are
     /// not affected.
     fn close(&mut self, limits: &SandboxLimits) {
         if limits.tmp.as_ref().is_some_and(|tmp| !tmp.writable) {
             self.all(["--remount-ro", view::TMP]);
+        }
+        if let Some(home) = limits.home.as_ref().filter(|it| !it.is_writable) {
+            self.mount("--remount-ro", &home.folder);
         }
     }
 
@@ -190,7 +212,11 @@ impl Words {
     fn hide(&mut self, held: &MountPlan<'_>) {
         let limits = held.limits;
         let view = limits.view();
-        let is_seen = |path: &Path| view.as_ref().is_none_or(|view| view.is_seen(path));
+        let home = limits.home.as_ref();
+        let is_seen = |path: &Path| {
+            view.as_ref().is_none_or(|view| view.is_seen(path))
+                && home.is_none_or(|home| !home.hides(path))
+        };
         for path in limits.hidden.iter().filter(|path| is_seen(path)) {
             self.mount("--tmpfs", path);
         }
@@ -222,6 +248,15 @@ impl Words {
             self.path("--bind-try", path);
         }
         folders.iter().for_each(|it| self.show(it));
+    }
+
+    /// Replaces the addresses of name servers. The file may be a link.
+    fn resolver(&mut self, held: &MountPlan<'_>) {
+        let file = Path::new("/etc/resolv.conf").canonicalize().ok();
+        if let Some((resolver, file)) = held.resolver.zip(file) {
+            let words = ["--ro-bind-try".into(), resolver.into(), file.into()];
+            self.0.extend(words);
+        }
     }
 
     /// Mounts the visible paths of a concealed folder, and makes the rest read-only.
@@ -257,6 +292,7 @@ mod tests {
             machine,
             needed: &[Path::new("/tmp/script")],
             cwd: Path::new("/w"),
+            resolver: None,
         };
         let words = words(Path::new("/bin/bwrap"), &["--x".to_owned()], &held);
         let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
@@ -296,6 +332,7 @@ mod tests {
         };
         let machine = Machine {
             kernel: vec!["/proc/sys".into()],
+            networks: vec!["/sys/class/net".into()],
             is_root: true,
             ..Machine::default()
         };
@@ -304,6 +341,8 @@ mod tests {
         assert!(line.contains("--share-net") && !line.contains("--unshare-user"));
         assert!(line.contains("--proc /proc --ro-bind-try /proc/sys /proc/sys"));
         assert!(line.contains("--cap-drop ALL --cap-add CAP_CHOWN"));
+        // With the network, its devices are no secret.
+        assert!(!line.contains("/sys/class/net"));
         assert!(!line.contains("CAP_SYS_ADMIN"));
     }
 

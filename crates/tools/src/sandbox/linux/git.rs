@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use super::tree::{State, Tree};
+use super::tree::Tree;
 
 /// The name of a Git directory, or of a file that contains its path.
 pub(super) const FOLDER: &str = ".git";
@@ -76,13 +76,13 @@ pub(super) fn is_gits(has: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether a new file at `path` is harmless.
-pub(super) fn is_harmless(path: &Path, state: &State, tree: &Tree) -> bool {
+pub(super) fn is_harmless(path: &Path, tree: &Tree) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     let Some((name, folder)) = name.zip(path.parent()) else {
         return false;
     };
     // A link is never harmless, because its target may change.
-    if *state != State::There {
+    if path.is_symlink() {
         return false;
     }
     match name {

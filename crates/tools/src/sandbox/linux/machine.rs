@@ -18,6 +18,9 @@ pub(super) struct Machine {
     pub kernel: Vec<PathBuf>,
     /// The other files of `/proc` that belong to no process. Root may open them for writing.
     pub readings: Vec<PathBuf>,
+    /// Folders of `/sys` that describe the machine's network devices: their names, addresses, and
+    /// traffic.
+    pub networks: Vec<PathBuf>,
     /// Sockets that have a path.
     pub sockets: Vec<PathBuf>,
     /// Whether this process runs as root.
@@ -33,6 +36,7 @@ impl Machine {
         Self {
             kernel,
             readings,
+            networks: networks(),
             sockets: sockets(),
             is_root: rustix::process::geteuid().is_root(),
         }
@@ -58,6 +62,19 @@ fn kernel() -> [Vec<PathBuf>; 2] {
     switches.sort();
     readings.sort();
     [switches, readings]
+}
+
+/// `/sys/class/net`, and the folders to which the links in it lead. `/sys` belongs to the network
+/// namespace that mounted it, so a command without network would see the devices of the machine.
+fn networks() -> Vec<PathBuf> {
+    let class = Path::new("/sys/class/net");
+    let devices = fs::read_dir(class).into_iter().flatten().flatten();
+    let real = devices.filter_map(|it| it.path().canonicalize().ok());
+    let folders = real.filter_map(|it| Some(it.parent()?.to_owned()));
+    let folders = folders.filter(|it| it.ends_with("net") && *it != *class);
+    let folders: BTreeSet<PathBuf> = folders.collect();
+    let class = class.is_dir().then(|| class.to_owned());
+    class.into_iter().chain(folders).collect()
 }
 
 /// The sockets that programs listen on in our network namespace, and those that the environment

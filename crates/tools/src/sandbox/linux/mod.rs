@@ -1,13 +1,15 @@
 //! The sandbox of Linux: `bwrap` enforces the limits with bubblewrap, `scope` adds what it lacks,
-//! `probe` tests that it works, and `watch` finds files that commands may not make.
+//! `probe` tests that it works, and `watch` finds files that commands may not make, by `identity`.
 
 mod aside;
 mod bwrap;
 mod git;
+mod identity;
 mod machine;
 mod memory;
 #[cfg(target_endian = "little")]
 mod modes;
+mod overlay;
 mod probe;
 mod scope;
 mod tmp;
@@ -15,17 +17,20 @@ mod todo;
 mod tree;
 mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 pub(super) use bwrap::NAME;
 use machine::Machine;
+pub(crate) use overlay::report as view_report;
+pub(super) use overlay::words as view_words;
+pub use overlay::{VIEW, hold_view};
 pub use probe::find_out;
 pub(super) use probe::known;
 pub(crate) use scope::run as run_restricted;
 pub use scope::{cuts_off_abstract_sockets, keeps_from_setuid};
 pub(super) use tmp::make as make_tmp;
-pub use tmp::tmp_folder;
+pub use tmp::{chats_tmp, tmp_folder};
 pub use watch::Watch;
 
 use super::{Backend, SandboxLimits};
@@ -44,6 +49,7 @@ pub(super) fn prefix(
     limits: &SandboxLimits,
     cwd: &Path,
     needed: &[&Path],
+    resolver: Option<&Path>,
 ) -> Result<Vec<OsString>, String> {
     if let Some(tmp) = &limits.tmp {
         make_tmp(&tmp.folder).map_err(|error| {
@@ -61,16 +67,30 @@ pub(super) fn prefix(
         machine: &Machine::look(),
         needed,
         cwd,
+        resolver,
     };
     Ok(bwrap::words(program, &backend.extra, &held))
+}
+
+/// Whether a path has a protected name; see [`super::Names`].
+pub(super) fn is_kept(limits: &SandboxLimits, path: &Path) -> bool {
+    let mut above = OsStr::new("");
+    let mut parts = path.components().map(|it| it.as_os_str());
+    parts.any(|name| {
+        limits
+            .names
+            .keeps(std::mem::replace(&mut above, name), name)
+    })
 }
 
 /// Records a file that a file tool is about to write; see [`super::Sandbox::writes`].
 pub(super) fn add_written(limits: &SandboxLimits, path: &Path, text: &str) {
     let mut parts = path.components().map(|it| it.as_os_str());
-    let is_kept = parts.any(|name| name == git::FOLDER || limits.names.keeps(name));
     // A watch looks for no other files, so they need no record.
-    if is_kept || limits.never_made.iter().any(|it| path.starts_with(it)) {
+    if is_kept(limits, path)
+        || parts.any(|name| name == git::FOLDER)
+        || limits.never_made.iter().any(|it| path.starts_with(it))
+    {
         memory::add_written(path, text);
     }
 }

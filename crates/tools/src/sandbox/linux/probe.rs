@@ -7,14 +7,19 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use platform::files::make_private_folder;
+
 use super::machine::Machine;
 use super::{bwrap, scope};
+use crate::private::TemporaryFolder;
 use crate::sandbox::{Backend, SandboxLimits};
+use crate::state_dir;
 
 /// The path that is tried first, because the AppArmor profiles of distributions cover only it.
 const USUAL: &str = "/usr/bin/bwrap";
@@ -114,15 +119,14 @@ fn sandboxed(world: &World, program: &Path, extra: &[String]) -> Vec<OsString> {
     };
     let mut machine = Machine::look();
     // Another program may delete its socket before it is mounted, and bubblewrap then fails.
-    machine
-        .sockets
-        .retain(|socket| socket.starts_with(&world.folder));
+    machine.sockets = vec![world.open.clone()];
     let held = bwrap::MountPlan {
         concealed: &[],
         limits: &limits,
         machine: &machine,
         needed: &[],
         cwd: &world.inside,
+        resolver: None,
     };
     bwrap::words(program, extra, &held)
 }
@@ -147,35 +151,37 @@ out() { echo "$1"; exit; }
 echo held
 "#;
 
-/// The folders and sockets of the test, removed on drop.
+/// The folders and sockets of the test, removed with the folder of all.
 struct World {
-    folder: PathBuf,
+    _folder: TemporaryFolder,
     inside: PathBuf,
     kept: PathBuf,
     outside: PathBuf,
     sockets: PathBuf,
+    /// A socket in `inside`.
+    open: PathBuf,
     _listeners: [UnixListener; 2],
 }
 
 impl World {
     fn new() -> io::Result<Self> {
-        let name = format!("flemma-probe-{}", std::process::id());
-        let folder = std::env::temp_dir().canonicalize()?.join(name);
-        let world = Self {
-            inside: folder.join("inside"),
-            kept: folder.join("inside/kept"),
-            outside: folder.join("outside"),
-            sockets: folder.join("sockets"),
-            _listeners: [
-                listen(&folder.join("sockets/socket"))?,
-                listen(&folder.join("inside/open"))?,
-            ],
-            folder,
-        };
-        fs::create_dir_all(&world.kept)?;
-        fs::create_dir_all(&world.outside)?;
-        fs::write(world.outside.join("old"), "old")?;
-        Ok(world)
+        let folder = state_dir::temporary_folder()?;
+        let at = |name: &str| folder.path().join(name);
+        let (inside, sockets) = (at("inside"), at("sockets"));
+        let (kept, outside) = (inside.join("kept"), at("outside"));
+        for folder in [&inside, &sockets, &kept, &outside] {
+            make_private_folder(folder)?;
+        }
+        fs::write(outside.join("old"), "old")?;
+        Ok(Self {
+            _listeners: [listen(&sockets, "socket")?, listen(&inside, "open")?],
+            open: inside.join("open"),
+            inside,
+            kept,
+            outside,
+            sockets,
+            _folder: folder,
+        })
     }
 
     fn is_untouched(&self) -> bool {
@@ -185,17 +191,11 @@ impl World {
     }
 }
 
-fn listen(socket: &Path) -> io::Result<UnixListener> {
-    fs::create_dir_all(socket.parent().unwrap_or(socket))?;
-    // Left over by a process of the same number.
-    let _ = fs::remove_file(socket);
-    UnixListener::bind(socket)
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
+/// Binds a socket in a folder, however long the folder's path is: that of a socket has at most 107
+/// bytes according to unix(7).
+fn listen(folder: &Path, name: &str) -> io::Result<UnixListener> {
+    let folder = fs::File::open(folder)?;
+    UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 #[cfg(test)]

@@ -1,22 +1,25 @@
 //! The folders that are mounted as `/tmp`, one per chat.
 //!
-//! They are in a folder that only the user can enter, and outlive the host, so that a reopened
-//! chat finds its files. Folders that were not used for ten days are removed.
+//! They are in the state folder, which only the user can enter and no command can write, and outlive
+//! the host, so that a reopened chat finds its files. Folders that were not used for ten days are removed.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, SystemTime};
 
-use rustix::process::{Pid, getuid, test_kill_process};
+use rustix::process::{Pid, test_kill_process};
 
+use crate::files::leads_to;
 use crate::sandbox::view::{self, View};
+use crate::state_dir::{self, make_own_folder};
 
 /// How long an unused folder is kept. systemd keeps files in `/tmp` as long.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
+/// The folder of all chats, in the state folder.
+const FOLDER: &str = "chat-tmp";
 /// Prefix of the name of a folder for chats without a file. The process id follows.
 const OF_PROCESS: &str = "process-";
 
@@ -27,28 +30,32 @@ pub fn tmp_folder(key: Option<&str>) -> PathBuf {
         Some(key) => key.to_owned(),
         None => format!("{OF_PROCESS}{}", std::process::id()),
     };
-    base().join(name)
+    chats_tmp().join(name)
 }
 
 /// The folder that contains the folders of all chats.
-pub(super) fn base() -> PathBuf {
-    let temporary = std::env::temp_dir();
-    let temporary = temporary.canonicalize().unwrap_or(temporary);
-    temporary.join(format!("flemma-{}", getuid().as_raw()))
+pub fn chats_tmp() -> PathBuf {
+    let state = state_dir::path();
+    // Before the first start the folder is missing, and no link leads to it either.
+    leads_to(&state).join(FOLDER)
 }
 
 /// Creates a folder of [`tmp_folder`]. The first call in a process also removes unused folders.
 ///
 /// # Errors
 ///
-/// It can't be created, or other users own or can access its parent.
+/// It can't be created, or a link or another user's folder has its name.
 pub(in crate::sandbox) fn make(folder: &Path) -> io::Result<()> {
     static SWEPT: Once = Once::new();
     let parent = folder.parent().unwrap_or(folder);
-    make_private(parent)?;
-    make_private(folder)?;
     // A folder that the user configured elsewhere may hold other files.
-    if parent == base() {
+    let is_ours = parent == chats_tmp();
+    if is_ours {
+        state_dir::make_folder(&state_dir::path())?;
+    }
+    make_own_folder(parent)?;
+    make_own_folder(folder)?;
+    if is_ours {
         SWEPT.call_once(|| sweep(parent));
     }
     Ok(())
@@ -62,24 +69,6 @@ impl View<'_> {
             Ok(rest) => Path::new(view::TMP).join(rest),
             Err(_) => path.to_owned(),
         }
-    }
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    let made = DirBuilder::new().mode(0o700).create(folder);
-    let found = fs::symlink_metadata(folder);
-    // Not followed if it is a link: another user could lead it to a folder of the user's.
-    let is_ours = |found: &Metadata| {
-        found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
-    };
-    match (made, found) {
-        (_, Ok(found)) if is_ours(&found) => Ok(()),
-        (Err(error), Err(_)) => Err(error),
-        // Another user may have created it to read the files.
-        _ => Err(io::Error::other(format!(
-            "{} belongs to another user or is open to others",
-            folder.display()
-        ))),
     }
 }
 
@@ -115,16 +104,19 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_folder_open_to_others_and_a_link_are_refused() {
+    fn a_link_is_refused_and_others_lose_access() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("base");
         make(&base.join("chat")).unwrap();
-        make(&base.join("chat")).unwrap();
         fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(make(&base.join("chat")).is_err());
+        make(&base.join("chat")).unwrap();
+        let mode = fs::metadata(&base).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
         let link = folder.path().join("link");
         symlink(folder.path().join("base"), &link).unwrap();
         assert!(make(&link.join("other")).is_err());
+        symlink(folder.path().join("base"), base.join("link")).unwrap();
+        assert!(make(&base.join("link")).is_err());
     }
 
     #[test]

@@ -21,11 +21,19 @@ pub(super) const MAX_FOLDERS: usize = 1_000;
 pub(super) const MAX_NEW: usize = 4_000;
 /// Time after a change within which another change may leave the same change time: the clocks of
 /// file systems tick every 10 ms.
-const TICK: Duration = Duration::from_millis(50);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 
 impl Names {
-    pub(super) fn keeps(&self, name: &OsStr) -> bool {
-        self.kept.iter().any(|it| is_same(it, name))
+    /// Returns true if an entry of a folder with the name `above` is protected.
+    pub(super) fn keeps(&self, above: &OsStr, name: &OsStr) -> bool {
+        self.kept.iter().any(|it| match it.rsplit_once('/') {
+            Some((folder, last)) => {
+                // The last part of the folder is enough: more is protected rather than less.
+                let folder = folder.rsplit_once('/').map_or(folder, |(_, last)| last);
+                is_same(last, name) && is_same(folder, above)
+            }
+            None => is_same(it, name),
+        })
     }
 
     fn is_shallow(&self, name: &OsStr) -> bool {
@@ -37,26 +45,6 @@ impl Names {
 fn is_same(one: &str, other: &OsStr) -> bool {
     one.as_bytes()
         .eq_ignore_ascii_case(other.as_encoded_bytes())
-}
-
-/// The state of a protected path that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
-    /// A file or a folder.
-    There,
-    /// A link, and its target.
-    Link(PathBuf),
-}
-
-impl State {
-    /// The present state of a path, if it exists.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let found = fs::symlink_metadata(path).ok()?;
-        Some(match found.is_symlink() {
-            true => Self::Link(fs::read_link(path).unwrap_or_default()),
-            false => Self::There,
-        })
-    }
 }
 
 /// The kind of a folder, which decides which of its entries are protected.
@@ -80,7 +68,7 @@ struct Folder {
     /// Its stamp before it was read; `None` if it could change again without a new stamp.
     stamp: Option<Stamp>,
     kind: Kind,
-    kept: Vec<(OsString, State)>,
+    kept: Vec<OsString>,
     /// Entries that may be secret by their names.
     suspects: Vec<OsString>,
     folders: Vec<OsString>,
@@ -172,10 +160,19 @@ impl Tree {
     }
 
     /// The protected paths, from the top down.
-    pub(super) fn kept(&self) -> impl Iterator<Item = (PathBuf, &State)> {
+    pub(super) fn kept(&self) -> impl Iterator<Item = PathBuf> {
         self.order.iter().flat_map(|(path, folder)| {
             let kept = folder.kept.iter();
-            kept.map(move |(name, state)| (path.join(name), state))
+            kept.map(move |name| path.join(name))
+        })
+    }
+
+    /// Returns true if a protected path was there in this scan.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        let names = path.parent().zip(path.file_name());
+        names.is_some_and(|(folder, name)| {
+            let folder = self.folders.get(folder);
+            folder.is_some_and(|it| it.kept.iter().any(|kept| kept == name))
         })
     }
 
@@ -185,14 +182,6 @@ impl Tree {
             let suspects = folder.suspects.iter();
             suspects.map(move |name| path.join(name))
         })
-    }
-
-    /// The state of a protected path in this scan.
-    pub(super) fn state(&self, path: &Path) -> Option<&State> {
-        let folder = self.folders.get(path.parent()?)?;
-        let name = path.file_name()?;
-        let found = folder.kept.iter().find(|(it, _)| it == name);
-        found.map(|(_, state)| state)
     }
 
     /// The scanned Git folders.
@@ -248,7 +237,8 @@ impl Tree {
 impl Folder {
     fn new(stamp: Stamp, kind: Kind) -> Self {
         Self {
-            stamp: Some(stamp).filter(|it| !it.is_fresh()),
+            // A change in a subfolder, where a protected name may be, is not seen in the stamp.
+            stamp: Some(stamp).filter(|it| kind != Kind::Top && !it.is_fresh()),
             kind,
             kept: Vec::new(),
             suspects: Vec::new(),
@@ -280,14 +270,13 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
         kind => kind,
     };
     let mut folder = Folder::new(stamp, kind);
+    let above = path.file_name().unwrap_or_default();
     for (name, file_type) in entries {
         if !matches!(kind, Kind::Git | Kind::Modules) && is_suspect(Path::new(&name)) {
             folder.suspects.push(name.clone());
         }
-        if is_kept(kind, &name, file_type.is_dir(), names) {
-            // One that vanished meanwhile is protected as if it existed.
-            let state = State::of(&path.join(&name)).unwrap_or(State::There);
-            folder.kept.push((name, state));
+        if is_kept(kind, above, &name, file_type.is_dir(), names) {
+            folder.kept.push(name);
         } else if file_type.is_dir() {
             folder.folders.push(name);
         }
@@ -296,13 +285,13 @@ fn read(path: &Path, stamp: Stamp, kind: Kind, names: &Names) -> Folder {
 }
 
 /// Whether an entry of a folder of this kind is protected.
-fn is_kept(kind: Kind, name: &OsStr, is_folder: bool, names: &Names) -> bool {
+fn is_kept(kind: Kind, above: &OsStr, name: &OsStr, is_folder: bool, names: &Names) -> bool {
     match kind {
         Kind::Git => git::KEPT.iter().any(|it| name == *it),
         Kind::Modules | Kind::Top => false,
         // In a Git folder, only some names are protected.
         Kind::Plain | Kind::Shallow if name == git::FOLDER => !is_folder,
-        Kind::Plain | Kind::Shallow => names.keeps(name),
+        Kind::Plain | Kind::Shallow => names.keeps(above, name),
     }
 }
 
@@ -316,8 +305,8 @@ fn ask(path: &Path, stamp: Stamp, names: &Names) -> Folder {
         // itself.
         if name == git::FOLDER && fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir()) {
             folder.folders.push(name.into());
-        } else if let Some(state) = State::of(&path) {
-            folder.kept.push((name.into(), state));
+        } else if fs::symlink_metadata(&path).is_ok() {
+            folder.kept.push(name.into());
         }
     }
     folder

@@ -6,10 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::aside::set_aside;
+use super::identity::{Found, Identity, Others, Registered, Running, is_same, is_same_file};
 use super::todo::{self, Commands};
-use super::tree::{MAX_NEW, Root, State, Tree};
+use super::tree::{MAX_NEW, Root, Tree};
 use super::{git, memory};
 use crate::mounts::linux::Mounts;
 use crate::sandbox::{SandboxLimits, paths};
@@ -32,8 +35,14 @@ pub struct Watch {
     theirs: HashSet<PathBuf>,
     /// The commands in Git's todo lists, by Git directory.
     commands: HashMap<PathBuf, Commands>,
-    /// Protected paths outside the working folders, with their state if they existed.
-    places: Vec<(PathBuf, Option<State>)>,
+    /// Protected paths outside the working folders.
+    places: Vec<PathBuf>,
+    /// This command among those that run, with the protected files that existed before it.
+    registered: Registered,
+    /// What commands that ran at that time had made. They answer for it when they end.
+    made_by_others: Found,
+    /// What is mounted read-only for this command.
+    mounted: Vec<PathBuf>,
     /// The mounts of the command, registered until it ends.
     mounts: Option<Mounts>,
 }
@@ -42,6 +51,8 @@ impl Watch {
     /// Scans for protected files; never returns `None`. `limits` has real paths. Takes 1 or 2 ms; the first scan reads
     /// up to 1,000 folders.
     pub(in crate::sandbox) fn begin(limits: &SandboxLimits) -> Option<Self> {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH);
+        let others = Others::now();
         let look = |root: Root| {
             let tree = Tree::look(&root, &limits.names, memory::seen(&root));
             memory::remember(&root, tree.clone());
@@ -49,10 +60,9 @@ impl Watch {
         };
         let trees: Vec<_> = roots(limits).into_iter().map(look).collect();
         let theirs = memory::made_by_commands(|path| {
-            let states = trees.iter().map(|(_, tree)| (tree, tree.state(path)));
-            let mut there = states.filter_map(|(tree, state)| Some((tree, state?)));
+            let mut there = trees.iter().filter(|(_, tree)| tree.has(path));
             // A file that is no longer harmless was changed by the user, so it is protected.
-            there.all(|(tree, state)| git::is_harmless(path, state, tree))
+            there.all(|(_, tree)| git::is_harmless(path, tree))
         });
         // The scan has read these folders, so the secrets in them need no other search.
         let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
@@ -63,19 +73,38 @@ impl Watch {
         let is_writable = |path: &&PathBuf| limits.writable.iter().any(|it| path.starts_with(it));
         // Elsewhere, the sandbox itself keeps commands from creating them.
         let places = limits.never_made.iter().filter(is_writable);
+        let places: Vec<PathBuf> = places.cloned().collect();
+        let found = trees.iter().flat_map(|(_, tree)| tree.kept());
+        let found = found.chain(places.iter().cloned());
+        let found = found.filter_map(|path| Identity::of(&path).map(|now| (path, now)));
+        // What a command that still runs has made was not there before this one either.
+        let (before, made_by_others): (Found, Found) = found.partition(|(path, now)| {
+            others.have_not_made(path, now) || memory::is_as_written(path)
+        });
+        let registered = Registered::new(Running {
+            roots: trees.iter().map(|(root, _)| root.clone()).collect(),
+            before,
+            is_ending: AtomicBool::new(false),
+            started: started.unwrap_or_default(),
+        });
         let gits = trees.iter().flat_map(|(_, tree)| tree.gits());
         let commands = gits.map(|git| (git.to_owned(), todo::commands(git)));
         let mut watch = Self {
             commands: commands.collect(),
             trees,
             theirs,
-            places: places.map(|path| (path.clone(), State::of(path))).collect(),
+            places,
+            registered,
+            made_by_others,
+            mounted: Vec::new(),
             limits,
             mounts: None,
         };
         let concealed = watch.concealed().iter().map(|it| it.path.clone());
-        let mounted = watch.limits().kept.into_iter().chain(concealed);
+        let kept = watch.limits().kept;
+        let mounted = kept.iter().cloned().chain(concealed);
         watch.mounts = Some(Mounts::new(mounted));
+        watch.mounted = kept;
         Some(watch)
     }
 
@@ -92,11 +121,13 @@ impl Watch {
     /// The limits for the command: the files that were found are read-only.
     pub(in crate::sandbox) fn limits(&self) -> SandboxLimits {
         let found = self.trees.iter().flat_map(|(_, tree)| tree.kept());
-        let found = found.map(|(path, _)| path);
         let found = found.filter(|path| !self.theirs.contains(path));
         let found = found.take(MOST_KEPT);
-        let places = self.places.iter().filter(|(_, state)| state.is_some());
-        let places = places.map(|(path, _)| path.clone());
+        let places = self
+            .places
+            .iter()
+            .filter(|path| self.before(path).is_some());
+        let places = places.cloned();
         let mut kept = paths::real(&found.chain(places).collect::<Vec<_>>());
         kept.extend(self.limits.kept.iter().cloned());
         kept.sort();
@@ -138,20 +169,22 @@ impl Watch {
     pub fn end(self) -> Option<String> {
         let mut notes = Vec::new();
         let mut is_cut = false;
+        self.registered.end();
         for (root, before) in &self.trees {
             let changed = before.again(root, &self.limits.names);
             is_cut |= changed.as_ref().is_some_and(|it| it.is_cut);
             // A file in `theirs` can change although its folder did not.
             let after = changed.map_or_else(|| before.clone(), Arc::new);
-            let made = after.kept().filter(|(path, now)| {
-                before.state(path) != Some(now) || self.theirs.contains(path)
-            });
+            let made = after
+                .kept()
+                .filter(|path| self.has_changed(path) || self.theirs.contains(path));
             let (harmless, others): (Vec<_>, Vec<_>) =
-                made.partition(|(path, now)| git::is_harmless(path, now, &after));
-            memory::add_made_by_commands(harmless.into_iter().map(|(path, _)| path));
-            let others = others.into_iter().map(|(path, _)| path);
+                made.partition(|path| git::is_harmless(path, &after));
+            memory::add_made_by_commands(harmless.into_iter());
             // File tools that run at the same time may write them.
-            let others = others.filter(|path| !memory::is_as_written(path));
+            let others = others
+                .into_iter()
+                .filter(|path| !memory::is_as_written(path));
             notes.extend(others.map(|path| taken(&root.path, &path)));
             let none = Commands::new();
             notes.extend(after.gits().flat_map(|git| {
@@ -161,13 +194,40 @@ impl Watch {
             // The next command starts with this scan.
             memory::remember(root, after.clone());
         }
-        for (path, before) in &self.places {
+        for path in &self.places {
             let root = self.limits.writable.iter().find(|it| path.starts_with(it));
-            let now = State::of(path).filter(|now| before.as_ref() != Some(now));
-            let now = now.filter(|_| !memory::is_as_written(path));
-            notes.extend(root.zip(now).map(|(root, _)| taken(root, path)));
+            if let Some(root) = root
+                && self.has_changed(path)
+                && !memory::is_as_written(path)
+            {
+                notes.push(taken(root, path));
+            }
         }
         note(&notes, is_cut)
+    }
+
+    /// The identity of a protected file from before the command.
+    fn before(&self, path: &Path) -> Option<&Identity> {
+        self.registered.running.before.get(path)
+    }
+
+    /// Returns true if a command may have made what is at `path`: it was not there before this one as
+    /// it is now.
+    fn has_changed(&self, path: &Path) -> bool {
+        let Some(now) = Identity::of(path) else {
+            return false;
+        };
+        let Some(before) = self.before(path) else {
+            let is_untouched = is_same(self.made_by_others.get(path), &now);
+            return !(is_untouched && self.registered.others_may_have_made(path, &now));
+        };
+        // The user may change a mounted file, but no command can. If the user replaces it, the mount
+        // is gone. Git replaces its files at each change, and a repository without them is none.
+        let is_mounted = self.mounted.iter().any(|it| path.starts_with(it));
+        let is_users =
+            is_same_file(before, &now) || path.components().any(|it| it.as_os_str() == git::FOLDER);
+        let is_allowed = is_same(Some(before), &now) || (is_mounted && is_users);
+        !is_allowed
     }
 }
 

@@ -1,11 +1,8 @@
-//! Generates command lines from the table of programs.
+//! Generates command lines from the list of programs.
 
-use super::pieces::{AWK, GIT, HOSTILE, JOIN, OTHER, REDIRECT, SED, VALUES};
+use super::pieces::{AWK, FIND, GIT, HOSTILE, JOIN, LETTERS, OTHER, REDIRECT, SED, VALUES};
 use super::world::NAMES;
-use crate::shell::options::{Options, Value, is_in};
-use crate::shell::rule::Rule;
-use crate::shell::table::PROGRAMS;
-use crate::shell::{find, git};
+use crate::shell::programs::VIEWED;
 
 pub(super) struct Generator(u64);
 
@@ -57,13 +54,19 @@ impl Generator {
     }
 
     fn command(&mut self) -> String {
-        let (name, rule) = PROGRAMS[self.below(PROGRAMS.len())];
-        // These take long, or need a network.
-        if is_in("sleep npm node pip pip3 seq numfmt curl wget ping", name) {
-            return self.command();
-        }
+        let name = self.one_of(VIEWED);
         let mut words = vec![name.to_owned()];
-        self.arguments(name, rule, &mut words);
+        match name {
+            "find" => self.find(&mut words),
+            "git" => self.git(&mut words),
+            "sed" => self.script(SED, &mut words),
+            "awk" => self.script(AWK, &mut words),
+            _ => {
+                self.options(&mut words);
+                self.operands(&mut words);
+                words.extend((name == "[").then(|| "]".to_owned()));
+            }
+        }
         if self.rarely(12) {
             let at = 1 + self.below(words.len());
             words.insert(at, self.one(HOSTILE).to_owned());
@@ -75,48 +78,18 @@ impl Generator {
         command
     }
 
-    fn arguments(&mut self, name: &str, rule: Rule, words: &mut Vec<String>) {
-        match (name, rule) {
-            ("find", _) => self.find(words),
-            ("git", _) => self.git(words),
-            ("sed", _) => self.script(SED, words),
-            ("awk" | "gawk" | "mawk", _) => self.script(AWK, words),
-            (_, Rule::Plain(options, _) | Rule::First(options, _) | Rule::Search(options, _)) => {
-                self.options(&options.all(), words);
-                self.operands(words);
-            }
-            (_, Rule::Version(versions)) => words.push(self.one(versions).to_owned()),
-            ("[", _) => {
-                self.operands(words);
-                words.push("]".to_owned());
-            }
-            _ => {
-                for _ in 0..self.below(3) {
-                    words.push(self.one_of("-u -f -d -e -v -n -r -o -c pid").to_owned());
-                }
-                self.operands(words);
-            }
-        }
-    }
-
-    fn options(&mut self, all: &[(String, Value)], words: &mut Vec<String>) {
+    fn options(&mut self, words: &mut Vec<String>) {
         for _ in 0..self.below(4) {
-            if all.is_empty() {
-                return;
-            }
-            let (name, value) = &all[self.below(all.len())];
-            // Sometimes abbreviated, which is refused.
-            let name = match self.below(12) {
-                0 if name.len() > 4 => &name[..name.len() - 2],
-                _ => name,
+            let option = match self.rarely(3) {
+                true => self.one(HOSTILE).to_owned(),
+                false => format!("-{}", self.one_of(LETTERS)),
             };
             let given = self.one(VALUES);
-            words.push(match value {
-                Value::No => name.to_owned(),
-                Value::Maybe if self.rarely(2) => name.to_owned(),
-                Value::Yes | Value::Maybe if name.starts_with("--") => format!("{name}={given}"),
-                Value::Yes | Value::Maybe if self.rarely(2) => format!("{name}{given}"),
-                Value::Yes | Value::Maybe => format!("{name} {given}"),
+            words.push(match self.below(4) {
+                0 if option.starts_with("--") => format!("{option}={given}"),
+                0 => format!("{option}{given}"),
+                1 => format!("{option} {given}"),
+                _ => option,
             });
         }
     }
@@ -145,40 +118,16 @@ impl Generator {
                 .to_owned(),
         );
         for _ in 0..self.below(4) {
-            match self.below(4) {
-                0 => words.push(format!("'{}'", self.one_of(find::ALONE))),
-                1 | 2 => words.push(format!(
-                    "{} {}",
-                    self.one_of(find::WITH_VALUE),
-                    self.one(VALUES)
-                )),
-                _ => words.push(
-                    self.one(&[
-                        "-exec ./canary \\;",
-                        "-exe? ./canary \\;",
-                        "-delet?",
-                        "-delete",
-                        "-name a*",
-                        "-print",
-                    ])
-                    .to_owned(),
-                ),
-            }
+            words.push(match self.rarely(3) {
+                true => format!("{} {}", self.one(HOSTILE), self.one(VALUES)),
+                false => self.one(FIND).to_owned(),
+            });
         }
     }
 
     fn git(&mut self, words: &mut Vec<String>) {
-        if self.rarely(4) {
-            words.push(self.one(GIT).to_owned());
-            for _ in 0..self.below(2) {
-                let word = self.one_of("list show -v --list -a get-url --get -l");
-                words.push(word.to_owned());
-            }
-        } else {
-            let (name, options) = git::SHOWS[self.below(git::SHOWS.len())];
-            words.push(name.to_owned());
-            self.options(&Options::of(options).all(), words);
-        }
+        words.push(self.one(GIT).to_owned());
+        self.options(words);
         self.operands(words);
     }
 

@@ -49,9 +49,19 @@ pub(super) const OTHER: &[&str] = &[
 ];
 #[rustfmt::skip]
 pub(super) const GIT: &[&str] = &[
-    "branch", "tag", "config", "remote", "stash", "reflog", "worktree", "push", "commit", "add",
-    "--version", "-p", "--no-pager", "checkout", "gc", "status",
+    "branch", "tag", "config", "remote", "stash", "reflog", "worktree", "push", "commit -m x", "add .",
+    "--version", "-p log", "--no-pager log", "checkout", "gc", "status", "diff", "log -p", "show",
+    "grep x", "blame a", "ls-files", "rev-parse HEAD", "-c core.pager=./canary -p log", "fetch", "clean -fd",
+    "-c alias.x=!./canary x", "apply a", "archive -o out HEAD", "-C ../hostile status",
 ];
+#[rustfmt::skip]
+pub(super) const FIND: &[&str] = &[
+    "-exec ./canary \\;", "-exec touch out +", "-exe? ./canary \\;", "-delet?", "-delete", "-name a*",
+    "-print", "-type f", "-name '*.rs'", "-maxdepth 1", "-fprint out", "-newer a", "-o", "-ls",
+];
+/// Letters of options.
+pub(super) const LETTERS: &str =
+    "a b c d e f g h i k l m n o p q r s t u v w x z A B C E F H I L P R S T 1 5 -";
 pub(super) const JOIN: &[&str] = &[" | ", " && ", " || ", "; ", "\n", " |& ", " & ", ";", "&&"];
 #[rustfmt::skip]
 pub(super) const REDIRECT: &[&str] = &[

@@ -3,21 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
 
 use crate::secrets::Secrets;
-use crate::shell::path::Order;
-use crate::shell::{Machine, environment, path};
+use crate::shell::Machine;
+use crate::shell::view::{self, State};
 
-/// How long a batch of lines may run.
-const LONGEST: Duration = Duration::from_secs(300);
-/// Exit code of `timeout` if it stopped the program.
-const TIMED_OUT: i32 = 124;
 /// Names of files that a program may misinterpret.
 #[rustfmt::skip]
 pub(super) const NAMES: &[&str] = &[
@@ -33,7 +27,7 @@ pub(super) struct Observed {
     pub lines: usize,
     pub execs: usize,
     pub opens: usize,
-    /// System calls that approved commands must not make.
+    /// System calls that changed something or left the view.
     pub problems: Vec<String>,
 }
 
@@ -47,12 +41,8 @@ impl Observed {
 
 pub(super) struct World {
     folder: tempfile::TempDir,
-    logs: tempfile::TempDir,
     places: Vec<PathBuf>,
 }
-
-/// A file: its kind and mode, size, modification time, and text or target.
-pub(super) type State = (u32, u64, i64, i64, Vec<u8>);
 
 impl World {
     pub(super) fn new() -> Self {
@@ -62,7 +52,6 @@ impl World {
         let places = ["", "src", "clean", "hostile", "bare", "filters"];
         let world = Self {
             folder,
-            logs: tempfile::tempdir().unwrap(),
             places: places.iter().map(|it| project.join(it)).collect(),
         };
         for place in &world.places {
@@ -153,105 +142,44 @@ impl World {
             cwd: self.places[place].clone(),
             variables: self.variables(),
             secrets: Arc::new(Secrets::in_home(&self.home())),
-            sandbox: false,
+            sandbox: true,
         }
     }
 
     /// Everything below the home folder.
     pub(super) fn files(&self) -> BTreeMap<PathBuf, State> {
-        let mut found = BTreeMap::new();
-        let mut open = vec![self.home()];
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(folder).unwrap().flatten() {
-                let path = entry.path();
-                let metadata = path.symlink_metadata().unwrap();
-                let text = match metadata.is_symlink() {
-                    true => fs::read_link(&path)
-                        .unwrap()
-                        .into_os_string()
-                        .into_encoded_bytes(),
-                    false if metadata.is_file() => fs::read(&path).unwrap(),
-                    false => Vec::new(),
-                };
-                if metadata.is_dir() {
-                    open.push(path.clone());
-                }
-                let name = path.strip_prefix(self.home()).unwrap().to_owned();
-                // A folder's time reveals a file that was created and removed again. `sort`
-                // creates such files, but only in `tmp`.
-                let is_watched = metadata.is_dir() && !name.ends_with("tmp");
-                let changed = match is_watched {
-                    true => (metadata.mtime(), metadata.mtime_nsec()),
-                    false => (0, 0),
-                };
-                let state = (metadata.mode(), metadata.len(), changed.0, changed.1, text);
-                found.insert(name, state);
-            }
-        }
-        found
+        view::files(&self.home())
     }
 
-    /// Runs each line in a shell of its own, in a sandbox if there is one. The sandbox contains
-    /// this machine, and permits writes below the home folder.
-    pub(super) fn run(&self, lines: &[(usize, String)], traced: bool) -> Observed {
-        let log = (traced && traces()).then(|| self.logs.path().join("trace"));
-        let end = LONGEST.as_secs().to_string();
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=1", &end]);
-        if holds() {
-            command.args(self.sandbox());
+    /// Runs each line in a shell of its own, in the read-only view. `None` without a sandbox.
+    pub(super) fn run(&self, lines: &[(usize, String)], traced: bool) -> Option<Observed> {
+        let mut words = view::prefix(&self.home(), &self.home().join("project"), Some(&[]))?;
+        let traced = traced && traces();
+        if traced {
+            let strace = ["strace", "-f", "-qq", "-s", "300", "-e", TRACED];
+            words.extend(strace.map(OsString::from));
         }
-        if let Some(log) = &log {
-            command.args(["strace", "-f", "-qq", "-s", "300", "-e", TRACED, "-o"]);
-            command.arg(log);
-        }
-        command
-            .args(["bash", "-c", &self.script(lines)])
-            .env_clear()
-            .envs(environment(
-                self.variables().into_iter(),
-                &[],
-                Order::SystemFirst,
-            ))
-            .current_dir(self.home().join("project"))
-            .stdin(Stdio::null());
-        let ran = command.output().unwrap();
-        let stderr = String::from_utf8_lossy(&ran.stderr);
-        assert!(!stderr.contains("bwrap:"), "{ran:?}");
-        let trace = log.map(|it| fs::read_to_string(it).unwrap_or_default());
-        let mut seen = trace.map_or_else(Observed::default, |it| observe(&it, lines.len()));
-        if ran.status.code() == Some(TIMED_OUT) {
-            seen.problems.push("it does not end".to_owned());
-        }
-        seen
+        // The lines print nothing, so this is the trace.
+        let trace = view::run(words, &self.script(lines), &self.machine(0));
+        assert!(!trace.contains("bwrap:"), "{trace}");
+        Some(match traced {
+            true => observe(&trace, lines.len()),
+            false => Observed::default(),
+        })
     }
 
     /// A script that runs each line at its place.
     fn script(&self, lines: &[(usize, String)]) -> String {
-        let mut script = "ulimit -t 20\n".to_owned();
-        for (place, line) in lines {
-            let folder = self.places[*place].display();
-            let quoted = line.replace('\'', "'\\''");
-            // A subshell takes half as long as a new `bash`.
-            script += &format!("(cd '{folder}' && eval '{quoted}') </dev/null >/dev/null 2>&1\n");
-        }
-        script
-    }
-
-    /// The arguments that put a command in a sandbox.
-    fn sandbox(&self) -> Vec<OsString> {
-        let machine = "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all --die-with-parent";
-        let mut words: Vec<OsString> = machine.split(' ').map(OsString::from).collect();
-        for folder in [self.home().as_path(), self.logs.path()] {
-            words.extend(["--bind".into(), folder.into(), folder.into()]);
-        }
-        words.push("--".into());
-        words
+        let line = |(place, line): &(usize, String)| {
+            let guarded = view::guarded(line, &self.places[*place]);
+            format!("{{ {guarded}}} >/dev/null 2>&1\n")
+        };
+        lines.iter().map(line).collect()
     }
 }
 
 /// The system calls that strace logs.
-const TRACED: &str = "trace=execve,execveat,open,openat,openat2,creat,connect,sendto,unlink,unlinkat,\
+const TRACED: &str = "trace=execve,execveat,open,openat,openat2,creat,connect,unlink,unlinkat,\
     rename,renameat2,mkdir,symlink,link,chmod,fchmodat,truncate";
 
 /// Creates a repository with a commit, a tag, and a changed file.
@@ -287,11 +215,6 @@ fn works(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|it| it.status.success())
 }
 
-fn holds() -> bool {
-    static HOLDS: OnceLock<bool> = OnceLock::new();
-    *HOLDS.get_or_init(|| works("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"]))
-}
-
 fn traces() -> bool {
     static TRACES: OnceLock<bool> = OnceLock::new();
     *TRACES.get_or_init(|| works("strace", &["-f", "true"]))
@@ -304,7 +227,11 @@ fn observe(trace: &str, lines: usize) -> Observed {
         ..Observed::default()
     };
     for line in trace.lines() {
-        let call = line.split_once(' ').map_or("", |(_, it)| it.trim_start());
+        // `[pid 12] ` precedes a call, except of the first process.
+        let call = line
+            .rsplit_once("] ")
+            .map_or(line, |(_, it)| it)
+            .trim_start();
         // `???(` is a call of a process that was killed before strace could decode it.
         if call.is_empty() || call.starts_with("???(") {
             continue;
@@ -312,43 +239,28 @@ fn observe(trace: &str, lines: usize) -> Observed {
         let failed = call.contains(") = -1 ") || call.contains("resumed>");
         seen.execs += usize::from(call.starts_with("exec") && !failed);
         seen.opens += usize::from(call.starts_with("open") || call.starts_with("creat"));
-        if is_problem(call, failed) {
+        if !failed && is_problem(call) {
             seen.problems.push(call.to_owned());
         }
     }
     seen
 }
 
-/// Whether an approved command must not make this system call.
-fn is_problem(call: &str, failed: bool) -> bool {
+/// Whether this system call, which succeeded, changes something outside of the view or leaves it.
+fn is_problem(call: &str) -> bool {
     let target = call.split('"').nth(1).unwrap_or_default();
-    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
-    let is_one_of = |names: [&str; 2]| names.iter().any(|it| call.starts_with(it));
-    if call.starts_with("exec") {
-        !failed && !is_listed(Path::new(target))
-    } else if is_one_of(["open", "creat"]) {
-        let is_write = call.starts_with("creat") || writes.iter().any(|it| call.contains(it));
-        is_write && target != "/dev/null" && target != "/dev/tty"
-    } else if is_one_of(["connect", "sendto"]) {
-        // The C library asks these for names of users, although no service answers.
-        !call.contains("/nscd/") && !call.contains("AF_NETLINK")
-    } else {
-        // The other lines report signals, exits, and unfinished calls.
-        !failed && !call.starts_with(['+', '-', '<'])
+    // They are the view's own.
+    if ["/dev/", "/proc/", "/run/"]
+        .iter()
+        .any(|it| target.starts_with(it))
+    {
+        return false;
     }
-}
-
-/// Whether a program may run: a listed program, the shell, or a part of Git.
-fn is_listed(program: &Path) -> bool {
-    let name = program
-        .file_name()
-        .and_then(|it| it.to_str())
-        .unwrap_or_default();
-    let is_of_list = super::super::table::rule(name).is_some();
-    let is_own = matches!(name, "bash" | "sh" | "dash" | "which.debianutils" | "node")
-        || name.starts_with("git-");
-    path::is_system_program(program) && (is_of_list || is_own)
-        || program.starts_with("/usr/libexec/git-core")
-        || program.starts_with("/usr/lib/git-core")
-        || program.starts_with("/usr/local/libexec/git-core")
+    let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
+    match call.split('(').next().unwrap_or_default() {
+        "execve" | "execveat" => false,
+        "open" | "openat" | "openat2" => writes.iter().any(|it| call.contains(it)),
+        // The other lines report signals, exits, and unfinished calls.
+        name => TRACED.contains(name) && !name.is_empty() && !call.contains("AF_NETLINK"),
+    }
 }

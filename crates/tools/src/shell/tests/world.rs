@@ -6,6 +6,9 @@ use std::sync::Arc;
 use crate::secrets::Secrets;
 use crate::shell::{Machine, Needs, ShellLists, Unsafe, inspect};
 
+/// The content of all secrets.
+pub(super) const SECRET: &str = "hunter2 KEY\n";
+
 /// A home folder with secrets, and a project in it.
 pub(super) struct World {
     folder: tempfile::TempDir,
@@ -23,7 +26,7 @@ impl World {
             ".bash_history",
             "project/conf/.env",
         ] {
-            world.write(secret, "KEY");
+            world.write(secret, SECRET);
         }
         for file in [
             "README.md",
@@ -38,7 +41,7 @@ impl World {
             "1{system(\"id\")}",
             "sums",
         ] {
-            world.write(&format!("project/{file}"), "text\n");
+            world.write(&format!("project/{file}"), "1 fn main\n");
         }
         let link = |to: &str, from: &str| {
             std::os::unix::fs::symlink(to, world.project().join(from)).unwrap()

@@ -24,6 +24,7 @@ async fn the_network_and_sockets_of_the_machine_are_out_of_reach() {
              (exec 3<>/dev/udp/192.0.2.1/53) 2>/dev/null && echo UDP\n\
              [ -e run/nvim.sock ] && echo SOCKET\n\
              ls -A /run | grep -v -e systemd -e resolvconf -e nscd\n\
+             ls /sys/class/net /sys/devices/virtual/net 2>/dev/null | grep -v -e : -e '^$'\n\
              echo \"${{NVIM-unset}} $(cat /proc/net/dev | grep -c :)\"\n\
              ls /proc | grep -c '^[0-9]'"
         ),

@@ -1,8 +1,9 @@
 //! Writes an answer into the chat, at the anchor where it grows.
 
+use chat::answer::THINKING;
 use chat::document::{Document, Role};
 use chat::text::Text;
-use chat::write;
+use chat::write::{self, TextEdit};
 use tokio::time::Instant;
 
 use super::Place;
@@ -40,12 +41,56 @@ impl Session {
         if !open.next_write(false).is_some_and(is_due) {
             return false;
         }
+        if open.was_thinking.is_some() && self.open_thinking() {
+            return true;
+        }
+        let Some(open) = &self.request.open else {
+            return false;
+        };
         match open.place.anchor {
             // A request that failed before its first word ends here, without a marker.
             _ if open.unwritten.is_empty() => self.end_answer(),
             None => self.write_marker(),
             Some(anchor) => self.write_piece(anchor),
         }
+        true
+    }
+
+    /// Inserts the opening line of a text that was thinking. Returns true if it sent an edit.
+    fn open_thinking(&mut self) -> bool {
+        let Some(open) = &mut self.request.open else {
+            return false;
+        };
+        // Until the marker is written, all text is unwritten too.
+        let Some(start) = open
+            .was_thinking
+            .filter(|start| !start.insert(&mut open.unwritten))
+        else {
+            open.was_thinking = None;
+            return false;
+        };
+        let unwritten = open.unwritten.matches('\n').count();
+        let end = open.place.line;
+        let first = (end + unwritten).checked_sub(start.line_ends);
+        let text = self.buffer.text();
+        let document = self.buffer.document();
+        // Lines that the user inserted or removed meanwhile shift the text, which then stays.
+        let message = document.message_at(end).map(|at| &document.messages[at]);
+        let is_inside = |first: &usize| {
+            message.is_some_and(|it| it.lines.contains(first) && it.lines.start < *first)
+        };
+        let is_open = |first: &usize| text.line(first - 1) == THINKING.as_bytes();
+        let first = first.filter(is_inside).filter(|first| !is_open(first));
+        let Some(first) = first else {
+            open.was_thinking = None;
+            return false;
+        };
+        let edit = TextEdit {
+            lines: first..first,
+            replacement: vec![THINKING.to_owned()],
+        };
+        // The mark stays until the line is there, because the edit may be stale.
+        self.apply_marker(Some(edit), None);
         true
     }
 

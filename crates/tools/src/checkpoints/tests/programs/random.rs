@@ -9,7 +9,7 @@ use super::super::Project;
 use super::super::commands::end;
 use super::super::property::{NAMES, Numbers};
 use super::project;
-use crate::checkpoints::{CommandRun, Recorder, Request, commands};
+use crate::checkpoints::{CommandRun, Recorder, Request, user_saved};
 
 /// The files of a project with their texts.
 type Files = BTreeMap<PathBuf, String>;
@@ -83,7 +83,7 @@ impl Pair {
         let text = self.numbers.changed(&self.project, name, &word);
         self.log.push(format!("user saves {name}: {text:?}"));
         self.project.put(name, &text);
-        commands::record_save(&self.project.path(name));
+        user_saved(&self.project.path(name));
         self.edited.insert(self.project.path(name));
     }
 

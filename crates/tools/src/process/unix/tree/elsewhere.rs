@@ -52,6 +52,11 @@ pub(in crate::process::unix) fn kill(leader: Pid, signal: Signal) {
     let _ = kill_process_group(leader, signal);
 }
 
+/// Always false: only Linux has leashes.
+pub(in crate::process::unix) fn is_leash(_id: u32) -> bool {
+    false
+}
+
 fn is_alive(group: u32) -> bool {
     pid(group).is_some_and(|group| test_kill_process_group(group).is_ok())
 }

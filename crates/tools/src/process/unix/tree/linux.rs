@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
 use super::Member;
-use crate::process::ProcessMark;
+use crate::process::{LEASH, ProcessMark};
 
 /// Age up to which the processes of a call are searched among the newest process ids only. Ids
 /// repeat after 32,768 processes, which don't start in this time. Checking every process of the
@@ -115,6 +115,12 @@ pub(in crate::process::unix) fn started_by_us() -> Vec<u32> {
         .map(|process| process.member.id)
         .filter(|id| belongs.contains(id))
         .collect()
+}
+
+/// Whether the process is a leash, by its arguments, which any process can imitate.
+pub(in crate::process::unix) fn is_leash(id: u32) -> bool {
+    let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    words.split(|&byte| byte == 0).nth(1) == Some(LEASH.as_bytes())
 }
 
 struct Process {

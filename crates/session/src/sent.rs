@@ -1,0 +1,356 @@
+//! The ledger of what was sent: the contents that a chat's requests had and its text does not
+//! have. Later requests repeat them, so that they begin as the earlier ones did: models that
+//! sign their thinking reject it after any change before it, and caches begin anew.
+//!
+//! It keeps the value of each reference and the lists of tools, in a folder of the state
+//! folder that only the user can read. The folder belongs to one chat file on one machine.
+//! Values are stored by their digest, and found by the hash of everything before them in the
+//! chat, so an earlier edit makes them unfindable.
+
+mod clean;
+mod lines;
+mod record;
+mod store;
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use chat::tool::ToolDefinition;
+use policy::references::{Found, Value};
+use tools::objects::Hash;
+
+pub use self::lines::{Places, SentText};
+pub use self::record::{Answered, SentReference};
+use self::record::{Record, SentTool};
+use self::store::Store;
+
+/// What was sent of one chat.
+#[derive(Default)]
+pub struct Ledger {
+    /// The chat's file; `None` if it has none so far.
+    chat: Option<PathBuf>,
+    /// The folder on disk; `None` for a chat without a file, or if it cannot be used.
+    store: Option<Store>,
+    references: HashMap<Hash, SentReference>,
+    /// Content of the tools of the first request.
+    tools: Option<Hash>,
+    /// Contents of tools that were added later, by the place below which they were added.
+    added: HashMap<Hash, Hash>,
+    /// Places above which the model's thinking was refused.
+    refused: HashSet<Hash>,
+    text: Option<SentText>,
+    answered: Option<Answered>,
+    /// Contents that are not on disk.
+    contents: HashMap<Hash, Vec<u8>>,
+    /// Records that are not on disk.
+    unwritten: Vec<Record>,
+    is_text_unwritten: bool,
+}
+
+/// What a request contained, to be recorded.
+#[derive(Default)]
+pub struct Sending {
+    /// Values that were found, with their places.
+    pub found: Vec<(Hash, Found)>,
+    /// The tools of the request, if it is the chat's first.
+    pub tools: Option<Vec<ToolDefinition>>,
+    /// Tools that this request offers in addition, with the place below which they are added.
+    pub added: Option<(Hash, Vec<ToolDefinition>)>,
+    /// The chat's lines.
+    pub text: SentText,
+}
+
+/// A content that was sent and is damaged or missing.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl Ledger {
+    /// Takes over the file that the chat has now, and what other programs recorded for it.
+    /// Blocking.
+    pub fn follow(&mut self, state: &Path, chat: Option<&Path>) {
+        let Some(chat) = chat else {
+            return;
+        };
+        if self.chat.as_deref() == Some(chat) {
+            self.write();
+            if self.store.as_ref().is_some_and(Store::has_news) {
+                self.read();
+            }
+            return;
+        }
+        // A chat that got a name or another one takes along what was sent.
+        let mine = std::mem::take(self);
+        self.open(state, chat);
+        self.adopt(&mine);
+    }
+
+    fn open(&mut self, state: &Path, chat: &Path) {
+        clean::once(state);
+        self.chat = Some(chat.to_owned());
+        self.store = Some(Store::of(state, chat));
+        self.read();
+    }
+
+    fn read(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        let records = store.read();
+        self.text = store.read_text();
+        self.references.clear();
+        self.added.clear();
+        self.refused.clear();
+        (self.tools, self.answered) = (None, None);
+        for record in records {
+            self.apply(record);
+        }
+    }
+
+    fn apply(&mut self, record: Record) {
+        match record {
+            Record::Reference(reference) => {
+                drop(self.references.insert(reference.place, reference))
+            }
+            Record::Tools(content) => self.tools = Some(content),
+            Record::Added { place, content } => drop(self.added.insert(place, content)),
+            Record::Answered(answered) => self.answered = Some(answered),
+            Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
+            Record::Forgotten => {
+                self.references.clear();
+                self.added.clear();
+                self.tools = None;
+            }
+        }
+    }
+
+    /// Adds everything that another ledger has.
+    fn adopt(&mut self, other: &Self) {
+        let contents = |hash: Hash| other.content(hash).ok().map(|it| (hash, it));
+        let all: Vec<_> = other.contents_in_use().into_iter().collect();
+        let kept = all.into_iter().filter_map(contents).collect();
+        if !other.is_empty() {
+            self.record(other.records(), kept);
+        }
+        if let Some(text) = &other.text {
+            self.set_text(text.clone());
+        }
+        self.write();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.references.is_empty() && self.tools.is_none()
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let references = self.references.values().cloned().map(Record::Reference);
+        let tools = self.tools.map(Record::Tools);
+        let added = self.added.iter();
+        let added = added.map(|(&place, &content)| Record::Added { place, content });
+        let refused = self.refused.iter().copied().map(Record::ThinkingRefused);
+        let answered = self.answered.map(Record::Answered);
+        let others = refused.chain(answered);
+        references.chain(tools).chain(added).chain(others).collect()
+    }
+
+    fn contents_in_use(&self) -> HashSet<Hash> {
+        let references = self.references.values().map(|it| it.content);
+        let tools = self.tools.iter().chain(self.added.values()).copied();
+        references.chain(tools).collect()
+    }
+
+    /// Copies what was sent to the ledger of another chat file. Blocking.
+    pub fn copy_to(&self, state: &Path, chat: &Path) {
+        let mut copy = Self::default();
+        copy.open(state, chat);
+        copy.adopt(self);
+    }
+
+    /// Returns the value that was sent at a place; `None` if there was none.
+    ///
+    /// # Errors
+    ///
+    /// It was sent, and its content is gone or damaged.
+    pub fn value(&self, place: Hash) -> Option<Result<Value, Damaged>> {
+        let reference = self.references.get(&place)?;
+        let content = self.content(reference.content);
+        let value = content.ok().and_then(|it| reference.value(it));
+        Some(value.ok_or(Damaged))
+    }
+
+    /// Returns what was recorded about the reference at a place.
+    pub fn reference(&self, place: Hash) -> Option<&SentReference> {
+        self.references.get(&place)
+    }
+
+    /// Returns the tools of the chat's first request.
+    pub fn tools(&self) -> Option<Vec<ToolDefinition>> {
+        self.definitions(self.tools?)
+    }
+
+    /// Returns the tools that were added below a place.
+    pub fn added(&self, place: Hash) -> Option<Vec<ToolDefinition>> {
+        self.definitions(*self.added.get(&place)?)
+    }
+
+    /// Returns true if tools were added after the first request.
+    pub fn has_added(&self) -> bool {
+        !self.added.is_empty()
+    }
+
+    /// Returns true if the model's thinking above the place was refused.
+    pub fn is_refused(&self, place: Hash) -> bool {
+        self.refused.contains(&place)
+    }
+
+    /// Returns true if thinking of the model was refused.
+    pub fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Records that the model's thinking above a place was refused. Blocking.
+    pub fn note_refused(&mut self, place: Hash) {
+        self.record(vec![Record::ThinkingRefused(place)], Vec::new());
+        self.write();
+    }
+
+    /// Returns the lines of the latest request.
+    pub fn text(&self) -> Option<&SentText> {
+        self.text.as_ref()
+    }
+
+    /// Returns what the latest answer showed, if its provider counted tokens.
+    pub fn answered(&self) -> Option<Answered> {
+        self.answered
+    }
+
+    /// Records what a request contained. [`Ledger::write`] stores it.
+    pub fn sent(&mut self, sending: Sending) {
+        let (mut records, mut contents) = (Vec::new(), Vec::new());
+        for (place, found) in sending.found {
+            // The user agreed to send the secret once, not to keep a copy of it.
+            if found.is_secret {
+                continue;
+            }
+            let (reference, content) = SentReference::of(place, found);
+            if self.is_known(&reference) {
+                continue;
+            }
+            contents.push((reference.content, content));
+            records.push(Record::Reference(reference));
+        }
+        if let Some(tools) = sending.tools {
+            let (hash, content) = encoded(tools);
+            if self.tools != Some(hash) {
+                contents.push((hash, content));
+                records.push(Record::Tools(hash));
+            }
+        }
+        if let Some((place, tools)) = sending.added {
+            let (content, bytes) = encoded(tools);
+            contents.push((content, bytes));
+            records.push(Record::Added { place, content });
+        }
+        self.record(records, contents);
+        self.set_text(sending.text);
+    }
+
+    /// Returns true if this is what the ledger has at the place already.
+    fn is_known(&self, reference: &SentReference) -> bool {
+        let known = self.references.get(&reference.place);
+        known.is_some_and(|it| it.is_same(reference))
+    }
+
+    /// Records that the model knows of a change of a file, because it made the change itself.
+    /// Blocking.
+    pub fn note_file(&mut self, place: Hash, file: policy::references::SourceFile) {
+        if let Some(mut reference) = self.references.get(&place).cloned() {
+            reference.file = Some(file);
+            self.record(vec![Record::Reference(reference)], Vec::new());
+            self.write();
+        }
+    }
+
+    /// Records what an answer showed. Blocking.
+    pub fn note_answer(&mut self, answered: Answered) {
+        if self.answered != Some(answered) {
+            self.record(vec![Record::Answered(answered)], Vec::new());
+            self.write();
+        }
+    }
+
+    /// Forgets all values and tools, so that the next request reads them anew. Blocking.
+    pub fn forget(&mut self) {
+        self.record(vec![Record::Forgotten], Vec::new());
+        self.write();
+    }
+
+    fn record(&mut self, records: Vec<Record>, contents: Vec<(Hash, Vec<u8>)>) {
+        for record in &records {
+            self.apply(record.clone());
+        }
+        self.unwritten.extend(records);
+        self.contents.extend(contents);
+    }
+
+    fn set_text(&mut self, text: SentText) {
+        self.is_text_unwritten = self.text.as_ref() != Some(&text);
+        self.text = Some(text);
+    }
+
+    /// Writes to disk what is not there. If that fails, it stays in memory, and is read anew
+    /// only after a restart. Blocking.
+    pub fn write(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        if let Err(error) = store.write(&self.unwritten, &self.contents) {
+            tracing::warn!(%error, "the ledger of what was sent cannot be written");
+            return;
+        }
+        self.unwritten.clear();
+        self.contents.clear();
+        if let Some(text) = self.text.as_ref().filter(|_| self.is_text_unwritten) {
+            self.is_text_unwritten = false;
+            if let Err(error) = store.write_text(text) {
+                tracing::warn!(%error, "the lines that were sent cannot be written");
+            }
+        }
+        self.compact();
+    }
+
+    /// Replaces the journal when most of it no longer counts, and removes contents that it no
+    /// longer refers to.
+    fn compact(&mut self) {
+        let count = self.references.len() + self.added.len() + self.refused.len() + 2;
+        if self.store.as_ref().is_none_or(|it| !it.is_long(count)) {
+            return;
+        }
+        let (records, in_use) = (self.records(), self.contents_in_use());
+        if let Some(store) = &mut self.store
+            && let Err(error) = store.replace(&records, &in_use)
+        {
+            tracing::warn!(%error, "the ledger of what was sent cannot be shortened");
+        }
+    }
+
+    fn content(&self, hash: Hash) -> io::Result<Vec<u8>> {
+        match (self.contents.get(&hash), &self.store) {
+            (Some(content), _) => Ok(content.clone()),
+            (None, Some(store)) => store.content(hash),
+            (None, None) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn definitions(&self, content: Hash) -> Option<Vec<ToolDefinition>> {
+        let content = self.content(content).ok()?;
+        let tools: Vec<SentTool> = serde_json::from_slice(&content).ok()?;
+        Some(tools.into_iter().map(ToolDefinition::from).collect())
+    }
+}
+
+fn encoded(tools: Vec<ToolDefinition>) -> (Hash, Vec<u8>) {
+    let tools: Vec<SentTool> = tools.into_iter().map(SentTool::from).collect();
+    // Strings, booleans, and JSON values can always be written.
+    let content = serde_json::to_vec(&tools).unwrap_or_default();
+    (Hash::of(&content), content)
+}
+
+#[cfg(test)]
+mod tests;

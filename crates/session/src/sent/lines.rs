@@ -1,0 +1,155 @@
+//! Places in a chat, and the lines that were sent.
+//!
+//! Blank lines and the frontmatter do not count: neither is sent.
+
+use chat::document::Document;
+use tools::objects::{Hash, Hasher};
+
+/// Computes the hashes of places from the beginning of a chat to its end.
+pub struct Places<'d> {
+    document: &'d Document<'d>,
+    hasher: Hasher,
+    /// The next line to be hashed.
+    line: usize,
+    /// References so far on the line that `place` returned last.
+    count: u64,
+}
+
+impl<'d> Places<'d> {
+    /// Starts at the first message.
+    pub fn new(document: &'d Document<'d>) -> Self {
+        Self {
+            document,
+            hasher: Hasher::default(),
+            line: first_line(document),
+            count: 0,
+        }
+    }
+
+    /// Returns the place of a reference on a line. Lines must not decrease.
+    pub fn reference(&mut self, line: usize, written: &str) -> Hash {
+        if line > self.line {
+            self.count = 0;
+        }
+        self.advance(line);
+        self.count += 1;
+        let mut hasher = self.hasher.clone();
+        hasher.update(&self.count.to_le_bytes());
+        hasher.update(written.as_bytes());
+        hasher.finish()
+    }
+
+    /// Returns the place above a line. Lines must not decrease.
+    pub fn above(&mut self, line: usize) -> Hash {
+        self.advance(line);
+        self.hasher.finish()
+    }
+
+    fn advance(&mut self, line: usize) {
+        let text = self.document.text();
+        while self.line < line {
+            let bytes = text.line(self.line);
+            if !is_blank(bytes) {
+                self.hasher.update(bytes);
+                self.hasher.update(b"\n");
+            }
+            self.line += 1;
+        }
+    }
+}
+
+/// The lines of a request's chat, by their checksums.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SentText {
+    /// CRC-32 of each line.
+    lines: Vec<u32>,
+    /// Bytes of all lines.
+    bytes: u64,
+}
+
+/// The first line that differs from what was sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edited {
+    /// The line, from zero.
+    pub line: usize,
+    /// The part of what was sent that is at or below it, from 0 to 1.
+    pub share: f64,
+}
+
+impl SentText {
+    /// Returns the lines of a chat.
+    pub fn of(document: &Document<'_>) -> Self {
+        let mut sent = Self::default();
+        for (_, line) in lines(document) {
+            sent.lines.push(crc32fast::hash(line));
+            sent.bytes += line.len() as u64;
+        }
+        sent
+    }
+
+    /// Returns the bytes of a file: the size, and the checksums, with the lowest byte first.
+    pub(super) fn encoded(&self) -> Vec<u8> {
+        let lines = self.lines.iter().flat_map(|it| it.to_le_bytes());
+        self.bytes.to_le_bytes().into_iter().chain(lines).collect()
+    }
+
+    /// Reads [`SentText::encoded`]; `None` if the file was cut.
+    pub(super) fn decoded(file: &[u8]) -> Option<Self> {
+        let (bytes, lines) = file.split_first_chunk()?;
+        let (lines, rest) = lines.as_chunks();
+        rest.is_empty().then(|| Self {
+            lines: lines.iter().map(|it| u32::from_le_bytes(*it)).collect(),
+            bytes: u64::from_le_bytes(*bytes),
+        })
+    }
+
+    /// Returns the line below the last one that was sent, if nothing above it changed.
+    pub fn end(&self, document: &Document<'_>) -> usize {
+        let last = self.lines.len().checked_sub(1);
+        let last = last.and_then(|at| lines(document).nth(at));
+        last.map_or(document.text().line_count(), |(line, _)| line + 1)
+    }
+
+    /// Returns the part of what was sent that is at or below a line, from 0 to 1.
+    pub fn share_from(&self, document: &Document<'_>, line: usize) -> f64 {
+        let above = lines(document).take_while(|(at, _)| *at < line);
+        let above: u64 = above.map(|(_, line)| line.len() as u64).sum();
+        self.share(above)
+    }
+
+    /// Returns the part of what was sent that is not in the first bytes.
+    fn share(&self, above: u64) -> f64 {
+        self.bytes.saturating_sub(above) as f64 / self.bytes.max(1) as f64
+    }
+
+    /// Returns the first line of a chat that differs from what was sent, unless only lines at
+    /// the end were added or removed.
+    pub fn edited(&self, document: &Document<'_>) -> Option<Edited> {
+        let (mut sent, mut above) = (self.lines.iter(), 0);
+        let found = lines(document).find(|(_, line)| {
+            let is_same = sent.next().is_none_or(|it| *it == crc32fast::hash(line));
+            above += if is_same { line.len() as u64 } else { 0 };
+            !is_same
+        });
+        let (line, _) = found?;
+        let share = self.share(above);
+        Some(Edited { line, share })
+    }
+}
+
+/// Returns the lines that count, with their numbers.
+fn lines<'d>(document: &'d Document<'_>) -> impl Iterator<Item = (usize, &'d [u8])> {
+    let text = document.text();
+    let all = first_line(document)..text.line_count();
+    let all = all.map(|line| (line, text.line(line)));
+    all.filter(|(_, line)| !is_blank(line))
+}
+
+fn first_line(document: &Document<'_>) -> usize {
+    let first = document.messages.first();
+    first.map_or(document.text().line_count(), |it| it.lines.start)
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}

@@ -1,0 +1,355 @@
+//! What a ledger returns, and what it keeps on disk.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+
+use chat::document::Document;
+use chat::prompt::{Attachment, Content};
+use chat::text::Text;
+use serde_json::json;
+
+use super::*;
+
+fn place(name: &str) -> Hash {
+    Hash::of(name.as_bytes())
+}
+
+fn file(text: &str) -> Found {
+    Found {
+        value: Value::File(Attachment {
+            name: "@./f.txt".to_owned(),
+            language: String::new(),
+            content: Content::Text(text.to_owned()),
+        }),
+        file: None,
+        is_secret: false,
+    }
+}
+
+fn inline(text: &str) -> Found {
+    Found {
+        value: Value::Text(text.to_owned()),
+        ..file("")
+    }
+}
+
+fn tool(name: &str) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        description: format!("Does {name}."),
+        input_schema: json!({"type": "object", "properties": {"z": {}, "a": {}}}),
+        strict: true,
+        keywords: Vec::new(),
+    }
+}
+
+/// A state folder, and a chat file beside it.
+struct World(tempfile::TempDir);
+
+impl World {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn chat(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("state")
+    }
+
+    /// The ledger of a chat, as another session opens it.
+    fn ledger(&self, chat: &str) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.follow(&self.state(), Some(&self.chat(chat)));
+        ledger
+    }
+
+    /// Records references of a chat that was sent.
+    fn sends(&self, chat: &str, found: Vec<(Hash, Found)>) -> Ledger {
+        let mut ledger = self.ledger(chat);
+        ledger.sent(Sending {
+            found,
+            ..Sending::default()
+        });
+        ledger.write();
+        ledger
+    }
+
+    /// All files of all ledgers.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.state().join(store::FOLDER)];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.file_type().unwrap().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
+            }
+        }
+        files
+    }
+}
+
+#[test]
+fn another_session_finds_what_was_sent_at_each_place() {
+    let world = World::new();
+    let picture = Found {
+        value: Value::File(Attachment {
+            name: "@./p.png".to_owned(),
+            language: String::new(),
+            content: Content::Image {
+                mime: "image/png".to_owned(),
+                base64: "iVBO".to_owned(),
+            },
+        }),
+        ..file("")
+    };
+    let sent = [("a", file("n=0\n")), ("b", inline("42")), ("c", picture)];
+    let found = sent.iter().map(|(name, it)| (place(name), it.clone()));
+    world.sends("a.chat", found.collect());
+
+    let ledger = world.ledger("a.chat");
+    for (name, found) in sent {
+        assert_eq!(ledger.value(place(name)), Some(Ok(found.value)), "{name}");
+    }
+    assert_eq!(ledger.value(place("d")), None);
+    assert_eq!(ledger.reference(place("c")).unwrap().bytes, 3);
+}
+
+#[test]
+fn a_ledger_belongs_to_one_chat() {
+    let world = World::new();
+    world.sends("a.chat", vec![(place("a"), file("one"))]);
+    assert_eq!(world.ledger("b.chat").value(place("a")), None);
+}
+
+#[test]
+fn a_chat_that_gets_a_name_takes_along_what_was_sent() {
+    let world = World::new();
+    let mut ledger = Ledger::default();
+    ledger.follow(&world.state(), None);
+    ledger.sent(Sending {
+        found: vec![(place("a"), file("one"))],
+        tools: Some(vec![tool("read")]),
+        ..Sending::default()
+    });
+    ledger.write();
+    for name in ["a.chat", "renamed.chat"] {
+        ledger.follow(&world.state(), Some(&world.chat(name)));
+        let there = world.ledger(name);
+        assert_eq!(there.value(place("a")), Some(Ok(file("one").value)));
+        assert_eq!(there.tools(), Some(vec![tool("read")]));
+    }
+}
+
+#[test]
+fn a_copy_of_a_chat_has_what_was_sent_and_goes_on_alone() {
+    let world = World::new();
+    let mut ledger = world.sends("a.chat", vec![(place("a"), file("one"))]);
+    ledger.copy_to(&world.state(), &world.chat("fork.chat"));
+    ledger.forget();
+    assert_eq!(world.ledger("a.chat").value(place("a")), None);
+    let copied = world.ledger("fork.chat").value(place("a"));
+    assert_eq!(copied, Some(Ok(file("one").value)));
+}
+
+#[test]
+fn what_another_program_sent_is_found() {
+    let world = World::new();
+    let mut here = world.sends("a.chat", vec![(place("a"), file("one"))]);
+    world.sends("a.chat", vec![(place("b"), file("two"))]);
+    here.follow(&world.state(), Some(&world.chat("a.chat")));
+    assert_eq!(here.value(place("a")), Some(Ok(file("one").value)));
+    assert_eq!(here.value(place("b")), Some(Ok(file("two").value)));
+}
+
+#[test]
+fn a_secret_is_not_kept() {
+    let world = World::new();
+    let secret = Found {
+        is_secret: true,
+        ..file("s3cret")
+    };
+    let ledger = world.sends(
+        "a.chat",
+        vec![(place("a"), secret), (place("b"), file("x"))],
+    );
+    assert_eq!(ledger.value(place("a")), None);
+    for file in world.files() {
+        let content = fs::read(&file).unwrap();
+        let has = content.windows(6).any(|it| it == b"s3cret");
+        assert!(!has, "{}", file.display());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn only_the_user_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.sends("a.chat", vec![(place("a"), file("one"))]);
+    let files = world.files();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_content_that_is_damaged_swapped_or_gone_is_reported() {
+    let world = World::new();
+    let change: [fn(&PathBuf, &PathBuf); 4] = [
+        |a, _| fs::write(a, "other").unwrap(),
+        |a, _| fs::write(a, "").unwrap(),
+        |a, b| assert!(fs::copy(b, a).is_ok()),
+        |a, _| fs::remove_file(a).unwrap(),
+    ];
+    for (at, change) in change.into_iter().enumerate() {
+        let chat = format!("{at}.chat");
+        let [one, two] = [format!("one {at}"), format!("two {at}")];
+        let found = vec![(place("a"), file(&one)), (place("b"), file(&two))];
+        world.sends(&chat, found);
+        let holds = |text: &str| {
+            let mut files = world.files().into_iter();
+            files
+                .find(|it| fs::read(it).unwrap() == text.as_bytes())
+                .unwrap()
+        };
+        change(&holds(&one), &holds(&two));
+        let ledger = world.ledger(&chat);
+        assert_eq!(ledger.value(place("a")), Some(Err(Damaged)), "{at}");
+        assert_eq!(ledger.value(place("b")), Some(Ok(file(&two).value)), "{at}");
+    }
+}
+
+#[test]
+fn a_torn_journal_loses_only_the_torn_line() {
+    let world = World::new();
+    world.sends("a.chat", vec![(place("a"), file("one"))]);
+    let mut files = world.files().into_iter();
+    let journal = files.find(|it| it.ends_with("journal.jsonl")).unwrap();
+    let whole = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, format!("{whole}{}", &whole[..whole.len() / 2])).unwrap();
+    world.sends("a.chat", vec![(place("b"), file("two"))]);
+
+    let ledger = world.ledger("a.chat");
+    assert_eq!(ledger.value(place("a")), Some(Ok(file("one").value)));
+    assert_eq!(ledger.value(place("b")), Some(Ok(file("two").value)));
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_written_is_replaced_by_memory() {
+    let world = World::new();
+    fs::write(world.state(), "a file").unwrap();
+    let mut ledger = world.sends("a.chat", vec![(place("a"), file("one"))]);
+    ledger.follow(&world.state(), Some(&world.chat("a.chat")));
+    assert_eq!(ledger.value(place("a")), Some(Ok(file("one").value)));
+}
+
+#[test]
+fn a_long_journal_is_shortened_and_its_unused_contents_are_removed() {
+    let world = World::new();
+    let mut ledger = world.ledger("a.chat");
+    for at in 0..2000 {
+        ledger.sent(Sending {
+            found: vec![(place("a"), file(&at.to_string()))],
+            ..Sending::default()
+        });
+        ledger.write();
+    }
+    assert!(world.files().len() < 1500, "{}", world.files().len());
+    let last = world.ledger("a.chat").value(place("a"));
+    assert_eq!(last, Some(Ok(file("1999").value)));
+}
+
+#[test]
+fn tools_keep_their_order_of_fields_and_those_added_later_their_place() {
+    let world = World::new();
+    let mut ledger = world.ledger("a.chat");
+    ledger.sent(Sending {
+        tools: Some(vec![tool("read"), tool("bash")]),
+        added: Some((place("below"), vec![tool("grep")])),
+        ..Sending::default()
+    });
+    ledger.write();
+    let ledger = world.ledger("a.chat");
+    let tools = ledger.tools().unwrap();
+    assert_eq!(tools, [tool("read"), tool("bash")]);
+    // Equal values may have another order, but the request is compared byte by byte.
+    assert_eq!(
+        tools[0].input_schema.to_string(),
+        tool("read").input_schema.to_string()
+    );
+    assert_eq!(ledger.added(place("below")), Some(vec![tool("grep")]));
+    assert_eq!(ledger.added(place("elsewhere")), None);
+}
+
+const CHAT: &str = "```lua\nx = 1\n```\n\n@You:\nCompare @./a with @./a and @./b.\n\n@Assistant:\nYes.\n\n\
+                    @You:\nAnd @./a?\n";
+
+/// The places of all references of a chat.
+fn places(text: &str) -> Vec<Hash> {
+    let text = Text::from(text);
+    let document = Document::parse(&text);
+    let mut places = Places::new(&document);
+    let messages = chat::references::in_document(&document);
+    let pieces = messages.values().flatten();
+    pieces
+        .filter_map(|it| Some(places.reference(it.line()?, it.written())))
+        .collect()
+}
+
+#[test]
+fn a_place_changes_with_the_text_above_it_and_with_nothing_else() {
+    let before = places(CHAT);
+    assert_eq!(before.len(), 4);
+    assert_eq!(before.iter().collect::<HashSet<_>>().len(), 4);
+    // Below, in the frontmatter, and blank lines.
+    for (old, new) in [
+        ("?\n", "?\n\n@Assistant:\nNo.\n"),
+        ("x = 1", "x = 1\ny = 2"),
+        ("x = 1", ""),
+        ("\n\n@Assistant", "\n\n\n\n@Assistant"),
+    ] {
+        assert_eq!(places(&CHAT.replace(old, new)), before, "{new:?}");
+    }
+    let edited = places(&CHAT.replace("Yes.", "No."));
+    assert_eq!(edited[..3], before[..3]);
+    assert_ne!(edited[3], before[3]);
+    let edited = places(&CHAT.replace("@./b.", "@./c."));
+    assert_eq!(edited[..2], before[..2]);
+    assert!(edited[2] != before[2] && edited[3] != before[3]);
+}
+
+/// The first line of `now` that differs from `sent`, and the share below it in percent.
+fn edited(sent: &str, now: &str) -> Option<(usize, u32)> {
+    let (sent, now) = (Text::from(sent), Text::from(now));
+    let sent = SentText::of(&Document::parse(&sent));
+    let sent = SentText::decoded(&sent.encoded()).unwrap();
+    let edited = sent.edited(&Document::parse(&now))?;
+    Some((edited.line, (edited.share * 100.0) as u32))
+}
+
+#[test]
+fn the_first_line_that_changed_is_found() {
+    let chat = "@You:\none\ntwo\n\n@Assistant:\nthree\nfour\n\n@You:\nfive\n";
+    for (old, new, expected) in [
+        ("two", "2", Some((2, 80))),
+        ("four", "", Some((8, 32))),
+        ("one\n", "one\nmore\n", Some((2, 80))),
+        ("five", "5", Some((9, 10))),
+        // More or less at the end, blank lines, and the frontmatter.
+        ("five\n", "five\n\n@Assistant:\nsix\n", None),
+        ("@You:\nfive\n", "", None),
+        ("\n\n", "\n\n\n", None),
+    ] {
+        assert_eq!(edited(chat, &chat.replace(old, new)), expected, "{new:?}");
+    }
+    let framed = format!("```lua\nx = 1\n```\n\n{chat}");
+    assert_eq!(edited(chat, &framed), None);
+    assert_eq!(edited(&framed, chat), None);
+}

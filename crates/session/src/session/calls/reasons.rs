@@ -1,0 +1,78 @@
+//! Why pending calls wait, as the policy decided it. Found in the background when a call is shown,
+//! because files may have to be looked at.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use chat::approval::CallKey;
+use chat::cycle::{DEFAULT, Decided, Ruling};
+use chat::marks::Mark;
+
+use crate::resolver_calls::{Reason, WaitsBy};
+use crate::session::{Input, Session};
+
+/// The reasons of the calls that are shown.
+#[derive(Debug, Default)]
+pub(super) struct Reasons {
+    /// The recorded decision of each call in this session.
+    by: RefCell<HashMap<CallKey, WaitsBy>>,
+    /// Reasons that were requested, and those that were found.
+    found: RefCell<HashMap<CallKey, Option<Reason>>>,
+}
+
+impl Reasons {
+    /// Forgets calls that are no longer shown.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        let is_shown = |call: &CallKey| marks.iter().any(|mark| mark.call == *call);
+        self.by.borrow_mut().retain(|call, _| is_shown(call));
+        self.found.borrow_mut().retain(|call, _| is_shown(call));
+    }
+}
+
+impl Session {
+    /// Remembers what made calls wait.
+    pub(crate) fn note_waits(&mut self, decided: &[Decided]) {
+        for it in decided.iter().filter(|it| it.ruling == Ruling::Waits) {
+            // A rule that has the call ask wants the user's decision.
+            if it.by == DEFAULT && it.reason.is_none() {
+                self.calls.trials.note_due(&it.call);
+            }
+            let by = (it.by.clone(), it.reason);
+            let reasons = &mut self.calls.reasons;
+            reasons.by.get_mut().insert(it.call.clone(), by);
+            reasons.found.get_mut().remove(&it.call);
+        }
+    }
+
+    /// Returns why a pending call waits; nothing while that is being found out.
+    pub(crate) fn reason(&self, call: &CallKey) -> Option<Reason> {
+        let reasons = &self.calls.reasons;
+        if let Some(found) = reasons.found.borrow().get(call) {
+            return found.clone();
+        }
+        let mut found = reasons.found.borrow_mut();
+        found.insert(call.clone(), None);
+        let inbox = self.inbox.upgrade()?;
+        let (guard, by, call) = (self.guard(), self.waits_by(call), call.clone());
+        tokio::task::spawn_blocking(move || {
+            if let Some(reason) = guard.reason(&call, by.as_ref()) {
+                drop(inbox.send(Input::Reason(call, reason)));
+            }
+        });
+        None
+    }
+
+    /// Returns what made a call wait in this session.
+    pub(super) fn waits_by(&self, call: &CallKey) -> Option<WaitsBy> {
+        self.calls.reasons.by.borrow().get(call).cloned()
+    }
+
+    /// Takes a reason that was found.
+    pub(crate) fn reason_found(&mut self, call: &CallKey, reason: Reason) {
+        // A call that is no longer shown gets a new one when it is shown again.
+        if let Some(entry) = self.calls.reasons.found.get_mut().get_mut(call) {
+            *entry = Some(reason);
+            self.view.redraw();
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Trials of pending calls: `:Flemma try` runs a call in a view where it changes nothing, and shows
+//! what it would do. A decision to run the call takes that outcome, if it can be taken.
+//!
+//! Outcomes are never stored: after a restart the call is untried.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chat::approval::{self, CallKey, Decision, TRIAL, Verdict};
+use chat::cycle::CycleEvent;
+use chat::diff::{Counts, FileDiff};
+use chat::marks::{self, Mark};
+use chat::preview::one_line;
+use chat::tool::ToolUseId;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tools::{FileState, OpenBuffers, ProposedFile, ToolContext, Trial};
+
+use crate::audit::in_background;
+use crate::call_environment::CallEnvironment;
+use crate::diff::of_file;
+use crate::frontend::{CallTrial, SessionEvent};
+use crate::session::{Input, Session};
+
+/// What the result of a command without output says.
+const NO_OUTPUT: &str = "(no output)";
+/// Author of a trial that the user asked for.
+const BY_USER: &str = "the user";
+/// Most files and bytes that the rules for files decide about.
+const MOST_FILES: usize = 50;
+const MOST_BYTES: usize = 1 << 20;
+/// Most lines of output that are shown below a call.
+const OUTPUT_LINES: usize = 5;
+/// Columns, and lines of a diff, on the command line.
+const COLUMNS: usize = 100;
+const WHOLE: usize = 300;
+/// The age of an outcome from which on it is shown.
+const OLD: Duration = Duration::from_secs(600);
+
+/// The trials of calls that are shown.
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    known: RefCell<HashMap<CallKey, TrialState>>,
+    /// Calls that a rule has tried once they are shown.
+    due: Vec<CallKey>,
+    /// Why a call could not be tried that no user asked for, so that it is said once.
+    said: Option<String>,
+}
+
+/// How far the trial of a call is.
+#[derive(Debug)]
+enum TrialState {
+    Running {
+        stop: CancellationToken,
+        /// Whether a message said that the next key stops it.
+        told: bool,
+        is_unasked: bool,
+    },
+    Ended(Tried),
+}
+
+/// What a trial showed.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    trial: Arc<Trial>,
+    counts: Counts,
+    /// The files that it would change, as they are now.
+    states: Vec<FileState>,
+    /// Whether the rules approve the call for what the trial showed. `None` if the user asked for it.
+    approved: Option<bool>,
+}
+
+impl Trials {
+    /// Drops the trials of calls that are no longer shown, and cancels those that run.
+    pub(super) fn keep(&self, marks: &[Mark]) {
+        self.known.borrow_mut().retain(|call, state| {
+            let mut marks = marks.iter().filter(|it| it.call == *call);
+            match state {
+                // An approved call keeps its outcome until it starts.
+                TrialState::Ended(_) => marks.next().is_some(),
+                TrialState::Running { stop, .. } => {
+                    let stays = marks.any(|it| it.pending);
+                    if !stays {
+                        stop.cancel();
+                    }
+                    stays
+                }
+            }
+        });
+    }
+
+    fn ended(&self, call: &CallKey) -> Option<Tried> {
+        match self.known.borrow().get(call)? {
+            TrialState::Ended(tried) => Some(tried.clone()),
+            TrialState::Running { .. } => None,
+        }
+    }
+
+    /// Returns the trial whose outcome an approval of the call takes.
+    pub(super) fn to_take(&self, call: &CallKey) -> Option<Arc<Trial>> {
+        let trial = self.ended(call)?.trial;
+        trial.outcome.can_be_taken().then_some(trial)
+    }
+
+    fn is_running(&self, call: &CallKey) -> bool {
+        matches!(
+            self.known.borrow().get(call),
+            Some(TrialState::Running { .. })
+        )
+    }
+
+    pub(super) fn are_any_underway(&self) -> bool {
+        let is_running = |it: &TrialState| matches!(it, TrialState::Running { .. });
+        !self.due.is_empty() || self.known.borrow().values().any(is_running)
+    }
+
+    pub(super) fn stop_all(&self) {
+        for state in self.known.borrow().values() {
+            if let TrialState::Running { stop, .. } = state {
+                stop.cancel();
+            }
+        }
+    }
+
+    /// Notes a call on which no rule has an opinion.
+    pub(super) fn note_due(&mut self, call: &CallKey) {
+        self.due.push(call.clone());
+    }
+
+    fn set(&self, call: CallKey, state: TrialState) {
+        self.known.borrow_mut().insert(call, state);
+    }
+}
+
+impl Tried {
+    fn of(trial: Trial, states: Vec<FileState>, approved: Option<bool>) -> Self {
+        let counts = |file: &ProposedFile| {
+            let before = file.before.as_deref().unwrap_or_default();
+            FileDiff::of(before, file.after.as_deref().unwrap_or_default()).counts
+        };
+        Self {
+            counts: trial.files.iter().map(counts).sum(),
+            trial: Arc::new(trial),
+            states,
+            approved,
+        }
+    }
+
+    /// What it showed, in one line.
+    fn headline(&self) -> String {
+        let trial = &self.trial;
+        let mut words = vec![match (trial.outcome.reason(), trial.files.len()) {
+            (Some(why), _) => format!("{why}, so approving runs the command"),
+            (None, 0) if trial.remarks().is_empty() => "no effect".to_owned(),
+            (None, 0) => "no file of the project changes".to_owned(),
+            (None, 1) => format!("would change 1 file {}", self.counts),
+            (None, count) => format!("would change {count} files {}", self.counts),
+        }];
+        if trial.outcome.can_be_taken() {
+            words.extend(trial.remarks());
+        }
+        words.push(trial.exit());
+        words.push(format!("{:.1} s", trial.took.as_secs_f64()));
+        let age = trial.ended.elapsed();
+        if age > OLD {
+            words.push(format!("{} minutes ago", age.as_secs() / 60));
+        }
+        format!("tried: {}", words.join(" · "))
+    }
+
+    /// What it showed, and the end of its output.
+    fn lines(&self, width: usize) -> Vec<String> {
+        let output = self.output().into_iter().map(|it| format!("  {it}"));
+        let lines = [self.headline()].into_iter().chain(output);
+        lines.map(|line| one_line(&line, width)).collect()
+    }
+
+    /// The last lines of its output.
+    fn output(&self) -> Vec<&str> {
+        let output = &self.trial.output;
+        let lines = output.lines().filter(|it| !it.trim().is_empty());
+        let lines: Vec<&str> = lines.filter(|it| *it != NO_OUTPUT).collect();
+        lines[lines.len().saturating_sub(OUTPUT_LINES)..].to_vec()
+    }
+}
+
+/// Whether the rules approve a call for what its trial showed: nothing changed, or a few texts did
+/// that the rules would let `write` change.
+async fn approves(environment: &CallEnvironment, trial: &Trial, buffers: &dyn OpenBuffers) -> bool {
+    if !trial.outcome.can_be_taken() {
+        return false;
+    }
+    let reads = CallKey {
+        id: ToolUseId::new("read"),
+        name: "read".to_owned(),
+        input: "{}".to_owned(),
+    };
+    let chain = &environment.rules.options.chain;
+    // What it read goes to the model.
+    if !matches!(
+        approval::decide_in_general(chain, &reads),
+        Verdict::Decided(Decision::Approve, _)
+    ) {
+        return false;
+    }
+    let Some(files) = trial.written(MOST_FILES, MOST_BYTES) else {
+        return false;
+    };
+    for (path, text) in files {
+        let open = buffers.text(Path::new(path)).await;
+        if open.is_some_and(|it| it.modified) {
+            return false;
+        }
+        let input = json!({"label": "", "path": path, "content": text});
+        let call = CallKey {
+            id: ToolUseId::new("write"),
+            name: "write".to_owned(),
+            input: chat::json::canonical(&input),
+        };
+        if !environment.allows(&call, &input).await {
+            return false;
+        }
+    }
+    true
+}
+
+impl Session {
+    /// `:Flemma try`: tries the call on a line, or the only pending one.
+    pub(crate) fn try_call(&mut self, line: usize) {
+        let document = self.buffer.document();
+        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        let line = match self.cycle.meant(line, &document) {
+            Ok(line) => line,
+            Err(0) => return self.inform("No call is pending here."),
+            Err(count) => {
+                return self.inform(&format!(
+                    "{count} calls are pending. Put the cursor on the one to try."
+                ));
+            }
+        };
+        let key = chat::cycle::key_at(&document, line);
+        let mark = marks
+            .into_iter()
+            .find(|it| it.pending && Some(&it.call) == key.as_ref());
+        match mark {
+            Some(mark) => self.start_trial(mark.call, BY_USER),
+            None => self.inform("This call is not pending, so there is nothing to try."),
+        }
+    }
+
+    /// Returns true if the user is offered to try a call.
+    pub(crate) fn can_be_tried(&self, call: &CallKey) -> bool {
+        let tool = self.meant_tool(call);
+        tool.is_some_and(|it| it.0.can_be_tried()) && self.shared.settings.tools.bash.trial
+    }
+
+    /// Starts the trials that a rule asks for, once their calls are shown.
+    pub(crate) fn start_due_trials(&mut self) {
+        if self.calls.trials.due.is_empty() || self.buffer.is_busy() {
+            return;
+        }
+        let due = std::mem::take(&mut self.calls.trials.due);
+        if !self.policy.rules().tries || self.editor.is_dry_run() {
+            return;
+        }
+        let document = self.buffer.document();
+        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        for call in due {
+            let is_pending = marks.iter().any(|it| it.pending && it.call == call);
+            if is_pending && self.can_be_tried(&call) {
+                self.start_trial(call, TRIAL);
+            }
+        }
+    }
+
+    fn start_trial(&mut self, call: CallKey, by: &'static str) {
+        if self.calls.trials.is_running(&call) {
+            return self.inform("This call is being tried already.");
+        }
+        let meant = self.meant_tool(&call);
+        let (Some((tool, input)), Some(inbox)) = (meant, self.inbox.upgrade()) else {
+            return self.inform("This call cannot run, so there is nothing to try.");
+        };
+        if !tool.can_be_tried() {
+            return self.inform("Only commands can be tried.");
+        } else if !self.shared.settings.tools.bash.trial {
+            return self.inform("Commands are not tried here: tools.bash.trial is false.");
+        }
+        // Nothing that a trial does reaches the project, so it has no approval.
+        let environment = self.call_environment(&call);
+        let mut context = environment.clone().context(&call.id, "");
+        context.is_unasked = by == TRIAL;
+        let stop = context.cancel.clone();
+        let state = TrialState::Running {
+            stop,
+            told: false,
+            is_unasked: context.is_unasked,
+        };
+        self.calls.trials.set(call.clone(), state);
+        // Shows what an earlier trial did.
+        self.calls.diffs.forget(&call);
+        self.view.redraw();
+        let audit = self.decisions.audit().clone();
+        let document = self.disk.path().map(std::path::PathBuf::from);
+        let buffers = self.open_buffers();
+        tokio::spawn(async move {
+            // Like the start of a call: without this record, nothing would show that it ran.
+            let logged = call.clone();
+            let written = in_background(move || audit.tried(document.as_deref(), &logged, by));
+            let tried = match written.await {
+                Ok(Ok(())) => {
+                    let id = ToolUseId::new(call.id.as_str());
+                    tool.attempt(&id, input, context)
+                        .await
+                        .map_err(|error| error.to_string())
+                }
+                _ => Err("The call was not tried, because the log cannot be written.".to_owned()),
+            };
+            let tried = match tried {
+                Err(why) => Err(why),
+                Ok(trial) => {
+                    let mut states = Vec::new();
+                    for file in &trial.files {
+                        states.push(FileState::of(&file.path, buffers.clone()).await);
+                    }
+                    let approved = match by == TRIAL {
+                        true => Some(approves(&environment, &trial, &*buffers).await),
+                        false => None,
+                    };
+                    // Comparing large texts would block the thread that handles keys.
+                    let compared = tokio::task::spawn_blocking(move || {
+                        Box::new(Tried::of(trial, states, approved))
+                    });
+                    compared.await.map_err(|error| error.to_string())
+                }
+            };
+            drop(inbox.send(Input::Tried(call, tried)));
+        });
+    }
+
+    /// Takes the end of a trial.
+    pub(crate) fn trial_ended(&mut self, call: CallKey, tried: Result<Box<Tried>, String>) {
+        let trials = self.calls.trials.known.get_mut();
+        // The call may have been decided in the meantime.
+        let Some(TrialState::Running { is_unasked, .. }) = trials.get(&call) else {
+            return;
+        };
+        let is_unasked = *is_unasked;
+        trials.remove(&call);
+        match tried {
+            Ok(tried) => {
+                // A diff that was made before does not show what the call would do.
+                self.calls.diffs.forget(&call);
+                self.see(&call, tried.states.clone());
+                let approved = tried.approved == Some(true);
+                self.report_trial(&call, &tried);
+                let state = TrialState::Ended(*tried);
+                self.calls.trials.set(call.clone(), state);
+                match approved {
+                    true => self.queue.push(CycleEvent::Tried { call }),
+                    false => self.refresh_decision(call),
+                }
+            }
+            // A hundred calls must not say the same.
+            Err(why) if is_unasked && self.calls.trials.said.as_ref() == Some(&why) => {}
+            Err(why) => {
+                self.inform(&why);
+                self.calls.trials.said = Some(why);
+            }
+        }
+        self.view.redraw();
+    }
+
+    /// Shows a trial in a front end that has no place beside the call.
+    fn report_trial(&self, call: &CallKey, tried: &Tried) {
+        if !self.editor.is_headless() {
+            return;
+        }
+        let files = tried.trial.files.iter();
+        let files = files.filter(|_| tried.trial.outcome.can_be_taken());
+        let trial = CallTrial {
+            call: call.clone(),
+            lines: tried.lines(COLUMNS),
+            diff: files.map(|it| of_file(it, COLUMNS, WHOLE)).collect(),
+        };
+        self.editor.emit(SessionEvent::CallTried(trial));
+    }
+
+    /// Stops the trials that run. Returns true if there are any.
+    pub(crate) fn stop_trials(&mut self) -> bool {
+        let mut is_any = false;
+        self.calls
+            .trials
+            .known
+            .get_mut()
+            .retain(|_, state| match state {
+                TrialState::Running { stop, .. } => {
+                    stop.cancel();
+                    is_any = true;
+                    false
+                }
+                TrialState::Ended(_) => true,
+            });
+        if is_any {
+            self.view.redraw();
+            self.inform("The trial was stopped. The call is pending.");
+        }
+        is_any
+    }
+
+    /// Returns true if a key that would run the call on a line only says that the call is being
+    /// tried. Pressed again, it stops the trial and runs the call.
+    pub(crate) fn mention_trial(&mut self, line: usize) -> bool {
+        let document = self.buffer.document();
+        let Ok(line) = self.cycle.meant(line, &document) else {
+            return false;
+        };
+        let key = chat::cycle::key_at(&document, line);
+        let trials = self.calls.trials.known.get_mut();
+        let state = key.and_then(|key| trials.get_mut(&key));
+        match state {
+            Some(TrialState::Running { told, .. }) if !*told => {
+                *told = true;
+                // It may stay on the screen after the trial.
+                self.inform(
+                    "This call was still being tried. Press the key again to run it without waiting.",
+                );
+                true
+            }
+            // Deciding a call discards its trial.
+            _ => false,
+        }
+    }
+
+    /// Has a call take what its trial showed, if that can be taken.
+    pub(super) fn use_trial(&self, call: &CallKey, by: &str, context: &mut ToolContext) {
+        context.trial = self.calls.trials.to_take(call);
+        context.is_unasked = by == TRIAL;
+    }
+
+    /// Returns true if an approval of the call takes the outcome of its trial.
+    pub(crate) fn takes_trial(&self, call: &CallKey) -> bool {
+        self.calls.trials.to_take(call).is_some()
+    }
+
+    /// Returns false if a review could not show all that a tried call changes.
+    pub(crate) fn is_reviewable(&self, call: &CallKey) -> bool {
+        let trial = self.calls.trials.to_take(call);
+        trial.is_none_or(|trial| trial.is_reviewable())
+    }
+
+    /// Returns what the trial of a call showed: a line, and the end of its output.
+    pub(crate) fn trial_lines(&self, call: &CallKey, width: usize) -> Vec<String> {
+        let tried = self.calls.trials.ended(call);
+        tried.map_or_else(Vec::new, |it| it.lines(width))
+    }
+
+    /// Returns the label of a call that is being tried.
+    pub(crate) fn trial_label(&self, call: &CallKey) -> Option<String> {
+        let is_running = self.calls.trials.is_running(call);
+        is_running.then(|| "is being tried…".to_owned())
+    }
+}

@@ -1,0 +1,577 @@
+//! What the chat's requests sent: repeats it in the next request, shows it, and says what a
+//! change of it costs.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chat::document::{Block, Document, Role};
+use chat::prompt::{Own, Part, Prompt, own_text};
+use chat::references::Piece;
+use chat::text::Lines;
+use chat::tool::ToolDefinition;
+use policy::references::{MAX_BYTES, SourceFile, Stamp, Value};
+use provider::{Usage, catalogue};
+use tools::RealPath;
+use tools::objects::Hash;
+
+use super::build_request::RequestSource;
+use crate::audit::in_background;
+use crate::form::Prompts;
+use crate::protocol::{DiagnosticItem, Display, SentItem, SentItems};
+use crate::sent::{Answered, Ledger, Places, Sending};
+use crate::session::buffer::moved;
+use crate::session::{Input, Session};
+use crate::state_dir;
+use crate::usage::Tariff;
+
+/// A chat's ledger, which blocking threads share with the session.
+#[derive(Clone, Default)]
+pub(super) struct SharedLedger(Arc<Mutex<Ledger>>);
+
+impl SharedLedger {
+    /// Records what a request contains, in memory only.
+    pub(super) fn record(&self, sending: Sending) {
+        self.lock().sent(sending);
+    }
+
+    /// Writes to disk what was recorded. Blocking.
+    pub(super) fn write(&self) {
+        self.lock().write();
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the ledger of a chat's file. Blocking.
+    fn of(&self, path: Option<&Path>) -> MutexGuard<'_, Ledger> {
+        let mut ledger = self.lock();
+        ledger.follow(&state_dir::path(), path);
+        ledger
+    }
+}
+
+/// What is known in the session about what was sent.
+#[derive(Default)]
+pub(in crate::session) struct Sent {
+    ledger: SharedLedger,
+    report: SentReport,
+    /// True if the text changed where the report may be wrong.
+    is_stale: bool,
+    is_checking: bool,
+}
+
+/// What was sent, compared with the text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SentReport {
+    /// The references that were sent.
+    marks: Vec<SentItem>,
+    /// The line below everything that was sent.
+    end: usize,
+    /// The first line that changed since, and what that costs.
+    edited: Option<(usize, String)>,
+    /// What reading all references anew costs.
+    refresh: String,
+}
+
+impl Sent {
+    pub(super) fn ledger(&self) -> SharedLedger {
+        self.ledger.clone()
+    }
+
+    /// Has the text compared with what was sent.
+    pub(in crate::session) fn expire(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
+        let report = &mut self.report;
+        // What is written below was not sent.
+        self.is_stale |= lines.start < report.end;
+        report.end = moved(report.end, lines, count);
+        for mark in &mut report.marks {
+            mark.line = moved(mark.line, lines, count);
+        }
+        if let Some((line, _)) = &mut report.edited {
+            *line = moved(*line, lines, count);
+        }
+    }
+}
+
+/// The user's text of messages with references.
+#[derive(Default)]
+pub(super) struct Referring(BTreeMap<usize, ReferringMessage>);
+
+/// The user's text of one message with references.
+pub(super) struct ReferringMessage {
+    pub(super) pieces: Vec<Piece>,
+    /// The place of each reference, by piece.
+    pub(super) places: BTreeMap<usize, Hash>,
+    /// Values that were sent before and are sent again, by piece.
+    pub(super) kept: BTreeMap<usize, Value>,
+    /// References whose value was sent and is lost, as written.
+    damaged: Vec<String>,
+}
+
+impl Referring {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = (usize, &ReferringMessage)> {
+        self.0.iter().map(|(index, message)| (*index, message))
+    }
+
+    /// Returns the pieces whose values have to be found.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &Piece> {
+        self.0.values().flat_map(|message| {
+            let pieces = message.pieces.iter().enumerate();
+            let unknown = pieces.filter(|(at, _)| !message.kept.contains_key(at));
+            unknown.map(|(_, piece)| piece)
+        })
+    }
+
+    /// Returns remarks about values that were sent and are lost.
+    pub(super) fn damaged(&self) -> Vec<String> {
+        let written = self.0.values().flat_map(|it| &it.damaged);
+        written
+            .map(|written| {
+                format!(
+                    "{written} was read anew: the copy of what was sent is damaged, so what the model sees changed."
+                )
+            })
+            .collect()
+    }
+}
+
+/// Returns true if an answer follows the message: only then was the message sent for good.
+fn is_answered(document: &Document<'_>, message: usize) -> bool {
+    let mut below = document.messages.iter().skip(message + 1);
+    below.any(|it| it.role == Role::Assistant)
+}
+
+impl RequestSource {
+    /// Returns the references of the text, with the values that are sent again.
+    pub(super) fn referring(&self) -> Referring {
+        let document = self.document();
+        let ledger = self.ledger.of(self.path.as_deref());
+        let mut places = Places::new(&document);
+        let messages = chat::references::in_document(&document);
+        let messages = messages.into_iter().map(|(index, pieces)| {
+            let places = places_of(&pieces, &mut places);
+            let mut message = ReferringMessage {
+                pieces,
+                places,
+                kept: BTreeMap::new(),
+                damaged: Vec::new(),
+            };
+            // Until it is answered, a message is read anew: its files may have been corrected.
+            if is_answered(&document, index) {
+                message.look_up(&ledger);
+            }
+            (index, message)
+        });
+        Referring(messages.collect())
+    }
+
+    /// Returns remarks about files that others changed since they were sent. Blocking.
+    pub(super) fn changed_files(&self, referring: &Referring) -> Vec<String> {
+        let mut ledger = self.ledger.lock();
+        let mut remarks = Vec::new();
+        for message in referring.0.values() {
+            for at in message.kept.keys() {
+                let place = message.places[at];
+                let Some(file) = ledger.reference(place).and_then(|it| it.file.clone()) else {
+                    continue;
+                };
+                match self.change_of(&file, &message.kept[at]) {
+                    FileChange::None => {}
+                    FileChange::Known(stamp) => {
+                        ledger.note_file(place, SourceFile { stamp, ..file });
+                    }
+                    FileChange::ByOthers => remarks.push(format!(
+                        "{} changed after it was sent, and the model still has the earlier content. Mention it in a new \
+                         message to send it as it is now, or read everything anew with :Flemma refresh.",
+                        message.pieces[*at].written()
+                    )),
+                }
+            }
+        }
+        remarks
+    }
+
+    fn change_of(&self, file: &SourceFile, sent: &Value) -> FileChange {
+        let read = || -> Option<(Stamp, Vec<u8>)> {
+            let opened = RealPath::of(&file.path).ok()?.open_file().ok()??;
+            let stamp = Stamp::of(&opened.metadata().ok()?);
+            let mut bytes = Vec::new();
+            if stamp != file.stamp {
+                opened.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+            }
+            Some((stamp, bytes))
+        };
+        // A file that is gone or cannot be read is not what was sent.
+        let Some((stamp, bytes)) = read() else {
+            return FileChange::ByOthers;
+        };
+        if stamp == file.stamp {
+            FileChange::None
+        } else if sent.is_of(&bytes) || self.seen.has(&file.path, &bytes) {
+            // Touched, or changed by a tool of this chat.
+            FileChange::Known(stamp)
+        } else {
+            FileChange::ByOthers
+        }
+    }
+
+    /// Returns the tools of the request: those of the chat's first request, as they were
+    /// described then. A call of one that is gone is refused. Adds later ones to the messages below which they
+    /// were offered first.
+    pub(super) fn offered(
+        &self,
+        document: &Document<'_>,
+        own: &mut Own,
+        sending: &mut Sending,
+    ) -> OfferedTools {
+        let offered = &self.rules.offered;
+        let has_answer = document
+            .messages
+            .iter()
+            .any(|it| it.role == Role::Assistant);
+        let ledger = self.ledger.lock();
+        let Some(first) = ledger.tools().filter(|_| has_answer) else {
+            sending.tools = Some(offered.clone());
+            return OfferedTools {
+                first: offered.clone(),
+                news: None,
+            };
+        };
+        let mut known: HashSet<String> = first.iter().map(|it| it.name.clone()).collect();
+        let mut places = Places::new(document);
+        let messages = document.messages.iter().enumerate();
+        let users: Vec<_> = messages.filter(|(_, it)| it.role == Role::You).collect();
+        if ledger.has_added() {
+            for (index, message) in &users {
+                let added = ledger.added(places.above(message.lines.end));
+                let added = added.unwrap_or_default();
+                known.extend(added.iter().map(|it| it.name.clone()));
+                add_tools(document, own, *index, added);
+            }
+        }
+        let news = offered.iter().filter(|it| !known.contains(&it.name));
+        let news: Vec<_> = news.cloned().collect();
+        // The cycle sends a chat only below a message of the user.
+        let last = users.last().filter(|_| !news.is_empty());
+        let news = last.map(|(index, message)| {
+            let names: Vec<&str> = news.iter().map(|it| it.name.as_str()).collect();
+            let names = names.join(", ");
+            sending.added = Some((places.above(message.lines.end), news.clone()));
+            add_tools(document, own, *index, news);
+            let cost = cost(document, &ledger, 0, 1.0);
+            format!("New tools of this chat ({names}) change the beginning of the request: {cost}.")
+        });
+        OfferedTools { first, news }
+    }
+}
+
+/// The tools that a request offers from its beginning on.
+pub(super) struct OfferedTools {
+    pub(super) first: Vec<ToolDefinition>,
+    /// What it costs that there are new ones, unless the provider takes them at their place.
+    pub(super) news: Option<String>,
+}
+
+/// Offers tools from a message of the user on.
+fn add_tools(document: &Document<'_>, own: &mut Own, index: usize, tools: Vec<ToolDefinition>) {
+    if tools.is_empty() {
+        return;
+    }
+    let parts = own.entry(index).or_insert_with(|| {
+        let text = own_text(document, &document.messages[index]);
+        text.map(Part::Text).into_iter().collect()
+    });
+    parts.push(Part::ToolsAdded(tools));
+}
+
+/// Removes the model's thinking above the last place at which it was refused.
+pub(super) fn remove_refused(document: &Document<'_>, ledger: &Ledger, prompt: &mut Prompt) {
+    if !ledger.has_refused() {
+        return;
+    }
+    let mut places = Places::new(document);
+    let mut refused = 0;
+    for (index, message) in document.messages.iter().enumerate() {
+        if ledger.is_refused(places.above(message.lines.end)) {
+            refused = index;
+        }
+    }
+    let above = document.messages.iter().take(refused);
+    let blocks = above.flat_map(|it| document.blocks_of(it));
+    let mut left = blocks.filter(|it| matches!(it, Block::Thinking(_))).count();
+    for message in &mut prompt.messages {
+        // The prompt has the thinking of the document in the same order.
+        message.parts.retain(|part| match part {
+            Part::Thinking { .. } if left > 0 => {
+                left -= 1;
+                false
+            }
+            _ => true,
+        });
+    }
+    prompt.messages.retain(|it| !it.parts.is_empty());
+}
+
+/// How a file differs from what was sent of it.
+enum FileChange {
+    None,
+    /// The model knows its content.
+    Known(Stamp),
+    /// Someone else changed or removed it.
+    ByOthers,
+}
+
+impl ReferringMessage {
+    fn look_up(&mut self, ledger: &Ledger) {
+        for (at, place) in &self.places {
+            match ledger.value(*place) {
+                None => {}
+                Some(Ok(value)) => drop(self.kept.insert(*at, value)),
+                Some(Err(_)) => self.damaged.push(self.pieces[*at].written().to_owned()),
+            }
+        }
+    }
+}
+
+/// Returns the place of each reference, by piece.
+fn places_of(pieces: &[Piece], places: &mut Places<'_>) -> BTreeMap<usize, Hash> {
+    let mut found = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if let Some(line) = piece.line() {
+            found.insert(at, places.reference(line, piece.written()));
+        }
+    }
+    found
+}
+
+/// Compares a chat with what was sent of it. Blocking.
+fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
+    let Some(sent) = ledger.text() else {
+        return SentReport::default();
+    };
+    let mut marks: Vec<SentItem> = Vec::new();
+    let mut places = Places::new(document);
+    for pieces in chat::references::in_document(document).values() {
+        let found = places_of(pieces, &mut places);
+        for (at, place) in found {
+            let Some((line, sent)) = pieces[at].line().zip(ledger.reference(place)) else {
+                continue;
+            };
+            match marks.last_mut().filter(|it| it.line == line) {
+                Some(mark) => {
+                    mark.bytes += sent.bytes;
+                    mark.at = mark.at.max(sent.at);
+                }
+                None => marks.push(SentItem {
+                    line,
+                    bytes: sent.bytes,
+                    at: sent.at,
+                }),
+            }
+        }
+    }
+    let cost = |line: usize, share: f64| cost(document, ledger, line, share);
+    let edited = sent.edited(document).filter(|it| {
+        // Below the last answer, nothing was signed or cached that a change could spoil.
+        let mut answers = document.messages.iter();
+        answers.any(|message| message.role == Role::Assistant && message.lines.start > it.line)
+    });
+    let first = marks.first().map_or(0, |it| it.line);
+    SentReport {
+        end: sent.end(document),
+        edited: edited.map(|it| (it.line, cost(it.line, it.share))),
+        refresh: cost(first, sent.share_from(document, first)),
+        marks,
+    }
+}
+
+/// Returns what a change at a line costs with the next request, as the end of a sentence.
+fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share: f64) -> String {
+    let answered = ledger.answered();
+    let binds = answered.is_some_and(|it| it.binds_thinking);
+    let mut below = document.messages.iter().filter(|it| it.lines.end > line);
+    let has_thinking = binds
+        && below.any(|message| {
+            let mut blocks = document.blocks_of(message).iter();
+            blocks.any(|block| match block {
+                Block::Thinking(thinking) => {
+                    thinking.lines.start > line && thinking.signature.is_some()
+                }
+                Block::Prose(_)
+                | Block::TextBreak(_)
+                | Block::ToolUse(_)
+                | Block::ToolResult(_)
+                | Block::Aborted(_) => false,
+            })
+        });
+    let tokens = answered.map(|it| (it.tokens as f64 * share) as u64);
+    let paid = match tokens {
+        Some(tokens @ 1000..) => format!("{}k cached tokens are paid again", tokens / 1000),
+        Some(tokens) => format!("{tokens} cached tokens are paid again"),
+        None => "cached tokens are paid again".to_owned(),
+    };
+    match has_thinking {
+        true => format!("thinking below is dropped, and {paid}"),
+        false => paid,
+    }
+}
+
+impl Session {
+    /// Starts to compare the text with what was sent, if it changed there.
+    pub(crate) fn compare_sent(&mut self) {
+        let sent = &mut self.request.sent;
+        let is_due = sent.is_stale && !sent.is_checking;
+        if !is_due || self.editor.is_headless() || self.buffer.is_loading() {
+            return;
+        }
+        let (text, parsed) = self.buffer.share();
+        let (ledger, path) = (sent.ledger.clone(), self.disk.path().map(Path::to_owned));
+        let Some(inbox) = self.inbox.upgrade() else {
+            return;
+        };
+        (sent.is_stale, sent.is_checking) = (false, true);
+        tokio::task::spawn_blocking(move || {
+            let document = Document::of(&text, parsed);
+            let report = compare(&document, &ledger.of(path.as_deref()));
+            drop(inbox.send(Input::SentCompared(report)));
+        });
+    }
+
+    /// Takes the result of a comparison, unless the text has changed meanwhile.
+    pub(crate) fn sent_compared(&mut self, report: SentReport) {
+        let sent = &mut self.request.sent;
+        sent.is_checking = false;
+        if !sent.is_stale && sent.report != report {
+            sent.report = report;
+            self.view.redraw();
+        }
+    }
+
+    /// Returns the remark at the first line that changed after it was sent.
+    pub(crate) fn sent_remark(&self) -> Option<DiagnosticItem> {
+        let (line, cost) = self.request.sent.report.edited.as_ref()?;
+        Some(DiagnosticItem {
+            line: *line,
+            end_line: line + 1,
+            message: format!("Changed after it was sent: {cost}."),
+            severity: "info",
+            fix: None,
+        })
+    }
+
+    /// Returns a line of `:Flemma status` about what was sent.
+    pub(crate) fn sent_status(&self) -> Option<String> {
+        let report = &self.request.sent.report;
+        let count = report.marks.len();
+        let kept = (count > 0).then(|| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{count} line{plural} with references as sent before; :Flemma refresh reads them anew")
+        });
+        let edited = report.edited.as_ref();
+        let edited = edited.map(|(line, cost)| format!("line {} changed: {cost}", line + 1));
+        let words: Vec<String> = kept.into_iter().chain(edited).collect();
+        (!words.is_empty()).then(|| format!("sent       {}", words.join("; ")))
+    }
+
+    /// Shows at references what was sent.
+    pub(crate) fn show_sent(&mut self) {
+        let items = &self.request.sent.report.marks;
+        if *items != self.view.shown_sent() {
+            let items = items.clone();
+            self.view.set_shown_sent(items.clone());
+            let buffer = self.buffer.id();
+            self.editor.show(Display::Sent(SentItems { buffer, items }));
+        }
+    }
+
+    /// Records that the model's thinking so far was refused, so that the next request does
+    /// without it.
+    pub(super) fn note_thinking_refused(&self) {
+        let document = self.buffer.document();
+        let mut messages = document.messages.iter();
+        let Some(last) = messages.rfind(|it| it.role == Role::You) else {
+            return;
+        };
+        let place = Places::new(&document).above(last.lines.end);
+        let (ledger, path) = (
+            self.request.sent.ledger(),
+            self.disk.path().map(Path::to_owned),
+        );
+        // Not in the background: the next key must find it.
+        ledger.of(path.as_deref()).note_refused(place);
+    }
+
+    /// Records what the answer to a request showed.
+    pub(super) fn note_answered(&self, usage: Usage, tariff: &Tariff) {
+        let own = self.policy.rules().settings.models.get(&tariff.model);
+        let model = catalogue::model(&tariff.provider, &tariff.model, own);
+        let answered = Answered {
+            tokens: usage.context(),
+            binds_thinking: model.preserved_thinking == Some(true),
+        };
+        let (ledger, path) = (
+            self.request.sent.ledger(),
+            self.disk.path().map(Path::to_owned),
+        );
+        in_background(move || ledger.of(path.as_deref()).note_answer(answered));
+    }
+
+    /// Gives the ledger to a copy of the chat at this path.
+    pub(crate) fn copy_sent(&self, copy: &Path) {
+        let (ledger, path) = (
+            self.request.sent.ledger(),
+            self.disk.path().map(Path::to_owned),
+        );
+        let copy = copy.to_owned();
+        in_background(move || {
+            ledger
+                .of(path.as_deref())
+                .copy_to(&state_dir::path(), &copy);
+        });
+    }
+
+    /// `:Flemma refresh`: asks, and has the next request read all references anew.
+    pub(crate) fn refresh_references(&self) {
+        let report = &self.request.sent.report;
+        if *report == SentReport::default() {
+            return self.inform(
+                "Nothing of this chat was sent before, so the next request reads all references.",
+            );
+        }
+        let title = format!(
+            "Read references and tools anew? With the next request, {}.",
+            report.refresh
+        );
+        let (editor, buffer) = (self.editor.clone(), self.buffer.id());
+        let (ledger, path) = (
+            self.request.sent.ledger(),
+            self.disk.path().map(Path::to_owned),
+        );
+        let inbox = self.inbox.clone();
+        tokio::spawn(async move {
+            let items = ["Read them anew", "Leave them as they were sent"].map(str::to_owned);
+            let prompts = editor.prompts(buffer);
+            if prompts.choose(&title, &items).await != Some(0) {
+                return;
+            }
+            let forget = move || ledger.of(path.as_deref()).forget();
+            // It fails only if the thread panicked; then the ledger is as it was.
+            let _ = in_background(forget).await;
+            if let Some(inbox) = inbox.upgrade() {
+                drop(inbox.send(Input::Recorded));
+            }
+        });
+    }
+}

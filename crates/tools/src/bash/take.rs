@@ -1,0 +1,175 @@
+//! Makes the changes of a trial in the project.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use platform::files::{NewFileAttributes, OpenFolder};
+use platform::paths::visible;
+
+use crate::checkpoints::{Content, Image, Made};
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{Parents, RealPath, blocking};
+use crate::proposal::{Proposal, ProposedFile};
+use crate::tool::{CallResult, ToolResult};
+use crate::trial::{FileEffect, LayerChange, Trial};
+
+/// Makes the changes that a trial showed, or what the user left of them in a review, and returns the
+/// result of its command. Nothing runs again.
+///
+/// # Errors
+///
+/// A file has changed since the trial, or can't be written. No file of a project is changed then,
+/// apart from ignored ones.
+pub(super) async fn take(trial: &Trial, ctx: &ToolContext) -> CallResult {
+    if ctx.cancel.is_cancelled() {
+        return Err(ToolError::Cancelled);
+    }
+    let effects = trial.effects.files.iter().zip(&trial.files);
+    let review = ctx.reviewed.as_deref();
+    let (made, applied): (Vec<_>, Vec<_>) = effects
+        .filter_map(|(effect, file)| reviewed(effect, file, review))
+        .unzip();
+    if !made.is_empty() {
+        let done = ctx.recorder.make(made, &*ctx.buffers).await;
+        done.map_err(ToolError::Failed)?;
+        ctx.applied.add(Proposal { files: applied });
+    }
+    let mut others = trial.effects.tmp.clone();
+    // Nobody has seen them, and no undo restores them.
+    if !ctx.is_unasked {
+        others.extend(trial.effects.others.iter().cloned());
+    }
+    let left = blocking(move || Ok(put_all(&others))).await?;
+    // Open files have changed on disk.
+    ctx.buffers.check();
+    let mut result = ToolResult {
+        content: trial.output.clone(),
+        details: trial.details.clone(),
+        marked_failed: trial.is_marked_failed,
+    };
+    let unkept = trial.unkept().filter(|_| ctx.is_unasked);
+    for note in left
+        .into_iter()
+        .chain(unkept)
+        .chain(ctx.review_account.clone())
+    {
+        result.content.push_str("\n\n");
+        result.content.push_str(&note);
+    }
+    Ok(result)
+}
+
+/// The change of a file as it was reviewed. `None` if nothing is left of it.
+fn reviewed(
+    effect: &FileEffect,
+    file: &ProposedFile,
+    review: Option<&Proposal>,
+) -> Option<(Made, ProposedFile)> {
+    let mut file = file.clone();
+    let mut made = Made {
+        path: effect.path.clone(),
+        before: effect.before.clone(),
+        after: effect.after.clone(),
+        content: match (&effect.after, &effect.source) {
+            (Image::File { .. }, Some(source)) => Content::At(source.clone()),
+            _ => Content::None,
+        },
+    };
+    let Some(review) = review else {
+        return Some((made, file));
+    };
+    let kept = review.files.iter().find(|it| it.path == effect.path)?;
+    if kept.after == file.before {
+        return None;
+    }
+    if kept.after != file.after {
+        // A removed file that the user wants to keep in part has the mode that it had.
+        let mode = effect.after.mode().or(effect.before.mode());
+        let text = kept.after.clone().unwrap_or_default();
+        made.after = Image::file(text.as_bytes(), mode.unwrap_or(0o644));
+        made.content = Content::Bytes(text.into_bytes());
+        file.after.clone_from(&kept.after);
+    }
+    Some((made, file))
+}
+
+/// Makes the changes that need no checkpoint. Returns a sentence if some could not be made.
+fn put_all(changes: &[LayerChange]) -> Option<String> {
+    // Folders come before what is in them, and are removed after it.
+    let removed = changes.iter().rev().filter(|it| it.source.is_none());
+    let made = changes.iter().filter(|it| it.source.is_some());
+    let failed: Vec<&LayerChange> = removed.chain(made).filter(|it| put(it).is_err()).collect();
+    let first = failed.first()?;
+    Some(match failed.len() {
+        1 => format!("[{} could not be written.]", visible(&first.path)),
+        count => format!(
+            "[{} and {} more files could not be written.]",
+            visible(&first.path),
+            count - 1
+        ),
+    })
+}
+
+fn put(change: &LayerChange) -> io::Result<()> {
+    let path = RealPath::exact(change.path.clone());
+    let Some(source) = &change.source else {
+        let (folder, name) = match path.open_parent() {
+            // It is gone with its folder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        let removed = match change.is_folder {
+            true => folder.remove_folder(name),
+            false => folder.remove_file(name),
+        };
+        return match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        };
+    };
+    let parents = Parents::make(&path)?;
+    let name = change.path.file_name().unwrap_or_default();
+    if change.is_folder {
+        make_folder(&parents.folder, name)?;
+    } else {
+        move_in(source, &parents.folder, name)?;
+    }
+    parents.keep();
+    Ok(())
+}
+
+/// Makes a folder, unless it is there.
+fn make_folder(folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
+    match folder.make_folder(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Moves a file or a link of a layer into a folder, in the place of the file that may be there.
+fn move_in(source: &Path, folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
+    if let Err(error) = folder.remove_file(name)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let status = source.symlink_metadata()?;
+    if status.is_symlink() {
+        return folder.make_link(&fs::read_link(source)?, name);
+    }
+    let layer = RealPath::exact(source.to_owned());
+    let (from, old) = layer.open_parent()?;
+    match from.rename_to_free(old, folder, name) {
+        // The layer is on another file system.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mode = layer.status()?.map(|it| it.permissions());
+            let mut file = folder.create(name, NewFileAttributes::Usual)?;
+            io::copy(&mut fs::File::open(source)?, &mut file)?;
+            folder.set_permissions(name, mode.unwrap_or(0o644))
+        }
+        renamed => renamed,
+    }
+}

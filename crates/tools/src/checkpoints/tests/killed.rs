@@ -1,0 +1,148 @@
+//! Restores whose program is killed after some of the files.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::buffers::{OpenBuffers, OpenText, Replaced, Replacement};
+use crate::checkpoints::{Content, Image, Made, recover};
+
+/// Ends the restore once the file `a` has the text `text`, before the file `b` changes.
+struct Killer<'a> {
+    project: &'a Project,
+    text: &'a str,
+}
+
+#[async_trait]
+impl OpenBuffers for Killer<'_> {
+    async fn text(&self, path: &Path) -> Option<OpenText> {
+        let is_done = self.project.text("a").as_deref() == Some(self.text);
+        assert!(!is_done || path != self.project.path("b"), "killed");
+        None
+    }
+
+    async fn replace(&self, path: &Path, new: Replacement<'_>) -> Result<Replaced, String> {
+        NoBuffers.replace(path, new).await
+    }
+}
+
+/// A project in which one command changed two files.
+fn project() -> Project {
+    let mut project = Project::new();
+    project.put("a", "one\n");
+    project.put("b", "one\n");
+    project.sh("echo two > a; echo two > b");
+    project
+}
+
+fn kill(project: &Project, request: Request, text: &str) {
+    let plan = project.plan(request).unwrap().unwrap();
+    let killer = Killer { project, text };
+    let ended = catch_unwind(AssertUnwindSafe(|| block_on(plan.apply(false, &killer))));
+    assert!(ended.is_err());
+}
+
+fn texts(project: &Project) -> [String; 2] {
+    ["a", "b"].map(|name| project.text(name).unwrap())
+}
+
+const ONE: &str = "one\n";
+const TWO: &str = "two\n";
+
+#[test]
+fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
+    let project = Project::new();
+    project.put("a", ONE);
+    project.put("b", ONE);
+    let change = |name: &str, text: &str, content| Made {
+        path: project.path(name),
+        before: match name {
+            "new/c" => Image::Absent,
+            _ => Image::file(ONE.as_bytes(), 0o644),
+        },
+        after: Image::file(text.as_bytes(), 0o644),
+        content,
+    };
+    let bytes = |text: &str| Content::Bytes(text.as_bytes().to_vec());
+    let changes = || {
+        let names = ["new/c", "a", "b"];
+        names
+            .map(|name| change(name, TWO, bytes(TWO)))
+            .into_iter()
+            .collect()
+    };
+    let recorder = || Recorder::new(project.path(""), LIMIT, project.label());
+    let killer = Killer {
+        project: &project,
+        text: TWO,
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        block_on(recorder().make(changes(), &killer))
+    }));
+    assert!(ended.is_err());
+    assert_eq!(texts(&project), [TWO, ONE]);
+    assert!(project.path("new/c").exists());
+    block_on(recover(project.path(""), &NoBuffers));
+    assert_eq!(texts(&project), [ONE, ONE]);
+    assert!(!project.path("new").exists());
+    assert!(project.plan(Request::Undo).unwrap().is_none());
+    // What is not as it was shown is not changed, and nothing else is either.
+    project.put("b", "mine\n");
+    let failed = block_on(recorder().make(changes(), &NoBuffers)).unwrap_err();
+    assert!(failed.contains("b has changed since"), "{failed}");
+    assert_eq!(texts(&project), [ONE, "mine\n"]);
+    project.put("b", ONE);
+    block_on(recorder().make(changes(), &NoBuffers)).unwrap();
+    assert_eq!(texts(&project), [TWO, TWO]);
+    block_on(recover(project.path(""), &NoBuffers));
+    assert_eq!(texts(&project), [TWO, TWO]);
+    assert_eq!(project.undo().changed.len(), 3);
+    assert_eq!(texts(&project), [ONE, ONE]);
+}
+
+#[test]
+fn a_killed_undo_is_finished_by_the_next_one_which_says_so() {
+    let project = project();
+    kill(&project, Request::Undo, ONE);
+    assert_eq!(texts(&project), [ONE, TWO]);
+    let plan = project.plan(Request::Undo).unwrap().unwrap();
+    assert!(plan.problem.unwrap().contains("did not end"));
+    assert_eq!(project.undo().changed, [project.path("b")]);
+    assert_eq!(texts(&project), [ONE, ONE]);
+    assert!(project.plan(Request::Undo).unwrap().is_none());
+    // What each of them changed comes back.
+    assert_eq!(project.redo().changed, [project.path("b")]);
+    assert_eq!(project.redo().changed, [project.path("a")]);
+    assert_eq!(texts(&project), [TWO, TWO]);
+}
+
+#[test]
+fn a_killed_undo_can_be_taken_back() {
+    let project = project();
+    kill(&project, Request::Undo, ONE);
+    assert_eq!(project.redo().changed, [project.path("a")]);
+    assert_eq!(texts(&project), [TWO, TWO]);
+    assert!(project.plan(Request::Redo).unwrap().is_none());
+    assert_eq!(project.undo().changed.len(), 2);
+    assert_eq!(texts(&project), [ONE, ONE]);
+}
+
+#[test]
+fn a_killed_redo_is_finished_or_taken_back() {
+    for finish in [true, false] {
+        let project = project();
+        project.undo();
+        kill(&project, Request::Redo, TWO);
+        assert_eq!(texts(&project), [TWO, ONE]);
+        if finish {
+            assert_eq!(project.redo().changed, [project.path("b")]);
+            assert_eq!(texts(&project), [TWO, TWO]);
+            assert!(project.plan(Request::Redo).unwrap().is_none());
+        } else {
+            assert_eq!(project.undo().changed, [project.path("a")]);
+            assert_eq!(texts(&project), [ONE, ONE]);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The sandbox of a trial: the writable folders are seen through overlays, and there is no network.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use platform::paths::{canonicalize, from_bytes, visible};
+
+use super::limits::NarrowHome;
+use super::{Backend, Sandbox, SandboxLimits, find_out, paths, system};
+
+/// The only name server in a trial. Nothing answers at this address (RFC 5737), and nothing is sent
+/// to it without a network, but a lookup counts as a refused packet.
+const RESOLVER: &str = "nameserver 192.0.2.1\noptions attempts:1 timeout:1\n";
+
+/// What builds and interpreters read below the home folder: programs, packages, and settings of Git.
+/// Secrets in them stay hidden.
+const TOOLCHAINS: [&str; 24] = [
+    ".asdf",
+    ".bun",
+    ".cabal",
+    ".cargo",
+    ".config/git",
+    ".deno",
+    ".dotnet",
+    ".gem",
+    ".ghcup",
+    ".gitconfig",
+    ".gradle",
+    ".local",
+    ".m2",
+    ".mix",
+    ".npm",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".stack",
+    ".volta",
+    "go",
+];
+
+/// A folder that a trial sees through an overlay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Overlay {
+    /// The folder, which does not change.
+    pub folder: PathBuf,
+    /// Receives the changes.
+    pub upper: PathBuf,
+    /// A folder for the kernel, beside `upper`.
+    pub work: PathBuf,
+}
+
+/// How a trial ended, besides its exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ViewReport {
+    /// It ran, and this many packets were refused because there is no network.
+    Ran(u64),
+    /// Nothing ran: the view could not be set up, for this reason.
+    Failed(String),
+}
+
+/// How a trial is started.
+pub(crate) struct TrialView<'a> {
+    /// The program that sets up the view; see [`super::hold_view`].
+    pub program: &'a Path,
+    /// A folder of ours for everything that belongs to the trial.
+    pub layer: &'a Path,
+    /// The largest file that the command may write, in bytes.
+    pub bytes: u64,
+    /// The working directory of the command.
+    pub cwd: &'a Path,
+}
+
+impl TrialView<'_> {
+    /// The file with the [`ViewReport`].
+    pub(crate) fn report(layer: &Path) -> PathBuf {
+        layer.join("report")
+    }
+
+    /// A file that is written right before the command starts, by the clock of the file system.
+    pub(crate) fn start(layer: &Path) -> PathBuf {
+        layer.join("resolv.conf")
+    }
+}
+
+impl Sandbox {
+    /// The sandbox of a trial, also if the user turned the sandbox off. `None` if there is none. Without
+    /// the user's request, the home folder is hidden, except for what builds need.
+    pub(crate) fn trial(&self, is_unasked: bool) -> Option<Self> {
+        let limits = self.given.as_ref().or(self.reserve.as_ref())?;
+        find_out(&self.backend).ok()?;
+        let home = std::env::home_dir().and_then(|it| canonicalize(&it).ok());
+        let home = home.map(|folder| NarrowHome {
+            seen: paths::each_real(&TOOLCHAINS.map(|it| folder.join(it)))
+                .chain(paths::each_real(&limits.writable))
+                .filter(|it| it.starts_with(&folder))
+                .collect(),
+            is_writable: true,
+            folder,
+        });
+        let limits = SandboxLimits {
+            network: false,
+            privileged: false,
+            home: home.filter(|_| is_unasked),
+            ..SandboxLimits::clone(limits)
+        };
+        let backend = Backend {
+            required: true,
+            ..self.backend.clone()
+        };
+        Some(Self::new(limits, backend))
+    }
+
+    /// Makes the overlays of a trial in its folder.
+    ///
+    /// # Errors
+    ///
+    /// A writable folder can't be tried, or the folders can't be made: a clause.
+    pub(crate) fn overlays(&self, layer: &Path) -> Result<Vec<Overlay>, String> {
+        let limits = self.limits().ok_or("the sandbox is off")?;
+        if let Some(tmp) = &limits.tmp {
+            system::make_tmp(&tmp.folder).map_err(|error| error.to_string())?;
+        }
+        let tmp = limits.tmp.iter().filter(|it| it.writable);
+        let folders = limits.writable.iter().chain(tmp.map(|it| &it.folder));
+        let mounts = mount_points();
+        let mut overlays = Vec::new();
+        for (number, folder) in folders.filter(|it| it.is_dir()).enumerate() {
+            if folder == Path::new("/") {
+                return Err("every folder is writable".to_owned());
+            } else if layer.starts_with(folder) {
+                let folder = visible(folder);
+                return Err(format!("{folder} contains Flemma's state folder"));
+            }
+            // An overlay shows nothing of other file systems below its folder.
+            let is_inside = |it: &&PathBuf| *it != folder && it.starts_with(folder);
+            if let Some(mount) = mounts.iter().find(is_inside) {
+                return Err(format!("{} is a mount", visible(mount)));
+            }
+            let own = layer.join(number.to_string());
+            let overlay = Overlay {
+                folder: folder.clone(),
+                upper: own.join("upper"),
+                work: own.join("work"),
+            };
+            let made = [&own, &overlay.upper, &overlay.work].map(fs::create_dir);
+            let made: io::Result<Vec<()>> = made.into_iter().collect();
+            made.map_err(|error| error.to_string())?;
+            overlays.push(overlay);
+        }
+        Ok(overlays)
+    }
+
+    /// The words that start a command in the trial view with these overlays.
+    ///
+    /// # Errors
+    ///
+    /// There is no sandbox, or a file of the view can't be written: a sentence.
+    pub(crate) fn view_prefix(
+        &self,
+        view: &TrialView<'_>,
+        overlays: &[Overlay],
+    ) -> Result<Vec<OsString>, String> {
+        let limits = self.limits().ok_or("The sandbox is off.")?;
+        let program = find_out(&self.backend).map_err(|why| format!("{why}."))?;
+        let resolver = TrialView::start(view.layer);
+        fs::write(&resolver, RESOLVER).map_err(|error| format!("{error}."))?;
+        let sandboxed = system::prefix(
+            &program,
+            &self.backend,
+            limits,
+            view.cwd,
+            &[],
+            Some(&resolver),
+        )?;
+        Ok(system::view_words(view, overlays, sandboxed))
+    }
+
+    /// Whether a path that a command changed is protected, so that only the user may change it.
+    pub(crate) fn is_protected(&self, path: &Path) -> bool {
+        let Some(limits) = self.limits() else {
+            return false;
+        };
+        let mut kept = limits.kept.iter().chain(&limits.never_made);
+        kept.any(|it| path.starts_with(it)) || system::is_kept(limits, path)
+    }
+}
+
+/// Where file systems are mounted, as the kernel lists them; see proc_pid_mountinfo(5).
+fn mount_points() -> Vec<PathBuf> {
+    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n');
+    let points = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    points.map(|it| from_bytes(unescaped(it)).into()).collect()
+}
+
+/// Replaces octal escapes, such as `\040` for a space.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, more @ ..] = rest {
+        let code = more.get(..3).filter(|_| *first == b'\\');
+        let code = code.and_then(|it| u8::from_str_radix(str::from_utf8(it).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &more[3..] } else { more };
+    }
+    bytes
+}

@@ -1,0 +1,64 @@
+//! What a command changed in a trial, read from the layer that took its changes.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use crate::checkpoints::{Captured, Image};
+use crate::files::RealPath;
+
+pub(super) use system::{read, size};
+
+/// One change of a file, link, or folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LayerChange {
+    /// The path, as the command saw it.
+    pub path: PathBuf,
+    /// Where the layer has it. `None` if the command removed it.
+    pub source: Option<PathBuf>,
+    /// Which overlay it is in.
+    pub overlay: usize,
+    /// Whether it is a folder: a new one without files, or one that was removed.
+    pub is_folder: bool,
+}
+
+/// What a command changed.
+#[derive(Debug, Default)]
+pub(crate) struct LayerChanges {
+    /// The changes, by path.
+    pub changes: BTreeMap<PathBuf, LayerChange>,
+    /// The first change that nothing could make again outside of the trial: a clause.
+    pub obstacle: Option<String>,
+}
+
+impl LayerChanges {
+    fn add(&mut self, change: LayerChange) {
+        self.changes.insert(change.path.clone(), change);
+    }
+
+    pub(crate) fn obstacle(&mut self, why: String) {
+        self.obstacle.get_or_insert(why);
+    }
+}
+
+impl LayerChange {
+    /// What is at its path outside of the trial, and what the command made of it. `None` if that is
+    /// the same, as for a file that was only touched. Reads both files.
+    pub(crate) fn images(&self) -> Option<(Image, Image)> {
+        let before = Captured::on_disk(&RealPath::exact(self.path.clone())).image;
+        let after = match &self.source {
+            Some(source) => Captured::on_disk(&RealPath::exact(source.clone())).image,
+            None => Image::Absent,
+        };
+        (before != after).then_some((before, after))
+    }
+}

@@ -1,0 +1,316 @@
+//! Trials: a command runs in a copy-on-write view of the project, without network, and its changes
+//! go to a layer. They are shown, and applied once the user or a rule approves them.
+//!
+//! `layer` reads the layer, `effects` sorts what is in it, and `outcome` classifies the trial. `bash`
+//! runs the command, in the view of `sandbox`, and makes the changes in the project.
+
+mod effects;
+mod ignored;
+mod layer;
+mod outcome;
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use platform::paths::below;
+use serde_json::Value;
+
+pub(crate) use self::effects::{Effects, FileEffect};
+pub(crate) use self::layer::LayerChange;
+pub use self::outcome::Outcome;
+use self::outcome::{Facts, time_limit};
+use crate::checkpoints::Image;
+use crate::files::{Encoding, RealPath, Unshown};
+use crate::private::TemporaryFolder;
+use crate::proposal::ProposedFile;
+use crate::sandbox::{Overlay, Sandbox};
+use crate::state_dir;
+
+/// How much a trial may write: 1 GiB and 20,000 files.
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
+pub(crate) const MOST_FILES: u64 = 20_000;
+/// Most layers that wait for a decision.
+const MOST_LAYERS: usize = 8;
+/// The bits of a mode that let a file be run.
+const EXECUTABLE: u32 = 0o111;
+/// Most bytes of texts that are kept for diffs.
+const MOST_TEXT: u64 = 4 * 1024 * 1024;
+
+/// The number of layers in this process.
+static LAYERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A trial that ended, and what it needs to be applied.
+#[derive(Debug)]
+pub struct Trial {
+    /// What the command printed, as the model reads it.
+    pub output: String,
+    /// Data about its end, for the user.
+    pub(crate) details: Option<Value>,
+    /// Whether the user sees the call as failed.
+    pub(crate) is_marked_failed: bool,
+    /// What it showed.
+    pub outcome: Outcome,
+    /// The files that would change, with texts as far as they can be shown.
+    pub files: Vec<ProposedFile>,
+    /// How long the command took.
+    pub took: Duration,
+    /// When it ended.
+    pub ended: Instant,
+    /// The exit code. `None` if it was stopped, or killed by a signal.
+    code: Option<i32>,
+    pub(crate) effects: Effects,
+    folder: PathBuf,
+    _layer: Layer,
+}
+
+/// The folder of one trial. It is removed on drop.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    folder: TemporaryFolder,
+    pub(crate) overlays: Vec<Overlay>,
+}
+
+/// What is known when the command of a trial has ended.
+pub(crate) struct Ended {
+    /// What it printed, as the model reads it.
+    pub output: String,
+    /// Data about its end, for the user.
+    pub details: Option<Value>,
+    /// Whether the user sees the call as failed.
+    pub is_marked_failed: bool,
+    /// The exit code. `None` if it was stopped, or killed by a signal.
+    pub code: Option<i32>,
+    /// The time limit that stopped it.
+    pub timed_out: Option<Duration>,
+    /// Whether it wrote more than a trial may.
+    pub is_too_large: bool,
+    /// Packets that were refused.
+    pub refused: u64,
+    /// When it started, in nanoseconds since 1970 by the clock of the file system.
+    pub started: i64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Layer {
+    /// Makes the folders of a trial.
+    ///
+    /// # Errors
+    ///
+    /// Too many trials wait for a decision, or the project can't be tried: a clause.
+    pub(crate) fn make(sandbox: &Sandbox) -> Result<Self, String> {
+        let folder = state_dir::temporary_folder().map_err(|error| error.to_string())?;
+        let mut layer = Self {
+            folder,
+            overlays: Vec::new(),
+        };
+        if LAYERS.fetch_add(1, Ordering::Relaxed) >= MOST_LAYERS {
+            return Err(format!(
+                "{MOST_LAYERS} tried calls wait for a decision already"
+            ));
+        }
+        layer.overlays = sandbox.overlays(layer.path())?;
+        Ok(layer)
+    }
+
+    /// The folder of everything that belongs to the trial.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether a trial has written more than it may. Blocking.
+    pub(crate) fn is_too_large(uppers: &[PathBuf]) -> bool {
+        let (mut bytes, mut files) = (MOST_BYTES, MOST_FILES);
+        uppers.iter().any(|upper| {
+            let (size, count) = layer::size(upper, bytes, files);
+            let is_too_large = size > bytes || count > files;
+            bytes = bytes.saturating_sub(size);
+            files = files.saturating_sub(count);
+            is_too_large
+        })
+    }
+
+    /// The folders that receive the changes.
+    pub(crate) fn uppers(&self) -> Vec<PathBuf> {
+        self.overlays.iter().map(|it| it.upper.clone()).collect()
+    }
+
+    /// Reads what a command changed, once all of its processes have ended. `folder` is where it ran.
+    /// Blocking.
+    ///
+    /// # Errors
+    ///
+    /// The layer can't be read.
+    pub(crate) fn read(
+        self,
+        ended: Ended,
+        sandbox: &Sandbox,
+        folder: PathBuf,
+    ) -> io::Result<Trial> {
+        // Of a trial that was stopped, nothing is used.
+        let stopped = match ended.timed_out {
+            Some(limit) => Some(time_limit(limit)),
+            None => ended.is_too_large.then(too_large),
+        };
+        let effects = match &stopped {
+            Some(_) => Effects::default(),
+            None => {
+                let found = layer::read(&self.overlays)?;
+                effects::sort(found, &self.overlays, sandbox, ended.started)
+            }
+        };
+        let outcome = Outcome::of(Facts {
+            code: ended.code,
+            output: &ended.output,
+            refused: ended.refused,
+            is_without_effect: effects.is_none(),
+            obstacle: effects.obstacle.clone(),
+            stopped,
+        });
+        Ok(Trial {
+            files: texts(&effects.files, &folder),
+            output: ended.output,
+            details: ended.details,
+            is_marked_failed: ended.is_marked_failed,
+            code: ended.code,
+            outcome,
+            took: ended.took,
+            ended: Instant::now(),
+            effects,
+            folder,
+            _layer: self,
+        })
+    }
+}
+
+impl Drop for Layer {
+    fn drop(&mut self) {
+        LAYERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn too_large() -> String {
+    format!("it wrote more than 1 GiB or {MOST_FILES} files")
+}
+
+impl Trial {
+    /// How the command ended, in words.
+    pub fn exit(&self) -> String {
+        match self.code {
+            Some(code) => format!("exit code {code}"),
+            None => "stopped".to_owned(),
+        }
+    }
+
+    /// What the changes are besides those of texts, a clause each.
+    pub fn remarks(&self) -> Vec<String> {
+        let shown = |path: &Path| below(path, &self.folder);
+        let mut remarks = Vec::new();
+        for (path, count) in &self.effects.ignored {
+            remarks.push(match (count, path.is_dir() || *count > 1) {
+                (1, _) => format!("1 ignored file in {}", shown(path)),
+                (count, _) => format!("{count} ignored files in {}", shown(path)),
+            });
+        }
+        for folder in &self.effects.folders {
+            remarks.push(match folder.is_dir() {
+                true => format!("removes the folder {}", shown(folder)),
+                false => format!("makes the empty folder {}", shown(folder)),
+            });
+        }
+        remarks
+    }
+
+    /// A note that the changes of ignored files were not kept. `None` if there are none.
+    pub(crate) fn unkept(&self) -> Option<String> {
+        let places = self.effects.ignored.keys();
+        let places: Vec<String> = places.map(|it| below(it, &self.folder)).collect();
+        let places = Some(places.join(", ")).filter(|it| !it.is_empty())?;
+        Some(format!(
+            "(tried: changes of {places} are not in the project)"
+        ))
+    }
+
+    /// The names and texts of changed files, if the trial did nothing but write texts, at most this
+    /// many files and bytes.
+    pub fn written(&self, files: usize, bytes: usize) -> Option<Vec<(&str, &str)>> {
+        let is_written = |it: &&ProposedFile| it.unshown.is_none() && it.remarks.is_empty();
+        let mut written = Vec::new();
+        for file in &self.files {
+            let file = Some(file).filter(is_written)?;
+            written.push((file.path.to_str()?, file.after.as_deref()?));
+        }
+        let size: usize = written.iter().map(|it| it.1.len()).sum();
+        let is_small = written.len() <= files && size <= bytes;
+        (is_small && self.effects.folders.is_empty()).then_some(written)
+    }
+
+    /// Whether a review can show all of its changes: all of them are texts.
+    pub fn is_reviewable(&self) -> bool {
+        let is_text = |it: &ProposedFile| it.unshown.is_none() && it.remarks.is_empty();
+        !self.files.is_empty() && self.files.iter().all(is_text)
+    }
+}
+
+/// The changes of files as a diff shows them.
+fn texts(files: &[FileEffect], folder: &Path) -> Vec<ProposedFile> {
+    let mut left = MOST_TEXT;
+    let mut shown = |file: &FileEffect| {
+        let before = text(&file.before, Some(&file.path), &mut left);
+        let after = text(&file.after, file.source.as_deref(), &mut left);
+        let mut remarks = Vec::new();
+        if let (Some(old), Some(new)) = (file.before.mode(), file.after.mode())
+            && old != new
+        {
+            remarks.push(format!("mode {old:o} → {new:o}"));
+        }
+        // No rule about texts lets a call make a program.
+        if let (Image::Absent, Some(mode)) = (&file.before, file.after.mode())
+            && mode & EXECUTABLE != 0
+        {
+            remarks.push(format!("new, mode {mode:o}"));
+        }
+        for (image, word) in [(&file.before, "was"), (&file.after, "becomes")] {
+            if let Image::Link(target) = image {
+                remarks.push(format!("{word} a link to {}", target.0.display()));
+            }
+        }
+        ProposedFile {
+            name: below(&file.path, folder),
+            path: file.path.clone(),
+            unshown: before.as_ref().err().or(after.as_ref().err()).copied(),
+            before: before.unwrap_or_default(),
+            after: after.unwrap_or(Some(String::new())),
+            moved_to: None,
+            remarks,
+        }
+    };
+    files.iter().map(&mut shown).collect()
+}
+
+/// The text of an image. `None` if nothing is there.
+fn text(image: &Image, path: Option<&Path>, left: &mut u64) -> Result<Option<String>, Unshown> {
+    let path = match image {
+        Image::Absent => return Ok(None),
+        // Its remark says where it leads.
+        Image::Link(_) => return Ok(Some(String::new())),
+        Image::File { .. } => path.ok_or(Unshown::Unreadable)?,
+        Image::NotCovered(_) => return Err(Unshown::TooLarge),
+    };
+    let path = RealPath::exact(path.to_owned());
+    let file = path.open_file().ok().flatten().ok_or(Unshown::Unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(*left + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|_| Unshown::Unreadable)?;
+    *left = left
+        .checked_sub(bytes.len() as u64)
+        .ok_or(Unshown::TooLarge)?;
+    match Encoding::decode(bytes) {
+        // Another encoding could not be stored as it is shown.
+        Some((text, Encoding::Utf8)) => Ok(Some(text)),
+        _ => Err(Unshown::Binary),
+    }
+}

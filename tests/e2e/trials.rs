@@ -1,0 +1,512 @@
+//! Trials: a pending command is run where it changes nothing, its outcome is shown, and an
+//! approval takes that. Without a working bubblewrap, or where no overlay can be
+//! mounted, the tests print their names and skip.
+
+use std::fs;
+use std::process::Command;
+
+use harness::{Answer, Editor, Provider};
+use serde_json::json;
+
+use crate::restoring::choose;
+use crate::sandbox::overlays;
+use crate::shell::Shell;
+use crate::stage::*;
+
+/// A chat in a project, with this pending command, at its placeholder.
+fn waiting(files: &[(&str, &str)], script: &str) -> (Provider, Editor) {
+    let (provider, editor) = asked(files, &[script], json!({"sandbox": {}}));
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    (provider, editor)
+}
+
+/// A chat in a project, after Ctrl-] on calls of these commands.
+fn asked(
+    files: &[(&str, &str)],
+    scripts: &[&str],
+    options: serde_json::Value,
+) -> (Provider, Editor) {
+    let mut calls = Answer::new();
+    for (number, script) in scripts.iter().enumerate() {
+        calls = calls.tool_use(&format!("t_{}", number + 1), "bash", command(script));
+    }
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let mut setup = with_options(&provider, options);
+    for (name, text) in files {
+        setup = setup.file(name, text);
+    }
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    let mut git = Command::new("git");
+    let made = git.args(["init", "-q"]).current_dir(editor.dir()).output();
+    assert!(made.unwrap().status.success());
+    editor.keys("<C-]>");
+    (provider, editor)
+}
+
+/// The lines below the call.
+fn shown(editor: &Editor) -> Vec<String> {
+    let lines = editor.virtual_lines();
+    lines.into_iter().map(|it| it.text).collect()
+}
+
+/// Waits for the outcome of the trial, and returns the lines below the call.
+#[track_caller]
+fn wait_tried(editor: &Editor) -> Vec<String> {
+    editor.wait_for("the outcome", |editor| {
+        shown(editor).iter().any(|it| it.starts_with("tried: "))
+    });
+    shown(editor)
+}
+
+fn read(editor: &Editor, name: &str) -> Option<String> {
+    fs::read_to_string(editor.dir().join(name)).ok()
+}
+
+#[test]
+fn a_command_is_tried_shown_and_applied_without_running_again() {
+    if !overlays("a_command_is_tried_shown_and_applied_without_running_again") {
+        return;
+    }
+    let script = "echo $RANDOM$RANDOM$RANDOM > number; echo two >> a.txt; rm old/b.txt; rmdir old; chmod +x run; echo out";
+    let files = [("a.txt", "one\n"), ("old/b.txt", "b\n"), ("run", "true\n")];
+    let (provider, editor) = waiting(&files, script);
+    editor.keys("<M-t>");
+    let lines = wait_tried(&editor);
+    let headline = lines.iter().find(|it| it.starts_with("tried: ")).unwrap();
+    assert!(headline.contains("would change 4 files"), "{lines:#?}");
+    assert!(headline.contains("exit code 0"), "{lines:#?}");
+    assert!(lines.iter().any(|it| it == "  out"), "{lines:#?}");
+    // Nothing has reached the project.
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+    assert_eq!(read(&editor, "number"), None);
+    editor.wait_for("the diff", |editor| {
+        let lines = shown(editor);
+        let has = |text: &str| lines.iter().any(|it| it.contains(text));
+        has("+ two") && has("old/b.txt") && has("644 → 755")
+    });
+    let drawn = shown(&editor).join("\n");
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    let output = result(&editor, "t_1");
+    assert!(output.ends_with("```\nout\n```"), "{output}");
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\ntwo\n");
+    assert!(!editor.dir().join("old").exists());
+    let number = read(&editor, "number").unwrap();
+    assert!(drawn.contains(number.trim()), "{number}\n{drawn}");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(provider.requests().len(), 2);
+    // It is a checkpoint like an edit.
+    choose(&editor, 1);
+    editor.command("Flemma undo");
+    editor.wait_for("the files as before", |editor| {
+        let is_back = |name: &str, text: &str| read(editor, name).as_deref() == Some(text);
+        is_back("a.txt", "one\n") && is_back("old/b.txt", "b\n") && read(editor, "number").is_none()
+    });
+}
+
+#[test]
+fn a_command_without_effect_says_so() {
+    if !overlays("a_command_without_effect_says_so") {
+        return;
+    }
+    let (_provider, editor) = waiting(&[("a.txt", "one\n")], "touch a.txt; grep -c two a.txt");
+    editor.keys("<M-t>");
+    let lines = wait_tried(&editor);
+    let headline = lines.iter().find(|it| it.starts_with("tried: ")).unwrap();
+    assert!(
+        headline.starts_with("tried: no effect · exit code 1"),
+        "{headline}"
+    );
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    assert!(result(&editor, "t_1").contains("exited with code 1"));
+}
+
+#[test]
+fn what_needs_the_network_or_changes_git_runs_when_it_is_approved() {
+    if !overlays("what_needs_the_network_or_changes_git_runs_when_it_is_approved") {
+        return;
+    }
+    let commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x";
+    for (script, expected) in [
+        (
+            "(exec 3<>/dev/tcp/192.0.2.9/80)",
+            "tried: it needs the network, so approving runs the command",
+        ),
+        (
+            commit,
+            "tried: it changes Git's own files, so approving runs the command",
+        ),
+        (
+            "echo x > /etc/flemma-test",
+            "tried: the trial was in its way (Read-only file system)",
+        ),
+        (
+            "mkfifo pipe",
+            "tried: it makes pipe, which is no regular file, so approving runs the command",
+        ),
+    ] {
+        let (_provider, editor) = waiting(&[], script);
+        editor.keys("<M-t>");
+        let lines = wait_tried(&editor);
+        assert!(
+            lines.iter().any(|it| it.contains(expected)),
+            "{script}: {lines:#?}"
+        );
+        assert!(!editor.dir().join(".git/refs/heads/master").exists());
+        if script == commit {
+            editor.keys("<M-CR>");
+            editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+            let log = Command::new("git")
+                .args(["log", "-1", "--format=%s"])
+                .current_dir(editor.dir())
+                .output();
+            assert_eq!(log.unwrap().stdout, b"x\n");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_changed_since_the_trial_is_not_overwritten() {
+    if !overlays("a_file_that_changed_since_the_trial_is_not_overwritten") {
+        return;
+    }
+    let (_provider, editor) = waiting(
+        &[("a.txt", "one\n"), ("b.txt", "b\n")],
+        "echo two >> a.txt; echo c >> b.txt",
+    );
+    editor.keys("<M-t>");
+    wait_tried(&editor);
+    fs::write(editor.dir().join("b.txt"), "mine\n").unwrap();
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "failed");
+    let output = result(&editor, "t_1");
+    assert!(
+        output.contains("b.txt has changed since the command was tried"),
+        "{output}"
+    );
+    // All or nothing.
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+    assert_eq!(read(&editor, "b.txt").unwrap(), "mine\n");
+}
+
+#[test]
+fn ignored_files_are_counted_and_applied() {
+    if !overlays("ignored_files_are_counted_and_applied") {
+        return;
+    }
+    let script = "mkdir -p target/debug && echo x > target/debug/a && echo y > target/b && echo t > /tmp/note";
+    let (_provider, editor) = waiting(&[(".gitignore", "target\n")], script);
+    editor.keys("<M-t>");
+    let lines = wait_tried(&editor);
+    let expected = "tried: no file of the project changes · 2 ignored files in target";
+    assert!(
+        lines.iter().any(|it| it.starts_with(expected)),
+        "{lines:#?}"
+    );
+    assert!(!editor.dir().join("target").exists());
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    assert_eq!(read(&editor, "target/debug/a").unwrap(), "x\n");
+    assert_eq!(read(&editor, "target/b").unwrap(), "y\n");
+}
+
+#[test]
+fn a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so() {
+    if !overlays("a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so") {
+        return;
+    }
+    let (_provider, editor) = waiting(
+        &[("a.txt", "one\n"), ("b.txt", "b\n")],
+        "echo two >> a.txt; echo c >> b.txt; echo out",
+    );
+    editor.keys("<M-t>");
+    wait_tried(&editor);
+    editor.keys("<CR>");
+    crate::reviewing::wait_review(&editor);
+    editor.keys("gg]cdih:w<CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    assert_eq!(read(&editor, "b.txt").unwrap(), "b\nc\n");
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+    let output = result(&editor, "t_1");
+    assert!(output.contains("out\n"), "{output}");
+    assert!(output.contains("a.txt"), "{output}");
+}
+
+/// Whether the call is being tried, by its label.
+fn is_tried(editor: &Editor) -> bool {
+    let drawn = editor.virtual_text();
+    drawn.iter().any(|it| it.text.contains("is being tried"))
+}
+
+#[test]
+fn a_second_trial_shows_nothing_of_the_first() {
+    if !overlays("a_second_trial_shows_nothing_of_the_first") {
+        return;
+    }
+    let script = "[ -e slow ] && sleep 60; echo two >> a.txt";
+    let (_provider, editor) = waiting(&[("a.txt", "one\n")], script);
+    let has_diff = |editor: &Editor| shown(editor).iter().any(|it| it.contains("+ two"));
+    editor.keys("<M-t>");
+    editor.wait_for("the diff", has_diff);
+    fs::write(editor.dir().join("slow"), "").unwrap();
+    editor.keys("<M-t>");
+    editor.wait_for("the second trial alone", |editor| {
+        is_tried(editor) && !has_diff(editor)
+    });
+    // A trial that is stopped leaves the call untried.
+    editor.keys("<C-c>");
+    wait_message(&editor, "The trial was stopped. The call is pending.");
+    assert!(!has_diff(&editor), "{:#?}", shown(&editor));
+}
+
+#[test]
+fn a_key_during_a_trial_says_so_and_the_second_one_runs_the_call() {
+    if !overlays("a_key_during_a_trial_says_so_and_the_second_one_runs_the_call") {
+        return;
+    }
+    let script = "[ -e marker ] || sleep 60; echo ran";
+    let (_provider, editor) = waiting(&[], script);
+    editor.keys("<M-t>");
+    editor.wait_for("the trial", is_tried);
+    fs::write(editor.dir().join("marker"), "").unwrap();
+    editor.keys("<M-CR>");
+    wait_message(&editor, "This call was still being tried.");
+    assert_eq!(became(&editor, "t_1"), "waits");
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    // Ctrl-C stops a trial, and the call stays pending.
+    let (_provider, editor) = waiting(&[], "sleep 60");
+    editor.keys("<M-t>");
+    editor.wait_for("the trial", is_tried);
+    editor.keys("<C-c>");
+    wait_message(&editor, "The trial was stopped. The call is pending.");
+    assert_eq!(became(&editor, "t_1"), "waits");
+}
+
+fn with_trial(names: &[&str]) -> serde_json::Value {
+    json!({"sandbox": {}, "tools": {"auto_approve": names}})
+}
+
+#[test]
+fn commands_without_effect_run_without_a_question_and_changes_are_decided_like_writes() {
+    if !overlays(
+        "commands_without_effect_run_without_a_question_and_changes_are_decided_like_writes",
+    ) {
+        return;
+    }
+    let scripts = ["grep -c one a.txt", "echo $RANDOM$RANDOM > b.txt"];
+    let both = with_trial(&["$default", "$trial"]);
+    let (provider, editor) = asked(&[("a.txt", "one\n")], &scripts, both);
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["ran", "ran"]);
+    assert!(result(&editor, "t_1").contains("\n1\n"));
+    assert!(read(&editor, "b.txt").is_some());
+    assert_eq!(provider.requests().len(), 2);
+    editor.command("Flemma log");
+    editor.wait_for("the log", |editor| {
+        let text = editor.text();
+        text.contains("tried by trial")
+            && text.contains("approved by trial")
+            && text.contains("started, sandbox trial")
+    });
+    // Where `write` asks, the change waits, with its outcome on the screen.
+    let only = with_trial(&["$readonly", "$trial"]);
+    let (_provider, editor) = asked(&[("a.txt", "one\n")], &scripts, only);
+    editor.wait_for("the outcome of the change", |editor| {
+        became(editor, "t_1") == "ran"
+            && shown(editor)
+                .iter()
+                .any(|it| it.starts_with("tried: would change 1 file +1 −0"))
+    });
+    assert_eq!(became(&editor, "t_2"), "waits");
+    assert_eq!(read(&editor, "b.txt"), None);
+}
+
+#[test]
+fn a_new_program_waits_although_write_is_approved() {
+    if !overlays("a_new_program_waits_although_write_is_approved") {
+        return;
+    }
+    let script = "printf '#!/bin/sh\\n' > run; chmod +x run";
+    let both = with_trial(&["$default", "$trial"]);
+    let (_provider, editor) = asked(&[], &[script], both);
+    let lines = wait_tried(&editor);
+    assert!(
+        lines.iter().any(|it| it.contains("would change 1 file")),
+        "{lines:#?}"
+    );
+    editor.wait_for("its mode", |editor| {
+        shown(editor).iter().any(|it| it.contains("new, mode 755"))
+    });
+    assert_eq!(became(&editor, "t_1"), "waits");
+    assert_eq!(read(&editor, "run"), None);
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    let status = Command::new(editor.dir().join("run")).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn where_nothing_can_be_tried_the_calls_of_an_answer_wait_and_one_message_says_why() {
+    let mut options = with_trial(&["$default", "$trial"]);
+    options["sandbox"] = json!({"backends": {"bwrap": {"path": "/nowhere/bwrap"}}});
+    let scripts = ["touch a", "touch b", "touch c"];
+    let (_provider, editor) = asked(&[], &scripts, options);
+    wait_message(&editor, "cannot be tried");
+    at_rest(&editor);
+    assert_eq!(outcomes(&editor, ["t_1", "t_2", "t_3"]), ["waits"; 3]);
+    let said = editor.messages().matches("cannot be tried").count();
+    assert_eq!(said, 1, "{}", editor.messages());
+}
+
+#[test]
+fn what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question() {
+    if !overlays("what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question") {
+        return;
+    }
+    // What is written in the home folder of a trial is lost, as a cache may be.
+    let scripts = [
+        "rm a.txt",
+        "(exec 3<>/dev/tcp/192.0.2.9/80)",
+        "mkdir -p ~/.cache/x && echo made; ls ~/notes",
+    ];
+    let both = with_trial(&["$default", "$trial"]);
+    let (_provider, editor) = asked(&[("a.txt", "one\n")], &scripts, both);
+    let home = editor.lua("return vim.uv.os_homedir()", json!([]));
+    fs::create_dir_all(format!("{}/notes", home.as_str().unwrap())).unwrap();
+    editor.wait_for("the outcomes", |editor| {
+        let tried = shown(editor);
+        tried.iter().filter(|it| it.starts_with("tried: ")).count() == 2
+            && became(editor, "t_3") == "ran"
+    });
+    assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["waits", "waits"]);
+    assert!(editor.dir().join("a.txt").exists());
+    assert!(result(&editor, "t_3").contains("\nmade\n"));
+    assert!(!std::path::Path::new(&format!("{}/.cache/x", home.as_str().unwrap())).exists());
+    // What is in the home folder is not seen unasked.
+    assert!(
+        result(&editor, "t_3").contains("No such file"),
+        "{}",
+        result(&editor, "t_3")
+    );
+    let asks = "flemma.opt.tools.auto_approve = function(call) if call.tool == 'bash' then return false end end";
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", command("true"))]);
+    let setup = with_options(&provider, with_trial(&["$default", "$trial"]));
+    let editor = setup.file("question.chat", "").start();
+    watch(&editor);
+    editor.type_text(&below(asks));
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    at_rest(&editor);
+    assert!(!shown(&editor).iter().any(|it| it.starts_with("tried: ")));
+}
+
+#[test]
+fn what_a_command_does_to_its_view_stays_in_it() {
+    if !overlays("what_a_command_does_to_its_view_stays_in_it") {
+        return;
+    }
+    let files = [("a.txt", "one\n"), ("old/b.txt", "b\n")];
+    for (script, expected) in [
+        // More files than a trial may write.
+        (
+            "for i in $(seq 21000); do : > f$i; done; sleep 60",
+            "it wrote more than 1 GiB or 20000 files",
+        ),
+        (
+            "head -c 2000000000 /dev/zero > big; echo $?",
+            "File size limit",
+        ),
+        (
+            "for i in 1 2 3; do head -c 500000000 /dev/zero > b$i; done; sleep 60",
+            "it wrote more than 1 GiB",
+        ),
+        ("mkfifo p", "tried: it makes p, which is no regular file"),
+        (
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'",
+            "tried: it makes s, which is no",
+        ),
+        (
+            "mknod n c 0 0 || mknod n b 7 0",
+            "tried: the trial was in its way (Operation not permitted)",
+        ),
+        (
+            "chmod 4755 a.txt",
+            "tried: the trial was in its way (Operation not permitted)",
+        ),
+        ("chmod 000 a.txt", "tried: it makes a.txt unreadable"),
+        ("chmod 000 old", "tried: it "),
+        (
+            "rm -r old; echo x > old",
+            "tried: it replaces the folder old by a file",
+        ),
+        (
+            "rm a.txt; mkdir a.txt",
+            "tried: it replaces a.txt by a folder",
+        ),
+        ("mv old new; rmdir old; true", "tried: would change 2 files"),
+        ("ln a.txt c.txt", "tried: would change 1 file +1 −0"),
+        ("ln -s /etc/passwd l", "tried: would change 1 file"),
+        ("printf x > $'new\\nline'", "tried: would change 1 file"),
+        ("mount -t tmpfs t . || unshare -U true", "tried: "),
+        (
+            "sleep 60 & disown; setsid sleep 60 & true",
+            "tried: no effect",
+        ),
+        ("kill -9 $$", "tried: no effect"),
+    ] {
+        let (_provider, editor) = waiting(&files, script);
+        let before = listing(&editor);
+        editor.keys("<M-t>");
+        let lines = wait_tried(&editor);
+        assert!(
+            lines.iter().any(|it| it.contains(expected)),
+            "{script}: {lines:#?}"
+        );
+        assert_eq!(listing(&editor), before, "{script}");
+        editor.keys("<M-r><CR>");
+        editor.wait_for("the rejection", |editor| became(editor, "t_1") != "waits");
+        // Nothing of a trial is left once its call is decided.
+        let left = editor.lua("return vim.fn.glob(vim.fn.stdpath('state') .. '/flemma/temporary/*/0/upper', true, true)", json!([]));
+        assert_eq!(left, json!([]), "{script}");
+    }
+}
+
+/// The names, modes, and sizes of everything in the project.
+fn listing(editor: &Editor) -> String {
+    let find =
+        "find . -name .git -prune -o -name '*.chat' -prune -o -printf '%p %m %s %l\\n' | sort";
+    let found = Command::new("sh")
+        .args(["-c", find])
+        .current_dir(editor.dir())
+        .output();
+    String::from_utf8_lossy(&found.unwrap().stdout).into_owned()
+}
+
+#[test]
+fn a_shell_shows_what_a_command_would_change_before_it_asks() {
+    if !overlays("a_shell_shows_what_a_command_would_change_before_it_asks") {
+        return;
+    }
+    let call = Answer::new().tool_use("t_1", "bash", command("echo two >> a.txt; echo out"));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let shell = Shell::new(&provider);
+    shell.write("a.txt", "one\n");
+    shell.write("question.chat", QUESTION);
+    let ran = shell.run_with(&["send", "--trial", "question.chat"], "n\n");
+    for expected in [
+        "tried: would change 1 file +1 −0 · exit code 0",
+        "  out",
+        "two",
+        "Continue?",
+    ] {
+        assert!(ran.err.contains(expected), "{expected}: {ran:?}");
+    }
+    assert_eq!(shell.read("a.txt"), "one\n");
+    let call = json!({"label": "", "command": "echo $RANDOM$RANDOM > b.txt", "timeout": null});
+    let ran = shell.run_with(&["tool", "bash", &call.to_string(), "--trial"], "y\n");
+    let number = shell.read("b.txt");
+    assert!(ran.err.contains(number.trim()), "{ran:?}");
+}

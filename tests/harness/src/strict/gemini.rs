@@ -1,0 +1,232 @@
+//! Checks requests of Gemini's API, and signs its calls.
+//!
+//! Sources: "Thought signatures", "Function calling", and "Thinking" (ai.google.dev), and messages of
+//! the API in public reports. Since Gemini 3, the first call of each step of the current turn must
+//! carry the signature with which it came. The turn begins at the user's last message that is not a
+//! result.
+
+use serde_json::{Value as Json, json};
+
+use super::token::{Token, digest};
+use super::{Checked, Issued, Strict, list, refuse, schemas, text};
+use crate::answer::{Answer, Step};
+use crate::http::Recorded;
+
+/// Signatures for calls of other models, which skip the check.
+const SKIPS: &[&str] = &[
+    "skip_thought_signature_validator",
+    "context_engineering_is_the_way_to_go",
+];
+const LEVELS: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"];
+
+/// Checks a request.
+pub(super) fn check(strict: &Strict, recorded: &Recorded) -> Checked {
+    let body = &recorded.body;
+    schemas::gemini(&body["tools"])?;
+    thinking(&model(recorded), body)?;
+    let contents = list(&body["contents"]);
+    turns(contents)?;
+    match must_sign(&model(recorded)) {
+        true => signatures(strict, contents),
+        false => Ok(()),
+    }
+}
+
+/// The model, which is in the path.
+fn model(recorded: &Recorded) -> String {
+    let after = recorded.path.split("models/").nth(1).unwrap_or_default();
+    let end = after.find([':', '?']).unwrap_or(after.len());
+    after[..end].to_owned()
+}
+
+fn must_sign(model: &str) -> bool {
+    !["gemini-1", "gemini-2"]
+        .iter()
+        .any(|it| model.starts_with(it))
+}
+
+fn thinking(model: &str, body: &Json) -> Checked {
+    let config = &body["generationConfig"]["thinkingConfig"];
+    let (level, budget) = (text(&config["thinkingLevel"]), &config["thinkingBudget"]);
+    if !level.is_empty() && !budget.is_null() {
+        return refuse("You can only set only one of thinking budget and thinking level.");
+    }
+    if !level.is_empty() && !must_sign(model) {
+        return refuse("Thinking level is not supported for this model.");
+    }
+    let known = LEVELS.iter().any(|it| it.eq_ignore_ascii_case(level));
+    if level.is_empty() || known {
+        return Ok(());
+    }
+    refuse(format!(
+        "Invalid value at 'generation_config.thinking_config.thinking_level': \"{level}\""
+    ))
+}
+
+/// The parts of `content` that have `key`.
+fn parts<'a>(content: &'a Json, key: &str) -> Vec<&'a Json> {
+    let parts = list(&content["parts"]).iter();
+    parts.filter(|it| it.get(key).is_some()).collect()
+}
+
+fn turns(contents: &[Json]) -> Checked {
+    if contents.is_empty() {
+        return refuse("contents is not specified");
+    }
+    for (at, content) in contents.iter().enumerate() {
+        if !["user", "model"].contains(&text(&content["role"])) {
+            return refuse("Please use a valid role: user, model.");
+        }
+        if list(&content["parts"]).is_empty() {
+            return refuse(format!("contents[{at}].parts must not be empty."));
+        }
+        if at > 0 && contents[at - 1]["role"] == content["role"] {
+            return refuse(
+                "Please ensure that multiturn requests alternate between user and model.",
+            );
+        }
+        let calls = parts(content, "functionCall");
+        let next = contents.get(at + 1);
+        let results = next.map_or_else(Vec::new, |it| parts(it, "functionResponse"));
+        if !calls.is_empty() {
+            same_calls(&calls, &results)?;
+        }
+        let before = at
+            .checked_sub(1)
+            .map(|it| parts(&contents[it], "functionCall"));
+        let answers = !parts(content, "functionResponse").is_empty();
+        if answers && before.is_none_or(|it| it.is_empty()) {
+            return refuse(
+                "Please ensure that function response turn comes immediately after a function call turn.",
+            );
+        }
+    }
+    match contents[0]["role"] == "user" {
+        true => Ok(()),
+        false => refuse(
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+        ),
+    }
+}
+
+fn same_calls(calls: &[&Json], results: &[&Json]) -> Checked {
+    if calls.len() != results.len() {
+        return refuse(
+            "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+        );
+    }
+    let name = |part: &Json, key: &str| part[key]["name"].clone();
+    let mut called: Vec<Json> = calls.iter().map(|it| name(it, "functionCall")).collect();
+    for result in results {
+        let wanted = name(result, "functionResponse");
+        let Some(at) = called.iter().position(|it| *it == wanted) else {
+            return refuse(format!(
+                "There is no function call for the function response {wanted}."
+            ));
+        };
+        called.remove(at);
+    }
+    Ok(())
+}
+
+/// Checks the signatures of the current turn.
+fn signatures(strict: &Strict, contents: &[Json]) -> Checked {
+    let is_question = |it: &Json| {
+        it["role"] == "user" && parts(it, "functionResponse").len() < list(&it["parts"]).len()
+    };
+    let begins = contents.iter().rposition(is_question).unwrap_or(0);
+    for (position, content) in contents.iter().enumerate().skip(begins) {
+        for (at, part) in parts(content, "functionCall").into_iter().enumerate() {
+            let sent = text(&part["thoughtSignature"]);
+            let issued = signatures_of(strict, &part["functionCall"]);
+            // A call of another model, or one that the user wrote.
+            let is_foreign = issued.is_empty() && (at > 0 || SKIPS.contains(&sent));
+            let is_right = is_foreign || issued.contains(&sent);
+            if is_right {
+                continue;
+            }
+            if sent.is_empty() {
+                return refuse(format!(
+                    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:{}` , position {position}. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
+                    text(&part["functionCall"]["name"])
+                ));
+            }
+            return refuse("Corrupted thought signature.");
+        }
+    }
+    Ok(())
+}
+
+/// The signatures with which a call was issued, each empty if it had none. The service does not know
+/// the client's ids.
+fn signatures_of<'a>(strict: &'a Strict, call: &Json) -> Vec<&'a str> {
+    let issued = strict.issued.iter().flat_map(|it| &it.content);
+    let same = issued.filter(|it| it["name"] == call["name"] && it["args"] == call["args"]);
+    same.map(|it| text(&it["signature"])).collect()
+}
+
+/// Signs an answer: its first call always, other parts where the script says so.
+pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -> Issued {
+    let model = model(recorded);
+    sign_first_call(&model, answer);
+    let mut content = Vec::new();
+    let mut next = None;
+    for (at, step) in answer.steps.iter_mut().enumerate() {
+        match step {
+            Step::Thinking {
+                text,
+                signature: Some(signature),
+            } => {
+                let token = Token {
+                    account: strict.account.clone(),
+                    model: model.clone(),
+                    prefix: 0,
+                    text: digest(text),
+                    serial: format!("{}.{at}", answer.serial),
+                };
+                *signature = token.spell();
+                next = Some(signature.clone());
+            }
+            Step::Thinking {
+                signature: None, ..
+            } => next = None,
+            Step::ToolUse {
+                id,
+                name,
+                arguments,
+            } => {
+                let args: Json = serde_json::from_str(arguments).unwrap_or_default();
+                content
+                    .push(json!({"id": id, "name": name, "args": args, "signature": next.take()}));
+            }
+            Step::Text(_) => next = None,
+            Step::EndOfText
+            | Step::RedactedThinking(_)
+            | Step::Bytes(_)
+            | Step::Gate(_)
+            | Step::Stall => {}
+        }
+    }
+    Issued { model, content }
+}
+
+fn sign_first_call(model: &str, answer: &mut Answer) {
+    let is_call = |step: &Step| matches!(step, Step::ToolUse { .. });
+    let Some(first) = answer.steps.iter().position(is_call) else {
+        return;
+    };
+    if !must_sign(model) {
+        return;
+    }
+    let label = || Some("signature".to_owned());
+    match first.checked_sub(1).map(|it| &mut answer.steps[it]) {
+        Some(Step::Thinking { signature, .. }) => *signature = label(),
+        _ => {
+            let thought = Step::Thinking {
+                text: String::new(),
+                signature: label(),
+            };
+            answer.steps.insert(first, thought);
+        }
+    }
+}
