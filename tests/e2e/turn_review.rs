@@ -240,7 +240,7 @@ fn a_shell_restores_one_file_of_several() {
     for other in [["undo", "b.txt", "--redo"], ["undo", "b.txt", "--turns=1"]] {
         let ran = shell.run(&other);
         assert!(
-            ran.code == Some(1) && ran.err.contains("--redo nor --turns"),
+            ran.code == Some(1) && ran.err.contains("--redo and --turns do not apply"),
             "{ran:?}"
         );
     }
