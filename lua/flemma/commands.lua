@@ -239,6 +239,7 @@ M.COMMANDS = {
   ["sandbox:enable"] = { help = "Run commands in the sandbox." },
   ["sandbox:disable"] = { help = "Run commands without the sandbox, with all of your permissions." },
   ["sandbox:status"] = { help = "Show the sandbox that commands run in, or why there is none." },
+  ["sandbox:clear"] = { help = "Remove what trials of this chat wrote to ignored folders." },
   ["mcp"] = { help = "List the MCP servers, or the tools of one.", anywhere = true },
   ["mcp:accept"] = { help = "Accept the tools of a server as it describes them now.", anywhere = true },
   ["mcp:restart"] = { help = "Restart an MCP server.", anywhere = true },

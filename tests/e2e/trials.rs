@@ -213,6 +213,52 @@ fn ignored_files_are_counted_and_applied() {
 }
 
 #[test]
+fn a_trial_of_a_rule_goes_on_from_what_earlier_ones_wrote_to_ignored_folders() {
+    if !overlays("a_trial_of_a_rule_goes_on_from_what_earlier_ones_wrote_to_ignored_folders") {
+        return;
+    }
+    let build = "mkdir -p target && echo built >> target/log && cat target/log";
+    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", command(script));
+    let provider = Provider::anthropic([
+        call("t_1", build),
+        call("t_2", build),
+        call("t_3", "echo by hand >> target/log; rm a.txt"),
+        Answer::says("Well."),
+    ]);
+    let setup = with_options(&provider, with_trial(&["$default", "$trial"]));
+    let setup = setup.file("a.txt", "one\n").file(".gitignore", "target\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    let mut git = Command::new("git");
+    let made = git.args(["init", "-q"]).current_dir(editor.dir()).output();
+    assert!(made.unwrap().status.success());
+    editor.keys("<C-]>");
+    editor.wait_for("the removal that waits", |editor| {
+        shown(editor)
+            .iter()
+            .any(|it| it.starts_with("tried: would change 1 file"))
+    });
+    let first = result(&editor, "t_1");
+    assert!(
+        first
+            .contains("\nbuilt\n\n(tried: target was kept for later trials, not in the project)\n"),
+        "{first}"
+    );
+    assert!(result(&editor, "t_2").contains("\nbuilt\nbuilt\n\n(tried: "));
+    assert_eq!(read(&editor, "target/log"), None);
+    // What the user approves is whole: with what it was made from.
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_3") == "ran");
+    assert_eq!(
+        read(&editor, "target/log").unwrap(),
+        "built\nbuilt\nby hand\n"
+    );
+    editor.command("Flemma sandbox:clear");
+    wait_message(&editor, "The next trial starts without target.");
+    editor.command("Flemma sandbox:clear");
+    wait_message(&editor, "This chat has no scratch layer.");
+}
+
+#[test]
 fn a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so() {
     if !overlays("a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so") {
         return;

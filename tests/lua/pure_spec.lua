@@ -209,7 +209,7 @@ test("an unknown command suggests the nearest one, a group its members", functio
   same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
   same(
     commands.unknown("sandbox:off"),
-    'There is no command "sandbox:off". Commands: sandbox:disable, sandbox:enable, sandbox:status.'
+    'There is no command "sandbox:off". Commands: sandbox:clear, sandbox:disable, sandbox:enable, sandbox:status.'
   )
   same(commands.complete("auto", "Flemma auto"), { "autopilot:disable", "autopilot:enable", "autopilot:status" })
   same(commands.complete("", "Flemma send "), {})

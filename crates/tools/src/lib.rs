@@ -101,7 +101,7 @@ pub use shell::{
 };
 pub use state::state_home;
 pub use todo::{Task, TaskStatus};
-pub use trial::{Outcome, Trial};
+pub use trial::{Outcome, Trial, clear_scratch};
 pub use url::Url;
 pub use variables::{
     PASSED, add_variables, encode_variables, is_added_variable, is_provider_key, pass_variables,

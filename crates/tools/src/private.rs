@@ -78,7 +78,7 @@ pub(crate) fn sweep_with_folders(folder: &Path) {
 }
 
 /// Removes a file, or a folder with everything in it, without following links.
-fn remove(path: &Path) {
+pub(crate) fn remove(path: &Path) {
     // What cannot be removed is swept later.
     let _ = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path).or_else(|_| {

@@ -2,14 +2,16 @@
 //! between hosts, and replaced whole.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use platform::files::{PrivateOptions, make_private_folder, make_private_folders, restrict_folder};
 use platform::paths::canonicalize;
+use platform::processes::has_ended;
 use platform::{places, user};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -20,6 +22,10 @@ use crate::private::{self, TemporaryFile, TemporaryFolder};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The folder of temporary files and folders.
 const TEMPORARY: &str = "temporary";
+/// Prefix of the name of a folder for chats without a file. The process id follows.
+pub(crate) const OF_PROCESS: &str = "process-";
+/// How long an unused folder of a chat is kept. systemd keeps files in `/tmp` as long.
+const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
 /// Pause between two attempts, a few times as long as a lock is usually held.
 const PAUSE: Duration = Duration::from_micros(200);
 
@@ -95,6 +101,32 @@ pub fn make_own_folder(folder: &Path) -> io::Result<()> {
         return Err(io::Error::other(why));
     }
     restrict_folder(folder)
+}
+
+/// Removes the folders in `base` of chats that were not used for ten days, and those of processes that
+/// have ended.
+pub(crate) fn sweep_chats(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let is_old = entry.metadata().is_ok_and(|found| is_old(&found));
+        if is_old || is_of_dead_process(&entry.file_name()) {
+            // The next process tries again what could not be removed.
+            private::remove(&entry.path());
+        }
+    }
+}
+
+fn is_old(found: &Metadata) -> bool {
+    // Reading counts as well, because a chat may only read its old files.
+    let last = [found.modified(), found.accessed()];
+    let last = last.into_iter().flatten().max();
+    // A time in the future, as after the clock was set back, is not old.
+    let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());
+    age.is_some_and(|age| age > KEPT_FOR)
+}
+
+fn is_of_dead_process(name: &OsStr) -> bool {
+    let id = name.to_str().and_then(|name| name.strip_prefix(OF_PROCESS));
+    id.and_then(|id| id.parse().ok()).is_some_and(has_ended)
 }
 
 /// A lock that excludes other hosts until it is dropped.
@@ -248,6 +280,21 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[test]
+    fn folders_of_ended_processes_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let [ours, dead] = [std::process::id(), ended.id()].map(|it| format!("{OF_PROCESS}{it}"));
+        let names = [&*ours, "0123abcd", &dead];
+        for name in names {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        sweep_chats(folder.path());
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [true, true, false]);
+    }
 
     #[test]
     fn a_shared_lock_excludes_only_those_that_do_not_share_it() {

@@ -134,6 +134,8 @@ pub enum Action {
     Autopilot(Toggle),
     /// Report or change whether commands run in the sandbox.
     Sandbox(Toggle),
+    /// Remove what trials of this chat wrote to ignored folders.
+    ClearScratch,
     /// Open a chat with the tutor.
     Tutor,
     /// Run a command that is written as YAML. Holds its words and the folder.
@@ -268,6 +270,7 @@ impl Action {
             "sandbox:enable" => Self::Sandbox(Toggle::Enable),
             "sandbox:disable" => Self::Sandbox(Toggle::Disable),
             "sandbox:status" => Self::Sandbox(Toggle::Report),
+            "sandbox:clear" => Self::ClearScratch,
             "mcp:accept" => Self::AcceptMcp(word),
             "mcp:restart" => Self::RestartMcp(word),
             "mcp:trust" => Self::TrustMcp,

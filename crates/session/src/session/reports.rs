@@ -3,6 +3,7 @@
 
 use chat::Problem;
 use chat::cycle::{Level, Notice};
+use platform::paths::below;
 
 use super::Session;
 use crate::protocol::{Action, Display, Toggle};
@@ -19,6 +20,7 @@ impl Session {
             Action::Log => return self.report_log(),
             Action::Status { verbose } => return self.report_status(*verbose),
             Action::Sandbox(Toggle::Report) => return self.report_sandbox(),
+            Action::ClearScratch => return self.clear_scratch(),
             Action::Autopilot(Toggle::Report) => return self.report_autopilot(),
             Action::Unknown(name) => name.clone(),
             // The router handles all other commands.
@@ -88,6 +90,28 @@ impl Session {
                     text: format!("Sandbox: {held}. {trials}"),
                 });
             });
+        });
+    }
+
+    /// `:Flemma sandbox:clear`: removes what trials of this chat wrote to ignored folders.
+    fn clear_scratch(&self) {
+        let (editor, sandbox, folder) = (
+            self.editor.clone(),
+            self.sandbox().clone(),
+            self.disk.folder(),
+        );
+        tokio::task::spawn_blocking(move || {
+            let text = match tools::clear_scratch(&sandbox) {
+                Err(error) => format!("The scratch layer was not removed: {error}."),
+                Ok(places) if places.is_empty() => "This chat has no scratch layer.".to_owned(),
+                Ok(places) => {
+                    let names = places.iter().map(|it| below(it, &folder));
+                    let names: Vec<String> = names.collect();
+                    format!("The next trial starts without {}.", names.join(", "))
+                }
+            };
+            let level = Level::Info;
+            editor.notify(&Notice { level, text });
         });
     }
 

@@ -156,7 +156,7 @@ fn prepare(sandbox: &Sandbox, is_unasked: bool) -> Result<Prepared, String> {
         None => (sandbox, None),
     };
     Ok(Prepared {
-        layer: Layer::make(&sandbox)?,
+        layer: Layer::make(&sandbox, is_unasked)?,
         sandbox,
         _watch: watch,
         program,

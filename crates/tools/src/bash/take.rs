@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use platform::files::{NewFileAttributes, OpenFolder};
 use platform::paths::visible;
@@ -23,7 +24,7 @@ use crate::trial::{FileEffect, LayerChange, Trial};
 ///
 /// A file has changed since the trial, or can't be written. No file of a project is changed then,
 /// apart from ignored ones.
-pub(super) async fn take(trial: &Trial, ctx: &ToolContext) -> CallResult {
+pub(super) async fn take(trial: &Arc<Trial>, ctx: &ToolContext) -> CallResult {
     if ctx.cancel.is_cancelled() {
         return Err(ToolError::Cancelled);
     }
@@ -37,12 +38,17 @@ pub(super) async fn take(trial: &Trial, ctx: &ToolContext) -> CallResult {
         done.map_err(ToolError::Failed)?;
         ctx.applied.add(Proposal { files: applied });
     }
-    let mut others = trial.effects.tmp.clone();
-    // Nobody has seen them, and no undo restores them.
-    if !ctx.is_unasked {
-        others.extend(trial.effects.others.iter().cloned());
-    }
-    let left = blocking(move || Ok(put_all(&others))).await?;
+    let (tried, is_unasked) = (trial.clone(), ctx.is_unasked);
+    let notes = blocking(move || {
+        let tmp = put_all(&tried.effects.tmp);
+        // Nobody has seen ignored files, and no undo restores them.
+        let others = match is_unasked {
+            true => tried.keep_ignored(),
+            false => put_all(&tried.other_changes()),
+        };
+        Ok([tmp, others])
+    });
+    let notes = notes.await?;
     // Open files have changed on disk.
     ctx.buffers.check();
     let mut result = ToolResult {
@@ -50,10 +56,9 @@ pub(super) async fn take(trial: &Trial, ctx: &ToolContext) -> CallResult {
         details: trial.details.clone(),
         marked_failed: trial.is_marked_failed,
     };
-    let unkept = trial.unkept().filter(|_| ctx.is_unasked);
-    for note in left
+    for note in notes
         .into_iter()
-        .chain(unkept)
+        .flatten()
         .chain(ctx.review_account.clone())
     {
         result.content.push_str("\n\n");
@@ -135,7 +140,7 @@ fn put(change: &LayerChange) -> io::Result<()> {
     if change.is_folder {
         make_folder(&parents.folder, name)?;
     } else {
-        move_in(source, &parents.folder, name)?;
+        put_file(source, change.is_shared, &parents.folder, name)?;
     }
     parents.keep();
     Ok(())
@@ -149,8 +154,9 @@ fn make_folder(folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Moves a file or a link of a layer into a folder, in the place of the file that may be there.
-fn move_in(source: &Path, folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
+/// Moves a file or a link of a layer into a folder, in the place of the file that may be there. Copies
+/// it if it is shared.
+fn put_file(source: &Path, is_shared: bool, folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
     if let Err(error) = folder.remove_file(name)
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -162,14 +168,17 @@ fn move_in(source: &Path, folder: &OpenFolder, name: &OsStr) -> io::Result<()> {
     }
     let layer = RealPath::exact(source.to_owned());
     let (from, old) = layer.open_parent()?;
-    match from.rename_to_free(old, folder, name) {
-        // The layer is on another file system.
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let mode = layer.status()?.map(|it| it.permissions());
-            let mut file = folder.create(name, NewFileAttributes::Usual)?;
-            io::copy(&mut fs::File::open(source)?, &mut file)?;
-            folder.set_permissions(name, mode.unwrap_or(0o644))
+    if !is_shared {
+        match from.rename_to_free(old, folder, name) {
+            // The layer is on another file system.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+            renamed => return renamed,
         }
-        renamed => renamed,
     }
+    let mode = layer.status()?.map(|it| it.permissions());
+    let mut file = folder.create(name, NewFileAttributes::Usual)?;
+    io::copy(&mut fs::File::open(source)?, &mut file)?;
+    // Builds compare times.
+    file.set_modified(status.modified()?)?;
+    folder.set_permissions(name, mode.unwrap_or(0o644))
 }

@@ -52,6 +52,8 @@ pub(crate) struct Overlay {
     pub upper: PathBuf,
     /// A folder for the kernel, beside `upper`.
     pub work: PathBuf,
+    /// Folders that are seen over the folder, the first one on top: of the scratch layer.
+    pub scratch: Vec<PathBuf>,
 }
 
 /// How a trial ended, besides its exit code.
@@ -146,6 +148,7 @@ impl Sandbox {
                 folder: folder.clone(),
                 upper: own.join("upper"),
                 work: own.join("work"),
+                scratch: Vec::new(),
             };
             let made = [&own, &overlay.upper, &overlay.work].map(fs::create_dir);
             let made: io::Result<Vec<()>> = made.into_iter().collect();

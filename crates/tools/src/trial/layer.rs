@@ -29,6 +29,8 @@ pub(crate) struct LayerChange {
     pub overlay: usize,
     /// Whether it is a folder: a new one without files, or one that was removed.
     pub is_folder: bool,
+    /// Whether later trials need what the layer has, so that it is copied and not moved.
+    pub is_shared: bool,
 }
 
 /// What a command changed.

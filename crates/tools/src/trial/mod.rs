@@ -2,13 +2,16 @@
 //! go to a layer. They are shown, and applied once the user or a rule approves them.
 //!
 //! `layer` reads the layer, `effects` sorts what is in it, and `outcome` classifies the trial. `bash`
-//! runs the command, in the view of `sandbox`, and makes the changes in the project.
+//! runs the command, in the view of `sandbox`, and makes the changes in the project. `scratch` has
+//! the ignored folders that later trials of a rule find.
 
 mod effects;
 mod ignored;
 mod layer;
 mod outcome;
+mod scratch;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +24,7 @@ pub(crate) use self::effects::{Effects, FileEffect};
 pub(crate) use self::layer::LayerChange;
 pub use self::outcome::Outcome;
 use self::outcome::{Facts, time_limit};
+use self::scratch::{Mounted, Scratch};
 use crate::checkpoints::Image;
 use crate::files::{Encoding, RealPath, Unshown};
 use crate::private::TemporaryFolder;
@@ -62,7 +66,7 @@ pub struct Trial {
     code: Option<i32>,
     pub(crate) effects: Effects,
     folder: PathBuf,
-    _layer: Layer,
+    layer: Layer,
 }
 
 /// The folder of one trial. It is removed on drop.
@@ -70,6 +74,10 @@ pub struct Trial {
 pub(crate) struct Layer {
     folder: TemporaryFolder,
     pub(crate) overlays: Vec<Overlay>,
+    /// Receives changes of ignored folders. `None` if they are not kept.
+    scratch: Option<Scratch>,
+    /// What the command sees of it, while it runs.
+    mounted: Vec<Mounted>,
 }
 
 /// What is known when the command of a trial has ended.
@@ -95,16 +103,19 @@ pub(crate) struct Ended {
 }
 
 impl Layer {
-    /// Makes the folders of a trial.
+    /// Makes the folders of a trial. One that a rule asks for sees what earlier ones wrote to ignored
+    /// folders.
     ///
     /// # Errors
     ///
     /// Too many trials wait for a decision, or the project can't be tried: a clause.
-    pub(crate) fn make(sandbox: &Sandbox) -> Result<Self, String> {
+    pub(crate) fn make(sandbox: &Sandbox, is_unasked: bool) -> Result<Self, String> {
         let folder = state_dir::temporary_folder().map_err(|error| error.to_string())?;
         let mut layer = Self {
             folder,
             overlays: Vec::new(),
+            scratch: Scratch::of(sandbox).filter(|_| is_unasked),
+            mounted: Vec::new(),
         };
         if LAYERS.fetch_add(1, Ordering::Relaxed) >= MOST_LAYERS {
             return Err(format!(
@@ -112,6 +123,13 @@ impl Layer {
             ));
         }
         layer.overlays = sandbox.overlays(layer.path())?;
+        if let Some(scratch) = &layer.scratch {
+            for overlay in &mut layer.overlays {
+                let mounted = scratch.mount(&overlay.folder);
+                overlay.scratch = mounted.iter().map(|it| it.root.clone()).collect();
+                layer.mounted.extend(mounted);
+            }
+        }
         Ok(layer)
     }
 
@@ -144,7 +162,7 @@ impl Layer {
     ///
     /// The layer can't be read.
     pub(crate) fn read(
-        self,
+        mut self,
         ended: Ended,
         sandbox: &Sandbox,
         folder: PathBuf,
@@ -161,6 +179,7 @@ impl Layer {
                 effects::sort(found, &self.overlays, sandbox, ended.started)
             }
         };
+        self.mounted.clear();
         let outcome = Outcome::of(Facts {
             code: ended.code,
             output: &ended.output,
@@ -180,7 +199,7 @@ impl Layer {
             ended: Instant::now(),
             effects,
             folder,
-            _layer: self,
+            layer: self,
         })
     }
 }
@@ -223,14 +242,49 @@ impl Trial {
         remarks
     }
 
-    /// A note that the changes of ignored files were not kept. `None` if there are none.
-    pub(crate) fn unkept(&self) -> Option<String> {
-        let places = self.effects.ignored.keys();
-        let places: Vec<String> = places.map(|it| below(it, &self.folder)).collect();
-        let places = Some(places.join(", ")).filter(|it| !it.is_empty())?;
-        Some(format!(
-            "(tried: changes of {places} are not in the project)"
-        ))
+    /// Keeps what the command wrote to ignored folders for later trials, outside of the project. Returns
+    /// a note for the model about where it is. `None` if there is nothing. Blocking.
+    pub(crate) fn keep_ignored(&self) -> Option<String> {
+        let (kept, lost): (Vec<&PathBuf>, Vec<&PathBuf>) = self
+            .effects
+            .ignored
+            .keys()
+            .partition(|place| self.keep(place).is_ok());
+        let list = |places: Vec<&PathBuf>| {
+            let names = places.iter().map(|it| below(it, &self.folder));
+            Some(names.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty())
+        };
+        let clauses = [
+            list(kept).map(|it| format!("{it} was kept for later trials, not in the project")),
+            list(lost).map(|it| format!("changes of {it} are not in the project")),
+        ];
+        let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+        (!clauses.is_empty()).then(|| format!("(tried: {})", clauses.join("; ")))
+    }
+
+    fn keep(&self, place: &Path) -> io::Result<()> {
+        let changes = self.effects.others.iter();
+        let changes: Vec<&LayerChange> = changes.filter(|it| it.path.starts_with(place)).collect();
+        let overlay = changes
+            .first()
+            .and_then(|it| self.layer.overlays.get(it.overlay));
+        let (Some(scratch), Some(overlay)) = (&self.layer.scratch, overlay) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        scratch.keep(overlay, place, &changes)
+    }
+
+    /// The changes that need no checkpoint, as the user approves them, with those of earlier trials that
+    /// they build on. Blocking.
+    pub(crate) fn other_changes(&self) -> Vec<LayerChange> {
+        let mut changes = BTreeMap::new();
+        for place in self.effects.ignored.keys() {
+            let earlier = self.layer.scratch.iter().flat_map(|it| it.files(place));
+            changes.extend(earlier.map(|it| (it.path.clone(), it)));
+        }
+        let own = self.effects.others.iter().cloned();
+        changes.extend(own.map(|it| (it.path.clone(), it)));
+        changes.into_values().collect()
     }
 
     /// The names and texts of changed files, if the trial did nothing but write texts, at most this
@@ -252,6 +306,16 @@ impl Trial {
         let is_text = |it: &ProposedFile| it.unshown.is_none() && it.remarks.is_empty();
         !self.files.is_empty() && self.files.iter().all(is_text)
     }
+}
+
+/// Removes the scratch layer of the chat whose commands have this sandbox, except for what a running
+/// trial sees. Returns the ignored folders that it had. Blocking.
+///
+/// # Errors
+///
+/// Another process uses the layer.
+pub fn clear_scratch(sandbox: &Sandbox) -> io::Result<BTreeSet<PathBuf>> {
+    Scratch::of(sandbox).map_or(Ok(BTreeSet::new()), |it| it.clear())
 }
 
 /// The changes of files as a diff shows them.

@@ -55,9 +55,13 @@ pub(in crate::sandbox) fn words(
 
 /// The mount options of an overlay.
 fn options(overlay: &Overlay) -> OsString {
-    let mut options = OsString::from("userxattr");
+    let mut options = OsString::from("userxattr,lowerdir=");
+    for path in &overlay.scratch {
+        options.push(escaped(path));
+        options.push(":");
+    }
     for (name, path) in [
-        (",lowerdir=", &overlay.folder),
+        ("", &overlay.folder),
         (",upperdir=", &overlay.upper),
         (",workdir=", &overlay.work),
     ] {
@@ -260,10 +264,11 @@ mod tests {
             folder: "/p/a:b,c\\d".into(),
             upper: "/l/u".into(),
             work: "/l/w".into(),
+            scratch: vec!["/s/1:2".into(), "/s/3".into()],
         };
         assert_eq!(
             options(&overlay).to_str().unwrap(),
-            r"userxattr,lowerdir=/p/a\:b\,c\\d,upperdir=/l/u,workdir=/l/w"
+            r"userxattr,lowerdir=/s/1\:2:/s/3:/p/a\:b\,c\\d,upperdir=/l/u,workdir=/l/w"
         );
     }
 

@@ -3,25 +3,16 @@
 //! They are in the state folder, which only the user can enter and no command can write, and outlive
 //! the host, so that a reopened chat finds its files. Folders that were not used for ten days are removed.
 
-use std::ffi::OsStr;
-use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::time::{Duration, SystemTime};
-
-use rustix::process::{Pid, test_kill_process};
 
 use crate::files::leads_to;
 use crate::sandbox::view::{self, View};
-use crate::state_dir::{self, make_own_folder};
+use crate::state_dir::{self, OF_PROCESS, make_own_folder, sweep_chats};
 
-/// How long an unused folder is kept. systemd keeps files in `/tmp` as long.
-const KEPT_FOR: Duration = Duration::from_secs(10 * 86_400);
 /// The folder of all chats, in the state folder.
 const FOLDER: &str = "chat-tmp";
-/// Prefix of the name of a folder for chats without a file. The process id follows.
-const OF_PROCESS: &str = "process-";
 
 /// The folder that is mounted as `/tmp` in the chat with this key. Without a key, the folder
 /// belongs to this process and is removed after it ends. Does not create the folder.
@@ -56,7 +47,7 @@ pub(in crate::sandbox) fn make(folder: &Path) -> io::Result<()> {
     make_own_folder(parent)?;
     make_own_folder(folder)?;
     if is_ours {
-        SWEPT.call_once(|| sweep(parent));
+        SWEPT.call_once(|| sweep_chats(parent));
     }
     Ok(())
 }
@@ -72,36 +63,13 @@ impl View<'_> {
     }
 }
 
-fn sweep(base: &Path) {
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let is_old = entry.metadata().is_ok_and(|found| is_old(&found));
-        if is_old || is_of_dead_process(&entry.file_name()) {
-            // The next process tries again what could not be removed.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-fn is_old(found: &Metadata) -> bool {
-    // Reading counts as well, because a chat may only read its old files.
-    let last = [found.modified(), found.accessed()];
-    let last = last.into_iter().flatten().max();
-    // A time in the future, as after the clock was set back, is not old.
-    let age = last.and_then(|last| SystemTime::now().duration_since(last).ok());
-    age.is_some_and(|age| age > KEPT_FOR)
-}
-
-fn is_of_dead_process(name: &OsStr) -> bool {
-    let id = name.to_str().and_then(|name| name.strip_prefix(OF_PROCESS));
-    let pid = id.and_then(|id| Pid::from_raw(id.parse().ok()?));
-    pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
 
     #[test]
     fn a_link_is_refused_and_others_lose_access() {
@@ -117,19 +85,5 @@ mod tests {
         assert!(make(&link.join("other")).is_err());
         symlink(folder.path().join("base"), base.join("link")).unwrap();
         assert!(make(&base.join("link")).is_err());
-    }
-
-    #[test]
-    fn folders_of_ended_processes_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (ours, chat) = (tmp_folder(None), "0123abcd");
-        let dead = format!("{OF_PROCESS}{}", i32::MAX);
-        let names = [ours.file_name().unwrap(), chat.as_ref(), dead.as_ref()];
-        for name in names {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        sweep(folder.path());
-        let left = names.map(|name| folder.path().join(name).exists());
-        assert_eq!(left, [true, true, false]);
     }
 }

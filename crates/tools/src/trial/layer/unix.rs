@@ -4,10 +4,12 @@
 //! folder that hides the one below it has the attribute `user.overlay.opaque`. Source: the kernel's
 //! overlayfs.rst.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use platform::paths::visible;
 
@@ -41,11 +43,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads a folder of the layer. `hides` if nothing of the folder below is seen through it.
     fn folder(&self, path: &Path, hides: bool, found: &mut LayerChanges) -> io::Result<()> {
-        let (upper, lower) = (
-            self.overlay.upper.join(path),
-            self.overlay.folder.join(path),
-        );
-        let is_new = !lower.symlink_metadata().is_ok_and(|it| it.is_dir());
+        let upper = self.overlay.upper.join(path);
+        let below = self.names_below(path);
+        let is_new = below.is_none();
         let hides = hides || is_new || is_opaque(&upper);
         let mut names = Vec::new();
         for entry in fs::read_dir(&upper)? {
@@ -56,12 +56,9 @@ impl Reader<'_> {
         if is_new && names.is_empty() {
             found.add(self.change(path, true, true));
         }
-        if hides && !is_new {
-            for entry in fs::read_dir(&lower)? {
-                let name = entry?.file_name();
-                if !names.contains(&name) {
-                    self.removed(&path.join(&name), found)?;
-                }
+        for name in below.into_iter().flatten().filter(|_| hides) {
+            if !names.contains(&name) {
+                self.removed(&path.join(&name), found);
             }
         }
         Ok(())
@@ -69,12 +66,12 @@ impl Reader<'_> {
 
     fn entry(&self, path: &Path, hides: bool, found: &mut LayerChanges) -> io::Result<()> {
         let upper = self.overlay.upper.join(path);
-        let lower = self.overlay.folder.join(path);
         let status = upper.symlink_metadata()?;
-        let below = lower.symlink_metadata().ok();
+        let below = self.below(path);
         let kind = status.file_type();
         if kind.is_char_device() && status.rdev() == 0 {
-            return self.removed(path, found);
+            self.removed(path, found);
+            return Ok(());
         }
         let name = visible(path);
         if kind.is_dir() {
@@ -101,7 +98,7 @@ impl Reader<'_> {
         }
         // Its path stands for what replaces it.
         if below.is_some_and(|it| it.is_dir()) {
-            self.removed(path, found)?;
+            self.removed(path, found);
             found.obstacle(format!("it replaces the folder {name} by a file"));
         }
         found.add(self.change(path, true, false));
@@ -109,23 +106,41 @@ impl Reader<'_> {
     }
 
     /// Adds a removed file, or all files of a removed folder.
-    fn removed(&self, path: &Path, found: &mut LayerChanges) -> io::Result<()> {
-        let lower = self.overlay.folder.join(path);
-        match lower.symlink_metadata() {
-            Ok(status) if status.is_dir() => {
-                for entry in fs::read_dir(&lower)? {
-                    self.removed(&path.join(entry?.file_name()), found)?;
-                }
-                found.add(self.change(path, false, true));
-                Ok(())
-            }
-            Ok(_) => {
-                found.add(self.change(path, false, false));
-                Ok(())
-            }
-            // It was made and removed in the trial, or has gone meanwhile.
-            Err(_) => Ok(()),
+    fn removed(&self, path: &Path, found: &mut LayerChanges) {
+        // It was made and removed in the trial, or has gone meanwhile.
+        let Some(status) = self.below(path) else {
+            return;
+        };
+        for name in self.names_below(path).into_iter().flatten() {
+            self.removed(&path.join(name), found);
         }
+        found.add(self.change(path, false, status.is_dir()));
+    }
+
+    /// What the command saw at a path, unless it changed it.
+    fn below(&self, path: &Path) -> Option<Metadata> {
+        self.lower()
+            .find_map(|it| it.join(path).symlink_metadata().ok())
+    }
+
+    /// The names in a folder that the command saw, unless it changed them. `None` if it saw no folder.
+    fn names_below(&self, path: &Path) -> Option<BTreeSet<OsString>> {
+        self.below(path).filter(Metadata::is_dir)?;
+        let folders = self.lower().map(|it| it.join(path));
+        let folders = folders.filter(|it| it.symlink_metadata().is_ok_and(|it| it.is_dir()));
+        let entries = folders.filter_map(|it| fs::read_dir(it).ok());
+        Some(
+            entries
+                .flatten()
+                .flatten()
+                .map(|it| it.file_name())
+                .collect(),
+        )
+    }
+
+    /// The folders that are seen through the layer, the first one on top.
+    fn lower(&self) -> impl Iterator<Item = &PathBuf> {
+        self.overlay.scratch.iter().chain([&self.overlay.folder])
     }
 
     fn change(&self, path: &Path, exists: bool, is_folder: bool) -> LayerChange {
@@ -134,6 +149,7 @@ impl Reader<'_> {
             source: exists.then(|| self.overlay.upper.join(path)),
             overlay: self.number,
             is_folder,
+            is_shared: false,
         }
     }
 }
