@@ -8,6 +8,7 @@ use std::process::Command;
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
+use crate::processes::{commands_in, host, next_host, signal};
 use crate::restoring::choose;
 use crate::sandbox::overlays;
 use crate::shell::Shell;
@@ -437,7 +438,7 @@ fn what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question() {
         "{}",
         result(&editor, "t_3")
     );
-    let asks = "flemma.opt.tools.auto_approve = function(call) if call.tool == 'bash' then return false end end";
+    let asks = "flemma.opt.tools.auto_approve = function(name) if name == 'bash' then return false end end";
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", command("true"))]);
     let setup = with_options(&provider, with_trial(&["$default", "$trial"]));
     let editor = setup.file("question.chat", "").start();
@@ -447,6 +448,11 @@ fn what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question() {
     assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
     at_rest(&editor);
     assert!(!shown(&editor).iter().any(|it| it.starts_with("tried: ")));
+    editor.command("Flemma log");
+    editor.wait_for("the function's decision", |editor| {
+        let text = editor.text();
+        text.contains("waits, by frontmatter") && !text.contains("tried by trial")
+    });
 }
 
 #[test]
@@ -515,9 +521,14 @@ fn what_a_command_does_to_its_view_stays_in_it() {
         editor.keys("<M-r><CR>");
         editor.wait_for("the rejection", |editor| became(editor, "t_1") != "waits");
         // Nothing of a trial is left once its call is decided.
-        let left = editor.lua("return vim.fn.glob(vim.fn.stdpath('state') .. '/flemma/temporary/*/0/upper', true, true)", json!([]));
-        assert_eq!(left, json!([]), "{script}");
+        editor.wait_for("no layer", |editor| layers(editor) == json!(0));
     }
+}
+
+/// The number of layers of trials.
+fn layers(editor: &Editor) -> serde_json::Value {
+    let glob = "return #vim.fn.glob(vim.fn.stdpath('state') .. '/flemma/temporary/.flemma-*/0/upper', true, true)";
+    editor.lua(glob, json!([]))
 }
 
 /// The names, modes, and sizes of everything in the project.
@@ -555,4 +566,179 @@ fn a_shell_shows_what_a_command_would_change_before_it_asks() {
     let ran = shell.run_with(&["tool", "bash", &call.to_string(), "--trial"], "y\n");
     let number = shell.read("b.txt");
     assert!(ran.err.contains(number.trim()), "{ran:?}");
+}
+
+/// Runs Git in a folder, as a user with a name.
+fn git(folder: &std::path::Path, words: &[&str]) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+    let mut git = Command::new("git");
+    let ran = git.args(identity).args(words).current_dir(folder).output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "git {words:?}: {ran:?}");
+}
+
+/// Makes this the only pending call of a chat, tries it, and returns the first line of its outcome.
+fn outcome_of(editor: &Editor, provider: &Provider, id: &str, script: &str) -> String {
+    provider.then(Answer::new().tool_use(id, "bash", command(script)));
+    provider.then(Answer::says("Well."));
+    editor.keys("GoGo on.<Esc><C-]>");
+    editor.wait_for("the call", |editor| became(editor, id) == "waits");
+    editor.keys("<M-t>");
+    let lines = wait_tried(editor).into_iter();
+    let line = lines.rev().find(|it| it.starts_with("tried: ")).unwrap();
+    editor.keys("<M-r><CR>");
+    editor.wait_for("the rejection", |editor| became(editor, id) != "waits");
+    editor.keys("<C-]>");
+    wait_end(editor, "Well.\n\n@You:\n\n");
+    line
+}
+
+#[test]
+fn git_in_a_linked_worktree_and_in_a_submodule_is_read_and_not_changed() {
+    if !overlays("git_in_a_linked_worktree_and_in_a_submodule_is_read_and_not_changed") {
+        return;
+    }
+    let provider = Provider::anthropic([""; 0]);
+    let setup = with_options(&provider, json!({"sandbox": {}}));
+    let editor = setup.file("question.chat", QUESTION).start();
+    let root = editor.dir();
+    let [main, linked] = ["main", "linked"].map(|it| root.join(it));
+    fs::create_dir(&main).unwrap();
+    fs::write(main.join("a.txt"), "one\n").unwrap();
+    for words in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["commit", "-qm", "Begin"],
+    ] {
+        git(&main, words);
+    }
+    git(&main, &["worktree", "add", "-q", linked.to_str().unwrap()]);
+    git(&root, &["init", "-q"]);
+    let from = main.to_str().unwrap();
+    let allowed = "protocol.file.allow=always";
+    git(
+        &root,
+        &["-c", allowed, "submodule", "add", "-q", from, "sub"],
+    );
+    for (number, (script, expected)) in [
+        (
+            "cd linked && git status --short && git log --oneline",
+            "tried: no effect · exit code 0",
+        ),
+        (
+            "cd sub && git status --short && git log --oneline",
+            "tried: no effect · exit code 0",
+        ),
+        (
+            "cd linked && echo two > a.txt",
+            "tried: would change 1 file +1 −1",
+        ),
+        (
+            "cd sub && echo two > a.txt",
+            "tried: would change 1 file +1 −1",
+        ),
+        (
+            "cd sub && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x",
+            "tried: it changes Git's own files",
+        ),
+        (
+            "cd linked && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x",
+            "tried: it changes Git's own files",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let line = outcome_of(&editor, &provider, &format!("t_{number}"), script);
+        assert!(line.starts_with(expected), "{script}: {line}");
+    }
+}
+
+#[test]
+fn files_of_another_group_are_read_and_what_writes_them_runs_when_approved() {
+    if !overlays("files_of_another_group_are_read_and_what_writes_them_runs_when_approved") {
+        return;
+    }
+    let (_provider, editor) = waiting(&[("a.txt", "one\n")], "cat a.txt && echo two >> a.txt");
+    if std::os::unix::fs::chown(editor.dir().join("a.txt"), None, Some(4711)).is_err() {
+        return println!("skipped: only root can change a file's group to any");
+    }
+    editor.keys("<M-t>");
+    let lines = wait_tried(&editor);
+    let expected = "tried: the trial was in its way (Value too large for defined data type)";
+    assert!(
+        lines.iter().any(|it| it.starts_with(expected)),
+        "{lines:#?}"
+    );
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn two_chats_try_at_once_and_the_second_to_change_a_file_is_told() {
+    if !overlays("two_chats_try_at_once_and_the_second_to_change_a_file_is_told") {
+        return;
+    }
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "bash", command("echo first >> a.txt")),
+        Answer::new().tool_use("t_2", "bash", command("echo second >> a.txt")),
+        Answer::says("Well."),
+        Answer::says("Well."),
+    ]);
+    let setup = with_options(&provider, json!({"sandbox": {}}));
+    let setup = setup.file("a.txt", "one\n");
+    let editor = setup
+        .with("other.chat", QUESTION)
+        .file("question.chat", QUESTION)
+        .start();
+    git(&editor.dir(), &["init", "-q"]);
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    editor.keys(":edit other.chat<CR><C-]>");
+    assert_eq!(outcomes(&editor, ["t_2"]), ["waits"]);
+    editor.keys("<M-t>:buffer question.chat<CR><M-t>");
+    wait_tried(&editor);
+    editor.keys("<M-CR>");
+    editor.wait_for("the first result", |editor| became(editor, "t_1") == "ran");
+    editor.keys(":buffer other.chat<CR>");
+    wait_tried(&editor);
+    editor.keys("<M-CR>");
+    editor.wait_for("the second result", |editor| {
+        became(editor, "t_2") == "failed"
+    });
+    let output = result(&editor, "t_2");
+    assert!(
+        output.contains("a.txt has changed since the command was tried. Try it again."),
+        "{output}"
+    );
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\nfirst\n");
+}
+
+#[test]
+fn a_host_that_is_killed_during_a_trial_leaves_no_process_and_no_layer() {
+    if !overlays("a_host_that_is_killed_during_a_trial_leaves_no_process_and_no_layer") {
+        return;
+    }
+    let (_provider, editor) = waiting(&[("a.txt", "one\n")], "echo two >> a.txt; sleep 60");
+    let runs = |editor: &Editor| {
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm"));
+        let mut found = commands_in(&editor.dir()).into_iter();
+        found.any(|it| name(&it).is_ok_and(|it| it == "sleep\n"))
+    };
+    let old = host(&editor);
+    editor.keys("<M-t>");
+    editor.wait_for("the command", runs);
+    assert_eq!(layers(&editor), json!(1));
+    for process in [old.watcher, old.worker] {
+        signal(process, rustix::process::Signal::KILL);
+    }
+    editor.wait_for("the end of the command", |editor| !runs(editor));
+    next_host(&editor, &old);
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+    // The call is untried; the next trial removes what the last one left.
+    assert!(!shown(&editor).iter().any(|it| it.starts_with("tried: ")));
+    editor.keys("<M-t>");
+    editor.wait_for("the command", runs);
+    assert_eq!(layers(&editor), json!(1));
 }

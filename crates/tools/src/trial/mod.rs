@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use platform::paths::below;
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 pub(crate) use self::effects::{Effects, FileEffect};
 pub(crate) use self::layer::LayerChange;
@@ -69,10 +70,11 @@ pub struct Trial {
     layer: Layer,
 }
 
-/// The folder of one trial. It is removed on drop.
+/// The folder of one trial. It is removed after a drop.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    folder: TemporaryFolder,
+    folder: Option<TemporaryFolder>,
+    path: PathBuf,
     pub(crate) overlays: Vec<Overlay>,
     /// Receives changes of ignored folders. `None` if they are not kept.
     scratch: Option<Scratch>,
@@ -112,7 +114,8 @@ impl Layer {
     pub(crate) fn make(sandbox: &Sandbox, is_unasked: bool) -> Result<Self, String> {
         let folder = state_dir::temporary_folder().map_err(|error| error.to_string())?;
         let mut layer = Self {
-            folder,
+            path: folder.path().to_owned(),
+            folder: Some(folder),
             overlays: Vec::new(),
             scratch: Scratch::of(sandbox).filter(|_| is_unasked),
             mounted: Vec::new(),
@@ -135,7 +138,7 @@ impl Layer {
 
     /// The folder of everything that belongs to the trial.
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     /// Whether a trial has written more than it may. Blocking.
@@ -207,6 +210,11 @@ impl Layer {
 impl Drop for Layer {
     fn drop(&mut self) {
         LAYERS.fetch_sub(1, Ordering::Relaxed);
+        // It can have 20,000 files, and the thread that drops it handles keys.
+        let folder = self.folder.take();
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || drop(folder));
+        }
     }
 }
 
