@@ -260,6 +260,41 @@ fn a_trial_of_a_rule_goes_on_from_what_earlier_ones_wrote_to_ignored_folders() {
 }
 
 #[test]
+fn what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders() {
+    if !overlays("what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders") {
+        return;
+    }
+    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", command(script));
+    let provider = Provider::anthropic([
+        call("t_1", "mkfifo pipe"),
+        call(
+            "t_2",
+            "mkdir -m 700 target; mkfifo target/p /tmp/p; chmod 711 /tmp; echo x > target/a; cat target/a",
+        ),
+        call("t_3", "ls -d /tmp/p target"),
+        Answer::says("Well."),
+    ]);
+    let setup = with_options(&provider, with_trial(&["$default", "$trial"]));
+    let setup = setup.file(".gitignore", "target\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    git(&editor.dir(), &["init", "-q"]);
+    editor.keys("<C-]>");
+    let why = "tried: it makes pipe, which is no regular file";
+    editor.wait_for("the outcome", |editor| {
+        shown(editor).iter().any(|it| it.starts_with(why))
+    });
+    // A real command leaves the folders of mounts in `/tmp`.
+    editor.keys("<M-CR>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert!(result(&editor, "t_2").contains("\nx\n\n(tried: target was kept"));
+    let last = result(&editor, "t_3");
+    assert!(
+        last.contains("'/tmp/p': No such file") && last.contains("\ntarget\n"),
+        "{last}"
+    );
+}
+
+#[test]
 fn a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so() {
     if !overlays("a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so") {
         return;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use platform::paths::below;
 
 use super::ignored::IgnoreRules;
-use super::layer::{LayerChange, LayerChanges};
+use super::layer::{LayerChange, LayerChanges, Obstacle};
 use crate::checkpoints::{Image, changed_since, is_project};
 use crate::sandbox::{Overlay, Sandbox};
 
@@ -59,11 +59,17 @@ pub(crate) fn sort(
         let folder = overlays.get(number).map(|it| &it.folder);
         folder.is_some() && folder == tmp.map(|it| &it.folder)
     };
-    let mut effects = Effects {
-        obstacle: found.obstacle,
-        ..Effects::default()
-    };
+    let mut effects = Effects::default();
     let (mut rules, secrets) = (IgnoreRules::default(), sandbox.secrets());
+    let mut place_of = |path: &Path, is_folder| {
+        let place = rules.ignored(path, is_folder);
+        place.filter(|_| !is_chat(path))
+    };
+    // What `/tmp` and ignored folders get beside files is dropped.
+    let mut obstacles = found.obstacles.into_iter();
+    let counts =
+        |it: &Obstacle| !is_tmp(it.at.overlay) && place_of(&it.at.path, it.at.is_folder).is_none();
+    effects.obstacle = obstacles.find(counts).map(|it| it.why);
     let mut projects = HashMap::new();
     for (path, change) in found.changes {
         if is_tmp(change.overlay) {
@@ -79,10 +85,7 @@ pub(crate) fn sort(
             effects.obstacle(format!("it changes {shown}, which is protected"));
         } else if secrets.find(&path).is_some() {
             effects.obstacle(format!("it changes {shown}, which is secret"));
-        } else if let Some(place) = rules
-            .ignored(&path, change.is_folder)
-            .filter(|_| !is_chat(&path))
-        {
+        } else if let Some(place) = place_of(&path, change.is_folder) {
             *effects.ignored.entry(place).or_default() += usize::from(!change.is_folder);
             effects.others.push(change);
         } else if change.is_folder {

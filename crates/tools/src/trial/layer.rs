@@ -33,13 +33,25 @@ pub(crate) struct LayerChange {
     pub is_shared: bool,
 }
 
+/// A change that nothing could make again outside of the trial.
+#[derive(Debug, Clone)]
+pub(crate) struct Obstacle {
+    /// What was changed.
+    pub at: LayerChange,
+    /// Why not: a clause about the command.
+    pub why: String,
+}
+
+/// Most obstacles that are kept: one is shown.
+const MOST_OBSTACLES: usize = 100;
+
 /// What a command changed.
 #[derive(Debug, Default)]
 pub(crate) struct LayerChanges {
     /// The changes, by path.
     pub changes: BTreeMap<PathBuf, LayerChange>,
-    /// The first change that nothing could make again outside of the trial: a clause.
-    pub obstacle: Option<String>,
+    /// The changes that nothing could make again outside of the trial.
+    pub obstacles: Vec<Obstacle>,
 }
 
 impl LayerChanges {
@@ -47,8 +59,11 @@ impl LayerChanges {
         self.changes.insert(change.path.clone(), change);
     }
 
-    pub(crate) fn obstacle(&mut self, why: String) {
-        self.obstacle.get_or_insert(why);
+    fn obstacle(&mut self, at: &LayerChange, why: String) {
+        if self.obstacles.len() < MOST_OBSTACLES {
+            let at = at.clone();
+            self.obstacles.push(Obstacle { at, why });
+        }
     }
 }
 

@@ -74,34 +74,43 @@ impl Reader<'_> {
             return Ok(());
         }
         let name = visible(path);
+        let change = self.change(path, true, kind.is_dir());
         if kind.is_dir() {
             if below.as_ref().is_some_and(|it| !it.is_dir()) {
-                found.obstacle(format!("it replaces {name} by a folder"));
+                found.obstacle(&change, format!("it replaces {name} by a folder"));
             }
             let mode = |it: &Metadata| it.mode() & PERMISSIONS;
             let old = below.filter(|it| it.is_dir());
             if old.is_some_and(|it| mode(&it) != mode(&status)) {
-                found.obstacle(format!("it changes the mode of the folder {name}"));
+                found.obstacle(&change, format!("it changes the mode of the folder {name}"));
             }
             if status.mode() & 0o700 != 0o700 {
-                found.obstacle(format!("it restricts access to the folder {name}"));
+                found.obstacle(&change, format!("it restricts access to the folder {name}"));
                 fs::set_permissions(&upper, fs::Permissions::from_mode(0o700))?;
             }
             return self.folder(path, hides, found);
         }
         if !kind.is_file() && !kind.is_symlink() {
-            found.obstacle(format!("it makes {name}, which is no regular file"));
+            found.obstacle(
+                &change,
+                format!("it makes {name}, which is no regular file"),
+            );
+            return Ok(());
         } else if status.mode() & SPECIAL != 0 {
-            found.obstacle(format!("it sets the setuid or setgid bit of {name}"));
+            found.obstacle(
+                &change,
+                format!("it sets the setuid or setgid bit of {name}"),
+            );
+            return Ok(());
         } else if kind.is_file() && status.mode() & 0o400 == 0 {
-            found.obstacle(format!("it makes {name} unreadable"));
+            found.obstacle(&change, format!("it makes {name} unreadable"));
         }
         // Its path stands for what replaces it.
         if below.is_some_and(|it| it.is_dir()) {
             self.removed(path, found);
-            found.obstacle(format!("it replaces the folder {name} by a file"));
+            found.obstacle(&change, format!("it replaces the folder {name} by a file"));
         }
-        found.add(self.change(path, true, false));
+        found.add(change);
         Ok(())
     }
 
