@@ -3,7 +3,7 @@
 use super::decided::{CYCLE, POINTED_AT};
 use super::plan::{Candidate, Plan};
 use super::{Cycle, Effect, Goal, Options, Ruling, classify, sight};
-use crate::approval::{self, CallKey, Decision, Question, Verdict};
+use crate::approval::{self, CallKey, Decision, Verdict};
 use crate::document::Status;
 use crate::write::{self, BlockLines};
 
@@ -26,20 +26,13 @@ impl Cycle {
         };
         let (decision, by) = match verdict {
             Verdict::Ask(function) => {
-                plan.questions.push(Question {
-                    call: meant,
-                    input,
-                    function,
-                });
+                plan.ask(meant, input, function);
                 return None;
             }
             Verdict::Decided(decision, by) => (decision, by),
         };
         match decision {
-            Decision::Deny => {
-                let why = options.chain.reason(&by, &meant);
-                Some(deny(candidate.key, &by, why, plan))
-            }
+            Decision::Deny => Some(deny(candidate.key, &meant, &by, options, plan)),
             // The user chose to run it, so any decision but a denial lets it run.
             _ if candidate.by_user => self.run_chosen(candidate, options, plan),
             Decision::RequireApproval => Some(wait(candidate.key, &by, None, plan)),
@@ -105,8 +98,15 @@ impl Cycle {
     }
 }
 
-/// Returns the result of a denied call.
-fn deny(key: CallKey, by: &str, why: Option<String>, plan: &mut Plan) -> BlockLines {
+/// Returns the result of a call that `by` denies; `meant` is the call that the rules are about.
+pub(super) fn deny(
+    key: CallKey,
+    meant: &CallKey,
+    by: &str,
+    options: &Options,
+    plan: &mut Plan,
+) -> BlockLines {
+    let why = options.chain.reason(by, meant);
     let block = write::tool_result(key.id.as_str(), &classify::denied(why), true);
     plan.rule(key, Ruling::Denied, by, None);
     block

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::decided::DEFAULT;
 use super::{Decided, Effect, Ruling};
-use crate::approval::{CallKey, Question};
+use crate::approval::{CallKey, Function, Question};
 use crate::document::PairedCall;
 use crate::tool::ToolUseId;
 use crate::write::TextEdit;
@@ -44,6 +44,15 @@ pub(super) struct Candidate<'a> {
 }
 
 impl Plan {
+    /// Asks a function about a call.
+    pub(super) fn ask(&mut self, call: CallKey, input: Value, function: Function) {
+        self.questions.push(Question {
+            call,
+            input,
+            function,
+        });
+    }
+
     /// Marks a call as ready to run, once: calls with equal keys are the same call.
     pub(super) fn approve(&mut self, call: CallKey) {
         if !self.ready.contains(&call) {

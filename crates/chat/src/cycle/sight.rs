@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::decided::CYCLE;
 use super::plan::{Candidate, Plan};
-use super::{Cycle, Options, Ruling};
-use crate::approval::{CallKey, Decision, Function, FunctionId, Question};
+use super::{Cycle, Options, Ruling, categorize};
+use crate::approval::{self, CallKey, Decision, Function, FunctionId, Verdict};
 use crate::document::Status;
 use crate::write::{self, BlockLines};
 
@@ -26,7 +26,8 @@ enum Sight {
 }
 
 impl Cycle {
-    /// Runs a call that the document approves, if its target is unchanged.
+    /// Runs a call that the document approves, if the policy does not deny it and its target is
+    /// unchanged.
     pub(super) fn run_approved(
         &self,
         candidate: Candidate<'_>,
@@ -37,6 +38,20 @@ impl Cycle {
             key, input, words, ..
         } = candidate;
         let by_hand = super::is_by_hand(&self.provenance.approved_by(&key));
+        if by_hand {
+            // Typed, or decided before the rules changed.
+            let (meant, input) = approval::meant(&key, &input);
+            match approval::decide(&options.chain, &meant, &self.answers) {
+                Verdict::Ask(function) => {
+                    plan.ask(meant, input, function);
+                    return None;
+                }
+                Verdict::Decided(Decision::Deny, by) => {
+                    return Some(categorize::deny(key, &meant, &by, options, plan));
+                }
+                Verdict::Decided(..) => {}
+            }
+        }
         // Only the user looks at the target; a rule decides about any content.
         if !by_hand || self.is_as_shown(&key, input, options, plan)? {
             plan.approve(key);
@@ -60,11 +75,7 @@ impl Cycle {
             Sight::Same => Some(true),
             Sight::Changed => Some(false),
             Sight::Asked => {
-                plan.questions.push(Question {
-                    call: key.clone(),
-                    input,
-                    function: Function::sight(),
-                });
+                plan.ask(key.clone(), input, Function::sight());
                 None
             }
         }
