@@ -197,7 +197,7 @@ M.COMMANDS = {
   ["queue"] = { help = "Send this when the model is done; without words, list queued messages.", text = true },
   ["queue!"] = { help = "Move the queued messages into the prompt." },
   ["cancel"] = { help = "Stop the request, or cancel all running and pending calls." },
-  ["plan"] = { help = "Let only reads and searches run in this chat, or end that." },
+  ["plan"] = { help = "Let this chat only read, search, and try commands, or end that." },
   ["fix"] = { help = "Apply the fix for the diagnostic on this line." },
   ["allow-file"] = { help = "Let this chat send the secret or outside file that this line names." },
   ["trust"] = {

@@ -777,3 +777,153 @@ fn a_host_that_is_killed_during_a_trial_leaves_no_process_and_no_layer() {
     editor.wait_for("the command", runs);
     assert_eq!(layers(&editor), json!(1));
 }
+
+/// A chat in plan mode with calls of these commands, after Ctrl-].
+fn planned(scripts: &[&str], options: serde_json::Value) -> (Provider, Editor) {
+    let mut options = options;
+    options["tools"]["auto_approve"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!("$plan"));
+    asked(&[("a.txt", "one\n")], scripts, options)
+}
+
+#[test]
+fn in_plan_mode_commands_run_as_trials_whose_changes_are_discarded() {
+    if !overlays("in_plan_mode_commands_run_as_trials_whose_changes_are_discarded") {
+        return;
+    }
+    let scripts = [
+        "echo two >> a.txt; echo x > b.txt; echo t > /tmp/note; cat a.txt",
+        "ls",
+        "cat a.txt >&2; true",
+        "(exec 3<>/dev/tcp/192.0.2.9/80)",
+        "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && echo committed",
+        "echo x > /etc/flemma-test; false",
+    ];
+    let (provider, editor) = planned(&scripts, with_trial(&["bash"]));
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    let ids = ["t_1", "t_2", "t_3", "t_4", "t_5", "t_6"];
+    assert_eq!(outcomes(&editor, ids), ["ran"; 6]);
+    for (id, part) in [
+        (
+            "t_1",
+            "one\ntwo\n\n(plan mode: changes of 3 files were discarded)\n```",
+        ),
+        ("t_2", "a.txt\n"),
+        ("t_3", "\none\n```"),
+        (
+            "t_4",
+            "(plan mode: the command ran in a trial, and it needs the network)",
+        ),
+        (
+            "t_5",
+            "committed\n\n(plan mode: the command ran in a trial, and it changes Git's own files; its changes were discarded)",
+        ),
+        (
+            "t_6",
+            "(plan mode: the command ran in a trial, and the trial was in its way (Read-only file system))",
+        ),
+    ] {
+        assert!(
+            result(&editor, id).contains(part),
+            "{}",
+            result(&editor, id)
+        );
+    }
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+    assert_eq!(read(&editor, "b.txt"), None);
+    assert!(!editor.dir().join(".git/refs/heads/master").exists());
+    assert_eq!(provider.requests().len(), 2);
+    editor.command("Flemma log");
+    editor.wait_for("the log", |editor| {
+        editor.text().contains("started, sandbox trial")
+    });
+}
+
+#[test]
+fn a_command_that_waits_in_plan_mode_says_what_becomes_of_it() {
+    if !overlays("a_command_that_waits_in_plan_mode_says_what_becomes_of_it") {
+        return;
+    }
+    let scripts = [
+        "echo two >> a.txt; cat a.txt",
+        "curl -s http://192.0.2.9; echo end; false",
+    ];
+    let (_provider, editor) = planned(&scripts, with_trial(&[]));
+    assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["waits", "waits"]);
+    let planned = "plan mode: runs as a trial, and its changes are discarded";
+    editor.wait_for("the line", |editor| {
+        shown(editor).iter().filter(|it| *it == planned).count() == 2
+    });
+    // What was tried is not run again, and no diff is to be reviewed.
+    editor.keys("<M-t>");
+    let lines = wait_tried(&editor);
+    assert!(
+        lines.iter().any(|it| it.contains("would change 1 file")),
+        "{lines:#?}"
+    );
+    crate::deciding::open_window(&editor);
+    editor.wait_screen(planned, |rows| rows.iter().any(|it| it.contains(planned)));
+    editor.keys("a");
+    editor.wait_for("the result", |editor| became(editor, "t_1") == "ran");
+    let discarded = "one\ntwo\n\n(plan mode: changes of 1 file were discarded)";
+    assert!(result(&editor, "t_1").contains(discarded));
+    assert_eq!(read(&editor, "a.txt").unwrap(), "one\n");
+}
+
+#[test]
+fn in_plan_mode_the_rule_for_trials_approves_what_can_be_discarded() {
+    if !overlays("in_plan_mode_the_rule_for_trials_approves_what_can_be_discarded") {
+        return;
+    }
+    let scripts = ["rm a.txt; echo gone", "(exec 3<>/dev/tcp/192.0.2.9/80)"];
+    let (_provider, editor) = planned(&scripts, with_trial(&["$trial"]));
+    editor.wait_for("the outcomes", |editor| {
+        became(editor, "t_1") == "ran"
+            && shown(editor)
+                .iter()
+                .any(|it| it.starts_with("tried: it needs the network · exit code"))
+    });
+    let discarded = "gone\n\n(plan mode: changes of 1 file were discarded)";
+    assert!(result(&editor, "t_1").contains(discarded));
+    assert!(editor.dir().join("a.txt").exists());
+    assert_eq!(became(&editor, "t_2"), "waits");
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_2") == "ran");
+    assert!(result(&editor, "t_2").contains("it needs the network"));
+}
+
+#[test]
+fn where_nothing_can_be_tried_plan_mode_runs_only_what_reads() {
+    let mut options = with_trial(&["bash"]);
+    options["tools"]["bash"] = json!({"trial": false});
+    let (_provider, editor) = planned(&["touch b", "cat a.txt"], options);
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["denied", "ran"]);
+    let why = "Other commands cannot be tried here: tools.bash.trial is false.";
+    assert!(result(&editor, "t_1").contains(why));
+    assert_eq!(read(&editor, "b"), None);
+}
+
+#[test]
+fn in_a_shell_plan_mode_says_so_before_it_asks() {
+    if !overlays("in_a_shell_plan_mode_says_so_before_it_asks") {
+        return;
+    }
+    let call = Answer::new().tool_use("t_1", "bash", command("echo two >> a.txt; cat a.txt"));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let shell = Shell::new(&provider);
+    shell.write("a.txt", "one\n");
+    shell.write(
+        "question.chat",
+        "```lua\nflemma.opt.tools.auto_approve = { \"$plan\" }\n```\n\n@You:\nGo.\n",
+    );
+    let ran = shell.run_with(&["send", "question.chat"], "y\n");
+    let planned = "plan mode: runs as a trial, and its changes are discarded";
+    assert!(ran.err.contains(planned), "{ran:?}");
+    assert_eq!(shell.read("a.txt"), "one\n");
+    let chat = shell.read("question.chat");
+    let discarded = "two\n\n(plan mode: changes of 1 file were discarded)";
+    assert!(chat.contains(discarded), "{chat}");
+}

@@ -68,7 +68,7 @@ impl Rules {
         }
         options.guarded = tools::with_access(FileAccess::Changes);
         options.reading = tools::with_access(FileAccess::Reads);
-        if settings.unlisted() == Unlisted::Deny {
+        if settings.tools.bash.unlisted == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }
         let commands = registry.iter().chain(registry.aliases());
@@ -84,7 +84,7 @@ impl Rules {
             overruled: Vec::new(),
             failure: None,
             addressed: BTreeSet::new(),
-            tries: settings.policy().tries && !settings.is_planning(),
+            tries: settings.policy().tries,
             at_most: None,
         }
     }
@@ -214,7 +214,7 @@ impl Rules {
                     theirs.deny.extend(ours.deny);
                     theirs.tries &= ours.tries;
                 }
-                self.tries = theirs.tries && !self.settings.is_planning();
+                self.tries = theirs.tries;
                 OpinionSource::List(theirs)
             }
         };

@@ -18,9 +18,7 @@ use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
-use tools::{
-    AppliedFiles, Confinement, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext,
-};
+use tools::{AppliedFiles, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext};
 
 use self::inside::Inside;
 use crate::audit::{Audit, in_background};
@@ -83,8 +81,9 @@ impl CallEnvironment {
     /// Returns the context of the call with this id, which `by` approved and which is not
     /// inside another call.
     pub fn context(self, id: &ToolUseId, by: &str) -> ToolContext {
+        let confinement = self.rules.settings.confinement(by);
         let mut context = self.inside(id, 1);
-        context.confinement = confinement(by);
+        context.confinement = confinement;
         context.reads_secrets = is_by_hand(by);
         context
     }
@@ -99,6 +98,7 @@ impl CallEnvironment {
         context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
         context.bash = settings.bash(self.here());
         context.secrets = self.sandbox.secrets();
+        context.is_planning = self.rules.settings.is_planning();
         // Only a call that the user approved by hand may read secrets.
         context.reads_secrets = false;
         context.http = settings.http_allow();
@@ -131,12 +131,7 @@ impl CallEnvironment {
     /// Returns the rules about shell commands and secrets of this chat.
     pub fn inspection(&self) -> Inspection {
         let settings = &self.shared.settings;
-        let inspection =
-            settings.inspection(self.folder.clone(), self.here(), self.sandbox.clone());
-        match self.rules.settings.is_planning() {
-            true => inspection.planning(),
-            false => inspection,
-        }
+        settings.inspection(self.folder.clone(), self.here(), self.sandbox.clone())
     }
 
     /// Runs a call inside `depth` others.
@@ -190,13 +185,5 @@ impl CallEnvironment {
         let tool =
             tool.ok_or_else(|| format!("There is no tool named \"{}\" any more.", call.name))?;
         Ok((tool, call, input))
-    }
-}
-
-/// Returns how a call that `by` approved is confined.
-fn confinement(by: &str) -> Confinement {
-    match approval::only_reads(by) {
-        true => Confinement::ReadOnly,
-        false => Confinement::Chat,
     }
 }

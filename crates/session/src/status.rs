@@ -69,7 +69,10 @@ pub fn report(rules: &Rules, is_tutor: bool, doing: &str) -> Report {
     ));
     lines.push(format!("at once    {} calls", options.max_concurrent));
     if rules.settings.is_planning() {
-        lines.push("plan       only reads and searches run; :Flemma plan toggles it".to_owned());
+        lines.push(
+            "plan       only reads, searches, and trials of commands run; :Flemma plan toggles it"
+                .to_owned(),
+        );
     }
     if !rules.addressed.is_empty() {
         let names: Vec<String> = rules.addressed.iter().map(|it| format!("@{it}")).collect();

@@ -47,6 +47,9 @@ pub struct ToolContext {
     pub reviewed: Option<Arc<Proposal>>,
     /// Whether a rule has the call tried, or approved it for what its trial showed.
     pub is_unasked: bool,
+    /// Whether the chat is in plan mode: a command that could change something runs in a trial, whose
+    /// changes are discarded.
+    pub is_planning: bool,
     /// The trial of the call whose outcome is taken instead of running it.
     pub trial: Option<Arc<Trial>>,
     /// What the user changed in that review, for the model. `None` if nothing.
@@ -98,6 +101,7 @@ impl ToolContext {
             reviewed: None,
             review_account: None,
             is_unasked: false,
+            is_planning: false,
             trial: None,
             approved_paths: Vec::new(),
             applied: AppliedFiles::default(),

@@ -64,8 +64,9 @@ pub async fn run_in_full(
     input: Value,
     ctx: ToolContext,
 ) -> Ran {
-    // What a trial showed is recorded like the change of an edit, and nothing runs.
-    if !tool.runs_commands() || ctx.trial.is_some() {
+    // What a trial showed is recorded like the change of an edit, and nothing runs. In plan mode,
+    // nothing changes.
+    if !tool.runs_commands() || ctx.trial.is_some() || ctx.is_planning {
         return run_to_end(tool, id, input, ctx).await;
     }
     // Not part of the call, whose time limit is the command's own.

@@ -92,6 +92,7 @@ impl HeadlessRun {
             SessionEvent::WouldSend(request) => self.would_send(request),
             SessionEvent::WouldRun(call) => self.would_run(call),
             SessionEvent::CallShownAgain(call) => self.asked.show_again(&call.id),
+            SessionEvent::CallRemark(call, remark) => self.trials.remark(call.id, remark),
             SessionEvent::CallTried(trial) => self.trials.end(trial),
             SessionEvent::ReviewEnded(outcome) => self.review_ended(outcome),
             // No file other than the chat is open here.

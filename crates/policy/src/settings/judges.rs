@@ -13,7 +13,9 @@ use chat::approval::{
 };
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
-use tools::{HttpAllow, Machine, Needs, Sandbox, SecretFile, ShellLists, Tool, Unsafe, Url};
+use tools::{
+    Confinement, HttpAllow, Machine, Needs, Sandbox, SecretFile, ShellLists, Tool, Unsafe, Url,
+};
 
 use super::policy::OPTIONS_PRIORITY;
 use super::{Here, Settings, Unlisted};
@@ -32,11 +34,7 @@ impl Settings {
     pub(crate) fn shell_lists(&self) -> ShellLists {
         let bash = &self.tools.bash;
         ShellLists {
-            // The commands that the user lists may do more than read.
-            allow: match self.is_planning() {
-                true => Vec::new(),
-                false => bash.allow.clone(),
-            },
+            allow: bash.allow.clone(),
             deny: bash.deny.clone(),
         }
     }
@@ -89,10 +87,20 @@ impl Settings {
     pub fn inspection(&self, folder: PathBuf, here: Here<'_>, sandbox: Arc<Sandbox>) -> Inspection {
         Inspection {
             lists: self.shell_lists(),
-            unlisted: self.unlisted(),
+            unlisted: self.tools.bash.unlisted,
             cwd: self.bash(here).cwd.unwrap_or_else(|| folder.clone()),
             folder,
             sandbox,
+        }
+    }
+
+    /// Returns how a call that `by` approved is confined.
+    pub fn confinement(&self, by: &str) -> Confinement {
+        // Where plan mode can try nothing, it lets only commands run that read.
+        let is_untried = self.is_planning() && self.untried().is_some();
+        match is_untried || approval::only_reads(by) {
+            true => Confinement::ReadOnly,
+            false => Confinement::Chat,
         }
     }
 
@@ -103,9 +111,10 @@ impl Settings {
         // A program that the user listed runs like the user's other commands.
         let reads =
             || review(call, &self.shell_lists()).is_some_and(|it| it.is_ok_and(|it| !it.more));
-        match approval::only_reads(by) && reads() {
+        match self.confinement(by) == Confinement::ReadOnly && reads() {
             // A command that only reads gets a stricter sandbox than the others.
             true => sandbox.reading_held_by(),
+            false if self.is_planning() => "trial",
             false => sandbox.held_by(),
         }
     }
@@ -254,13 +263,6 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Returns the inspection of a chat in plan mode.
-    pub fn planning(mut self) -> Self {
-        self.lists.allow.clear();
-        self.unlisted = Unlisted::Deny;
-        self
-    }
-
     /// Returns why `$shell-safe` would not approve a shell command; `None` if it would, and for
     /// other tools. Blocking.
     pub fn problem(&self, call: &CallKey) -> Option<Unsafe> {

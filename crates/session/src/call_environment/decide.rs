@@ -7,7 +7,7 @@ use chat::cycle::{Decided, Ruling, verdict};
 use serde_json::Value;
 use tools::{ApprovedPath, Confinement, SecretFile};
 
-use super::{CallEnvironment, confinement};
+use super::CallEnvironment;
 use crate::audit::CallStart;
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{self, CallGuard, GuardAnswers};
@@ -75,8 +75,8 @@ impl CallEnvironment {
         way_out: &str,
     ) -> Result<Approved, String> {
         let decided = self.decide(call, input).await;
-        let confinement = confinement(&decided.by);
-        let settings = &self.shared.settings;
+        let settings = &self.rules.settings;
+        let confinement = settings.confinement(&decided.by);
         let sandbox = match runs_commands {
             true => settings.held_by(&self.sandbox, call, &decided.by),
             false => "none",

@@ -62,6 +62,8 @@ pub enum SessionEvent {
     WouldRun(WouldRun),
     /// An approved call waits once more, because the file it would change is different now.
     CallShownAgain(CallKey),
+    /// What is to be known about a call that waits now. Neovim shows it below the call.
+    CallRemark(CallKey, String),
     /// The trial of a call ended. Neovim shows it below the call.
     CallTried(CallTrial),
     /// A review ended. In Neovim, its window shows that.
@@ -169,6 +171,7 @@ impl SessionEvent {
             | Self::WouldSend(_)
             | Self::WouldRun(_)
             | Self::CallShownAgain(_)
+            | Self::CallRemark(..)
             | Self::CallTried(_)
             | Self::ReviewEnded(_) => return None,
         };

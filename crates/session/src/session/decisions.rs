@@ -162,7 +162,7 @@ impl Session {
         let (meant, _) = approval::meant(&run.call, &run.input);
         match self.is_held(&meant.name) {
             true => {
-                let settings = &self.shared.settings;
+                let settings = &self.policy.rules().settings;
                 settings.held_by(self.sandbox(), &meant, &run.by)
             }
             false => "none",

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::job::{CommandEnd, Job};
+use super::take::discard;
 use super::{Arguments, HeldProcesses, check, start, time_limit};
 use crate::checkpoints::changed_at;
 use crate::context::ToolContext;
@@ -18,7 +19,7 @@ use crate::error::ToolError;
 use crate::process::leash_program;
 use crate::sandbox::{Sandbox, TrialView, ViewReport, Watch, view_report};
 use crate::state_dir;
-use crate::tool::ToolResult;
+use crate::tool::{CallResult, ToolResult};
 use crate::trial::{Ended, Layer, MOST_BYTES, Trial};
 
 /// Trials that run at a time; the others wait.
@@ -37,7 +38,7 @@ struct Prepared {
     program: PathBuf,
 }
 
-/// Runs a command in a trial. Nothing outside of it changes.
+/// Runs a command in a trial once one of few slots is free. Nothing outside of it changes.
 ///
 /// # Errors
 ///
@@ -45,14 +46,38 @@ struct Prepared {
 pub(super) async fn attempt(
     arguments: Arguments,
     id: &ToolUseId,
-    mut ctx: ToolContext,
+    ctx: ToolContext,
 ) -> Result<Trial, ToolError> {
     check(&arguments.command)?;
-    let limit = time_limit(arguments.timeout, ctx.timeout);
     let _slot = tokio::select! {
         slot = SLOTS.acquire() => slot,
         () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
     };
+    run(arguments, id, ctx).await
+}
+
+/// Runs the command of a call in plan mode: in a trial, whose changes are discarded.
+///
+/// # Errors
+///
+/// As [`attempt`].
+pub(super) async fn plan(arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
+    // Without a slot: its time limit is running, and `tools.max_concurrent` bounds the calls.
+    match run(arguments, id, ctx).await {
+        Ok(trial) => Ok(discard(&trial)),
+        Err(ToolError::Failed(why)) => Err(ToolError::Failed(format!(
+            "In plan mode, commands run only in a trial. {why}"
+        ))),
+        Err(error) => Err(error),
+    }
+}
+
+async fn run(
+    arguments: Arguments,
+    id: &ToolUseId,
+    mut ctx: ToolContext,
+) -> Result<Trial, ToolError> {
+    let limit = time_limit(arguments.timeout, ctx.timeout);
     let (sandbox, is_unasked) = (ctx.sandbox.clone(), ctx.is_unasked);
     let prepared = blocking_clause(move || prepare(&sandbox, is_unasked)).await?;
     let cwd = ctx.bash.cwd.clone().unwrap_or_else(|| ctx.cwd.clone());

@@ -113,10 +113,16 @@ impl TypedTool for Bash {
     async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         check(&arguments.command)?;
         if let Some(trial) = &ctx.trial {
-            return take::take(trial, &ctx).await;
+            return match ctx.is_planning {
+                true => Ok(take::discard(trial)),
+                false => take::take(trial, &ctx).await,
+            };
         }
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;
+        if ctx.is_planning && held.reading.is_none() {
+            return attempt::plan(arguments, id, ctx).await;
+        }
         let mut report = None;
         // Repeated only if bubblewrap failed before the command started.
         for _ in 0..=RETRIES {

@@ -51,20 +51,26 @@ pub(super) async fn take(trial: &Arc<Trial>, ctx: &ToolContext) -> CallResult {
     let notes = notes.await?;
     // Open files have changed on disk.
     ctx.buffers.check();
-    let mut result = ToolResult {
-        content: trial.output.clone(),
+    let notes = notes.into_iter().flatten();
+    Ok(result(trial, notes.chain(ctx.review_account.clone())))
+}
+
+/// Returns the result of a tried command of which nothing stays.
+pub(super) fn discard(trial: &Trial) -> ToolResult {
+    result(trial, trial.discarded())
+}
+
+fn result(trial: &Trial, notes: impl IntoIterator<Item = String>) -> ToolResult {
+    let mut content = trial.output.clone();
+    for note in notes {
+        content.push_str("\n\n");
+        content.push_str(&note);
+    }
+    ToolResult {
+        content,
         details: trial.details.clone(),
         marked_failed: trial.is_marked_failed,
-    };
-    for note in notes
-        .into_iter()
-        .flatten()
-        .chain(ctx.review_account.clone())
-    {
-        result.content.push_str("\n\n");
-        result.content.push_str(&note);
     }
-    Ok(result)
 }
 
 /// The change of a file as it was reviewed. `None` if nothing is left of it.

@@ -51,6 +51,14 @@ pub struct Backend {
     pub required: bool,
 }
 
+impl Backend {
+    /// Why commands can't be sandboxed with it, a clause. `None` if they can, or if it is not known
+    /// yet.
+    pub fn problem(&self) -> Option<String> {
+        system::known(self)?.err()
+    }
+}
+
 /// Limits that are made on first use.
 type LazyLimits = Arc<LazyLock<SandboxLimits, Box<dyn FnOnce() -> SandboxLimits + Send>>>;
 
@@ -251,7 +259,7 @@ impl Sandbox {
     /// should have none, or it is not known yet.
     pub fn lacking(&self) -> Option<String> {
         self.given.as_ref()?;
-        system::known(&self.backend)?.err()
+        self.backend.problem()
     }
 
     /// Whether commands run without a sandbox although they should have one. The first call in a

@@ -295,6 +295,23 @@ impl Trial {
         changes.into_values().collect()
     }
 
+    /// A note for plan mode: what stood in the way of the command, and that its changes were discarded.
+    /// `None` if there is neither.
+    pub(crate) fn discarded(&self) -> Option<String> {
+        let ignored: usize = self.effects.ignored.values().sum();
+        let tmp = self.effects.tmp.iter().filter(|it| !it.is_folder).count();
+        let changes = match self.files.len() + ignored + tmp {
+            0 if self.effects.is_none() => None,
+            0 => Some("its changes were discarded".to_owned()),
+            1 => Some("changes of 1 file were discarded".to_owned()),
+            count => Some(format!("changes of {count} files were discarded")),
+        };
+        let reason = self.outcome.reason();
+        let reason = reason.map(|why| format!("the command ran in a trial, and {why}"));
+        let clauses: Vec<String> = reason.into_iter().chain(changes).collect();
+        (!clauses.is_empty()).then(|| format!("(plan mode: {})", clauses.join("; ")))
+    }
+
     /// The names and texts of changed files, if the trial did nothing but write texts, at most this
     /// many files and bytes.
     pub fn written(&self, files: usize, bytes: usize) -> Option<Vec<(&str, &str)>> {

@@ -71,7 +71,6 @@ impl HeadlessRun {
         );
         let shown = self.trials.lines(&call.key.1);
         let question = shown
-            .iter()
             .map(|it| format!("[flemma] {it}\n"))
             .collect::<String>()
             + &question;

@@ -1,4 +1,4 @@
-//! The trials of pending calls, before these are asked about (`--trial`).
+//! The trials of pending calls, before these are asked about (`--trial`), and remarks about calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +15,8 @@ pub struct Trials {
     begun: HashSet<(usize, ToolUseId)>,
     /// What they showed.
     ended: HashMap<ToolUseId, CallTrial>,
+    /// What else is to be known about calls.
+    remarks: HashMap<ToolUseId, String>,
 }
 
 impl Trials {
@@ -24,6 +26,7 @@ impl Trials {
             is_wanted,
             begun: HashSet::new(),
             ended: HashMap::new(),
+            remarks: HashMap::new(),
         }
     }
 
@@ -37,13 +40,20 @@ impl Trials {
         self.ended.insert(trial.call.id.clone(), trial);
     }
 
+    /// Records what is to be known about a call.
+    pub fn remark(&mut self, call: ToolUseId, remark: String) {
+        self.remarks.insert(call, remark);
+    }
+
     /// Returns what a call would change. `None` if it was not tried.
     pub fn diff(&self, call: &ToolUseId) -> Option<Vec<DiffItem>> {
         self.ended.get(call).map(|it| it.diff.clone())
     }
 
-    /// Returns what the trial of a call showed, in lines.
-    pub fn lines(&self, call: &ToolUseId) -> &[String] {
-        self.ended.get(call).map_or(&[], |it| &it.lines)
+    /// Returns what is to be known about a call, and what its trial showed, in lines.
+    pub fn lines(&self, call: &ToolUseId) -> impl Iterator<Item = &String> {
+        let tried = self.ended.get(call).into_iter();
+        let tried = tried.flat_map(|it| &it.lines);
+        self.remarks.get(call).into_iter().chain(tried)
     }
 }

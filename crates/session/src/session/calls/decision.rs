@@ -95,6 +95,7 @@ impl Session {
             lines.push(remark("No sandbox confines it.".to_owned()));
         }
         lines.extend(problem.map(remark));
+        lines.extend(self.plan_line(&call).map(|it| remark(it.to_owned())));
         lines.extend(self.trial_lines(&call, TRIAL_WIDTH).into_iter().map(remark));
         lines.push(DecisionLine("value", String::new()));
         let arguments = whole::arguments(&call.input).into_iter();

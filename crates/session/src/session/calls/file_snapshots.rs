@@ -138,7 +138,7 @@ impl Session {
     }
 
     fn named_files(&self, call: &CallKey, input: Option<&Value>) -> Option<Vec<PathBuf>> {
-        if let Some(trial) = self.calls.trials.to_take(call) {
+        if let Some(trial) = self.to_take(call) {
             return Some(trial.files.iter().map(|it| it.path.clone()).collect());
         }
         let guarded = &self.policy.rules().options.guarded;

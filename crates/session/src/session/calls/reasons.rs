@@ -8,6 +8,7 @@ use chat::approval::CallKey;
 use chat::cycle::{DEFAULT, Decided, Ruling};
 use chat::marks::Mark;
 
+use crate::frontend::SessionEvent;
 use crate::resolver_calls::{Reason, WaitsBy};
 use crate::session::{Input, Session};
 
@@ -37,10 +38,19 @@ impl Session {
             if it.by == DEFAULT && it.reason.is_none() {
                 self.calls.trials.note_due(&it.call);
             }
+            self.remark_on(&it.call);
             let by = (it.by.clone(), it.reason);
             let reasons = &mut self.calls.reasons;
             reasons.by.get_mut().insert(it.call.clone(), by);
             reasons.found.get_mut().remove(&it.call);
+        }
+    }
+
+    /// Reports what is to be known about a call to a front end that has no place beside it.
+    fn remark_on(&self, call: &CallKey) {
+        if let Some(line) = self.plan_line(call).filter(|_| self.editor.is_headless()) {
+            let remark = SessionEvent::CallRemark(call.clone(), line.to_owned());
+            self.editor.emit(remark);
         }
     }
 

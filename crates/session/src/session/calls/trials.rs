@@ -25,6 +25,8 @@ use crate::diff::of_file;
 use crate::frontend::{CallTrial, SessionEvent};
 use crate::session::{Input, Session};
 
+/// What becomes of a command in plan mode.
+const PLANNED: &str = "plan mode: runs as a trial, and its changes are discarded";
 /// What the result of a command without output says.
 const NO_OUTPUT: &str = "(no output)";
 /// Author of a trial that the user asked for.
@@ -99,10 +101,11 @@ impl Trials {
         }
     }
 
-    /// Returns the trial whose outcome an approval of the call takes.
-    pub(super) fn to_take(&self, call: &CallKey) -> Option<Arc<Trial>> {
+    /// Returns the trial whose outcome an approval of the call takes. In plan mode nothing else
+    /// could come of an approval.
+    fn to_take(&self, call: &CallKey, is_planning: bool) -> Option<Arc<Trial>> {
         let trial = self.ended(call)?.trial;
-        trial.outcome.can_be_taken().then_some(trial)
+        (is_planning || trial.outcome.can_be_taken()).then_some(trial)
     }
 
     fn is_running(&self, call: &CallKey) -> bool {
@@ -150,9 +153,10 @@ impl Tried {
     }
 
     /// What it showed, in one line.
-    fn headline(&self) -> String {
+    fn headline(&self, is_planning: bool) -> String {
         let trial = &self.trial;
         let mut words = vec![match (trial.outcome.reason(), trial.files.len()) {
+            (Some(why), _) if is_planning => why,
             (Some(why), _) => format!("{why}, so approving runs the command"),
             (None, 0) if trial.remarks().is_empty() => "no effect".to_owned(),
             (None, 0) => "no file of the project changes".to_owned(),
@@ -172,9 +176,9 @@ impl Tried {
     }
 
     /// What it showed, and the end of its output.
-    fn lines(&self, width: usize) -> Vec<String> {
+    fn lines(&self, width: usize, is_planning: bool) -> Vec<String> {
         let output = self.output().into_iter().map(|it| format!("  {it}"));
-        let lines = [self.headline()].into_iter().chain(output);
+        let lines = [self.headline(is_planning)].into_iter().chain(output);
         lines.map(|line| one_line(&line, width)).collect()
     }
 
@@ -205,6 +209,10 @@ async fn approves(environment: &CallEnvironment, trial: &Trial, buffers: &dyn Op
         Verdict::Decided(Decision::Approve, _)
     ) {
         return false;
+    }
+    if environment.rules.settings.is_planning() {
+        // None of its changes stays, so no rule for files is concerned.
+        return true;
     }
     let Some(files) = trial.written(MOST_FILES, MOST_BYTES) else {
         return false;
@@ -383,7 +391,7 @@ impl Session {
         let files = files.filter(|_| tried.trial.outcome.can_be_taken());
         let trial = CallTrial {
             call: call.clone(),
-            lines: tried.lines(COLUMNS),
+            lines: tried.lines(COLUMNS, self.is_planning()),
             diff: files.map(|it| of_file(it, COLUMNS, WHOLE)).collect(),
         };
         self.editor.emit(SessionEvent::CallTried(trial));
@@ -437,25 +445,40 @@ impl Session {
 
     /// Has a call take what its trial showed, if that can be taken.
     pub(super) fn use_trial(&self, call: &CallKey, by: &str, context: &mut ToolContext) {
-        context.trial = self.calls.trials.to_take(call);
+        context.trial = self.to_take(call);
         context.is_unasked = by == TRIAL;
     }
 
     /// Returns true if an approval of the call takes the outcome of its trial.
     pub(crate) fn takes_trial(&self, call: &CallKey) -> bool {
-        self.calls.trials.to_take(call).is_some()
+        self.to_take(call).is_some()
     }
 
-    /// Returns false if a review could not show all that a tried call changes.
+    pub(super) fn to_take(&self, call: &CallKey) -> Option<Arc<Trial>> {
+        self.calls.trials.to_take(call, self.is_planning())
+    }
+
+    fn is_planning(&self) -> bool {
+        self.policy.rules().settings.is_planning()
+    }
+
+    /// Returns what becomes of a pending call in plan mode. `None` if that is nothing special.
+    pub(crate) fn plan_line(&self, call: &CallKey) -> Option<&'static str> {
+        let is_tried = self.is_planning() && self.meant_tool(call)?.0.can_be_tried();
+        is_tried.then_some(PLANNED)
+    }
+
+    /// Returns false if a review could not show all that a tried call changes, or if nothing of that
+    /// is applied.
     pub(crate) fn is_reviewable(&self, call: &CallKey) -> bool {
-        let trial = self.calls.trials.to_take(call);
-        trial.is_none_or(|trial| trial.is_reviewable())
+        let trial = self.to_take(call);
+        trial.is_none_or(|trial| trial.is_reviewable() && !self.is_planning())
     }
 
     /// Returns what the trial of a call showed: a line, and the end of its output.
     pub(crate) fn trial_lines(&self, call: &CallKey, width: usize) -> Vec<String> {
         let tried = self.calls.trials.ended(call);
-        tried.map_or_else(Vec::new, |it| it.lines(width))
+        tried.map_or_else(Vec::new, |it| it.lines(width, self.is_planning()))
     }
 
     /// Returns the label of a call that is being tried.

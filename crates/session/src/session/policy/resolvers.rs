@@ -102,14 +102,9 @@ impl Session {
         let folder = self.disk.folder();
         let (here, sandbox) = (self.here(), self.sandbox().clone());
         let settings = &self.shared.settings;
-        let inspection = settings.inspection(folder.clone(), here, sandbox);
         CallGuard {
             shared: self.shared.clone(),
-            // The frontmatter may have turned plan mode on.
-            inspection: match self.policy.rules().settings.is_planning() {
-                true => inspection.planning(),
-                false => inspection,
-            },
+            inspection: settings.inspection(folder.clone(), here, sandbox),
             chat: self.disk.path().map(Into::into),
             folder,
         }

@@ -42,7 +42,9 @@ impl Session {
         let mut settings = self.shared.settings.clone();
         settings.plan = !settings.plan;
         let text = match (settings.plan, settings.is_planning()) {
-            (true, _) => "Plan mode: only reads and searches run in this chat, until :Flemma plan.",
+            (true, _) => {
+                "Plan mode: until :Flemma plan, this chat only reads, searches, and tries commands."
+            }
             (false, false) => "Plan mode is off.",
             (false, true) => {
                 "Your options keep this chat in plan mode: tools.auto_approve contains \"$plan\"."

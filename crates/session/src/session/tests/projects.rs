@@ -216,7 +216,8 @@ fn plan_mode_stays_in_a_project_and_below_a_frontmatter() {
     let files: &[(&str, &[u8])] = &[(CONFIG, b"tools.review = \"always\"\n")];
     let text = super::below("flemma.opt.thinking = \"low\"");
     let stage = Stage::beside(files, json!({"tools": {"require_approval": false}}), &text);
-    let stage = stage.answers([calls([bash("t_1", "touch ran")])]);
+    let write = json!({"path": "new", "content": "x"});
+    let stage = stage.answers([calls([("t_1", "write", write)])]);
     stage.key("plan").wait_notice("Plan mode");
     stage.press("advance");
     stage.expect_became(["t_1"], ["denied"]);

@@ -89,7 +89,10 @@ impl Session {
         // A trial shows the changes themselves.
         let is_stated = mark.pending && !self.takes_trial(&mark.call);
         let destination = is_stated.then(|| self.destination(&mark.call, width));
-        let lines = [preview].into_iter().chain(destination.flatten());
+        let planned = self.plan_line(&mark.call).filter(|_| mark.pending);
+        let planned = planned.map(|it| one_line(it, width));
+        let lines = [preview].into_iter().chain(planned);
+        let lines = lines.chain(destination.flatten());
         let lines = lines.chain(self.trial_lines(&mark.call, width));
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
