@@ -170,6 +170,7 @@
 ---@field deny? string[] Commands that never run, even if approved. They are recognized by name, which prevents mistakes, not attacks: what a program starts itself is not checked. A project's list is added to yours.
 ---@field unlisted? "ask"|"deny" Commands that "$shell-safe" would not approve. "ask": the other rules decide, and without one you are asked. "deny": they are refused.
 ---@field trial? boolean Whether commands can be tried with `:Flemma try`: run where they change nothing, to see what they would do. See |flemma-trials|.
+---@field trial_home? string[] Files and folders in your home folder that commands also see when "$trial" tries them, besides the project and toolchains: "~/.config/foo". Secrets in them stay hidden, and so does a folder with more than 30,000 entries. See |flemma-trials-rule|.
 
 ---@class flemma.Options.tools.http_get
 ---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". Addresses that only this machine or its network can reach are refused unless listed here: "localhost", "127.0.0.1", "10.0.0.0/8".

@@ -927,3 +927,42 @@ fn in_a_shell_plan_mode_says_so_before_it_asks() {
     let discarded = "two\n\n(plan mode: changes of 1 file were discarded)";
     assert!(chat.contains(discarded), "{chat}");
 }
+
+#[test]
+fn a_trial_that_nobody_asked_for_sees_what_the_user_lists_of_the_home_folder() {
+    if !overlays("a_trial_that_nobody_asked_for_sees_what_the_user_lists_of_the_home_folder") {
+        return;
+    }
+    let script = "cd ~; cat .config/foo/settings; cat .config/foo/.env; ls other; ls .config";
+    let call = Answer::new().tool_use("t_1", "bash", command(script));
+    let provider = Provider::anthropic([call, Answer::says("Well.")]);
+    let mut options = with_trial(&["$default", "$trial"]);
+    options["tools"]["bash"] = json!({"trial_home": ["~/.config/foo", "~/missing"]});
+    let setup = with_options(&provider, options);
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    let home = editor.lua("return vim.uv.os_homedir()", json!([]));
+    let home = std::path::PathBuf::from(home.as_str().unwrap());
+    for (name, text) in [
+        (".config/foo/settings", "shown"),
+        (".config/foo/.env", "KEY=hidden"),
+        (".config/bar/settings", "unlisted"),
+        ("other/notes", "unlisted"),
+    ] {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    editor.keys("<C-]>");
+    editor.wait_for("the outcome", |editor| {
+        became(editor, "t_1") == "ran" || shown(editor).iter().any(|it| it.starts_with("tried: "))
+    });
+    let seen = match became(&editor, "t_1") {
+        "ran" => result(&editor, "t_1"),
+        _ => shown(&editor).join("\n"),
+    };
+    assert!(seen.contains("shown") && seen.contains("foo"), "{seen}");
+    for hidden in ["hidden", "notes", "bar"] {
+        assert!(!seen.contains(hidden), "{seen}");
+    }
+}

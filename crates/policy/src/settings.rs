@@ -187,6 +187,12 @@ impl Settings {
                 .map(|named| sandbox::folder(named, here).unwrap_or_else(|| here.cwd.join(named))),
             env: bash.env.clone().into_iter().collect(),
             lists: self.shell_lists(),
+            // Invalid entries were reported when the options were read.
+            trial_home: bash
+                .trial_home
+                .iter()
+                .filter_map(|it| sandbox::in_home(it))
+                .collect(),
         }
     }
 

@@ -198,6 +198,9 @@ pub struct BashOptions {
     pub env: Vec<(String, String)>,
     /// The user's lists of allowed and denied commands.
     pub lists: ShellLists,
+    /// Files and folders in the home folder that a trial without the user's request shows, besides
+    /// those of toolchains.
+    pub trial_home: Vec<PathBuf>,
 }
 
 /// A cheap handle that passes on live output. It does nothing without a listener.

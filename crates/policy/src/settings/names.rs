@@ -8,6 +8,7 @@ use tools::{HttpAllow, Registry};
 
 use super::judges::{SHELL_SAFE, TRIAL};
 use super::plan::PLAN_PRESET;
+use super::sandbox::in_home;
 use super::{Problems, Settings};
 use crate::options::InvalidOption;
 
@@ -41,8 +42,8 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
 }
 
 impl Settings {
-    /// Reports problems of the names in `tools.auto_approve` and `tools.presets`. A name that
-    /// resembles none may belong to a tool that is registered later.
+    /// Reports problems of the names in `tools.auto_approve` and `tools.presets`, of hosts, and of
+    /// folders for trials. A name that resembles none may belong to a tool that is registered later.
     pub(crate) fn check_names(&self, registry: &Registry, problems: &mut Problems) {
         let tools = registry.iter().chain(registry.aliases());
         let tools: BTreeSet<String> = tools.map(|it| it.name().to_owned()).collect();
@@ -68,6 +69,15 @@ impl Settings {
             let path = "tools.http_get.allow";
             let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
             problems.invalid.push(invalid);
+        }
+        for entry in &self.tools.bash.trial_home {
+            if in_home(entry).is_none() {
+                let path = "tools.bash.trial_home";
+                let message = format!(
+                    "{path}: \"{entry}\" is no path below your home folder, such as \"~/.config/foo\"."
+                );
+                problems.invalid.push(InvalidOption::new(path, message));
+            }
         }
     }
 

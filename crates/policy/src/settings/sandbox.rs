@@ -1,6 +1,6 @@
 //! The options of the sandbox, and their meaning for one chat.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use tools::{Backend, SandboxLimits, Secrets};
@@ -172,6 +172,18 @@ pub fn folder(path: &str, here: Here<'_>) -> Option<PathBuf> {
         return Some(std::env::home_dir()?.join(rest));
     }
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+}
+
+/// Returns the path below the home folder that an entry of `tools.bash.trial_home` means. `None` if
+/// it means none.
+pub(super) fn in_home(entry: &str) -> Option<PathBuf> {
+    let home = std::env::home_dir()?;
+    let path = match below(entry, "~") {
+        Some(rest) => home.join(rest),
+        None => PathBuf::from(entry),
+    };
+    let has_parent = path.components().any(|it| it == Component::ParentDir);
+    (path.starts_with(&home) && path != home && !has_parent).then_some(path)
 }
 
 #[cfg(test)]

@@ -109,6 +109,9 @@ pub struct BashSettings {
     pub unlisted: Unlisted,
     /// Whether commands can be tried.
     pub trial: bool,
+    /// Files and folders in the home folder that a trial without the user's request shows.
+    #[serde(default)]
+    pub trial_home: Vec<String>,
 }
 
 /// `tools.bash.unlisted`

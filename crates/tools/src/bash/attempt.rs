@@ -78,8 +78,9 @@ async fn run(
     mut ctx: ToolContext,
 ) -> Result<Trial, ToolError> {
     let limit = time_limit(arguments.timeout, ctx.timeout);
-    let (sandbox, is_unasked) = (ctx.sandbox.clone(), ctx.is_unasked);
-    let prepared = blocking_clause(move || prepare(&sandbox, is_unasked)).await?;
+    let sandbox = ctx.sandbox.clone();
+    let shown = ctx.is_unasked.then(|| ctx.bash.trial_home.clone());
+    let prepared = blocking_clause(move || prepare(&sandbox, shown.as_deref())).await?;
     let cwd = ctx.bash.cwd.clone().unwrap_or_else(|| ctx.cwd.clone());
     let view = TrialView {
         program: &prepared.program,
@@ -171,9 +172,9 @@ pub async fn why_untried(sandbox: Arc<Sandbox>, cwd: PathBuf) -> Option<String> 
     Some(clause.trim_end_matches('.').to_owned())
 }
 
-fn prepare(sandbox: &Sandbox, is_unasked: bool) -> Result<Prepared, String> {
+fn prepare(sandbox: &Sandbox, shown: Option<&[PathBuf]>) -> Result<Prepared, String> {
     let sandbox = sandbox
-        .trial(is_unasked)
+        .trial(shown)
         .ok_or("bubblewrap does not work here")?;
     let program = leash_program().ok_or("the program for views is missing")?;
     let (sandbox, watch) = match sandbox.watch() {

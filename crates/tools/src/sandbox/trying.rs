@@ -9,6 +9,7 @@ use platform::paths::{canonicalize, from_bytes, visible};
 
 use super::limits::NarrowHome;
 use super::{Backend, Sandbox, SandboxLimits, find_out, paths, system};
+use crate::secrets::Secrets;
 
 /// The only name server in a trial. Nothing answers at this address (RFC 5737), and nothing is sent
 /// to it without a network, but a lookup counts as a refused packet.
@@ -90,24 +91,34 @@ impl TrialView<'_> {
 }
 
 impl Sandbox {
-    /// The sandbox of a trial, also if the user turned the sandbox off. `None` if there is none. Without
-    /// the user's request, the home folder is hidden, except for what builds need.
-    pub(crate) fn trial(&self, is_unasked: bool) -> Option<Self> {
+    /// The sandbox of a trial, also if the user turned the sandbox off. `None` if there is none. With
+    /// `shown`, the home folder is hidden except for these paths in it and for what builds need.
+    pub(crate) fn trial(&self, shown: Option<&[PathBuf]>) -> Option<Self> {
         let limits = self.given.as_ref().or(self.reserve.as_ref())?;
         find_out(&self.backend).ok()?;
-        let home = std::env::home_dir().and_then(|it| canonicalize(&it).ok());
-        let home = home.map(|folder| NarrowHome {
-            seen: paths::each_real(&TOOLCHAINS.map(|it| folder.join(it)))
-                .chain(paths::each_real(&limits.writable))
-                .filter(|it| it.starts_with(&folder))
-                .collect(),
-            is_writable: true,
-            folder,
+        let (shown, secrets) = shown.map(|it| self.shown_of_home(it)).unzip();
+        let home = shown.and_then(|shown| {
+            let folder = canonicalize(&std::env::home_dir()?).ok()?;
+            // A link can lead to the home folder itself.
+            let shown = shown.into_iter().filter(|it| *it != folder);
+            Some(NarrowHome {
+                seen: paths::each_real(&TOOLCHAINS.map(|it| folder.join(it)))
+                    .chain(paths::each_real(&limits.writable))
+                    .chain(shown)
+                    .filter(|it| it.starts_with(&folder))
+                    .collect(),
+                is_writable: true,
+                folder,
+            })
         });
+        let secrets = secrets.unwrap_or_default().into_iter();
+        let (hidden, masked): (Vec<_>, Vec<_>) = secrets.partition(|it| it.is_dir());
         let limits = SandboxLimits {
             network: false,
             privileged: false,
-            home: home.filter(|_| is_unasked),
+            home,
+            hidden: [limits.hidden.clone(), hidden].concat(),
+            masked: [limits.masked.clone(), masked].concat(),
             ..SandboxLimits::clone(limits)
         };
         let backend = Backend {
@@ -115,6 +126,22 @@ impl Sandbox {
             ..self.backend.clone()
         };
         Some(Self::new(limits, backend))
+    }
+
+    /// The real paths of `listed`, and the secrets in them. Without folders that are too large to find
+    /// all secrets in them.
+    fn shown_of_home(&self, listed: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let secrets = self.secrets();
+        let (mut shown, mut found) = (Vec::new(), Vec::new());
+        for path in paths::each_real(listed) {
+            let (mut suspects, is_whole) = Secrets::suspects_below(&path);
+            if is_whole {
+                suspects.push(path.clone());
+                found.extend(suspects.into_iter().filter(|it| secrets.find(it).is_some()));
+                shown.push(path);
+            }
+        }
+        (shown, found)
     }
 
     /// Makes the overlays of a trial in its folder.

@@ -293,4 +293,14 @@ decide, and without one you are asked. \"deny\": they are refused.",
 Whether commands can be tried with `:Flemma try`: run where they change nothing, to
 see what they would do. See |flemma-trials|.",
     ),
+    option(
+        "trial_home",
+        OptionKind::List(&OptionKind::Text),
+        "[]",
+        "\
+Files and folders in your home folder that commands also see when \"$trial\"
+tries them, besides the project and toolchains: \"~/.config/foo\". Secrets in
+them stay hidden, and so does a folder with more than 30,000 entries. See
+|flemma-trials-rule|.",
+    ),
 ];

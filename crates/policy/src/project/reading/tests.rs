@@ -144,6 +144,7 @@ fn options_that_only_the_user_sets_are_refused() {
     for text in [
         "tools.bash.env.PATH = \"/x\"",
         "tools.script_paths = [\"x\"]",
+        "tools.bash.trial_home = [\"~/x\"]",
         "parameters.openai.base_url = \"http://x\"",
         "parameters.openai.api_key_command = [\"x\"]",
         "mcp.servers.x.command = \"x\"",

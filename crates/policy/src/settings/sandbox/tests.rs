@@ -35,6 +35,32 @@ fn the_home_folder_is_that_of_the_user() {
 }
 
 #[test]
+fn what_trials_show_of_the_home_folder_is_below_it() {
+    let home = std::env::home_dir().unwrap();
+    let absolute = home.join("x/y").display().to_string();
+    let settings = |entries: &[&str]| {
+        let given = json!({"tools": {"bash": {"trial_home": entries}}});
+        Settings::examine(&given, Scope::Setup, &Registry::builtin())
+    };
+    let (valid, problems) = settings(&["~/.config/foo", &absolute]);
+    assert!(problems.all().is_empty(), "{problems:?}");
+    let here = Here {
+        cwd: Path::new("/work"),
+        chat: None,
+    };
+    let shown = [home.join(".config/foo"), home.join("x/y")];
+    assert_eq!(valid.bash(here).trial_home, shown);
+    for entry in ["~", "~/", "~/../x", "~x", "x", "/etc", "/", "$CWD", ""] {
+        let (invalid, problems) = settings(&[entry]);
+        let message = format!(
+            "tools.bash.trial_home: \"{entry}\" is no path below your home folder, such as \"~/.config/foo\"."
+        );
+        assert_eq!(problems.all(), [message]);
+        assert!(invalid.bash(here).trial_home.is_empty());
+    }
+}
+
+#[test]
 fn a_path_that_means_no_folder_and_an_unknown_socket_are_reported() {
     let problems = |sandbox: Value| {
         let given = json!({"sandbox": sandbox});
