@@ -295,6 +295,22 @@ fn what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders() {
 }
 
 #[test]
+fn a_call_is_tried_again_after_another_one_changed_the_same_file() {
+    if !overlays("a_call_is_tried_again_after_another_one_changed_the_same_file") {
+        return;
+    }
+    let scripts = ["sleep 0.2; echo two >> a.txt", "rm a.txt"];
+    let files = [("a.txt", "one\n")];
+    let (_provider, editor) = asked(&files, &scripts, with_trial(&["$default", "$trial"]));
+    editor.wait_for("the removal of what the first call wrote", |editor| {
+        became(editor, "t_1") == "ran" && shown(editor).iter().any(|it| it.contains("- two"))
+    });
+    editor.keys("<M-CR>");
+    editor.wait_for("the result", |editor| became(editor, "t_2") == "ran");
+    assert_eq!(read(&editor, "a.txt"), None);
+}
+
+#[test]
 fn a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so() {
     if !overlays("a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so") {
         return;

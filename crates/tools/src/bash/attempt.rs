@@ -182,7 +182,7 @@ fn prepare(sandbox: &Sandbox, shown: Option<&[PathBuf]>) -> Result<Prepared, Str
         None => (sandbox, None),
     };
     Ok(Prepared {
-        layer: Layer::make(&sandbox, is_unasked)?,
+        layer: Layer::make(&sandbox, shown.is_some())?,
         sandbox,
         _watch: watch,
         program,

@@ -26,7 +26,7 @@ pub(crate) use self::layer::LayerChange;
 pub use self::outcome::Outcome;
 use self::outcome::{Facts, time_limit};
 use self::scratch::{Mounted, Scratch};
-use crate::checkpoints::Image;
+use crate::checkpoints::{Image, changed_since};
 use crate::files::{Encoding, RealPath, Unshown};
 use crate::private::TemporaryFolder;
 use crate::proposal::ProposedFile;
@@ -38,6 +38,8 @@ pub(crate) const MOST_BYTES: u64 = 1 << 30;
 pub(crate) const MOST_FILES: u64 = 20_000;
 /// Most layers that wait for a decision.
 const MOST_LAYERS: usize = 8;
+/// Most files whose times are compared when another call ends.
+const MOST_LOOKED_AT: usize = 200;
 /// The bits of a mode that let a file be run.
 const EXECUTABLE: u32 = 0o111;
 /// Most bytes of texts that are kept for diffs.
@@ -66,6 +68,8 @@ pub struct Trial {
     /// The exit code. `None` if it was stopped, or killed by a signal.
     code: Option<i32>,
     pub(crate) effects: Effects,
+    /// When it began, in nanoseconds since 1970 by the clock of the file system.
+    started: i64,
     folder: PathBuf,
     layer: Layer,
 }
@@ -200,6 +204,7 @@ impl Layer {
             outcome,
             took: ended.took,
             ended: Instant::now(),
+            started: ended.started,
             effects,
             folder,
             layer: self,
@@ -229,6 +234,16 @@ impl Trial {
             Some(code) => format!("exit code {code}"),
             None => "stopped".to_owned(),
         }
+    }
+
+    /// Returns true if a file that would change has been changed since the trial began, so that the
+    /// outcome can't be applied. Looks at the disk.
+    pub fn is_outdated(&self) -> bool {
+        let mut files = self.effects.files.iter().take(MOST_LOOKED_AT);
+        files.any(|it| {
+            let is_missing = it.path.symlink_metadata().is_err();
+            is_missing != (it.before == Image::Absent) || changed_since(&it.path, self.started)
+        })
     }
 
     /// What the changes are besides those of texts, a clause each.

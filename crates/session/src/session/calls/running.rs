@@ -290,6 +290,7 @@ impl Session {
         self.note_result(Result::of(&call, &outcome));
         self.calls.diffs.call_ended();
         self.calls.run_changes.add(unseen);
+        self.renew_trials();
         let failed = !matches!(
             outcome,
             ToolOutcome::Done {

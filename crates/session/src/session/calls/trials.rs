@@ -46,8 +46,8 @@ const OLD: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(super) struct Trials {
     known: RefCell<HashMap<CallKey, TrialState>>,
-    /// Calls that a rule has tried once they are shown.
-    due: Vec<CallKey>,
+    /// Calls that are tried once they are shown, and who asks for it.
+    due: Vec<(CallKey, &'static str)>,
     /// Why a call could not be tried that no user asked for, so that it is said once.
     said: Option<String>,
 }
@@ -130,7 +130,7 @@ impl Trials {
 
     /// Notes a call on which no rule has an opinion.
     pub(super) fn note_due(&mut self, call: &CallKey) {
-        self.due.push(call.clone());
+        self.due.push((call.clone(), TRIAL));
     }
 
     fn set(&self, call: CallKey, state: TrialState) {
@@ -265,21 +265,42 @@ impl Session {
         tool.is_some_and(|it| it.0.can_be_tried()) && self.shared.settings.tools.bash.trial
     }
 
-    /// Starts the trials that a rule asks for, once their calls are shown.
+    /// Starts the trials that were not asked for by a key, once their calls are shown.
     pub(crate) fn start_due_trials(&mut self) {
         if self.calls.trials.due.is_empty() || self.buffer.is_busy() {
             return;
         }
         let due = std::mem::take(&mut self.calls.trials.due);
-        if !self.policy.rules().tries || self.editor.is_dry_run() {
+        if self.editor.is_dry_run() {
             return;
         }
+        let tries = self.policy.rules().tries;
         let document = self.buffer.document();
         let marks = marks::marks(&document, &self.cycle, &(), 1);
-        for call in due {
+        for (call, by) in due.into_iter().filter(|it| tries || it.1 != TRIAL) {
             let is_pending = marks.iter().any(|it| it.pending && it.call == call);
             if is_pending && self.can_be_tried(&call) {
-                self.start_trial(call, TRIAL);
+                self.start_trial(call, by);
+            }
+        }
+    }
+
+    /// Has calls tried again whose outcomes can't be applied any more, because a call that ended changed
+    /// the same files.
+    pub(crate) fn renew_trials(&mut self) {
+        let trials = &mut self.calls.trials;
+        for (call, state) in trials.known.get_mut() {
+            if let TrialState::Ended(tried) = state
+                // The others run already.
+                && tried.approved != Some(true)
+                && tried.trial.is_outdated()
+            {
+                let by = if tried.approved.is_some() {
+                    TRIAL
+                } else {
+                    BY_USER
+                };
+                trials.due.push((call.clone(), by));
             }
         }
     }
