@@ -712,7 +712,7 @@ fn files_of_another_group_are_read_and_what_writes_them_runs_when_approved() {
     }
     let (_provider, editor) = waiting(&[("a.txt", "one\n")], "cat a.txt && echo two >> a.txt");
     if std::os::unix::fs::chown(editor.dir().join("a.txt"), None, Some(4711)).is_err() {
-        return println!("skipped: only root can change a file's group to any");
+        return eprintln!("skipped: only root can change a file's group to any");
     }
     editor.keys("<M-t>");
     let lines = wait_tried(&editor);
