@@ -4,6 +4,7 @@
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
+use crate::sandbox::holds;
 use crate::shell::Shell;
 use crate::stage::*;
 
@@ -327,4 +328,66 @@ fn local_addresses_are_fetched_only_if_the_options_name_them() {
     shell.configure("[tools.http_get]\nallow = [\"http://a/\"]\n");
     let ran = shell.run(&["tool", "http_get", &call]);
     assert!(ran.err.contains("\"http://a/\" is no host."), "{ran:?}");
+}
+
+#[test]
+fn a_call_that_the_view_hinders_waits_and_an_approval_runs_it() {
+    if !holds("a_call_that_the_view_hinders_waits_and_an_approval_runs_it") {
+        return;
+    }
+    let calls = Answer::new()
+        .tool_use("t_1", "bash", command("find . -name f.txt -delete"))
+        .tool_use("t_2", "bash", command("grep -c nothing g.txt"))
+        .tool_use("t_3", "bash", command("grep -r KEY sub"));
+    let provider = Provider::anthropic([calls, Answer::says("Well.")]);
+    let options = json!({"sandbox": {}, "tools": {"auto_approve": ["$shell-safe"]}});
+    let setup = with_options(&provider, options).with("f.txt", "a\n");
+    let setup = setup.with("g.txt", "b\n").with("sub/.env", "KEY=1\n");
+    let editor = setup.file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    let asks = "asks: was hindered in the read-only view (Read-only file system)";
+    editor.wait_screen(asks, |rows| rows.iter().any(|row| row.starts_with(asks)));
+    // A command that fails by itself has its result, and so has one that meets a secret, which an
+    // approval would not open.
+    let ids = ["t_1", "t_2", "t_3"];
+    assert_eq!(outcomes(&editor, ids), ["waits", "ran", "ran"]);
+    assert!(result(&editor, "t_3").contains(".env: Permission denied"));
+    assert!(editor.dir().join("f.txt").exists());
+    // Autopilot waits, and no rule approves it again.
+    editor.keys("<C-]>");
+    at_rest(&editor);
+    assert_eq!(became(&editor, "t_1"), "waits");
+    assert_eq!(provider.requests().len(), 1);
+    editor.keys("<M-CR>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(became(&editor, "t_1"), "ran");
+    assert!(!editor.dir().join("f.txt").exists());
+    editor.command("Flemma log");
+    editor.wait_for("the log", |editor| {
+        let text = editor.text();
+        text.contains("approved by shell-safe") && text.contains("approved by user: Alt-Enter")
+    });
+}
+
+#[test]
+fn in_a_shell_a_call_that_the_view_hinders_is_asked_about_or_rejected() {
+    if !holds("in_a_shell_a_call_that_the_view_hinders_is_asked_about_or_rejected") {
+        return;
+    }
+    let shell = Shell::offline();
+    shell.write("f.txt", "a\n");
+    let delete = bash("find . -name f.txt -delete");
+    let why = "The command was hindered in the read-only view (Read-only file system).";
+    let ran = shell.run(&["tool", "bash", &delete]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.out.contains(why), "{ran:?}");
+    let ran = shell.run_with(&["tool", "bash", &delete], "n\n");
+    assert!(ran.err.contains(why), "{ran:?}");
+    // What is refused instead of asked about fails.
+    let ran = shell.run(&["tool", "bash", "--restricted", &delete]);
+    assert!(ran.out.contains("Read-only file system"), "{ran:?}");
+    assert!(shell.path("f.txt").exists());
+    let ran = shell.run_with(&["tool", "bash", &delete], "y\n");
+    assert!(!shell.path("f.txt").exists(), "{ran:?}");
 }

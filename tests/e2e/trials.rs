@@ -868,7 +868,7 @@ fn a_command_that_waits_in_plan_mode_says_what_becomes_of_it() {
     ];
     let (_provider, editor) = planned(&scripts, with_trial(&[]));
     assert_eq!(outcomes(&editor, ["t_1", "t_2"]), ["waits", "waits"]);
-    let planned = "plan mode: runs as a trial, and its changes are discarded";
+    let planned = "In plan mode, it runs as a trial, and its changes are discarded.";
     editor.wait_for("the line", |editor| {
         shown(editor).iter().filter(|it| *it == planned).count() == 2
     });
@@ -936,7 +936,7 @@ fn in_a_shell_plan_mode_says_so_before_it_asks() {
         "```lua\nflemma.opt.tools.auto_approve = { \"$plan\" }\n```\n\n@You:\nGo.\n",
     );
     let ran = shell.run_with(&["send", "question.chat"], "y\n");
-    let planned = "plan mode: runs as a trial, and its changes are discarded";
+    let planned = "In plan mode, it runs as a trial, and its changes are discarded.";
     assert!(ran.err.contains(planned), "{ran:?}");
     assert_eq!(shell.read("a.txt"), "one\n");
     let chat = shell.read("question.chat");

@@ -61,8 +61,8 @@ pub struct Cycle {
     running: Vec<CallKey>,
     /// Approved calls that wait for a free slot.
     queue: VecDeque<CallKey>,
-    /// Finished calls whose results are not in the document yet.
-    finished: Vec<(CallKey, ToolOutcome)>,
+    /// Finished calls whose ends are not in the document yet.
+    finished: Vec<(CallKey, RunEnd)>,
     /// The rest of the work that the last key started.
     batch: Option<Batch>,
     /// Set by Ctrl-C and cleared by Ctrl-]: nothing is sent automatically.
@@ -89,6 +89,15 @@ pub struct Cycle {
     refusals: BTreeMap<CallKey, String>,
     /// Messages the user queued while the model was working.
     messages: QueuedMessages,
+}
+
+/// How the run of a call ended.
+#[derive(Debug)]
+enum RunEnd {
+    /// With a result.
+    Result(ToolOutcome),
+    /// It waits for the user, for this reason.
+    Waits(&'static str),
 }
 
 /// The work started by one key, or by one answer under autopilot.
@@ -246,7 +255,14 @@ impl Cycle {
                 self.answers.extend(answers);
                 self.settle(document, options)
             }
-            CycleEvent::ToolsFinished(ended) => self.tools_finished(ended, document, options),
+            CycleEvent::ToolsFinished(ended) => {
+                let ended = ended.into_iter();
+                let ended = ended.map(|(call, outcome)| (call, RunEnd::Result(outcome)));
+                self.runs_ended(ended.collect(), document, options)
+            }
+            CycleEvent::Hindered { call, why } => {
+                self.runs_ended(vec![(call, RunEnd::Waits(why))], document, options)
+            }
             CycleEvent::Recorded(call) => {
                 self.record(call);
                 Vec::new()

@@ -30,12 +30,17 @@ pub struct Ran {
     pub outcome: ToolOutcome,
     /// The details of a successful result.
     pub details: Option<Value>,
+    /// See [`ToolResult::hindered`].
+    pub hindered: Option<&'static str>,
 }
 
 impl From<ToolOutcome> for Ran {
     fn from(outcome: ToolOutcome) -> Self {
-        let details = None;
-        Self { outcome, details }
+        Self {
+            outcome,
+            details: None,
+            hindered: None,
+        }
     }
 }
 
@@ -241,6 +246,7 @@ fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
                 marked_failed: result.marked_failed,
             },
             details: result.details,
+            hindered: result.hindered,
         },
         Ok(Err(ToolError::Cancelled)) => stopped(stop).into(),
         // The tool cannot know whether the user or the time limit stopped it.

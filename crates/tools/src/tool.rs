@@ -188,6 +188,9 @@ pub struct ToolResult {
     /// Whether the user sees this result as failed, as for a command that exits with a non-zero
     /// code.
     pub marked_failed: bool,
+    /// What hindered a command in the read-only view, to follow "asks:". It does more if the user
+    /// approves it.
+    pub hindered: Option<&'static str>,
 }
 
 impl ToolResult {

@@ -1,7 +1,7 @@
 //! Cancels requests and calls: at the user's request, or because the host ended. Each
 //! cancelled call still gets a result.
 
-use super::{Cycle, Decided, Effect, Goal, Options, classify, find_at};
+use super::{Cycle, Decided, Effect, Goal, Options, RunEnd, classify, find_at};
 use crate::approval::CallKey;
 use crate::document::{Document, Status};
 use crate::tool::{ToolOutcome, ToolUseId};
@@ -21,7 +21,7 @@ impl Cycle {
             {
                 self.finished.push((
                     classify::key(document, call.tool_use),
-                    ToolOutcome::Failed(INTERRUPTED.to_owned()),
+                    RunEnd::Result(ToolOutcome::Failed(INTERRUPTED.to_owned())),
                 ));
             }
         }
@@ -34,7 +34,9 @@ impl Cycle {
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        self.finished.extend(ended);
+        let ended = ended.into_iter();
+        self.finished
+            .extend(ended.map(|(call, outcome)| (call, RunEnd::Result(outcome))));
         let turns: Vec<_> = document.unanswered_turns().collect();
         self.finished.retain(|(ended, _)| {
             let calls = turns.iter().flat_map(|turn| &turn.calls);
@@ -94,8 +96,9 @@ impl Cycle {
             self.ledger.note(Decided::cancelled(call));
         }
         let outcome = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
+        let never = never.into_iter();
         self.finished
-            .extend(never.into_iter().map(|call| (call, outcome())));
+            .extend(never.map(|call| (call, RunEnd::Result(outcome()))));
         let mut effects = Vec::new();
         // These calls end later, each with a `ToolsFinished` event.
         if !self.running.is_empty() {

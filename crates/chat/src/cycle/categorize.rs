@@ -113,7 +113,12 @@ pub(super) fn deny(
 }
 
 /// Returns the placeholder of a pending call.
-fn wait(key: CallKey, by: &str, reason: Option<&'static str>, plan: &mut Plan) -> BlockLines {
+pub(super) fn wait(
+    key: CallKey,
+    by: &str,
+    reason: Option<&'static str>,
+    plan: &mut Plan,
+) -> BlockLines {
     let block = write::placeholder(key.id.as_str(), Status::Pending, "");
     plan.rule(key, Ruling::Waits, by, reason);
     block

@@ -1,18 +1,17 @@
 //! Handles the ends of calls and of answers.
 
-use super::{AnswerEnd, AutopilotRun, Cycle, Effect, Goal, Options, idle, is_by_hand};
+use super::{AnswerEnd, AutopilotRun, Cycle, Effect, Goal, Options, RunEnd, idle, is_by_hand};
 use crate::approval::CallKey;
 use crate::document::{Document, Role};
-use crate::tool::ToolOutcome;
 
 impl Cycle {
-    pub(super) fn tools_finished(
+    pub(super) fn runs_ended(
         &mut self,
-        ended: Vec<(CallKey, ToolOutcome)>,
+        ended: Vec<(CallKey, RunEnd)>,
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        for (call, outcome) in ended {
+        for (call, end) in ended {
             // A call that is not running has already ended; ignore the second end.
             if let Some(at) = self.running.iter().position(|running| *running == call) {
                 self.running.remove(at);
@@ -21,7 +20,11 @@ impl Cycle {
                 if let Some(batch) = self.batch.as_mut().filter(|_| waited) {
                     batch.shown = Some(call.clone());
                 }
-                self.finished.push((call, outcome));
+                if let RunEnd::Waits(_) = end {
+                    // The user may approve it by typing.
+                    self.provenance.reopen(&call);
+                }
+                self.finished.push((call, end));
             }
         }
         // Fill the free slot at once, but write the results of calls that end at about the

@@ -116,6 +116,14 @@ pub enum CycleEvent {
     /// Calls ended. While others run, this only fills free slots; [`CycleEvent::Continue`]
     /// writes the results, possibly of several calls at once.
     ToolsFinished(Vec<(CallKey, ToolOutcome)>),
+    /// A call that a rule let run in the read-only view failed because of the view. It waits for
+    /// the user.
+    Hindered {
+        /// The call.
+        call: CallKey,
+        /// What hindered it, to follow "asks:".
+        why: &'static str,
+    },
     /// The provider issued this call in the current answer.
     Recorded(CallKey),
     /// The open request ended, and its answer is in the document.

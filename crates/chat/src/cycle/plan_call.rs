@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use super::categorize::wait;
 use super::classify::{self, CallEnd, CallState};
 use super::decided::{CHAT, CYCLE, REFUSED};
 use super::plan::{Candidate, Plan};
-use super::{Cycle, Effect, Goal, Options, Ruling, messages};
-use crate::approval::CallKey;
+use super::{Cycle, Effect, Goal, Options, Ruling, RunEnd, messages};
+use crate::approval::{CallKey, SHELL_SAFE};
 use crate::document::{Document, PairedCall, Status, Turn};
 use crate::scan;
 use crate::status;
@@ -25,7 +26,11 @@ impl Cycle {
     ) -> Option<BlockLines> {
         let key = classify::key(document, call.tool_use);
         // A call that ended gets its result, whatever was decided about it meanwhile.
-        if let Some((_, outcome)) = self.finished.iter().find(|(finished, _)| *finished == key) {
+        if let Some((_, end)) = self.finished.iter().find(|(finished, _)| *finished == key) {
+            let outcome = match end {
+                RunEnd::Result(outcome) => outcome,
+                RunEnd::Waits(why) => return Some(wait(key, SHELL_SAFE, Some(why), plan)),
+            };
             if call.result.is_none() && self.provenance.lost_placeholder(&key.id) {
                 plan.ran.push(key.id.clone());
             }

@@ -226,6 +226,11 @@ impl Provenance {
         self.spent.insert(call.clone());
     }
 
+    /// Lets the call be approved again after a run that ended without a result.
+    pub(super) fn reopen(&mut self, call: &CallKey) {
+        self.spent.remove(call);
+    }
+
     /// Returns true if the call ran and was not decided on since. A new `approved` in the
     /// text is no decision: undo restores it too.
     pub(super) fn is_spent(&self, call: &CallKey) -> bool {

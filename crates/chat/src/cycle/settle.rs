@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use super::classify;
 use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options};
+use super::{Cycle, Effect, Goal, Options, RunEnd};
 use crate::approval::CallKey;
-use crate::document::{Document, PairedCall, ToolResultBlock, Turn};
+use crate::document::{Document, PairedCall, Status, ToolResultBlock, Turn};
 use crate::write::{self, BlockLines};
 
 impl Cycle {
@@ -153,11 +153,16 @@ impl Cycle {
         .collect()
     }
 
-    /// Returns true if a finished call has this ID.
+    /// Returns true if a finished call has this ID, unless its placeholder says already that it
+    /// waits, or what the user decided meanwhile.
     fn has_ended(&self, call: &PairedCall<'_>) -> bool {
+        let is_waiting = |end: &RunEnd| {
+            let status = call.status().filter(|it| *it != Status::Approved);
+            matches!(end, RunEnd::Waits(_)) && status.is_some()
+        };
         self.finished
             .iter()
-            .any(|(finished, _)| finished.id == call.tool_use.id)
+            .any(|(finished, end)| finished.id == call.tool_use.id && !is_waiting(end))
     }
 
     /// Returns true if the batch may apply to this call, judging by its ID.

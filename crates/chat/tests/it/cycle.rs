@@ -2,6 +2,8 @@
 
 use chat::approval::Decision;
 use chat::cycle::{AnswerEnd, CycleEvent};
+use chat::origin::ChangeSource;
+use chat::text::Text;
 
 use crate::play::Play;
 
@@ -118,6 +120,67 @@ fn a_rejection_carries_the_users_reason_to_the_model() {
         assert_eq!(play.log(), ["send"]);
         assert!(play.string().contains(result), "{}", play.string());
     }
+}
+
+/// A call that `$shell-safe` let run, and that its view hindered.
+fn hindered() -> Play {
+    let mut play = Play::typed(QUESTION);
+    play.event(CycleEvent::Advance);
+    play.decide_always(Decision::Approve);
+    play.answer("", &[BASH]);
+    assert_eq!(play.log(), ["send", "run t_b"]);
+    let call = play.cycle.running()[0].clone();
+    let why = "was hindered";
+    play.event(CycleEvent::Hindered { call, why });
+    assert!(play.cycle.is_idle() && play.string().contains("status=pending"));
+    play
+}
+
+#[test]
+fn a_call_that_its_view_hindered_waits_and_no_rule_approves_it_again() {
+    let mut play = hindered();
+    assert_eq!(
+        play.rulings().last().unwrap(),
+        "t_b Waits urn:flemma:approval:shell-safe (was hindered)"
+    );
+    play.event(CycleEvent::Advance);
+    assert_eq!(play.log(), ["waiting t_b None"]);
+    // The user's approval is for another run, whose result counts.
+    let line = line_of(&play, "**Tool Use:**");
+    play.event(CycleEvent::Resolve { line });
+    assert_eq!(play.log(), ["run t_b"]);
+    play.finish("t_b", "done");
+    assert_eq!(play.log(), ["send"]);
+    assert!(play.string().contains("done"));
+}
+
+#[test]
+fn a_call_that_its_view_hindered_is_approved_by_typing_but_not_by_undo() {
+    let mut play = hindered();
+    play.change("status=pending", "status=approved");
+    play.event(CycleEvent::Advance);
+    assert_eq!(play.log(), ["run t_b"]);
+    let mut play = hindered();
+    let before = play.string().replace("status=pending", "status=approved");
+    play.replace(Text::from(before.as_str()), ChangeSource::Undo);
+    play.event(CycleEvent::Advance);
+    play.expect_no_run();
+    assert!(play.string().contains("status=pending"));
+}
+
+#[test]
+fn a_rejection_that_was_typed_meanwhile_stays() {
+    let mut play = Play::typed(QUESTION);
+    play.event(CycleEvent::Advance);
+    play.decide_always(Decision::Approve);
+    play.answer("", &[BASH]);
+    let call = play.cycle.running()[0].clone();
+    play.change("status=approved", "status=rejected");
+    let why = "was hindered";
+    play.event(CycleEvent::Hindered { call, why });
+    assert!(play.string().contains("status=rejected"));
+    play.event(CycleEvent::Advance);
+    assert!(play.string().contains("The user rejected this call."));
 }
 
 #[test]

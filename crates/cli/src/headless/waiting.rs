@@ -235,10 +235,10 @@ impl HeadlessRun {
     /// call that names a secret, includes what prevented its automatic approval.
     fn unanswered(&self, key: &(usize, ToolUseId)) -> String {
         let call = self.first_pending().filter(|it| it.key == *key);
-        match call.and_then(|call| self.problem(call)) {
-            Some(problem) => format!("{UNANSWERED} {problem}"),
-            None => UNANSWERED.to_owned(),
-        }
+        let problem = call.and_then(|call| self.problem(call));
+        let remarks = self.trials.remarks(&key.1).cloned();
+        let sentences = [UNANSWERED.to_owned()].into_iter().chain(remarks);
+        sentences.chain(problem).collect::<Vec<_>>().join(" ")
     }
 
     fn problem(&self, call: PendingCall) -> Option<String> {

@@ -39,7 +39,10 @@ impl Session {
         if !matches!(event, CycleEvent::Changed) {
             self.view.redraw();
         }
-        let has_results = matches!(event, CycleEvent::ToolsFinished(_));
+        let has_results = matches!(
+            event,
+            CycleEvent::ToolsFinished(_) | CycleEvent::Hindered { .. }
+        );
         self.disk.has_news |= has_results || matches!(event, CycleEvent::AnswerEnded(_));
         let document = self.buffer.document();
         let options = &self.policy.rules().options;

@@ -31,7 +31,7 @@ use crate::proposal::Proposal;
 use crate::sandbox::{RETRIES, Sandbox};
 use crate::shell::{self, Machine, Needs};
 use crate::tool::{CallResult, ProposalResult, ToolResult};
-use crate::trial::Trial;
+use crate::trial::{SIGNS, Trial};
 use crate::{describe, schema};
 pub use attempt::why_untried;
 use job::Job;
@@ -135,8 +135,10 @@ impl TypedTool for Bash {
         // The loop runs at least once, so there is a report.
         let report = report.ok_or(ToolError::Cancelled)?;
         let mut result = report.into_result()?;
-        if held.reading.is_some() {
-            explain(&mut result);
+        if let Some(needs) = &held.reading
+            && held.sandbox.can_hold_reading()
+        {
+            explain(&mut result, needs, &ctx.sandbox);
         }
         // Models that are trained on it look for it in the shell.
         if result.marked_failed
@@ -244,18 +246,34 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
     }
 }
 
-/// Adds a note to the result of a command that failed because it ran read-only.
-fn explain(result: &mut ToolResult) {
-    const SIGNS: [&str; 6] = [
-        "Read-only file system",
-        // Of a hidden secret, or of what is not shown of the home folder.
-        "Permission denied",
+/// Says what hindered a command in the read-only view, with a note for those who cannot ask the user.
+/// An approved command runs in the sandbox `real`.
+fn explain(result: &mut ToolResult, needs: &Needs, real: &Sandbox) {
+    const OFFLINE: [&str; 4] = [
         "Could not resolve host",
         "Temporary failure in name resolution",
         "Network is unreachable",
         "no servers could be reached",
     ];
-    if result.marked_failed && SIGNS.iter().any(|it| result.content.contains(it)) {
+    if !result.marked_failed {
+        return;
+    }
+    let offline = OFFLINE.iter().filter(|_| !needs.network);
+    let mut signs = offline.map(|it| (*it, "needs the network")).chain(SIGNS);
+    // An approval would not open the secrets that are hidden from every command, such as a `.env` that
+    // a search in the project meets.
+    let hidden = real.limits().and_then(|it| it.concealed.as_deref());
+    let hidden = hidden.unwrap_or_default().iter();
+    let hidden: Vec<_> = hidden
+        .filter_map(|it| it.path.file_name()?.to_str())
+        .collect();
+    let lines = result.content.lines();
+    let open: Vec<&str> = lines
+        .filter(|line| !hidden.iter().any(|it| line.contains(it)))
+        .collect();
+    let found = signs.find(|(sign, _)| open.iter().any(|line| line.contains(sign)));
+    result.hindered = found.map(|(_, why)| why);
+    if result.hindered.is_some() {
         result.content.push_str(
 "\n\n[The command ran read-only and without network, because $shell-safe approved it. It can do more \
             if the user approves it by hand.]",

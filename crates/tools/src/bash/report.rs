@@ -51,6 +51,7 @@ impl Report {
                     content,
                     details: Some(details(status, &self.captured)),
                     marked_failed: !status.success(),
+                    hindered: None,
                 })
             }
             CommandEnd::TimedOut(limit) => Err(ToolError::Failed(format!(

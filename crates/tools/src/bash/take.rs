@@ -70,6 +70,7 @@ fn result(trial: &Trial, notes: impl IntoIterator<Item = String>) -> ToolResult 
         content,
         details: trial.details.clone(),
         marked_failed: trial.is_marked_failed,
+        hindered: None,
     }
 }
 

@@ -231,7 +231,7 @@ async fn report(
     Ok(ToolResult {
         content: content.map_err(|why| failed(&why, &over))?,
         details: (!stderr.is_empty()).then(|| json!({"stderr": stderr})),
-        marked_failed: false,
+        ..ToolResult::default()
     })
 }
 

@@ -24,6 +24,7 @@ use tokio::runtime::Handle;
 pub(crate) use self::effects::{Effects, FileEffect};
 pub(crate) use self::layer::LayerChange;
 pub use self::outcome::Outcome;
+pub(crate) use self::outcome::SIGNS;
 use self::outcome::{Facts, time_limit};
 use self::scratch::{Mounted, Scratch};
 use crate::checkpoints::{Image, changed_since};

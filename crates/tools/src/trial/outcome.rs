@@ -19,12 +19,26 @@ pub enum Outcome {
     Stopped(String),
 }
 
-/// Signs in the output of a command that failed because of the view.
-const SIGNS: [&str; 4] = [
-    "Read-only file system",
-    "Permission denied",
-    "Operation not permitted",
-    "Value too large for defined data type",
+/// Signs in the output of a command that failed because of its view, and what is said of such a one
+/// in the read-only view, to follow "asks:".
+pub(crate) const SIGNS: [(&str, &str); 4] = [
+    (
+        "Read-only file system",
+        "was hindered in the read-only view (Read-only file system)",
+    ),
+    // Also of a hidden secret, or of what is not shown of the home folder.
+    (
+        "Permission denied",
+        "was hindered in the read-only view (Permission denied)",
+    ),
+    (
+        "Operation not permitted",
+        "was hindered in the read-only view (Operation not permitted)",
+    ),
+    (
+        "Value too large for defined data type",
+        "was hindered in the read-only view (Value too large)",
+    ),
 ];
 
 /// What is known of a trial that ended.
@@ -48,7 +62,8 @@ impl Outcome {
     /// Classifies a trial.
     pub(super) fn of(facts: Facts<'_>) -> Self {
         let failed = facts.code != Some(0);
-        let sign = SIGNS.into_iter().find(|it| facts.output.contains(it));
+        let mut signs = SIGNS.into_iter().map(|(sign, _)| sign);
+        let sign = signs.find(|it| facts.output.contains(it));
         if let Some(why) = facts.stopped {
             Self::Stopped(why)
         } else if failed && facts.refused > 0 {

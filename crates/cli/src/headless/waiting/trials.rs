@@ -16,7 +16,7 @@ pub struct Trials {
     /// What they showed.
     ended: HashMap<ToolUseId, CallTrial>,
     /// What else is to be known about calls.
-    remarks: HashMap<ToolUseId, String>,
+    remarks: HashMap<ToolUseId, Vec<String>>,
 }
 
 impl Trials {
@@ -42,7 +42,7 @@ impl Trials {
 
     /// Records what is to be known about a call.
     pub fn remark(&mut self, call: ToolUseId, remark: String) {
-        self.remarks.insert(call, remark);
+        self.remarks.entry(call).or_default().push(remark);
     }
 
     /// Returns what a call would change. `None` if it was not tried.
@@ -54,6 +54,11 @@ impl Trials {
     pub fn lines(&self, call: &ToolUseId) -> impl Iterator<Item = &String> {
         let tried = self.ended.get(call).into_iter();
         let tried = tried.flat_map(|it| &it.lines);
-        self.remarks.get(call).into_iter().chain(tried)
+        self.remarks(call).chain(tried)
+    }
+
+    /// Returns what is to be known about a call, in sentences.
+    pub fn remarks(&self, call: &ToolUseId) -> impl Iterator<Item = &String> {
+        self.remarks.get(call).into_iter().flatten()
     }
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use chat::approval::CallKey;
+use chat::approval::{CallKey, only_reads};
 use chat::cycle::{DEFAULT, Decided, Ruling};
 use chat::marks::Mark;
 
@@ -38,7 +38,7 @@ impl Session {
             if it.by == DEFAULT && it.reason.is_none() {
                 self.calls.trials.note_due(&it.call);
             }
-            self.remark_on(&it.call);
+            self.remark_on(it);
             let by = (it.by.clone(), it.reason);
             let reasons = &mut self.calls.reasons;
             reasons.by.get_mut().insert(it.call.clone(), by);
@@ -47,9 +47,15 @@ impl Session {
     }
 
     /// Reports what is to be known about a call to a front end that has no place beside it.
-    fn remark_on(&self, call: &CallKey) {
-        if let Some(line) = self.plan_line(call).filter(|_| self.editor.is_headless()) {
-            let remark = SessionEvent::CallRemark(call.clone(), line.to_owned());
+    fn remark_on(&self, waiting: &Decided) {
+        if !self.editor.is_headless() {
+            return;
+        }
+        let planned = self.plan_line(&waiting.call).map(str::to_owned);
+        let hindered = waiting.reason.filter(|_| only_reads(&waiting.by));
+        let hindered = hindered.map(|why| format!("The command {why}."));
+        for remark in planned.into_iter().chain(hindered) {
+            let remark = SessionEvent::CallRemark(waiting.call.clone(), remark);
             self.editor.emit(remark);
         }
     }

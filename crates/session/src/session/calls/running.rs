@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use chat::approval::CallKey;
+use chat::approval::{CallKey, only_reads};
 use chat::cycle::{CycleEvent, Effect, is_by_hand};
 use chat::diff::Counts;
 use chat::outcome;
@@ -23,6 +23,7 @@ use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::half_done::Result;
 use crate::session::{Input, Session};
+use crate::settings::Unlisted;
 
 /// Maximum lines of live output that are shown.
 const OUTPUT_LINES: usize = 5;
@@ -159,7 +160,7 @@ impl Session {
             call: call.clone(),
             label: tool.label().to_owned(),
         });
-        self.spawn(tool, call, input, context, is_by_hand(&by));
+        self.spawn(tool, call, input, context, by);
     }
 
     fn spawn(
@@ -168,7 +169,7 @@ impl Session {
         call: CallKey,
         input: Value,
         context: ToolContext,
-        is_reviewed: bool,
+        by: String,
     ) {
         // The chat is closed.
         let Some(inbox) = self.inbox.upgrade() else {
@@ -177,17 +178,22 @@ impl Session {
         let audit = self.decisions.audit().clone();
         let document = self.disk.path().map(Into::into);
         let check = self.problem_check(&context);
+        // If another rule or the user approved it, the result counts. Nobody is asked about commands
+        // that are to be refused.
+        let unlisted = self.policy.rules().settings.tools.bash.unlisted;
+        let may_wait = only_reads(&by) && unlisted == Unlisted::Ask;
         tokio::spawn(async move {
             let id = ToolUseId::new(call.id.as_str());
             let (applied, secrets) = (context.applied.clone(), context.secrets.clone());
             let mut ran = tools::run_in_full(tool, id, input, context).await;
+            ran.hindered = ran.hindered.filter(|_| may_wait);
             // After the call has ended, because it adds files as it changes them.
             let files = applied.take();
             if let Some(check) = check {
                 check.add(&mut ran.outcome, &files).await;
             }
             // What the user approved by hand was on the screen.
-            let unseen = files.iter().filter(|_| !is_reviewed);
+            let unseen = files.iter().filter(|_| !is_by_hand(&by));
             let unseen = unseen.map(|it| ChangedFile::of(it, &secrets)).collect();
             let diff = AppliedDiff::of(files, secrets).await;
             let changed = diff.as_ref().map(|it| it.counts);
@@ -274,11 +280,15 @@ impl Session {
         }
     }
 
-    /// Takes the result of a call, which the next step writes.
+    /// Takes the end of a call, which the next step writes.
     pub(crate) fn tool_ended(
         &mut self,
         call: CallKey,
-        Ran { outcome, details }: Ran,
+        Ran {
+            outcome,
+            details,
+            hindered,
+        }: Ran,
         changed: Option<Counts>,
         unseen: Vec<ChangedFile>,
     ) {
@@ -287,6 +297,11 @@ impl Session {
             return;
         };
         self.decisions.end(&call, &outcome);
+        if let Some(why) = hindered {
+            // It had no effect, and the user decides whether it runs with more rights.
+            self.report_end(&call, true, None);
+            return self.queue.push(CycleEvent::Hindered { call, why });
+        }
         self.note_result(Result::of(&call, &outcome));
         self.calls.diffs.call_ended();
         self.calls.run_changes.add(unseen);

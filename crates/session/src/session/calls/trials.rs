@@ -26,7 +26,7 @@ use crate::frontend::{CallTrial, SessionEvent};
 use crate::session::{Input, Session};
 
 /// What becomes of a command in plan mode.
-const PLANNED: &str = "plan mode: runs as a trial, and its changes are discarded";
+const PLANNED: &str = "In plan mode, it runs as a trial, and its changes are discarded.";
 /// What the result of a command without output says.
 const NO_OUTPUT: &str = "(no output)";
 /// Author of a trial that the user asked for.
