@@ -211,8 +211,13 @@ fn a_proxy_is_used_unless_excluded() {
     company.fails(&past, &[NAME, "cannot be reached"]);
     assert_eq!(*company.asked.lock().unwrap(), Vec::<String>::new());
     company.works(&through);
-    let asked = company.asked.lock().unwrap().join("");
-    assert_eq!(asked, format!("CONNECT {NAME}:443 HTTP/1.1"));
+    // The list of models is asked for beside the request, maybe through a connection of its own.
+    let asked = company.asked.lock().unwrap().clone();
+    let connect = format!("CONNECT {NAME}:443 HTTP/1.1");
+    assert!(
+        !asked.is_empty() && asked.iter().all(|it| *it == connect),
+        "{asked:?}"
+    );
 }
 
 #[test]
