@@ -4,6 +4,7 @@
 
 mod changes;
 mod chats;
+mod commands;
 mod diffs;
 mod keys;
 mod kinds;
@@ -35,7 +36,7 @@ const NOISE: f64 = 0.2;
 
 type Group = fn(&mut Table) -> io::Result<()>;
 
-const GROUPS: [(&str, Group); 18] = [
+const GROUPS: [(&str, Group); 19] = [
     ("startup", startup::run),
     ("open", open::run),
     ("keys", keys::run),
@@ -48,6 +49,7 @@ const GROUPS: [(&str, Group); 18] = [
     ("tools", tools::run),
     ("changes", changes::run),
     ("trials", trials::run),
+    ("commands", commands::run),
     ("diffs", diffs::run),
     ("rules", rules::run),
     ("kinds", kinds::run),

@@ -26,9 +26,12 @@ pub fn with_plugin(provider: &Provider, mut options: Json) -> Setup {
 
 /// An editor with the plugin, idle, with the cursor on the last line of a chat.
 pub fn ours(provider: &Provider, text: &str, options: Json) -> Editor {
-    let editor = with_plugin(provider, options)
-        .file("bench.chat", text)
-        .start();
+    start(with_plugin(provider, options), text)
+}
+
+/// An editor like that of [`ours`], with this setup.
+pub fn start(setup: Setup, text: &str) -> Editor {
+    let editor = setup.file("bench.chat", text).start();
     editor.wait_for("the host is ready", |editor| {
         let ready = "return require('flemma.host').state().welcome ~= nil";
         editor.lua(ready, json!([])) == json!(true)

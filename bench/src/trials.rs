@@ -8,7 +8,7 @@ use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::changes::fill;
-use crate::stage::{await_drawn, await_lua, ours, press, rest, since};
+use crate::stage::{await_drawn, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
 const CHAT: &str = "@You:\nGo.\n";
@@ -16,8 +16,8 @@ const CHAT: &str = "@You:\nGo.\n";
 const FILES: usize = 100_000;
 /// Files that a trial changes.
 const CHANGED: usize = 100;
-/// Trials before the measured ones.
-const WARM: usize = 3;
+/// Commands that run before the trials, during which the index is built.
+const WARM: usize = 4;
 const RUNS: usize = 15;
 
 /// True while the outcome of a trial is drawn.
@@ -26,7 +26,8 @@ const TRIED: &str = "local marks = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, {
       return vim.iter(mark[4].virt_lines or {}):any(function(line) return line[1][1]:find('^tried: ') ~= nil end)
     end)";
 /// True once the pending call has its result.
-const RAN: &str = "return not table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n'):find('status=pending')";
+const RAN: &str =
+    "return not table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n'):find('status=')";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
     table.add(Row {
@@ -51,8 +52,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
 /// A chat in a project of this many files, whose calls wait.
 fn waiting(files: usize) -> io::Result<(Provider, Editor)> {
     let provider = Provider::anthropic([""; 0]);
-    let options =
-        json!({"tools": {"auto_approve": [], "review_delay": 0, "autopilot": {"enabled": false}}});
+    let options = json!({"sandbox": {}, "tools": {"auto_approve": [], "review_delay": 0, "autopilot": {"enabled": false}}});
     let editor = ours(&provider, CHAT, options);
     fill(&editor.dir(), files)?;
     Ok((provider, editor))
@@ -62,6 +62,11 @@ fn waiting(files: usize) -> io::Result<(Provider, Editor)> {
 fn call(provider: &Provider, editor: &Editor, run: usize, command: &str) {
     let input = json!({"label": "", "command": command, "timeout": null});
     provider.then(Answer::new().tool_use(&format!("toolu_{run}"), "bash", input));
+    press(editor, "<C-]>");
+    let id = format!("toolu_{run}");
+    editor.wait_for("the call", |it| it.text().contains(&id));
+    rest(editor);
+    // Without autopilot, a key has it decided.
     press(editor, "<C-]>");
     editor.wait_for("the pending call", |it| {
         it.text().contains("status=pending")
@@ -76,13 +81,15 @@ fn trials(files: usize, command: impl Fn(usize) -> String) -> io::Result<(Sample
     for run in 0..WARM + RUNS {
         call(&provider, &editor, run, &command(run));
         let start = Instant::now();
-        press(&editor, "<M-t>");
-        await_drawn(&editor, TRIED, &json!([]));
+        if run >= WARM {
+            press(&editor, "<M-t>");
+            await_drawn(&editor, TRIED, &json!([]));
+        }
         let until_tried = since(start);
         rest(&editor);
         let start = Instant::now();
         press(&editor, "<M-CR>");
-        await_lua(&editor, RAN, &json!([]));
+        await_drawn(&editor, RAN, &json!([]));
         if run >= WARM {
             tried.add(until_tried);
             applied.add(since(start));
