@@ -384,10 +384,13 @@ fn in_a_shell_a_call_that_the_view_hinders_is_asked_about_or_rejected() {
     assert!(ran.out.contains(why), "{ran:?}");
     let ran = shell.run_with(&["tool", "bash", &delete], "n\n");
     assert!(ran.err.contains(why), "{ran:?}");
-    // What is refused instead of asked about fails.
-    let ran = shell.run(&["tool", "bash", "--restricted", &delete]);
-    assert!(ran.out.contains("Read-only file system"), "{ran:?}");
-    assert!(shell.path("f.txt").exists());
+    // What is refused instead of asked about fails, whoever approved it.
+    for more in [&[][..], &["--yes"], &["--yes", "--approve", "bash"]] {
+        let words = ["tool", "bash", "--restricted", &delete];
+        let ran = shell.run(&[&words[..], more].concat());
+        assert!(ran.out.contains("Read-only file system"), "{ran:?}");
+        assert!(shell.path("f.txt").exists());
+    }
     let ran = shell.run_with(&["tool", "bash", &delete], "y\n");
     assert!(!shell.path("f.txt").exists(), "{ran:?}");
 }
