@@ -67,7 +67,7 @@ packages() {
 
 # The paths of a package's ignored tests named prove_….
 proofs() {
-  cargo test -q -p "$1" --lib --bins --tests -- --ignored --list 2>/dev/null |
+  cargo test -q -p "$1" --tests -- --ignored --list 2>/dev/null |
     sed -n -E 's/^((.*::)?prove_[A-Za-z0-9_]*): test$/\1/p' | sort -u
 }
 
@@ -108,7 +108,7 @@ step "properties of tools" 1800 bash -c \
 for package in $(packages); do
   for proof in $(proofs "$package"); do
     # The lines of `$shell-safe` run in shells of their own, some of them until their time limit.
-    step "$package $proof" 5400 cargo test -q -p "$package" --lib --bins --tests -- \
+    step "$package $proof" 5400 cargo test -q -p "$package" --tests -- \
       --ignored --exact --nocapture "$proof"
   done
 done
@@ -117,6 +117,10 @@ step "mutants of policy" 7200 bash -c 'mutants $((MUTANTS / 2)) flemma-policy'
 
 printf '\nseed %s\n' "$FLEMMA_PROVE_SEED"
 printf '%s\n' "${rows[@]}"
+if [ "${#rows[@]}" = 0 ]; then
+  echo "prove: no step is named like \"$STEPS\"" >&2
+  exit 1
+fi
 if [ "$failed" -gt 0 ]; then
   echo "prove: $failed of ${#rows[@]} steps failed; see their output in $logs" >&2
   exit 1
