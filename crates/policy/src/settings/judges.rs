@@ -98,7 +98,7 @@ impl Settings {
     pub fn confinement(&self, by: &str) -> Confinement {
         // Where plan mode can try nothing, it lets only commands run that read.
         let is_untried = self.is_planning() && self.untried().is_some();
-        // Where all others are refused, whoever approved one that reads.
+        // If all other commands are refused, one that reads is confined, whoever approved it.
         let is_refused = self.tools.bash.unlisted == Unlisted::Deny;
         match is_untried || is_refused || approval::only_reads(by) {
             true => Confinement::ReadOnly,

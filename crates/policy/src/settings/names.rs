@@ -74,7 +74,7 @@ impl Settings {
             if in_home(entry).is_none() {
                 let path = "tools.bash.trial_home";
                 let message = format!(
-                    "{path}: \"{entry}\" is no path below your home folder, such as \"~/.config/foo\"."
+                    "{path}: \"{entry}\" must be a path below your home folder, such as \"~/.config/foo\"."
                 );
                 problems.invalid.push(InvalidOption::new(path, message));
             }

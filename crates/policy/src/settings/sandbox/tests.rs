@@ -53,7 +53,7 @@ fn what_trials_show_of_the_home_folder_is_below_it() {
     for entry in ["~", "~/", "~/../x", "~x", "x", "/etc", "/", "$CWD", ""] {
         let (invalid, problems) = settings(&[entry]);
         let message = format!(
-            "tools.bash.trial_home: \"{entry}\" is no path below your home folder, such as \"~/.config/foo\"."
+            "tools.bash.trial_home: \"{entry}\" must be a path below your home folder, such as \"~/.config/foo\"."
         );
         assert_eq!(problems.all(), [message]);
         assert!(invalid.bash(here).trial_home.is_empty());
