@@ -16,6 +16,13 @@ function M.escape(text)
   )
 end
 
+--- Like |M.escape|, but keeps line breaks.
+---@param text string
+---@return string
+local function escape_lines(text)
+  return table.concat(vim.tbl_map(M.escape, vim.split(text, "\n", { plain = true })), "\n")
+end
+
 local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
 ---@type string? Our last message, as it was put on the message line.
 local last
@@ -134,7 +141,7 @@ local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error
 ---@return any result Of the notifier.
 local function pass_on(notifier, text, level, options)
   return neovim.notify(notifier, function(shown)
-    echo_soon(M.escape(shown), LEVELS[level] or "info")
+    echo_soon(M.escape((shown:gsub("%s*\n%s*", " "))), LEVELS[level] or "info")
   end, text, level, options)
 end
 
@@ -162,8 +169,7 @@ local function remark(message, level)
   local buffer = message.buffer or vim.bo[current].filetype == "chat" and current
   local fits = vim.api.nvim_strwidth("Flemma: " .. message.message) <= vim.v.echospace
   if buffer and (level == "error" or not fits) then
-    local lines = vim.tbl_map(M.escape, vim.split(message.message, "\n", { plain = true }))
-    require("flemma.remarks").add(buffer, level, table.concat(lines, "\n"))
+    require("flemma.remarks").add(buffer, level, escape_lines(message.message))
   end
 end
 
@@ -177,7 +183,7 @@ function M.notify(message)
     end)
   end
   local level = message.level or "info"
-  local text = "Flemma: " .. M.escape(message.message)
+  local text = "Flemma: " .. escape_lines(message.message)
   pass_on(vim.notify, text, vim.log.levels[level:upper()] or vim.log.levels.INFO)
   remark(message, level)
 end

@@ -174,6 +174,22 @@ test("a tool's messages go the same way, also what is not text", function()
   vim.notify = real
 end)
 
+test("a message of several lines is one line on the screen, and has its lines for a notifier", function()
+  vim.cmd("messages clear")
+  notices.notify({ message = "Two files:\na\27.md\nb.md" })
+  vim.wait(1000, function()
+    return vim.fn.execute("messages") ~= ""
+  end)
+  same(vim.trim(vim.fn.execute("messages")), "Flemma: Two files: a^[.md b.md")
+  local real, got = vim.notify, nil
+  vim.notify = function(text)
+    got = text
+  end
+  notices.notify({ message = "Two files:\na\27.md\nb.md" })
+  vim.notify = real
+  same(got, "Flemma: Two files:\na^[.md\nb.md")
+end)
+
 --- Returns what a check of the health reports.
 ---@param check fun()
 ---@return string[] lines "level text".
