@@ -232,5 +232,4 @@ impl Page<'_> {
 }
 
 #[cfg(test)]
-#[path = "html/tests.rs"]
 mod tests;

@@ -282,5 +282,4 @@ fn hash(line: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[path = "origin/tests.rs"]
 mod tests;

@@ -325,5 +325,4 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-#[path = "references/tests.rs"]
 mod tests;

@@ -288,5 +288,4 @@ fn missing<T: Default>(error: io::Error) -> io::Result<T> {
 }
 
 #[cfg(test)]
-#[path = "audit/tests.rs"]
 mod tests;

@@ -261,5 +261,4 @@ fn now() -> u64 {
 }
 
 #[cfg(test)]
-#[path = "lease/tests.rs"]
 mod tests;

@@ -241,5 +241,4 @@ impl CommandSpec {
 }
 
 #[cfg(test)]
-#[path = "spec/tests.rs"]
 mod tests;

@@ -323,5 +323,4 @@ fn with_real_parent(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "secrets/tests.rs"]
 mod tests;

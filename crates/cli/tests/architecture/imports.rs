@@ -108,8 +108,7 @@ fn top_level(file: &str) -> &str {
 
 /// Returns how many modules deep a file's module is: 1 for a top-level module.
 fn depth(file: &str) -> usize {
-    let folders = file.matches('/').count();
-    folders + usize::from(!file.ends_with("/mod.rs"))
+    file.matches('/').count() + 1
 }
 
 /// Returns the names that the crate root re-exports, with the module of each.
@@ -201,7 +200,7 @@ mod tests {
                 "mod a;\npub use self::c::{\n    Cat,\n    dog,\n};\n",
             ),
             ("a.rs", "use std::fs;\nuse crate::b::{One, Two};\n"),
-            ("b/mod.rs", "fn f() {\n    crate::d::g();\n}\n"),
+            ("b.rs", "fn f() {\n    crate::d::g();\n}\n"),
             ("b/inner.rs", "use super::super::Cat;\n"),
             ("c.rs", "use crate::{\n    d,\n    a::{self, x::y},\n};\n"),
             ("d.rs", ""),

@@ -271,5 +271,4 @@ impl Drop for New<'_> {
 }
 
 #[cfg(test)]
-#[path = "atomic_tests.rs"]
 mod tests;

@@ -144,5 +144,4 @@ pub fn leads_to(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "real_tests.rs"]
 mod tests;

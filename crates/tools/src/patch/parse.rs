@@ -342,5 +342,4 @@ impl Section {
 }
 
 #[cfg(test)]
-#[path = "parse_tests.rs"]
 mod tests;

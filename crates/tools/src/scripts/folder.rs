@@ -245,5 +245,4 @@ fn read(file: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-#[path = "folder_tests.rs"]
 mod tests;

@@ -143,5 +143,4 @@ fn offered(file: &Table<'_>) -> Result<bool, Wrong> {
 }
 
 #[cfg(test)]
-#[path = "manifest_tests.rs"]
 mod tests;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "tests/world.rs"]
 mod world;
 
 use self::world::World;

@@ -350,8 +350,7 @@ fn argument(program: &str, (argument, could): options::Refusal) -> Unsafe {
 #[cfg(test)]
 mod property;
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
 #[cfg(test)]
-#[path = "tests/view.rs"]
+#[path = "shell/tests/view.rs"]
 mod view;
