@@ -10,8 +10,10 @@ mod keys;
 mod names;
 mod plain;
 mod rules;
+mod usual;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use chat::prompt::{Part, Prompt, PromptMessage};
@@ -22,6 +24,7 @@ use serde_json::Value;
 use self::keys::{Renames, Way, rename_in_arguments, rename_in_schema};
 use self::names::WireNames;
 use self::rules::{Rules, rules};
+use self::usual::is_usual;
 use crate::{Protocol, StreamEvent};
 
 /// A tool that a provider would refuse, so that it is not offered.
@@ -116,14 +119,20 @@ pub(crate) fn adapt(prompt: &Prompt, protocol: Protocol) -> Adapted<'_> {
     let called = parts.filter_map(called);
     let offered = prompt.all_tools().map(|tool| tool.name.as_str());
     let names = WireNames::new(offered.chain(called), rules);
-    let mut tools = Vec::new();
+    let mut tools = HashMap::new();
     let mut renamed = Vec::new();
+    let mut is_same = names.is_empty();
     for tool in prompt.all_tools() {
         // What is left out here is reported by `left_out`.
         let Ok((mut adapted, properties)) = definition(tool, rules) else {
+            is_same = false;
             continue;
         };
-        names.get(&tool.name).clone_into(&mut adapted.name);
+        let wire = names.get(&tool.name);
+        if adapted.name != wire {
+            wire.clone_into(&mut adapted.to_mut().name);
+        }
+        is_same &= matches!(adapted, Cow::Borrowed(_)) || *adapted == *tool;
         if adapted.name != tool.name || !properties.is_empty() {
             renamed.push(Renamed {
                 name: tool.name.clone(),
@@ -132,11 +141,8 @@ pub(crate) fn adapt(prompt: &Prompt, protocol: Protocol) -> Adapted<'_> {
                 properties,
             });
         }
-        tools.push((tool.name.as_str(), adapted));
+        tools.entry(tool.name.as_str()).or_insert(adapted);
     }
-    let is_same = names.is_empty()
-        && renamed.is_empty()
-        && tools.iter().map(|(_, it)| it).eq(prompt.all_tools());
     Adapted {
         prompt: match is_same {
             true => Cow::Borrowed(prompt),
@@ -157,14 +163,16 @@ fn called(part: &Part) -> Option<&str> {
 /// `tools` are the adapted tools by their own names; the others are left out.
 fn adapted_prompt(
     prompt: &Prompt,
-    tools: &[(&str, ToolDefinition)],
+    tools: &HashMap<&str, Cow<'_, ToolDefinition>>,
     names: &WireNames<'_>,
     renamed: &[Renamed],
 ) -> Prompt {
     let adapted = |definitions: &[ToolDefinition]| -> Vec<ToolDefinition> {
-        let find = |own: &ToolDefinition| tools.iter().find(|(name, _)| *name == own.name);
-        let found = definitions.iter().filter_map(find);
-        found.map(|(_, tool)| tool.clone()).collect()
+        let found = definitions.iter().map(|own| tools.get(own.name.as_str()));
+        found
+            .flatten()
+            .map(|tool| tool.clone().into_owned())
+            .collect()
     };
     let part = |part: &Part| {
         let mut part = part.clone();
@@ -203,7 +211,13 @@ fn adapted_prompt(
 /// # Errors
 ///
 /// The reason why the tool can't be offered; a phrase.
-fn definition(tool: &ToolDefinition, rules: Rules) -> Result<(ToolDefinition, Renames), String> {
+fn definition(
+    tool: &ToolDefinition,
+    rules: Rules,
+) -> Result<(Cow<'_, ToolDefinition>, Renames), String> {
+    if is_usual(&tool.input_schema, rules.keys) {
+        return Ok((Cow::Borrowed(tool), Renames::new()));
+    }
     let mut schema = schema::modern(&tool.input_schema)?;
     let properties = rename_in_schema(&mut schema, rules.keys);
     if rules.plain {
@@ -225,5 +239,5 @@ fn definition(tool: &ToolDefinition, rules: Rules) -> Result<(ToolDefinition, Re
     // OpenAI checks strict schemas, and this is not the one that was made for it.
     adapted.strict &= schema == tool.input_schema;
     adapted.input_schema = schema;
-    Ok((adapted, properties))
+    Ok((Cow::Owned(adapted), properties))
 }

@@ -15,6 +15,7 @@ mod store;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chat::tool::ToolDefinition;
 use policy::references::{Found, Value};
@@ -43,6 +44,8 @@ pub struct Ledger {
     answered: Option<Answered>,
     /// Contents that are not on disk.
     contents: HashMap<Hash, Vec<u8>>,
+    /// Tools as they were read from their contents, because each request needs them.
+    definitions: HashMap<Hash, Arc<[ToolDefinition]>>,
     /// Records that are not on disk.
     unwritten: Vec<Record>,
     is_text_unwritten: bool,
@@ -182,12 +185,12 @@ impl Ledger {
     }
 
     /// Returns the tools of the chat's first request.
-    pub fn tools(&self) -> Option<Vec<ToolDefinition>> {
+    pub fn tools(&mut self) -> Option<Arc<[ToolDefinition]>> {
         self.definitions(self.tools?)
     }
 
     /// Returns the tools that were added below a place.
-    pub fn added(&self, place: Hash) -> Option<Vec<ToolDefinition>> {
+    pub fn added(&mut self, place: Hash) -> Option<Arc<[ToolDefinition]>> {
         self.definitions(*self.added.get(&place)?)
     }
 
@@ -338,10 +341,15 @@ impl Ledger {
         }
     }
 
-    fn definitions(&self, content: Hash) -> Option<Vec<ToolDefinition>> {
-        let content = self.content(content).ok()?;
+    fn definitions(&mut self, hash: Hash) -> Option<Arc<[ToolDefinition]>> {
+        if let Some(known) = self.definitions.get(&hash) {
+            return Some(known.clone());
+        }
+        let content = self.content(hash).ok()?;
         let tools: Vec<SentTool> = serde_json::from_slice(&content).ok()?;
-        Some(tools.into_iter().map(ToolDefinition::from).collect())
+        let tools: Arc<[_]> = tools.into_iter().map(ToolDefinition::from).collect();
+        self.definitions.insert(hash, tools.clone());
+        Some(tools)
     }
 }
 

@@ -87,29 +87,35 @@ fn free(plain: &str, taken: &HashSet<String>) -> String {
         .unwrap_or_default()
 }
 
+/// Returns true if a provider accepts the name of a property.
+pub(super) fn is_accepted_key(name: &str, keys: Keys) -> bool {
+    name.len() <= LONGEST && begins(name, keys) && name.chars().all(|c| is_accepted(c, keys))
+}
+
+fn begins(name: &str, keys: Keys) -> bool {
+    let is_digit_first = name.starts_with(|c: char| c.is_ascii_digit());
+    !name.is_empty() && (keys == Keys::Dotted || !is_digit_first)
+}
+
+fn is_accepted(c: char, keys: Keys) -> bool {
+    let is_dotted = keys == Keys::Dotted && matches!(c, '.' | '-');
+    c.is_ascii_alphanumeric() || c == '_' || is_dotted
+}
+
 /// The wire names of the properties that a provider refuses, for all objects in a tool's
 /// arguments: pairs of name and wire name.
 pub(super) fn wire_keys(names: &HashSet<String>, keys: Keys) -> Vec<(String, String)> {
-    let is_accepted = |c: char| {
-        let is_dotted = keys == Keys::Dotted && matches!(c, '.' | '-');
-        c.is_ascii_alphanumeric() || c == '_' || is_dotted
-    };
-    let begins = |name: &str| match keys {
-        Keys::Dotted => true,
-        Keys::Identifiers => !name.starts_with(|c: char| c.is_ascii_digit()),
-    };
-    let fits = |name: &String| {
-        (1..=LONGEST).contains(&name.len()) && begins(name) && name.chars().all(is_accepted)
-    };
-    let (taken, refused): (Vec<&String>, Vec<&String>) = names.iter().partition(|it| fits(it));
+    let (taken, refused): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|it| is_accepted_key(it, keys));
     let mut taken: HashSet<String> = taken.into_iter().cloned().collect();
     let mut refused = refused;
     // In a fixed order, so that the same schema gives the same names.
     refused.sort_unstable();
     let wired = refused.into_iter().map(|name| {
-        let plain = name.chars().map(|c| if is_accepted(c) { c } else { '_' });
+        let plain = name.chars();
+        let plain = plain.map(|c| if is_accepted(c, keys) { c } else { '_' });
         let mut plain: String = plain.collect();
-        if plain.is_empty() || !begins(&plain) {
+        if !begins(&plain, keys) {
             plain.insert(0, '_');
         }
         plain.truncate(LONGEST);

@@ -713,7 +713,63 @@ fn any_schema() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Schemas of the kind that most tools have, and a few that are almost like them.
+fn common_schema() -> impl Strategy<Value = Value> {
+    let kinds = [
+        "string", "integer", "null", "array", "object", "any", "String",
+    ];
+    let leaf = (
+        proptest::sample::select(kinds.to_vec()),
+        proptest::sample::select(vec![
+            json!({}),
+            json!({"description": "d", "default": null}),
+            json!({"enum": ["a", 1]}),
+            json!({"minimum": 0, "maximum": 2.0}),
+            json!({"title": 1}),
+            json!({"format": "date", "nullable": true}),
+        ]),
+    );
+    let leaf = leaf.prop_map(|(kind, mut schema)| {
+        schema["type"] = json!(kind);
+        schema
+    });
+    let leaf = prop_oneof![8 => leaf, 1 => any::<bool>().prop_map(Value::Bool)];
+    let inner = leaf.prop_recursive(3, 20, 4, |inner| {
+        let named = proptest::collection::vec((any_name(), inner.clone()), 0..4);
+        let required = proptest::collection::vec(any_name(), 0..3);
+        let object = (named, required).prop_map(|(named, required)| {
+            let named = Value::Object(named.into_iter().collect());
+            json!({"type": "object", "properties": named, "required": required})
+        });
+        let list = inner
+            .clone()
+            .prop_map(|it| json!({"type": "array", "items": it}));
+        let table = inner.prop_map(|it| json!({"type": "object", "additionalProperties": it}));
+        prop_oneof![3 => object, 1 => list, 1 => table]
+    });
+    let named = proptest::collection::vec((any_name(), inner), 0..4);
+    (named, any::<bool>()).prop_map(|(named, is_closed)| {
+        let named = Value::Object(named.into_iter().collect());
+        let mut schema = json!({"type": "object", "properties": named});
+        if is_closed {
+            schema["additionalProperties"] = json!(false);
+        }
+        schema
+    })
+}
+
 proptest! {
+    #[test]
+    fn a_schema_that_is_recognized_as_usual_is_sent_like_any_other(schema in common_schema()) {
+        // A comment is never sent, and not usual.
+        let mut commented = schema.clone();
+        commented["$comment"] = json!("c");
+        for protocol in PROTOCOLS {
+            let sent = |schema: &Value| schema_of(protocol, schema.clone());
+            prop_assert_eq!(sent(&schema).to_string(), sent(&commented).to_string());
+        }
+    }
+
     #[test]
     fn any_schema_is_adapted_or_left_out(schema in any_schema(), name in any_name()) {
         let prompt = offering(vec![with_schema(&name, schema)]);

@@ -241,11 +241,11 @@ impl RequestSource {
             .messages
             .iter()
             .any(|it| it.role == Role::Assistant);
-        let ledger = self.ledger.lock();
+        let mut ledger = self.ledger.lock();
         let Some(first) = ledger.tools().filter(|_| has_answer) else {
             sending.tools = Some(offered.clone());
             return OfferedTools {
-                first: offered.clone(),
+                first: offered.as_slice().into(),
                 news: None,
             };
         };
@@ -256,9 +256,9 @@ impl RequestSource {
         if ledger.has_added() {
             for (index, message) in &users {
                 let added = ledger.added(places.above(message.lines.end));
-                let added = added.unwrap_or_default();
+                let added = added.as_deref().unwrap_or_default();
                 known.extend(added.iter().map(|it| it.name.clone()));
-                add_tools(document, own, *index, added);
+                add_tools(document, own, *index, added.to_vec());
             }
         }
         let news = offered.iter().filter(|it| !known.contains(&it.name));
@@ -279,7 +279,7 @@ impl RequestSource {
 
 /// The tools that a request offers from its beginning on.
 pub(super) struct OfferedTools {
-    pub(super) first: Vec<ToolDefinition>,
+    pub(super) first: Arc<[ToolDefinition]>,
     /// What it costs that there are new ones, unless the provider takes them at their place.
     pub(super) news: Option<String>,
 }
