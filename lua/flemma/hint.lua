@@ -58,19 +58,32 @@ local function fitting(all, room)
   return text
 end
 
+--- Hints by their room, which many calls share; valid for these keymaps.
+local known = { keymaps = nil, texts = {} } ---@type { keymaps: table?, texts: table<string, string> }
+
 --- Returns the keys for a pending call in one line, or the commands if there are no keymaps.
 ---@param room integer In columns.
 ---@param tries boolean? Whether the call can be tried.
 ---@return string
 function M.text(room, tries)
   local all, keymaps = {}, config.get().keymaps
+  if known.keymaps ~= keymaps then
+    known = { keymaps = keymaps, texts = {} }
+  end
+  local which = room .. (tries and " tries" or "")
+  local text = known.texts[which]
+  if text then
+    return text
+  end
   for _, action in ipairs(keymaps.enabled and ACTIONS or {}) do
     local key = keymaps.normal[action[1]]
     if key and key ~= "" and (tries or action[1] ~= "try") then
       all[#all + 1] = { action[2]:format(M.name(key)), action[3] }
     end
   end
-  return fitting(#all > 0 and all or COMMANDS, room)
+  text = fitting(#all > 0 and all or COMMANDS, room)
+  known.texts[which] = text
+  return text
 end
 
 --- Returns the key that opens a review, if there is one.

@@ -9,6 +9,9 @@ local wrap = require("flemma.wrap")
 ---@param text string
 ---@return string
 function M.escape(text)
+  if not text:find("%c") then
+    return text
+  end
   return (
     text:gsub("%c", function(char)
       return char == "\127" and "^?" or "^" .. string.char(char:byte() + 64)

@@ -68,7 +68,8 @@ local CHANGES = "flemma:changes"
 --- Draws what is below the fence of a call, or above that of one with a result.
 ---@param buffer integer
 ---@param placed flemma.render.Placed
-local function draw_below(buffer, placed)
+---@param width integer Columns of text in the window.
+local function draw_below(buffer, placed, width)
   local item, lines = placed.item, {}
   local function add(line, group)
     lines[#lines + 1] = { { notices.escape(line), group } }
@@ -86,7 +87,7 @@ local function draw_below(buffer, placed)
     -- Colors come later, and are drawn if the diff is still the same.
     local shown = diff.virtual_lines(file, function()
       if placed.item == item and placed.below then
-        draw_below(buffer, placed)
+        draw_below(buffer, placed, viewport.width(buffer))
       end
     end)
     local is_answered = item.json and not item.preview
@@ -96,7 +97,7 @@ local function draw_below(buffer, placed)
     add("asks: " .. item.asks, "FlemmaToolPending")
   end
   if item.preview and item.state == "pending" then
-    add(hint.text(viewport.width(buffer), item.tries), "FlemmaHint")
+    add(hint.text(width, item.tries), "FlemmaHint")
   end
   for _, line in ipairs(item.output or {}) do
     add(line, "FlemmaToolOutput")
@@ -116,10 +117,11 @@ end
 ---@param buffer integer
 ---@param placed flemma.render.Placed
 ---@param line integer
-local function draw_state(buffer, placed, line)
+---@param width integer Columns of text in the window.
+local function draw_state(buffer, placed, line, width)
   local header = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
   -- Neovim puts a blank before the text.
-  local room = viewport.width(buffer) - api.nvim_strwidth(header) - 1
+  local room = width - api.nvim_strwidth(header) - 1
   placed.state = set(buffer, line, {
     id = placed.state,
     virt_text = state.text(placed, frame, room),
@@ -152,11 +154,13 @@ end
 ---@param buffer integer
 ---@return boolean moving Whether there are any.
 local function animate(buffer)
-  local moving = false
+  local moving, width = false, nil
   for _, placed in pairs(marks[buffer] or {}) do
     if placed.item.state == "running" and placed.state then
+      width = width or viewport.width(buffer)
       -- The user may have moved the line since the host last looked.
-      draw_state(buffer, placed, place_of(buffer, NAMESPACE, placed.state) or placed.item.header_line)
+      local line = place_of(buffer, NAMESPACE, placed.state) or placed.item.header_line
+      draw_state(buffer, placed, line, width)
       moving = true
     end
   end
@@ -194,18 +198,19 @@ end
 ---@param buffer integer
 ---@param item flemma.protocol.Mark
 ---@param old flemma.render.Placed?
+---@param width integer Columns of text in the window.
 ---@return flemma.render.Placed
-local function place(buffer, item, old)
+local function place(buffer, item, old, width)
   local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
   -- A call whose file changed must be looked at again.
   placed.drawn = old and old.item.again == item.again and old.drawn or nil
-  draw_below(buffer, placed)
+  draw_below(buffer, placed, width)
   fields.set(buffer, item)
   if item.state == "pending" and placed.below then
     follow.reveal(buffer, item.header_line, item.line)
   end
   if item.state then
-    draw_state(buffer, placed, item.header_line)
+    draw_state(buffer, placed, item.header_line, width)
   else
     delete(buffer, placed.state)
     placed.state = nil
@@ -229,14 +234,18 @@ function M.marks(message)
     fields.remove(buffer, id)
     placed[id] = nil
   end
+  local width = viewport.width(buffer)
   for _, item in ipairs(changed) do
     if item.again and (not agains[buffer] or item.again > agains[buffer].again) then
       agains[buffer] = { again = item.again }
     end
-    placed[item.id] = place(buffer, item, placed[item.id])
+    placed[item.id] = place(buffer, item, placed[item.id], width)
     if item.state == "running" then
       start_timer()
     end
+  end
+  if buffer == api.nvim_get_current_buf() then
+    fields.follow(buffer)
   end
   local decision = package.loaded["flemma.decision"]
   if decision then
@@ -383,16 +392,17 @@ end
 --- Draws the states and hints again that the width of the window may cut.
 ---@param buffer integer
 function M.resized(buffer)
+  local width = viewport.width(buffer)
   for _, placed in pairs(marks[buffer] or {}) do
     local hinted = placed.below and placed.item.state == "pending"
     local below = hinted and place_of(buffer, NAMESPACE, placed.below)
     -- Where the user has moved it, the host describes it again.
     if below == placed.item.line - 1 then
-      draw_below(buffer, placed)
+      draw_below(buffer, placed, width)
     end
     local at = placed.state and place_of(buffer, NAMESPACE, placed.state)
     if at then
-      draw_state(buffer, placed, at)
+      draw_state(buffer, placed, at, width)
     end
   end
 end

@@ -118,7 +118,8 @@ local function start()
   end
 end
 
---- Remembers the JSON of a mark, and hides it. Without JSON, shows what was hidden.
+--- Remembers the JSON of a mark, and hides it. Without JSON, shows what was hidden. |M.follow|
+--- shows again what the cursor is in.
 ---@param buffer integer
 ---@param item flemma.protocol.Mark
 function M.set(buffer, item)
@@ -129,9 +130,6 @@ function M.set(buffer, item)
     blocks[buffer] = blocks[buffer] or {}
     local old = blocks[buffer][item.id]
     blocks[buffer][item.id] = { first = item.json[1], last = item.json[2] - 1, mark = old and old.mark }
-    if buffer == api.nvim_get_current_buf() then
-      M.follow(buffer)
-    end
     if open[buffer] ~= item.id then
       hide(buffer, item.id)
     end

@@ -81,8 +81,8 @@ pub enum Input {
     ToolEnded(CallKey, Ran, Option<Counts>, Vec<ChangedFile>),
     /// A tool's own preview of a call, for windows of that width; `None` without one.
     Preview(CallKey, usize, Option<String>),
-    /// Why a pending call waits.
-    Reason(CallKey, Reason),
+    /// Why pending calls wait.
+    Reasons(Vec<(CallKey, Reason)>),
     /// Why a pending call waits, for its window; why it has no review; and whether the window is only
     /// refreshed.
     Decision(CallKey, Option<Reason>, Option<String>, bool),
@@ -158,7 +158,7 @@ impl Session {
                 self.tool_ended(call, ran, counts, unseen)
             }
             Input::Preview(call, width, preview) => self.previewed(call, width, preview),
-            Input::Reason(call, reason) => self.reason_found(&call, reason),
+            Input::Reasons(reasons) => self.reasons_found(reasons),
             Input::Decision(call, reason, problem, refresh) => {
                 self.show_decision(call, reason.as_ref(), problem, refresh);
             }

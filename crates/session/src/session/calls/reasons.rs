@@ -60,22 +60,34 @@ impl Session {
         }
     }
 
-    /// Returns why a pending call waits; nothing while that is being found out.
+    /// Returns why a pending call waits, if it has been found.
     pub(crate) fn reason(&self, call: &CallKey) -> Option<Reason> {
-        let reasons = &self.calls.reasons;
-        if let Some(found) = reasons.found.borrow().get(call) {
-            return found.clone();
-        }
-        let mut found = reasons.found.borrow_mut();
-        found.insert(call.clone(), None);
-        let inbox = self.inbox.upgrade()?;
-        let (guard, by, call) = (self.guard(), self.waits_by(call), call.clone());
+        self.calls.reasons.found.borrow().get(call).cloned()?
+    }
+
+    /// Returns true if the reason of a call was requested.
+    pub(crate) fn is_explained(&self, call: &CallKey) -> bool {
+        self.calls.reasons.found.borrow().contains_key(call)
+    }
+
+    /// Finds the reasons of calls that are shown without them: one after the other, because the
+    /// editor draws meanwhile.
+    pub(crate) fn explain(&mut self, calls: Vec<CallKey>) {
+        let Some(inbox) = self.inbox.upgrade().filter(|_| !calls.is_empty()) else {
+            return;
+        };
+        let found = self.calls.reasons.found.get_mut();
+        found.extend(calls.iter().map(|call| (call.clone(), None)));
+        let (guard, by) = (self.guard(), calls.iter().map(|it| self.waits_by(it)));
+        let calls: Vec<_> = by.zip(calls.iter().cloned()).collect();
         tokio::task::spawn_blocking(move || {
-            if let Some(reason) = guard.reason(&call, by.as_ref()) {
-                drop(inbox.send(Input::Reason(call, reason)));
-            }
+            let reason = |(by, call): (Option<WaitsBy>, CallKey)| {
+                let reason = guard.reason(&call, by.as_ref())?;
+                Some((call, reason))
+            };
+            let reasons = calls.into_iter().filter_map(reason).collect();
+            drop(inbox.send(Input::Reasons(reasons)));
         });
-        None
     }
 
     /// Returns what made a call wait in this session.
@@ -83,12 +95,14 @@ impl Session {
         self.calls.reasons.by.borrow().get(call).cloned()
     }
 
-    /// Takes a reason that was found.
-    pub(crate) fn reason_found(&mut self, call: &CallKey, reason: Reason) {
-        // A call that is no longer shown gets a new one when it is shown again.
-        if let Some(entry) = self.calls.reasons.found.get_mut().get_mut(call) {
-            *entry = Some(reason);
-            self.view.redraw();
+    /// Takes reasons that were found.
+    pub(crate) fn reasons_found(&mut self, reasons: Vec<(CallKey, Reason)>) {
+        for (call, reason) in reasons {
+            // A call that is no longer shown gets a new one when it is shown again.
+            if let Some(entry) = self.calls.reasons.found.get_mut().get_mut(&call) {
+                *entry = Some(reason);
+            }
         }
+        self.view.redraw();
     }
 }

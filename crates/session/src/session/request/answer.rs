@@ -9,7 +9,7 @@ use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
 use agent::transport::WaitNote;
 use chat::Problem;
 use chat::answer::ThinkingStart;
-use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice, Options};
+use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice};
 use chat::text::Lines;
 use provider::StreamEvent;
 use tokio::time::Instant;
@@ -220,10 +220,32 @@ impl Session {
         }
     }
 
+    /// Prepares a call while the model still writes its arguments: compiles the schema, and tests
+    /// the sandbox if the call starts commands.
+    fn prepare_call(&self, tool: &str) {
+        let open = self.request.open.as_ref();
+        if open.is_some_and(|it| matches!(&it.doing, Doing::Calling(before) if before == tool)) {
+            // The call before has prepared the same.
+            return;
+        }
+        let rules = self.policy.rules();
+        let sandbox = &rules.settings.sandbox;
+        let backend = (sandbox.enabled && self.is_held(tool)).then(|| sandbox.backend());
+        let tool = rules.options.tools.get(tool).cloned();
+        let checks = rules.options.checks.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Some(tool) = tool {
+                checks.prepare(&tool.name, &tool.input_schema);
+            }
+            // The result is kept, and asked for when the call is decided.
+            backend.map(|it| tools::find_out(&it))
+        });
+    }
+
     fn stream_event(&mut self, event: StreamEvent) {
         match &event {
             StreamEvent::Text(text) => self.editor.emit(SessionEvent::AnswerText(text.clone())),
-            StreamEvent::ToolUseStart { name } => prepare(&self.policy.rules().options, name),
+            StreamEvent::ToolUseStart { name } => self.prepare_call(name),
             StreamEvent::ThinkingRefused => {
                 return self.note_thinking_refused();
             }
@@ -350,15 +372,6 @@ impl Session {
             level: Level::Warning,
             text,
         });
-    }
-}
-
-/// Compiles the schema of a tool while the arguments of its call arrive.
-fn prepare(options: &Options, tool: &str) {
-    if let Some(tool) = options.tools.get(tool) {
-        // Compiling a schema takes time, so it begins while the model still writes the call.
-        let (checks, tool) = (options.checks.clone(), tool.clone());
-        tokio::task::spawn_blocking(move || checks.prepare(&tool.name, &tool.input_schema));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Marks beside calls: previews, spinners, live output, and questions.
 
+use chat::approval::CallKey;
 use chat::document::Document;
 use chat::marks::{Mark, marks};
 use chat::preview::one_line;
@@ -15,16 +16,21 @@ const UNSANDBOXED: &str = "UNSANDBOXED";
 const ASKS: usize = 6;
 
 impl Session {
-    /// Returns the marks of all calls without a result, and of visible calls and results.
-    pub(super) fn mark_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
+    /// Returns the marks of all calls without a result, and of visible calls and results; and the
+    /// visible pending calls whose reasons are to be found.
+    pub(super) fn mark_items(&self, document: &Document<'_>) -> (Vec<MarkItem>, Vec<CallKey>) {
         let width = self.view.width();
         let waiting = marks(document, &self.cycle, &self.shared.registry, width);
         // Previews and snapshots of calls that have ended would pile up.
         self.calls.keep_shown(&waiting);
         let visible = self.view.lines().unwrap_or_default();
+        let mut unexplained = Vec::new();
         // Previews outside the window need no diff, which costs most.
         let waiting = waiting.into_iter().map(|mark| {
             let is_visible = visible.contains(&mark.fence_line);
+            if is_visible && mark.pending && !self.is_explained(&mark.call) {
+                unexplained.push(mark.call.clone());
+            }
             let mut item = self.mark_item(&mark, width, is_visible);
             // What was shown stays so, also out of sight: its fold may be closed.
             let shown = &self.view.shown.marks;
@@ -37,7 +43,7 @@ impl Session {
         items.extend(self.outcome_items(document));
         items.extend(self.field_items(document));
         items.extend(self.changes_item(document));
-        items
+        (items, unexplained)
     }
 
     fn mark_item(&self, mark: &Mark, width: usize, is_visible: bool) -> MarkItem {

@@ -29,7 +29,7 @@ impl Session {
         // All is computed from one version of the text, before anything is sent.
         let folds_wait = self.folds_wait();
         let document = self.buffer.document();
-        let marks = self.mark_items(&document);
+        let (marks, unexplained) = self.mark_items(&document);
         self.view.folds.follow_arguments(&marks);
         let spans = self.visible_spans(&document);
         let diagnostics = self.diagnostic_items(&document);
@@ -48,6 +48,7 @@ impl Session {
         // Last, because the status line makes the editor draw at once.
         let request = self.show_request();
         self.show_statusline(&request);
+        self.explain(unexplained);
     }
 
     /// Returns the problems of the document, the frontmatter, and references.
