@@ -135,7 +135,7 @@ pub struct TemporaryFile {
     path: TemporaryPath,
 }
 
-/// The path of a closed temporary file, which is removed on drop.
+/// The path of a temporary file that is closed, or not yet created. The file is removed on drop.
 #[derive(Debug)]
 pub struct TemporaryPath(PathBuf);
 
@@ -178,6 +178,11 @@ impl TemporaryFile {
 }
 
 impl TemporaryPath {
+    /// Returns a random path in a folder, at which nothing is created.
+    pub(crate) fn free_in(folder: &Path) -> Self {
+        Self(folder.join(name()))
+    }
+
     /// The path itself.
     pub fn as_path(&self) -> &Path {
         &self.0
@@ -186,7 +191,7 @@ impl TemporaryPath {
 
 impl Drop for TemporaryPath {
     fn drop(&mut self) {
-        // Missing if it was renamed.
+        // Missing if it was renamed or never created.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -15,7 +15,7 @@ use platform::processes::has_ended;
 use platform::{places, user};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::private::{self, TemporaryFile, TemporaryFolder};
+use crate::private::{self, TemporaryFile, TemporaryFolder, TemporaryPath};
 
 /// How long to wait for another host's lock. Locks are held for microseconds unless a host is
 /// stopped while holding one.
@@ -59,6 +59,15 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 /// The state folder can't be written.
 pub fn temporary_folder() -> io::Result<TemporaryFolder> {
     TemporaryFolder::make_in(&temporary()?)
+}
+
+/// Returns a free path for a temporary file, which another process of ours may create.
+///
+/// # Errors
+///
+/// The state folder can't be written.
+pub(crate) fn temporary_path() -> io::Result<TemporaryPath> {
+    Ok(TemporaryPath::free_in(&temporary()?))
 }
 
 /// Creates a temporary file like [`temporary_folder`]. Its name ends with `ending`.
@@ -176,15 +185,24 @@ pub fn try_lock(folder: &Path, name: &str) -> io::Result<Option<Lock>> {
 }
 
 fn lock_file(folder: &Path, name: &str) -> io::Result<File> {
-    make_folder(folder)?;
-    OpenOptions::new()
-        .create(true)
-        .read(true)
-        // Creating a file requires write access, and Windows locks none that was opened for that
-        // alone. Nothing is written to it.
-        .append(true)
-        .private()
-        .open(folder.join(name))
+    let open = || {
+        OpenOptions::new()
+            .create(true)
+            .read(true)
+            // Creating a file requires write access, and Windows locks none that was opened for
+            // that alone. Nothing is written to it.
+            .append(true)
+            .private()
+            .open(folder.join(name))
+    };
+    // The folder is there nearly always, and each command takes several locks.
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_folder(folder)?;
+            open()
+        }
+        opened => opened,
+    }
 }
 
 type Attempt = fn(&File) -> Result<(), TryLockError>;

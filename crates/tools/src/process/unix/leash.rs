@@ -66,7 +66,8 @@ pub fn leash_beside(own: &Path) -> PathBuf {
 /// The leash of one command, seen from the host.
 #[derive(Debug)]
 pub(super) struct Leash {
-    /// The file for how the command ended, if the exit code of the leash can't express it.
+    /// The path of the file that the leash creates if its exit code can't express how the command
+    /// ended.
     report: TemporaryPath,
 }
 
@@ -88,7 +89,7 @@ impl Leash {
         let own = Path::new("/proc/self/exe");
         let program = if program.exists() { program } else { own };
         // Without a file for its report, there is no leash.
-        let report = state_dir::temporary_file("").ok()?.close();
+        let report = state_dir::temporary_path().ok()?;
         let own = std::process::id().to_string();
         let words = [
             program.into(),
@@ -101,7 +102,13 @@ impl Leash {
 
     /// How the command ended, after the leash ended with `status`.
     pub(super) fn released(&self, status: ExitStatus) -> io::Result<Released> {
-        let report = std::fs::read_to_string(self.report.as_path())?;
+        let report = match std::fs::read_to_string(self.report.as_path()) {
+            // Without a report, nothing was left, and the leash exits with the command's code.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Released { status, left: 0 });
+            }
+            report => report?,
+        };
         let numbers = report.split_whitespace().map(str::parse::<i32>);
         match numbers.collect::<Result<Vec<_>, _>>().as_deref() {
             Ok([raw, left]) => Ok(Released {
@@ -110,7 +117,7 @@ impl Leash {
             }),
             // A single number is the error of the start.
             Ok([error]) => Err(io::Error::from_raw_os_error(*error)),
-            // Without a report, nothing was left, and the leash exits with the command's code.
+            // The disk is full.
             _ => Ok(Released { status, left: 0 }),
         }
     }
@@ -249,9 +256,9 @@ fn end_rest(host: u32) -> usize {
 }
 
 fn write_report(report: &Path, text: &str) {
-    // The host has created it. Neither another file nor the target of a link is written.
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = open(report, flags, Mode::empty()).map(File::from);
+    // Neither another file nor the target of a link is written.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let opened = open(report, flags, Mode::RUSR | Mode::WUSR).map(File::from);
     // If this fails, the host uses the exit code.
     let _ = opened.map(|mut file| file.write_all(text.as_bytes()));
 }
