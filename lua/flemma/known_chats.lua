@@ -135,8 +135,14 @@ end
 ---@return flemma.known_chats.Chat[] chats Without titles, which `read_titles` adds.
 function M.chats(project)
   local found = {}
+  -- By folder, because thousands of chats may be in one.
+  local is_wanted = {} ---@type table<string, boolean>
   for _, path in ipairs(M.paths()) do
-    local stat = (not project or is_of(path, project)) and vim.uv.fs_stat(path)
+    local folder = path:match("^.*/") or ""
+    if is_wanted[folder] == nil then
+      is_wanted[folder] = not project or is_of(path, project)
+    end
+    local stat = is_wanted[folder] and vim.uv.fs_stat(path)
     if stat and stat.type == "file" then
       found[#found + 1] = { path = path, time = stat.mtime.sec, title = "" }
     end
