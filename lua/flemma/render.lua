@@ -74,6 +74,20 @@ local function draw_below(buffer, placed, width)
   local function add(line, group)
     lines[#lines + 1] = { { notices.escape(line), group } }
   end
+  -- Colors come later, and are drawn if the diff is still the same: once for those of many files.
+  local is_due = false
+  local function colored()
+    if is_due then
+      return
+    end
+    is_due = true
+    vim.schedule(function()
+      is_due = false
+      if placed.item == item and placed.below and api.nvim_buf_is_loaded(buffer) then
+        draw_below(buffer, placed, viewport.width(buffer))
+      end
+    end)
+  end
   local preview = item.preview
   if item.id == CHANGES then
     local key = hint.review()
@@ -84,12 +98,7 @@ local function draw_below(buffer, placed, width)
   end
   vim.list_extend(lines, fields.virtual_lines(item.fields))
   for _, file in ipairs(item.diff or {}) do
-    -- Colors come later, and are drawn if the diff is still the same.
-    local shown = diff.virtual_lines(file, function()
-      if placed.item == item and placed.below then
-        draw_below(buffer, placed, viewport.width(buffer))
-      end
-    end)
+    local shown = diff.virtual_lines(file, colored)
     local is_answered = item.json and not item.preview
     vim.list_extend(lines, is_answered and fields.indented(shown) or shown)
   end

@@ -81,6 +81,22 @@ local function compute(file, again)
   return colors
 end
 
+--- Longest time in nanoseconds that colors are computed before keys are handled again.
+local SLICE_NS = 4 * 1000 * 1000
+
+local waiting = {} ---@type fun()[] Diffs that have to be colored, the first one last.
+
+local function work()
+  local start = vim.uv.hrtime()
+  while #waiting > 0 and vim.uv.hrtime() - start < SLICE_NS do
+    table.remove(waiting)()
+  end
+  if #waiting > 0 then
+    -- What is only scheduled would run before the next key.
+    vim.defer_fn(work, 1)
+  end
+end
+
 --- Returns the colors of a diff as far as they are known. Computes them after the diff is on
 --- the screen.
 ---@param file flemma.protocol.Diff
@@ -97,7 +113,10 @@ function M.colors(file, colored)
       known[file] = compute(file, again)
       colored()
     end
-    vim.schedule(again)
+    if #waiting == 0 then
+      vim.schedule(work)
+    end
+    table.insert(waiting, 1, again)
   end
   return known[file] or {}
 end
