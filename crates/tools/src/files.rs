@@ -17,6 +17,7 @@ mod text;
 
 pub use approved::ApprovedPath;
 pub use atomic::write as write_whole;
+pub(crate) use atomic::{sync_folder, write_unsynced};
 pub(crate) use encoding::Encoding;
 pub use fingerprint::Fingerprint;
 pub(crate) use locks::{FileLock, FileLocks};

@@ -51,6 +51,7 @@ pub struct Setup {
     environment: Vec<(String, OsString)>,
     size: Option<(u64, u64)>,
     patience: Option<Duration>,
+    base: Option<PathBuf>,
 }
 
 impl Setup {
@@ -117,6 +118,12 @@ impl Setup {
         self
     }
 
+    /// Creates all of its files in this folder instead of that for temporary files.
+    pub fn base(mut self, folder: PathBuf) -> Self {
+        self.base = Some(folder);
+        self
+    }
+
     /// How long waits may take; [`PATIENCE`] by default.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -139,9 +146,10 @@ impl Setup {
 
     /// Starts the process in a new folder. It waits for a screen.
     pub(crate) fn spawn(self) -> (Child, TempDir) {
+        let base = self.base.clone().unwrap_or_else(std::env::temp_dir);
         let home = tempfile::Builder::new()
             .prefix("flemma-test-")
-            .tempdir()
+            .tempdir_in(base)
             .unwrap_or_else(|error| panic!("no temporary folder: {error}"));
         let work = home.path().join("work");
         for folder in ["work", "run", "tmp", "state/nvim"] {

@@ -1,5 +1,6 @@
 //! Changes the files of a checkpoint, and reverts the changes if one of them fails.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use super::journal::{Checkpoint, FileChange};
 use super::recorder::capture;
 use super::store::Store;
 use crate::buffers::{OpenBuffers, Replacement};
-use crate::files::{Encoding, RealPath};
+use crate::files::{Encoding, RealPath, sync_folder, write_unsynced};
 use crate::objects::Objects;
 
 /// The owner's write bit of a mode.
@@ -36,6 +37,7 @@ pub(super) async fn make_all(
     for change in changes {
         if let Err(why) = done.change(change, &store.objects, buffers).await {
             let left = done.take_back(&store.objects, buffers).await;
+            sync_folders(changes);
             // Every file is as it was, so the journal must not list a checkpoint.
             if left.is_empty() {
                 end(store, id, true);
@@ -44,8 +46,19 @@ pub(super) async fn make_all(
             return Err(Failed { path, why, left });
         }
     }
+    sync_folders(changes);
     end(store, id, false);
     Ok(())
+}
+
+/// Waits until the names of changed files are on the disk, once for each folder.
+pub(super) fn sync_folders(changes: &[FileChange]) {
+    let mut folders = HashSet::new();
+    for path in changes.iter().map(|it| &it.path.0) {
+        if folders.insert(path.parent()) {
+            sync_folder(&RealPath::exact(path.clone()));
+        }
+    }
 }
 
 /// Writes that a checkpoint is complete, or that nothing of it is left.
@@ -169,7 +182,7 @@ fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
         Some(_) => make_writable(path)?,
         None => {}
     }
-    path.write(content).map(drop)
+    write_unsynced(path, content).map(drop)
 }
 
 /// Makes a file writable, so that one that a call made read-only can be restored.

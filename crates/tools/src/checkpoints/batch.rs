@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use platform::paths::visible;
 
-use super::apply::{end, make_all, put};
+use super::apply::{end, make_all, put, sync_folders};
 use super::image::{Captured, Image, Name};
 use super::index::{self, Stamp};
 use super::journal::{Checkpoint, FileChange, Progress};
@@ -174,6 +174,7 @@ pub async fn recover(folder: PathBuf, buffers: &dyn OpenBuffers) {
                 is_reverted &= back.await.is_ok();
             }
         }
+        sync_folders(&checkpoint.files);
         if is_reverted {
             end(&store, &checkpoint.id, true);
         }

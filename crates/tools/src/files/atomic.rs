@@ -42,7 +42,25 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<FileStatus> {
 ///
 /// As for [`write`], or a component of the path has become a link.
 pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<FileStatus> {
+    let written = write_unsynced(path, content)?;
+    sync_folder(path);
+    Ok(written)
+}
+
+/// Writes a file like [`write_real`], without waiting until the rename is on the disk. The caller
+/// calls [`sync_folder`], once for all files of a folder.
+///
+/// # Errors
+///
+/// As for [`write_real`].
+pub(crate) fn write_unsynced(path: &RealPath, content: &[u8]) -> io::Result<FileStatus> {
     write_by(path, |folder, name| replace(folder, path, name, content))
+}
+
+/// Waits until the renames in the folder of a file are on the disk. That they survive a power cut
+/// is best effort.
+pub(crate) fn sync_folder(path: &RealPath) {
+    let _ = path.open_parent().and_then(|(folder, _)| folder.sync());
 }
 
 /// Writes a new file like [`write_real`].
@@ -51,10 +69,12 @@ pub(crate) fn write_real(path: &RealPath, content: &[u8]) -> io::Result<FileStat
 ///
 /// As for [`write_real`], or `AlreadyExists`. What is there is unchanged then.
 pub(crate) fn create_real(path: &RealPath, content: &[u8]) -> io::Result<FileStatus> {
-    write_by(path, |folder, name| {
+    let written = write_by(path, |folder, name| {
         let make = |is_named| New::make(folder, NewFileAttributes::Usual, is_named);
         put(path.as_path(), name, content, make, Place::Free)
-    })
+    })?;
+    sync_folder(path);
+    Ok(written)
 }
 
 fn write_by(
@@ -64,8 +84,6 @@ fn write_by(
     let (_, name) = path.split()?;
     let parents = Parents::make(path)?;
     let written = write(&parents.folder, name)?;
-    // The rename has happened; that it survives a power cut is best effort.
-    let _ = parents.folder.sync();
     parents.keep();
     Ok(written)
 }
