@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use self::serve::run;
 use mcp::configured::Servers;
 use serde_json::Value;
-use session::Input;
+use session::{EditorInput, Input};
 use tokio::sync::mpsc;
 use tools::Precedence;
 
@@ -165,21 +165,35 @@ impl Host {
                 self.share(settings);
             }
             FromEditor::Attach(attach) => self.attach(attach),
-            FromEditor::Snapshot(it) => self.pass(it.buffer, Input::Snapshot(it)),
-            FromEditor::Changed(it) => self.pass(it.buffer, Input::Changed(it)),
-            FromEditor::Viewport(it) => self.pass(it.buffer, Input::Viewport(it)),
-            FromEditor::Applied(it) => self.pass(it.buffer, Input::Applied(it)),
+            FromEditor::Snapshot(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Snapshot(it)))
+            }
+            FromEditor::Changed(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Changed(it)))
+            }
+            FromEditor::Viewport(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Viewport(it)))
+            }
+            FromEditor::Applied(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Applied(it)))
+            }
             FromEditor::Command(command) => self.command(command),
-            FromEditor::Renamed(it) => self.pass(it.buffer, Input::Renamed(it)),
-            FromEditor::Saved(it) => self.pass(it.buffer, Input::Saved(it.seq)),
+            FromEditor::Renamed(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Renamed(it)))
+            }
+            FromEditor::Saved(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Saved(it.seq)))
+            }
             FromEditor::Detached(it) => {
-                self.pass(it.buffer, Input::Detached);
+                self.pass(it.buffer, Input::Editor(EditorInput::Detached));
                 self.sessions.remove(&it.buffer);
             }
             FromEditor::Tools(it) => self.replace_lua_tools(it),
             FromEditor::ToolReturned(it) => self.editor.calls().returned(it),
             FromEditor::ToolCommand(it) => self.editor.calls().run_command(it),
-            FromEditor::Directory(it) => self.pass(it.buffer, Input::Directory(it.cwd)),
+            FromEditor::Directory(it) => {
+                self.pass(it.buffer, Input::Editor(EditorInput::Directory(it.cwd)))
+            }
             FromEditor::Lookup(it) => self.look_up(it),
             FromEditor::FileSaved(it) => tools::checkpoints::user_saved(&it.path),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
@@ -216,7 +230,11 @@ impl Host {
         ));
         self.sessions
             // A session that has ended no longer takes messages.
-            .retain(|_, session| session.send(Input::Settings(self.shared.clone())).is_ok());
+            .retain(|_, session| {
+                session
+                    .send(Input::Editor(EditorInput::Settings(self.shared.clone())))
+                    .is_ok()
+            });
     }
 
     /// Creates the session of a buffer, or passes it the buffer's new state.
@@ -246,7 +264,7 @@ impl Host {
             inbox
         });
         // Fails if the session has just ended; the next message removes it.
-        drop(session.send(Input::Attach(attach)));
+        drop(session.send(Input::Editor(EditorInput::Attach(attach))));
     }
 
     /// Passes a question about a chat to its session. Every question is answered, because an
@@ -254,7 +272,7 @@ impl Host {
     fn look_up(&mut self, lookup: Lookup) {
         let (number, buffer) = (lookup.lookup, lookup.buffer);
         if self.sessions.contains_key(&buffer) {
-            self.pass(buffer, Input::Lookup(lookup));
+            self.pass(buffer, Input::Editor(EditorInput::Lookup(lookup)));
         } else {
             self.editor.looked_up(number, LookupAnswer::Nothing);
         }

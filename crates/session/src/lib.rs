@@ -52,4 +52,4 @@ use policy::{
 };
 use tools::{sources, state_dir};
 
-pub use session::{Input, start};
+pub use session::{EditorInput, Input, start};

@@ -43,7 +43,8 @@ use self::buffer::Buffer;
 use self::calls::Calls;
 use self::decisions::Decisions;
 use self::disk::Disk;
-pub use self::input::Input;
+pub(crate) use self::input::WorkInput;
+pub use self::input::{EditorInput, Input};
 use self::policy::Policy;
 use self::queue::Queue;
 use self::request::Request;
@@ -151,7 +152,7 @@ impl Session {
     }
 
     async fn take_input(&mut self, input: Input) {
-        let call_ended = matches!(input, Input::ToolEnded(..));
+        let call_ended = matches!(input, Input::Work(WorkInput::ToolEnded(..)));
         self.handle(input);
         if call_ended {
             // The other calls run on this thread, too. They continue first, and those that end
@@ -174,7 +175,7 @@ impl Session {
                 return;
             };
             match input {
-                Input::Changed(_) => changes += 1,
+                Input::Editor(EditorInput::Changed(_)) => changes += 1,
                 _ => others += 1,
             }
             self.handle(input);

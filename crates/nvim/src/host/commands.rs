@@ -1,7 +1,7 @@
 //! Commands of `:Flemma` that concern all chats, or none.
 
 use serde_json::Value;
-use session::Input;
+use session::{EditorInput, Input};
 
 use super::{Host, choices};
 use crate::protocol::*;
@@ -40,7 +40,7 @@ impl Host {
                 if action.works() {
                     self.servers.needed();
                 }
-                self.pass(command.buffer, Input::Command(command));
+                self.pass(command.buffer, Input::Editor(EditorInput::Command(command)));
             }
             _ => {
                 self.report_no_chat("Open a file whose name ends in .chat, or :set filetype=chat.")
@@ -79,7 +79,11 @@ impl Host {
                 self.sessions
                     // First, so that the new options are not overruled by an earlier switch in
                     // one chat.
-                    .retain(|_, session| session.send(Input::SwitchedBack).is_ok());
+                    .retain(|_, session| {
+                        session
+                            .send(Input::Editor(EditorInput::SwitchedBack))
+                            .is_ok()
+                    });
                 self.share(settings);
                 let level = chat::cycle::Level::Info;
                 self.editor.notify(&chat::cycle::Notice { level, text });

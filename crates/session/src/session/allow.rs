@@ -6,7 +6,7 @@ use chat::document::{Document, PairedCall, Status};
 use serde_json::Value;
 
 use super::calls::covers;
-use super::{Input, Session};
+use super::{Input, Session, WorkInput};
 use crate::remembered::offers;
 use crate::remembering::Remembering;
 
@@ -37,7 +37,7 @@ impl Session {
             chosen: Box::new(move |rule| {
                 // The chat may be closed by the time the user has chosen.
                 if let Some(inbox) = inbox.upgrade() {
-                    drop(inbox.send(Input::Allowed(call, rule)));
+                    drop(inbox.send(Input::Work(WorkInput::Allowed(call, rule))));
                 }
             }),
             store: self.shared.remembered.clone(),

@@ -13,7 +13,7 @@ use tools::checkpoints::{
     CallLabel, Coverage, FileArgument, JournalScope, Name, Recorder, Request, recover,
 };
 
-use super::{Input, Session};
+use super::{Input, Session, WorkInput};
 use crate::buffers::EditorBuffers;
 use crate::restoring::{Restoring, files};
 use crate::rewinding::{ChatTurn, Rewinding};
@@ -149,7 +149,9 @@ impl Session {
         let rewinding = Rewinding {
             turns: chat_turns(&self.buffer.document()),
             restoring: self.restoring(),
-            cut: Box::new(move |turn, report| drop(inbox.send(Input::Cut(turn, report)))),
+            cut: Box::new(move |turn, report| {
+                drop(inbox.send(Input::Work(WorkInput::Cut(turn, report))))
+            }),
         };
         tokio::spawn(rewinding.run());
     }

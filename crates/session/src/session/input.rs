@@ -25,6 +25,14 @@ use crate::usage::Tariff;
 
 /// An input of a session.
 pub enum Input {
+    /// From the front end.
+    Editor(EditorInput),
+    /// From the session's own background work.
+    Work(WorkInput),
+}
+
+/// An input from the front end.
+pub enum EditorInput {
     /// The buffer is new to this host, or attached again. Its text follows.
     Attach(Attach),
     /// A piece of the whole text.
@@ -49,6 +57,12 @@ pub enum Input {
     Settings(Arc<Shared>),
     /// `:Flemma switch!` ended the chat's own switch; the settings follow.
     SwitchedBack,
+    /// The working directory changed.
+    Directory(String),
+}
+
+/// An input from the session's own background work: its tool calls, its request, and what it reads.
+pub enum WorkInput {
     /// Approval functions answered.
     Functions(Answers),
     /// Argument rules answered about shell commands; with messages for the user.
@@ -90,8 +104,6 @@ pub enum Input {
     Diff(CallKey, Basis, Diff),
     /// The files of pending calls were read.
     Snapshots(SnapshotsTaken),
-    /// The working directory changed.
-    Directory(String),
     /// A tool's explanation of why its call was rejected.
     Refused(CallKey, Option<String>),
     /// The destination of the request with this number, and its prices.
@@ -117,64 +129,67 @@ impl Session {
     /// Takes an input. Decisions follow when all waiting inputs were taken.
     pub(super) fn handle(&mut self, input: Input) {
         match input {
-            Input::Attach(attach) => self.buffer.load(attach),
-            Input::Snapshot(snapshot) => self.snapshot(snapshot),
-            Input::Changed(changed) => self.changed(changed),
-            Input::Saved(seq) => self.saved(seq),
-            Input::Renamed(renamed) => self.renamed(&renamed),
-            Input::Viewport(viewport) => self.view.set_viewport(&viewport),
-            Input::Applied(applied) => self.applied(applied),
-            Input::Command(command) => self.command(command),
-            Input::Lookup(lookup) => self.look_up(&lookup),
-            Input::Detached => self.buffer.set_gone(),
-            Input::Directory(cwd) => self.change_directory(&cwd),
-            Input::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
-            Input::SwitchedBack => self.policy.set_switched(false),
-            input => self.handle_result(input),
+            Input::Editor(input) => self.handle_editor(input),
+            Input::Work(input) => self.handle_work(input),
         }
     }
 
-    /// Takes an input from the session's own background work.
-    fn handle_result(&mut self, input: Input) {
+    fn handle_editor(&mut self, input: EditorInput) {
         match input {
-            Input::Project(config, for_key) => self.project_read(config, for_key),
-            Input::ToolsScanned => self.tools_scanned(),
-            Input::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
-            Input::Functions(answers) => self.queue.push(CycleEvent::ResolverAnswered(answers)),
-            Input::Inspected(answers, messages) => {
+            EditorInput::Attach(attach) => self.buffer.load(attach),
+            EditorInput::Snapshot(snapshot) => self.snapshot(snapshot),
+            EditorInput::Changed(changed) => self.changed(changed),
+            EditorInput::Saved(seq) => self.saved(seq),
+            EditorInput::Renamed(renamed) => self.renamed(&renamed),
+            EditorInput::Viewport(viewport) => self.view.set_viewport(&viewport),
+            EditorInput::Applied(applied) => self.applied(applied),
+            EditorInput::Command(command) => self.command(command),
+            EditorInput::Lookup(lookup) => self.look_up(&lookup),
+            EditorInput::Detached => self.buffer.set_gone(),
+            EditorInput::Directory(cwd) => self.change_directory(&cwd),
+            EditorInput::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
+            EditorInput::SwitchedBack => self.policy.set_switched(false),
+        }
+    }
+
+    fn handle_work(&mut self, input: WorkInput) {
+        match input {
+            WorkInput::Project(config, for_key) => self.project_read(config, for_key),
+            WorkInput::ToolsScanned => self.tools_scanned(),
+            WorkInput::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
+            WorkInput::Functions(answers) => self.queue.push(CycleEvent::ResolverAnswered(answers)),
+            WorkInput::Inspected(answers, messages) => {
                 messages.iter().for_each(|it| self.inform(it));
                 self.queue.push(CycleEvent::ResolverAnswered(answers));
             }
-            Input::Allowed(call, rule) => self.allowed(&call, rule),
-            Input::RejectFor(call, words) => self.reject_for(&call, words),
-            Input::Remark(text) => self.remark(text),
-            Input::Unmet(options) => self.options_unmet(options),
-            Input::Unresolved(references) => self.set_unresolved(references),
-            Input::ToolOutput(call, output) => self.tool_output(&call, &output),
-            Input::Reviewed(call, end) => self.reviewed(call, end.map(|it| *it)),
-            Input::Tried(call, tried) => self.trial_ended(call, tried),
-            Input::Question(call, event) => self.question_event(&call, event),
-            Input::ToolEnded(call, ran, counts, unseen) => {
+            WorkInput::Allowed(call, rule) => self.allowed(&call, rule),
+            WorkInput::RejectFor(call, words) => self.reject_for(&call, words),
+            WorkInput::Remark(text) => self.remark(text),
+            WorkInput::Unmet(options) => self.options_unmet(options),
+            WorkInput::Unresolved(references) => self.set_unresolved(references),
+            WorkInput::ToolOutput(call, output) => self.tool_output(&call, &output),
+            WorkInput::Reviewed(call, end) => self.reviewed(call, end.map(|it| *it)),
+            WorkInput::Tried(call, tried) => self.trial_ended(call, tried),
+            WorkInput::Question(call, event) => self.question_event(&call, event),
+            WorkInput::ToolEnded(call, ran, counts, unseen) => {
                 self.tool_ended(call, ran, counts, unseen)
             }
-            Input::Preview(call, width, preview) => self.previewed(call, width, preview),
-            Input::Reasons(reasons) => self.reasons_found(reasons),
-            Input::Decision(call, reason, problem, refresh) => {
+            WorkInput::Preview(call, width, preview) => self.previewed(call, width, preview),
+            WorkInput::Reasons(reasons) => self.reasons_found(reasons),
+            WorkInput::Decision(call, reason, problem, refresh) => {
                 self.show_decision(call, reason.as_ref(), problem, refresh);
             }
-            Input::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
-            Input::Snapshots(taken) => self.snapshots_taken(taken),
-            Input::Refused(call, words) => self.heard_refusal(call, words),
-            Input::Label(number, label, tariff) => self.label(number, label, tariff),
-            Input::Note(number, note) => self.note(number, note),
-            Input::Ids(number, ids) => self.request.set_ids(number, ids),
-            Input::Recorded => self.request.sent.expire(),
-            Input::SentCompared(report) => self.sent_compared(report),
-            Input::TurnReviewed(reviewed) => self.turn_reviewed(*reviewed),
-            Input::Cut(turn, report) => self.cut(&turn, report),
-            Input::Stream(number, events) => self.stream(number, events),
-            // `handle` handles all others.
-            _ => {}
+            WorkInput::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
+            WorkInput::Snapshots(taken) => self.snapshots_taken(taken),
+            WorkInput::Refused(call, words) => self.heard_refusal(call, words),
+            WorkInput::Label(number, label, tariff) => self.label(number, label, tariff),
+            WorkInput::Note(number, note) => self.note(number, note),
+            WorkInput::Ids(number, ids) => self.request.set_ids(number, ids),
+            WorkInput::Recorded => self.request.sent.expire(),
+            WorkInput::SentCompared(report) => self.sent_compared(report),
+            WorkInput::TurnReviewed(reviewed) => self.turn_reviewed(*reviewed),
+            WorkInput::Cut(turn, report) => self.cut(&turn, report),
+            WorkInput::Stream(number, events) => self.stream(number, events),
         }
     }
 }

@@ -53,7 +53,7 @@ use tokio::time::timeout;
 use self::recorder::{Record, Recorder};
 use self::script::{Answer, Script};
 use self::setup::{Setup, below};
-use super::Input;
+use super::{EditorInput, Input};
 use crate::frontend::SessionEvent;
 use crate::protocol::*;
 use crate::scripts::Scripts;
@@ -151,7 +151,7 @@ impl Stage {
         drawn_ms: HashMap<String, u64>,
         again: Option<u64>,
     ) {
-        self.send(Input::Command(EditorCommand {
+        self.send(Input::Editor(EditorInput::Command(EditorCommand {
             buffer: BUFFER,
             action: Action::parse(name, arguments),
             line,
@@ -162,7 +162,7 @@ impl Stage {
             }),
             hidden: Vec::new(),
             drawn_ms,
-        }));
+        })));
     }
 
     /// Presses a key and waits until the session is idle again.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tools::checkpoints::{CallLabel, Request};
 
 use super::checkpoints::chat_turns;
-use super::{Input, Session, calls};
+use super::{Input, Session, WorkInput, calls};
 use crate::rewinding::ChatTurn;
 use crate::turn_reviewing::{TurnReviewed, TurnReviewing};
 
@@ -83,7 +83,7 @@ impl Session {
             written: Arc::new(move |reviewed| {
                 // Fails if the chat was closed meanwhile.
                 if let Some(inbox) = inbox.upgrade() {
-                    drop(inbox.send(Input::TurnReviewed(Box::new(reviewed))));
+                    drop(inbox.send(Input::Work(WorkInput::TurnReviewed(Box::new(reviewed)))));
                 }
             }),
         }

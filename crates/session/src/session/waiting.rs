@@ -8,7 +8,7 @@ use chat::cycle::CycleEvent;
 use chat::origin::ChangeSource;
 use chat::{marks, write};
 
-use super::{Input, Session};
+use super::{Input, Session, WorkInput};
 use crate::form::Prompts;
 
 impl Session {
@@ -43,7 +43,7 @@ impl Session {
                 format!("Reject {}, with the message as the reason", call.name),
             ];
             if prompts.choose(&title, &items).await == Some(1) {
-                drop(inbox.send(Input::RejectFor(call, words)));
+                drop(inbox.send(Input::Work(WorkInput::RejectFor(call, words))));
             }
         });
     }

@@ -10,7 +10,7 @@ use chat::whole::{self, WholeLine};
 
 use crate::protocol::{Choice, Decision, DecisionLine, Display};
 use crate::resolver_calls::Reason;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// The calls whose windows were opened, by number.
 #[derive(Debug, Default)]
@@ -50,7 +50,9 @@ impl Session {
         let guard = self.guard();
         tokio::task::spawn_blocking(move || {
             let reason = guard.reason(&call, by.as_ref());
-            drop(inbox.send(Input::Decision(call, reason, problem, refresh)));
+            drop(inbox.send(Input::Work(WorkInput::Decision(
+                call, reason, problem, refresh,
+            ))));
         });
     }
 

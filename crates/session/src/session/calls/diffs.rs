@@ -12,7 +12,7 @@ use chat::approval::CallKey;
 use chat::marks::Mark;
 
 use crate::protocol::DiffItem;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// The diff of a call: one item per file.
 pub type Diff = Arc<[DiffItem]>;
@@ -113,7 +113,7 @@ impl Session {
         tokio::spawn(async move {
             let files = crate::diff::of_call(&*tool, &input, &context, basis.width, WHOLE);
             let diff = files.await.into();
-            drop(inbox.send(Input::Diff(call, basis, diff)));
+            drop(inbox.send(Input::Work(WorkInput::Diff(call, basis, diff))));
         });
         Some(basis)
     }

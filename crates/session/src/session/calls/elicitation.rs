@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tools::{Elicitation, Form, FormReply};
 
 use crate::form;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// An event of a question.
 pub enum QuestionEvent {
@@ -68,7 +68,7 @@ impl User {
 
     fn deliver(&self, event: QuestionEvent) {
         if let Some(inbox) = self.inbox.upgrade() {
-            drop(inbox.send(Input::Question(self.call.clone(), event)));
+            drop(inbox.send(Input::Work(WorkInput::Question(self.call.clone(), event))));
         }
     }
 }
@@ -210,7 +210,7 @@ impl Session {
             let reply = form::fill(&editor.prompts(buffer), &form).await;
             if let Some(inbox) = inbox.upgrade() {
                 let event = QuestionEvent::Filled(number, reply);
-                drop(inbox.send(Input::Question(call, event)));
+                drop(inbox.send(Input::Work(WorkInput::Question(call, event))));
             }
         }));
     }

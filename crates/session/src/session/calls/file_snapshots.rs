@@ -18,7 +18,7 @@ use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
 use crate::buffers::EditorBuffers;
 use crate::frontend::SessionEvent;
 use crate::protocol::EditorCommand;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// Minimum time on the screen, in milliseconds, before a key counts as a decision. An accidental
 /// second press of the same key comes sooner.
@@ -119,7 +119,7 @@ impl Session {
         let (call, buffers) = (call.clone(), self.open_buffers());
         tokio::spawn(async move {
             let taken = SnapshotsTaken::First(call, states(files, &buffers).await);
-            drop(inbox.send(Input::Snapshots(taken)));
+            drop(inbox.send(Input::Work(WorkInput::Snapshots(taken))));
         });
         false
     }
@@ -195,7 +195,7 @@ impl Session {
                 taken.push((call, states(files, &buffers).await));
             }
             let taken = SnapshotsTaken::Again(taken);
-            drop(inbox.send(Input::Snapshots(taken)));
+            drop(inbox.send(Input::Work(WorkInput::Snapshots(taken))));
         });
     }
 

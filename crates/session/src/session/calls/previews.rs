@@ -11,7 +11,7 @@ use chat::marks::Mark;
 use serde_json::Value;
 use tools::Tool;
 
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// Requested previews, by call and width.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Session {
         tokio::spawn(async move {
             let input: Value = serde_json::from_str(&call.input).unwrap_or_default();
             let preview = tool.preview(&input, room).await;
-            drop(inbox.send(Input::Preview(call, width, preview)));
+            drop(inbox.send(Input::Work(WorkInput::Preview(call, width, preview))));
         });
     }
 

@@ -10,7 +10,7 @@ use chat::marks::Mark;
 
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{Reason, WaitsBy};
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// The reasons of the calls that are shown.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Session {
                 Some((call, reason))
             };
             let reasons = calls.into_iter().filter_map(reason).collect();
-            drop(inbox.send(Input::Reasons(reasons)));
+            drop(inbox.send(Input::Work(WorkInput::Reasons(reasons))));
         });
     }
 

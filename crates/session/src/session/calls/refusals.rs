@@ -8,7 +8,7 @@ use chat::cycle::{CycleEvent, key};
 use chat::document::{Document, PairedCall, Status};
 
 use super::covers;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// Rejected calls whose tools were asked.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Session {
         tokio::spawn(async move {
             let input = serde_json::from_str(&call.input).unwrap_or_default();
             let words = tool.refused(&input, buffer).await;
-            drop(inbox.send(Input::Refused(call, words)));
+            drop(inbox.send(Input::Work(WorkInput::Refused(call, words))));
         });
     }
 

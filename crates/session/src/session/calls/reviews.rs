@@ -15,7 +15,7 @@ use tools::{Proposal, ToolContext};
 use crate::frontend::{ReviewOutcome, SessionEvent};
 use crate::protocol::{Action, Display, EditorCommand, ReviewClosed};
 use crate::reviewing::{ApprovedChange, ReviewEnd, Reviewing};
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// Reviews of the calls of a chat.
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ impl Session {
         self.calls.reviews.open.insert(call.clone());
         tokio::spawn(async move {
             let end = reviewing.run().await.map(Box::new);
-            drop(inbox.send(Input::Reviewed(call, end)));
+            drop(inbox.send(Input::Work(WorkInput::Reviewed(call, end))));
         });
     }
 

@@ -22,7 +22,7 @@ use super::run_changes::ChangedFile;
 use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::half_done::Result;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::settings::Unlisted;
 
 /// Maximum lines of live output that are shown.
@@ -200,7 +200,9 @@ impl Session {
             if let Some(diff) = diff {
                 diff.log(audit, document, call.clone()).await;
             }
-            drop(inbox.send(Input::ToolEnded(call, ran, changed, unseen)));
+            drop(inbox.send(Input::Work(WorkInput::ToolEnded(
+                call, ran, changed, unseen,
+            ))));
         });
     }
 
@@ -268,7 +270,10 @@ impl Session {
         let (inbox, call) = (self.inbox.clone(), call.clone());
         Progress::new(move |output| {
             if let Some(inbox) = inbox.upgrade() {
-                drop(inbox.send(Input::ToolOutput(call.clone(), output.to_owned())));
+                drop(inbox.send(Input::Work(WorkInput::ToolOutput(
+                    call.clone(),
+                    output.to_owned(),
+                ))));
             }
         })
     }

@@ -23,7 +23,7 @@ use crate::audit::in_background;
 use crate::call_environment::CallEnvironment;
 use crate::diff::of_file;
 use crate::frontend::{CallTrial, SessionEvent};
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 
 /// What becomes of a command in plan mode.
 const PLANNED: &str = "In plan mode, it runs as a trial, and its changes are discarded.";
@@ -366,7 +366,7 @@ impl Session {
                     compared.await.map_err(|error| error.to_string())
                 }
             };
-            drop(inbox.send(Input::Tried(call, tried)));
+            drop(inbox.send(Input::Work(WorkInput::Tried(call, tried))));
         });
     }
 

@@ -16,7 +16,7 @@ use crate::frontmatter::{self, Source};
 use crate::protocol::DiagnosticItem;
 use crate::rules::{self, Reading, Rules};
 use crate::session::queue::is_of_user;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::shared::Shared;
 use crate::state_dir;
 use crate::trust::{Escalation, Trust};
@@ -61,7 +61,7 @@ impl Session {
             return false;
         };
         self.policy.freshness = Freshness::Pending;
-        scripts.look_and(move || drop(inbox.send(Input::ToolsScanned)));
+        scripts.look_and(move || drop(inbox.send(Input::Work(WorkInput::ToolsScanned))));
         true
     }
 
@@ -119,7 +119,7 @@ impl Session {
                 let _ = Trust::open(&state_dir::path()).trust(&path, &source.text);
             }
             let rules = read(&shared, source, typed_here || trusted);
-            drop(inbox.send(Input::Rules(evaluation, Box::new(rules))));
+            drop(inbox.send(Input::Work(WorkInput::Rules(evaluation, Box::new(rules)))));
         });
     }
 

@@ -10,7 +10,7 @@ use super::Freshness;
 use crate::project::{self, ProjectConfig};
 use crate::projects::{self, ProjectContent};
 use crate::scripts;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::shared::Shared;
 use crate::state_dir;
 use crate::trust::{Escalation, Trust};
@@ -56,7 +56,7 @@ impl Session {
         };
         let folder = self.disk.cwd().to_owned();
         tokio::task::spawn_blocking(move || {
-            drop(inbox.send(Input::Project(read(&folder), for_key)));
+            drop(inbox.send(Input::Work(WorkInput::Project(read(&folder), for_key))));
         });
         true
     }
@@ -148,7 +148,7 @@ impl Session {
                 Err(why) => editor.report_problem(&chat::Problem::new(why, "")),
             }
             if let Some(inbox) = inbox.upgrade() {
-                drop(inbox.send(Input::Project(read(&folder), false)));
+                drop(inbox.send(Input::Work(WorkInput::Project(read(&folder), false))));
             }
         });
     }

@@ -8,7 +8,7 @@ use tools::Sandbox;
 
 use crate::resolver_calls::{self, CallGuard};
 use crate::sandbox;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::settings::Here;
 
 impl Session {
@@ -53,7 +53,7 @@ impl Session {
         let (editor, buffer) = (self.editor.clone(), self.buffer.id());
         tokio::spawn(async move {
             let answers = resolver_calls::ask_functions(&editor, buffer, asked).await;
-            drop(inbox.send(Input::Functions(answers)));
+            drop(inbox.send(Input::Work(WorkInput::Functions(answers))));
         });
     }
 
@@ -66,7 +66,7 @@ impl Session {
         let editor = self.editor.clone();
         tokio::task::spawn_blocking(move || {
             let answers = resolver_calls::ask_frontmatter(&editor, &rules, buffer, questions);
-            drop(inbox.send(Input::Functions(answers)));
+            drop(inbox.send(Input::Work(WorkInput::Functions(answers))));
         });
     }
 
@@ -93,7 +93,10 @@ impl Session {
         {
             tokio::task::spawn_blocking(move || {
                 let found = guard.answer(commands);
-                drop(inbox.send(Input::Inspected(found.answers, found.messages)));
+                drop(inbox.send(Input::Work(WorkInput::Inspected(
+                    found.answers,
+                    found.messages,
+                ))));
             });
         }
     }

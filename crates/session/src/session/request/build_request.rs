@@ -22,7 +22,7 @@ use crate::frontmatter::{self, Evaluated, Expansion, Known, Source};
 use crate::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
 use crate::rules::Rules;
 use crate::sent::{Sending, SentText};
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::state_dir;
 use crate::trust::Trust;
 
@@ -126,7 +126,7 @@ impl RequestSource {
         let tools = self.offered(&document, &mut own, &mut sending);
         // Only now: a request that is not sent needs no remarks.
         for remark in referring.damaged().into_iter().chain(remarks) {
-            self.deliver(Input::Remark(remark));
+            self.deliver(Input::Work(WorkInput::Remark(remark)));
         }
         // At once, because the next request may be built before this is on disk.
         if !self.places.editor.is_dry_run() {
@@ -221,7 +221,7 @@ impl RequestSource {
         let unresolved = troubles.into_iter();
         let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
         // The session shows them at their lines; the message below is for the notification.
-        self.deliver(Input::Unresolved(unresolved.collect()));
+        self.deliver(Input::Work(WorkInput::Unresolved(unresolved.collect())));
         problem(format!("{} Nothing was sent.", lines.join(" ")))
     }
 

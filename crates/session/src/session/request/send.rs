@@ -22,7 +22,7 @@ use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
 use crate::models::{ModelBackend, WaitReporter};
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::settings::Settings;
 use crate::usage::Tariff;
 use crate::{audit, route, status};
@@ -152,21 +152,24 @@ impl Sending {
         let tariff = destination.as_ref().ok().and_then(tariff);
         // Before the prompt is built, which may take a while, so that the spinner names the
         // model.
-        self.deliver(Input::Label(self.number, label, tariff));
+        self.deliver(Input::Work(WorkInput::Label(self.number, label, tariff)));
         let ledger = source.ledger.clone();
         let prompt = source.build().await.map(|built| {
-            self.deliver(Input::Ids(self.number, built.ids));
+            self.deliver(Input::Work(WorkInput::Ids(self.number, built.ids)));
             self.write_sent(ledger);
             if let (Some(text), Ok(to)) = (built.new_tools, &destination)
                 && !takes_later_tools(to)
             {
-                self.deliver(Input::Remark(text));
+                self.deliver(Input::Work(WorkInput::Remark(text)));
             }
             built.prompt
         });
-        self.deliver(Input::Unmet(unmet(&destination, &self.settings)));
+        self.deliver(Input::Work(WorkInput::Unmet(unmet(
+            &destination,
+            &self.settings,
+        ))));
         for text in self.remarks(&destination, &prompt) {
-            self.deliver(Input::Remark(text));
+            self.deliver(Input::Work(WorkInput::Remark(text)));
         }
         let calls = text_calls(&destination, &prompt);
         if let Some(batches) = self.exchange(destination, prompt) {
@@ -176,7 +179,7 @@ impl Sending {
 
     /// Writes to disk what the request contains, while it is sent.
     fn write_sent(&self, ledger: SharedLedger) {
-        self.deliver(Input::Recorded);
+        self.deliver(Input::Work(WorkInput::Recorded));
         audit::in_background(move || ledger.write());
     }
 
@@ -207,7 +210,7 @@ impl Sending {
     /// Returns a function that shows what the request waits for.
     fn note(&self) -> impl Fn(WaitNote) + Send + Sync + use<> {
         let (inbox, number) = (self.inbox.clone(), self.number);
-        move |note| drop(inbox.send(Input::Note(number, note)))
+        move |note| drop(inbox.send(Input::Work(WorkInput::Note(number, note))))
     }
 
     async fn destination(&mut self) -> Result<Destination, Problem> {
@@ -277,7 +280,7 @@ impl Sending {
                 // Models without tools write calls as text, which is turned into calls here.
                 batch = calls.read(batch);
             }
-            self.deliver(Input::Stream(self.number, batch));
+            self.deliver(Input::Work(WorkInput::Stream(self.number, batch)));
         }
     }
 }

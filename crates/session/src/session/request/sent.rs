@@ -22,7 +22,7 @@ use crate::form::Prompts;
 use crate::protocol::{DiagnosticItem, Display, SentItem, SentItems};
 use crate::sent::{Answered, Ledger, Places, Sending};
 use crate::session::buffer::moved;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, WorkInput};
 use crate::state_dir;
 use crate::usage::Tariff;
 
@@ -445,7 +445,7 @@ impl Session {
         tokio::task::spawn_blocking(move || {
             let document = Document::of(&text, parsed);
             let report = compare(&document, &ledger.of(path.as_deref()));
-            drop(inbox.send(Input::SentCompared(report)));
+            drop(inbox.send(Input::Work(WorkInput::SentCompared(report))));
         });
     }
 
@@ -570,7 +570,7 @@ impl Session {
             // It fails only if the thread panicked; then the ledger is as it was.
             let _ = in_background(forget).await;
             if let Some(inbox) = inbox.upgrade() {
-                drop(inbox.send(Input::Recorded));
+                drop(inbox.send(Input::Work(WorkInput::Recorded)));
             }
         });
     }

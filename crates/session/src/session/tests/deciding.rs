@@ -205,15 +205,17 @@ fn a_call_that_is_folded_away_is_shown_before_a_key_decides_about_it() {
     let stage = one_waits();
     let id = stage.record().marks()[0].id.clone();
     let before = stage.record().rests();
-    stage.send(super::Input::Command(crate::protocol::EditorCommand {
-        buffer: super::BUFFER,
-        action: crate::protocol::Action::Advance { from_insert: false },
-        line: 0,
-        window: 1,
-        shown: None,
-        hidden: vec![id],
-        drawn_ms: Default::default(),
-    }));
+    stage.send(super::Input::Editor(super::EditorInput::Command(
+        crate::protocol::EditorCommand {
+            buffer: super::BUFFER,
+            action: crate::protocol::Action::Advance { from_insert: false },
+            line: 0,
+            window: 1,
+            shown: None,
+            hidden: vec![id],
+            drawn_ms: Default::default(),
+        },
+    )));
     stage.wait("rest", |it| it.rests() > before);
     stage.expect_notice("a pending call was folded");
     let unfolds = |it: &crate::protocol::Display| matches!(it, crate::protocol::Display::Unfold(_));

@@ -6,7 +6,7 @@ use chat::text::Lines;
 use serde_bytes::ByteBuf;
 
 use super::script::Answer;
-use super::{BUFFER, Input, Record, Stage};
+use super::{BUFFER, EditorInput, Input, Record, Stage};
 use crate::protocol::{Changed, DiagnosticItem, MarkItem};
 
 impl Stage {
@@ -44,7 +44,7 @@ impl Stage {
     pub(super) fn replaces(&self, lines: Lines, new: &[String], typed: Option<usize>) -> &Self {
         let mut record = self.record();
         record.buffer.splice(lines.clone(), new);
-        self.send(Input::Changed(Changed {
+        self.send(Input::Editor(EditorInput::Changed(Changed {
             buffer: BUFFER,
             seq: record.buffer.seq(),
             first: lines.start,
@@ -53,7 +53,7 @@ impl Stage {
             more: false,
             typed,
             undone: false,
-        }));
+        })));
         drop(record);
         self
     }

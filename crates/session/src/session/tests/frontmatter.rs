@@ -85,7 +85,9 @@ fn the_chats_own_rules_stay_when_the_options_change_meanwhile() {
     stage.press("advance");
     stage.key("advance").wait_started("t_1");
     let options = json!({"tools": {"autopilot": {"enabled": true}}});
-    stage.send(super::Input::Settings(stage.shared(&options)));
+    stage.send(super::Input::Editor(super::EditorInput::Settings(
+        stage.shared(&options),
+    )));
     stage.open_gate().wait("a result", |it| it.rests() > 1);
     stage.expect_became(["t_1"], ["ran"]);
     stage.press("autopilot:status");

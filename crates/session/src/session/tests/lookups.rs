@@ -4,7 +4,7 @@ use chat::links::Link;
 use serde_json::json;
 
 use super::script::{calls, echo, says};
-use super::{Input, QUESTION, Stage, below};
+use super::{EditorInput, Input, QUESTION, Stage, below};
 use crate::protocol::*;
 
 impl Stage {
@@ -18,7 +18,7 @@ impl Stage {
         let line = self.text().lines().position(|it| it.contains(place));
         let line = line.unwrap();
         let number = self.record().looked_up.len() as u64 + 1;
-        self.send(Input::Lookup(Lookup {
+        self.send(Input::Editor(EditorInput::Lookup(Lookup {
             lookup: number,
             buffer: super::BUFFER,
             seq,
@@ -26,7 +26,7 @@ impl Stage {
             line,
             column,
             last: line,
-        }));
+        })));
         self.wait("an answer", |it| it.looked_up.len() as u64 == number);
         let (answered, answer) = self.record().looked_up.pop().unwrap();
         assert_eq!(answered, number);

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use crate::frontend::buffer::TextBuffer;
 use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::protocol::*;
-use crate::session::Input;
+use crate::session::{EditorInput, Input};
 
 /// What the user makes of the diff in a review.
 pub struct ReviewEdit(pub Box<dyn Fn(&str) -> String + Send>);
@@ -159,7 +159,7 @@ impl Recorder {
             applied
         });
         if let Some(inbox) = self.inbox.upgrade() {
-            drop(inbox.send(Input::Applied(applied)));
+            drop(inbox.send(Input::Editor(EditorInput::Applied(applied))));
         }
     }
 }

@@ -128,7 +128,9 @@ fn a_reference_to_a_missing_file_sends_nothing_and_names_its_line() {
 fn a_remark_about_requests_is_shown_once() {
     let stage = Stage::of(QUESTION);
     for _ in 0..2 {
-        stage.send(super::Input::Remark("It takes no temperature.".to_owned()));
+        stage.send(super::Input::Work(crate::session::WorkInput::Remark(
+            "It takes no temperature.".to_owned(),
+        )));
     }
     stage.press("advance");
     let said = |it: &&String| it.contains("It takes no temperature.");

@@ -6,7 +6,7 @@ use chat::prompt::{Part, Prompt, PromptRole};
 use serde_json::json;
 
 use super::script::{calls, echo, fails, read, says};
-use super::{BUFFER, Display, Input, Record, Stage};
+use super::{BUFFER, Display, EditorInput, Input, Record, Stage};
 use crate::protocol::{Prompted, Renamed, SentItem};
 
 const FILES: [(&str, &[u8]); 2] = [("f.txt", b"n=0\n"), ("p.txt", b"plan\n")];
@@ -35,11 +35,11 @@ impl Stage {
     }
 
     fn renames(&self, name: &str) -> &Self {
-        self.send(Input::Renamed(Renamed {
+        self.send(Input::Editor(EditorInput::Renamed(Renamed {
             buffer: BUFFER,
             path: self.path(name).display().to_string(),
             modified: false,
-        }));
+        })));
         self
     }
 

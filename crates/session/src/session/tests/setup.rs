@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tools::{Precedence, Tool};
 
 use super::script::{Echo, Script};
-use super::{BUFFER, Input, QUESTION, Recorder, Stage};
+use super::{BUFFER, EditorInput, Input, QUESTION, Recorder, Stage};
 use crate::editor::Editor;
 use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
@@ -142,7 +142,7 @@ impl Stage {
     fn attach(&self, text: &str, came: Came) {
         let chat = self.folder.as_ref().map(|_| self.path("question.chat"));
         let cwd = chat.as_deref().and_then(Path::parent).map(PathBuf::from);
-        self.send(Input::Attach(Attach {
+        self.send(Input::Editor(EditorInput::Attach(Attach {
             buffer: BUFFER,
             path: chat.unwrap_or_default().display().to_string(),
             cwd: cwd.unwrap_or("/".into()).display().to_string(),
@@ -154,20 +154,20 @@ impl Stage {
             queued: Vec::new(),
             came,
             modified: false,
-        }));
-        self.send(Input::Snapshot(Snapshot {
+        })));
+        self.send(Input::Editor(EditorInput::Snapshot(Snapshot {
             buffer: BUFFER,
             seq: 0,
             text: Some(ByteBuf::from(text)),
             lines: Vec::new(),
             done: true,
-        }));
-        self.send(Input::Viewport(Viewport {
+        })));
+        self.send(Input::Editor(EditorInput::Viewport(Viewport {
             buffer: BUFFER,
             first: 0,
             last: 60,
             width: 80,
-        }));
+        })));
     }
 }
 

@@ -69,7 +69,7 @@ fn undo_of_a_change_above_leaves_the_answer_alone() {
 fn a_chat_that_is_closed_stops_its_request() {
     let stage = answering("One,");
     let before = stage.text();
-    stage.send(super::Input::Detached);
+    stage.send(super::Input::Editor(super::EditorInput::Detached));
     stage.settle().continues(begins(" two.")).settle();
     stage.expect_text(&before);
 }

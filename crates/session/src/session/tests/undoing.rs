@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::script::{bash, calls};
 use super::{QUESTION, Stage};
 use crate::protocol::{Display, EditorQuestion, Prompted};
-use crate::session::Input;
+use crate::session::{EditorInput, Input};
 
 /// A chat in a folder with the file `a`, whose model writes `two` into it.
 fn wrote() -> (Stage, TempDir) {
@@ -19,7 +19,7 @@ fn wrote() -> (Stage, TempDir) {
     let input = json!({"label": "", "path": "a", "content": "two\n"});
     let stage = Stage::unasked(QUESTION).answers([calls([("t_1", "write", input)])]);
     let cwd = folder.path().to_str().unwrap().to_owned();
-    stage.send(Input::Directory(cwd));
+    stage.send(Input::Editor(EditorInput::Directory(cwd)));
     stage.press("advance");
     assert_eq!(text(&folder), "two\n");
     (stage, folder)
@@ -193,7 +193,9 @@ fn nothing_is_stored_if_checkpoints_are_off() {
     let folder = tempfile::tempdir().unwrap();
     let input = json!({"label": "", "path": "a", "content": "two\n"});
     let stage = Stage::with(options, QUESTION).answers([calls([("t_1", "write", input)])]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     stage.press("advance");
     assert_eq!(text(&folder), "two\n");
     stage.key("undo").wait_notice("There is nothing to undo");
@@ -204,7 +206,9 @@ fn ran<const N: usize>(commands: [&str; N]) -> (Stage, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "one\n").unwrap();
     let stage = Stage::unasked(QUESTION);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     for (at, command) in commands.into_iter().enumerate() {
         let id = format!("t_{}", at + 1);
         stage.script.answers_next(calls([bash(&id, command)]));
@@ -241,7 +245,9 @@ fn what_is_removed_because_the_store_is_full_is_announced() {
     let options = json!({"tools": {"require_approval": false}, "checkpoints": {"limit": 20}});
     let folder = tempfile::tempdir().unwrap();
     let stage = Stage::with(options, QUESTION);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     for turn in 1..=6 {
         let command = format!("head -c 5000000 /dev/urandom > large; echo {turn} > a");
         let id = format!("t_{turn}");
@@ -267,7 +273,9 @@ fn what_is_removed_because_the_store_is_full_is_announced() {
 fn a_chat_without_checkpoints_can_be_cut() {
     let (stage, _folder) = ran(["echo two > a", "echo b > b"]);
     let home = std::env::home_dir().unwrap();
-    stage.send(Input::Directory(home.to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        home.to_str().unwrap().to_owned(),
+    )));
     choose(&stage, Some(1));
     choose(&stage, Some(0));
     stage

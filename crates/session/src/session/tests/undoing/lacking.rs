@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::super::script::{bash, calls};
-use super::{Input, QUESTION, Stage, choose};
+use super::{EditorInput, Input, QUESTION, Stage, choose};
 
 #[test]
 fn a_command_that_changes_a_file_without_a_checkpoint_is_reported() {
@@ -17,7 +17,9 @@ fn a_command_that_changes_a_file_without_a_checkpoint_is_reported() {
         calls([bash("t_1", "true")]),
         calls([bash("t_2", "echo x >> large")]),
     ]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     stage.press("advance");
     stage.wait_notice(":Flemma undo cannot restore large: it is larger than 16 MB.");
     stage.wait_rest();
@@ -31,7 +33,9 @@ fn a_command_says_before_it_runs_what_no_checkpoint_holds() {
     let stage = Stage::with(json!({"tools": {"auto_approve": []}}), QUESTION);
     let long = format!("echo {}", "x".repeat(300));
     let stage = stage.answers([calls([bash("t_1", "true")]), calls([bash("t_2", &long)])]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     stage.press("advance");
     stage.press_at("resolve", "status=pending");
     // The end of the command is cut, and not what it says.
@@ -50,7 +54,9 @@ fn a_command_that_changes_ignored_files_says_before_and_after_that_they_stay() {
     let stage = Stage::with(json!({"tools": {"auto_approve": []}}), QUESTION);
     let command = "echo x > build/out.log; echo x > a";
     let stage = stage.answers([calls([bash("t_1", "true")]), calls([bash("t_2", command)])]);
-    stage.send(Input::Directory(folder.path().to_str().unwrap().to_owned()));
+    stage.send(Input::Editor(EditorInput::Directory(
+        folder.path().to_str().unwrap().to_owned(),
+    )));
     stage.press("advance");
     stage.press_at("resolve", "status=pending");
     stage.wait("the preview", |it| {
