@@ -205,13 +205,14 @@ impl Action {
     /// Parses a command's name and arguments, as Lua sends them.
     pub fn parse(name: &str, arguments: Value) -> Self {
         let text = || text(&arguments);
+        let word = || first_word(&arguments);
         match name {
             "advance" => Self::Advance {
                 from_insert: arguments["insert"] == true,
             },
             "send" => Self::Send,
             "resolve" | "tool:execute" => Self::Resolve,
-            "approve" => Self::Approve(first_word(&arguments)),
+            "approve" => Self::Approve(word()),
             "allow" => Self::Allow,
             "review" => Self::parse_review(&arguments),
             "try" => Self::Try,
@@ -233,31 +234,10 @@ impl Action {
             "fix" => Self::Fix,
             "allow-file" => Self::AllowFile,
             "run" => Self::Run(arguments),
-            name => Self::parse_setting(name, arguments),
-        }
-    }
-
-    fn parse_review(arguments: &Value) -> Self {
-        let Some(words) = text(arguments) else {
-            return Self::Review;
-        };
-        match words.split_once(char::is_whitespace) {
-            _ if words == "turn" => Self::ReviewTurn(None),
-            Some(("turn", file)) => Self::ReviewTurn(Some(file.trim().to_owned())),
-            _ => Self::Unknown(format!("review {words}")),
-        }
-    }
-
-    /// Parses the commands that change a setting of the chat, or of all chats.
-    fn parse_setting(name: &str, arguments: Value) -> Self {
-        let word = first_word(&arguments);
-        let is_tools = word.as_deref() == Some("tools");
-        let is_project = word.as_deref() == Some("project");
-        match name {
-            "trust" if is_tools => Self::TrustTools(true),
-            "trust!" if is_tools => Self::TrustTools(false),
-            "trust" if is_project => Self::TrustProject(true),
-            "trust!" if is_project => Self::TrustProject(false),
+            "trust" if word().as_deref() == Some("tools") => Self::TrustTools(true),
+            "trust!" if word().as_deref() == Some("tools") => Self::TrustTools(false),
+            "trust" if word().as_deref() == Some("project") => Self::TrustProject(true),
+            "trust!" if word().as_deref() == Some("project") => Self::TrustProject(false),
             "trust" => Self::TrustChat(true),
             "trust!" => Self::TrustChat(false),
             "switch" => Self::Switch(arguments),
@@ -271,33 +251,36 @@ impl Action {
             "sandbox:disable" => Self::Sandbox(Toggle::Disable),
             "sandbox:status" => Self::Sandbox(Toggle::Report),
             "sandbox:clear" => Self::ClearScratch,
-            "mcp:accept" => Self::AcceptMcp(word),
-            "mcp:restart" => Self::RestartMcp(word),
+            "mcp:accept" => Self::AcceptMcp(word()),
+            "mcp:restart" => Self::RestartMcp(word()),
             "mcp:trust" => Self::TrustMcp,
-            name => Self::parse_chat_command(name, &arguments),
-        }
-    }
-
-    /// Parses the commands that copy, rename, restore, or report on a chat.
-    fn parse_chat_command(name: &str, arguments: &Value) -> Self {
-        let word = first_word(arguments);
-        match name {
             "tutor" => Self::Tutor,
             "fork" => Self::Fork,
-            "export" => Self::Export(text(arguments)),
-            "rename" => Self::Rename(text(arguments)),
-            "undo" => Self::Undo(text(arguments)),
+            "export" => Self::Export(text()),
+            "rename" => Self::Rename(text()),
+            "undo" => Self::Undo(text()),
             "redo" => Self::Redo,
             "rewind" => Self::Rewind,
             "refresh" => Self::Refresh,
             "tool:list" => Self::ListTools,
-            "usage" => Self::Usage(word.and_then(|it| it.parse().ok())),
+            "usage" => Self::Usage(word().and_then(|it| it.parse().ok())),
             "log" => Self::Log,
             "status" => Self::Status {
-                verbose: word.is_some_and(|it| it == "verbose"),
+                verbose: word().is_some_and(|it| it == "verbose"),
             },
-            "mcp" => Self::Mcp(word),
+            "mcp" => Self::Mcp(word()),
             other => Self::Unknown(other.to_owned()),
+        }
+    }
+
+    fn parse_review(arguments: &Value) -> Self {
+        let Some(words) = text(arguments) else {
+            return Self::Review;
+        };
+        match words.split_once(char::is_whitespace) {
+            _ if words == "turn" => Self::ReviewTurn(None),
+            Some(("turn", file)) => Self::ReviewTurn(Some(file.trim().to_owned())),
+            _ => Self::Unknown(format!("review {words}")),
         }
     }
 

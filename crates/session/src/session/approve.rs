@@ -8,7 +8,11 @@ impl Session {
     /// Approves the call on a line, the only pending one, or all if `word` is `all`.
     pub(super) fn approve(&mut self, line: usize, word: Option<&str>) {
         match word {
-            None => {}
+            None => {
+                if self.mention_trial(line) {
+                    return;
+                }
+            }
             Some("all") => return self.queue.push(CycleEvent::ApproveAll),
             // A misspelled "all" must not approve the call at the cursor.
             Some(word) => {
@@ -19,8 +23,11 @@ impl Session {
         }
         match self.meant(line) {
             // A call that asks is running: approving it means to answer.
-            Ok(line) if self.answers_question(line) => {}
-            Ok(line) => self.queue.push(CycleEvent::Resolve { line }),
+            Ok(line) => {
+                if !self.answer_question(line) {
+                    self.queue.push(CycleEvent::Resolve { line });
+                }
+            }
             Err(0) => self.inform("No call is pending here."),
             Err(count) => self.inform(&format!(
                 "{count} calls are pending. Put the cursor on one of them, or use :Flemma approve all."

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use chat::Problem;
 use chat::cycle::CycleEvent;
 use chat::document::Document;
 use chat::origin::ChangeSource;
@@ -9,7 +10,7 @@ use chat::write::TextEdit;
 use tools::checkpoints::Request;
 
 use super::Session;
-use crate::protocol::{Action, Cursor, Display, EditorCommand};
+use crate::protocol::{Action, Cursor, Display, EditorCommand, Toggle};
 
 impl Session {
     /// Takes a key or a command: queues its event, or carries it out.
@@ -71,14 +72,14 @@ impl Session {
             self.run_begins();
         }
         match &command.action {
-            // A call that asks a question comes first, because it waits for the user.
-            Action::Advance { .. } if self.goes_to_question() => {}
-            Action::Resolve if self.answers_question(line) => {}
-            Action::Cancel if self.take_back_waiting() || self.stop_trials() => {}
-            Action::Resolve | Action::Approve(None) if self.mention_trial(line) => {}
-            Action::Advance { .. } => self.queue.push(CycleEvent::Advance),
+            Action::Advance { .. } => {
+                // A call that asks a question comes first, because it waits for the user.
+                if !self.go_to_question() {
+                    self.queue.push(CycleEvent::Advance);
+                }
+            }
             Action::Send => self.queue.push(CycleEvent::Send),
-            Action::Resolve => self.queue.push(CycleEvent::Resolve { line }),
+            Action::Resolve => self.resolve(line),
             Action::Approve(word) => self.approve(line, word.as_deref()),
             Action::Allow => self.offer_rules(line),
             Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
@@ -89,21 +90,13 @@ impl Session {
                 send: *send,
             }),
             Action::TakeBackQueue => self.speak(CycleEvent::TakeBack(Vec::new())),
-            Action::Cancel | Action::CancelTools => self.queue.push(CycleEvent::Cancel),
+            Action::Cancel => self.cancel(),
+            Action::CancelTools => self.queue.push(CycleEvent::Cancel),
             Action::CancelTool => self.queue.push(CycleEvent::CancelTool { line }),
-            Action::Review if self.has_changes() => self.review_changes(),
-            Action::Review if self.answers_question(line) => {}
-            Action::Review => self.review(line),
+            Action::Review => self.review_at(line),
             Action::Try => self.try_call(line),
             Action::Decide(number, choice) => self.decide(*number, choice),
             Action::EndReview(call) => self.end_review(call),
-            setting_or_report => self.carry_out_at_once(setting_or_report, line),
-        }
-    }
-
-    /// Carries out a command that is not an event of the cycle.
-    fn carry_out_at_once(&mut self, action: &Action, line: usize) {
-        match action {
             Action::TrustTools(trusts) => self.trust_tools(*trusts),
             Action::TrustProject(trusts) => self.trust_project(*trusts),
             Action::TrustChat(true) => self.trust(),
@@ -122,7 +115,59 @@ impl Session {
             Action::Undo(Some(name)) => self.restore_files(Request::File(self.file_argument(name))),
             Action::Redo => self.restore_files(Request::Redo),
             Action::Rewind => self.rewind(),
-            report => self.report(report),
+            Action::ListQueue => self.list_queued(),
+            Action::ListTools => self.list_tools(),
+            Action::Usage(days) => self.report_usage(*days),
+            Action::Log => self.report_log(),
+            Action::Status { verbose } => self.report_status(*verbose),
+            Action::Sandbox(Toggle::Report) => self.report_sandbox(),
+            Action::ClearScratch => self.clear_scratch(),
+            Action::Autopilot(Toggle::Report) => self.report_autopilot(),
+            Action::Unknown(name) => self.editor.report_problem(&Problem::new(
+                format!("The host knows no command \"{name}\"."),
+                "",
+            )),
+            // These concern all chats, so they never reach the session of one.
+            Action::Autopilot(Toggle::Enable | Toggle::Disable)
+            | Action::Sandbox(Toggle::Enable | Toggle::Disable)
+            | Action::SwitchAll(_)
+            | Action::Tutor
+            | Action::Run(_)
+            | Action::Mcp(_)
+            | Action::AcceptMcp(_)
+            | Action::RestartMcp(_)
+            | Action::TrustMcp => {}
+        }
+    }
+
+    /// Runs or resolves the call at a line.
+    fn resolve(&mut self, line: usize) {
+        if self.answer_question(line) {
+            return;
+        }
+        if self.mention_trial(line) {
+            return;
+        }
+        self.queue.push(CycleEvent::Resolve { line });
+    }
+
+    /// Stops what was started last: what waits for tools, trials, or else the request and all calls.
+    fn cancel(&mut self) {
+        if self.take_back_waiting() {
+            return;
+        }
+        if self.stop_trials() {
+            return;
+        }
+        self.queue.push(CycleEvent::Cancel);
+    }
+
+    /// Opens the review that a line is about.
+    fn review_at(&mut self, line: usize) {
+        if self.has_changes() {
+            self.review_changes();
+        } else if !self.answer_question(line) {
+            self.review(line);
         }
     }
 

@@ -1,38 +1,16 @@
 //! Reports on one chat: `:Flemma status`, `:Flemma tool:list`, `:Flemma log`, and the
 //! sandbox of its commands.
 
-use chat::Problem;
 use chat::cycle::{Level, Notice};
 use platform::paths::below;
 
 use super::Session;
-use crate::protocol::{Action, Display, Toggle};
+use crate::protocol::Display;
 use crate::rules::Rules;
 use crate::{log, status};
 
 impl Session {
-    /// Carries out a command that only shows something.
-    pub(super) fn report(&self, action: &Action) {
-        let name = match action {
-            Action::ListQueue => return self.list_queued(),
-            Action::ListTools => return self.list_tools(),
-            Action::Usage(days) => return self.report_usage(*days),
-            Action::Log => return self.report_log(),
-            Action::Status { verbose } => return self.report_status(*verbose),
-            Action::Sandbox(Toggle::Report) => return self.report_sandbox(),
-            Action::ClearScratch => return self.clear_scratch(),
-            Action::Autopilot(Toggle::Report) => return self.report_autopilot(),
-            Action::Unknown(name) => name.clone(),
-            // The router handles all other commands.
-            other => format!("{other:?}"),
-        };
-        self.editor.report_problem(&Problem::new(
-            format!("The host knows no command \"{name}\"."),
-            "",
-        ));
-    }
-
-    fn report_autopilot(&self) {
+    pub(super) fn report_autopilot(&self) {
         self.inform(if self.policy.rules().options.autopilot {
             "Autopilot is on."
         } else {
@@ -41,7 +19,7 @@ impl Session {
     }
 
     /// Shows `:Flemma status`, with every option if `verbose`.
-    fn report_status(&self, verbose: bool) {
+    pub(super) fn report_status(&self, verbose: bool) {
         let doing = match (self.is_sending(), self.running_calls().len()) {
             (true, _) => "an answer is arriving".to_owned(),
             (false, 0) => "nothing is running here".to_owned(),
@@ -71,7 +49,7 @@ impl Session {
     }
 
     /// Shows how the commands of this chat are confined.
-    fn report_sandbox(&self) {
+    pub(super) fn report_sandbox(&self) {
         let (editor, sandbox) = (self.editor.clone(), self.sandbox().clone());
         let (folder, tries) = (self.disk.folder(), self.shared.settings.tools.bash.trial);
         self.with_rules_now(move |rules| {
@@ -94,7 +72,7 @@ impl Session {
     }
 
     /// `:Flemma sandbox:clear`: removes what trials of this chat wrote to ignored folders.
-    fn clear_scratch(&self) {
+    pub(super) fn clear_scratch(&self) {
         let (editor, sandbox, folder) = (
             self.editor.clone(),
             self.sandbox().clone(),
@@ -116,7 +94,7 @@ impl Session {
     }
 
     /// Shows `:Flemma tool:list`.
-    fn list_tools(&self) {
+    pub(super) fn list_tools(&self) {
         let mut lines: Vec<String> = self
             .running_calls()
             .into_iter()
@@ -134,7 +112,7 @@ impl Session {
     }
 
     /// Shows `:Flemma log`.
-    fn report_log(&self) {
+    pub(super) fn report_log(&self) {
         let editor = self.editor.clone();
         // Reads up to 20 MB, which must not block the thread that handles keys.
         tokio::task::spawn_blocking(move || editor.show(Display::Report(log::report())));

@@ -134,8 +134,11 @@ impl Session {
         };
         match choice {
             Choice::Try => self.try_call(line),
-            Choice::Run if self.mention_trial(line) => {}
-            Choice::Run => self.queue.push(CycleEvent::Resolve { line }),
+            Choice::Run => {
+                if !self.mention_trial(line) {
+                    self.queue.push(CycleEvent::Resolve { line });
+                }
+            }
             Choice::RunAll => self.queue.push(CycleEvent::ApproveAll),
             Choice::Allow => self.offer_rules(line),
             Choice::Reject(reason) => {

@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// Opens the question of the call on this line. Returns true if there is one.
-    pub(crate) fn answers_question(&mut self, line: usize) -> bool {
+    pub(crate) fn answer_question(&mut self, line: usize) -> bool {
         let document = self.buffer.document();
         let covers = |it: &Asking| it.call_lines.contains(&line) || it.result_lines.contains(&line);
         let Some(Asking { call, .. }) = self.asking(&document).into_iter().find(covers) else {
@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Moves the cursor to the first call that asks. Returns true if there is one.
-    pub(crate) fn goes_to_question(&self) -> bool {
+    pub(crate) fn go_to_question(&self) -> bool {
         let document = self.buffer.document();
         let Some(first) = self.asking(&document).into_iter().next() else {
             return false;

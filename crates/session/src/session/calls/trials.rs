@@ -440,8 +440,8 @@ impl Session {
         is_any
     }
 
-    /// Returns true if a key that would run the call on a line only says that the call is being
-    /// tried. Pressed again, it stops the trial and runs the call.
+    /// Says that the call on a line is still being tried, when a key would run it. Returns true if
+    /// the key does nothing else: pressed again, it stops the trial and runs the call.
     pub(crate) fn mention_trial(&mut self, line: usize) -> bool {
         let document = self.buffer.document();
         let Ok(line) = self.cycle.meant(line, &document) else {
