@@ -144,9 +144,10 @@ fn tool(name: &str, words: &[&str], folder: &Path) -> io::Result<()> {
         .args(words)
         .current_dir(folder)
         .output()?;
-    match ran.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&ran.stderr))),
+    if ran.status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(String::from_utf8_lossy(&ran.stderr)))
     }
 }
 

@@ -88,12 +88,11 @@ fn a_file_that_was_there_before_is_saved_only_if_the_user_wants_that() {
         let before = fs::read_to_string(path(&editor)).unwrap();
         editor.keys("<C-]>");
         wait_end(&editor, "Hello.\n\n@You:\n\n");
-        match is_saved {
-            true => wait_saved(&editor, "Hello."),
-            false => {
-                at_rest(&editor);
-                assert_eq!(fs::read_to_string(path(&editor)).unwrap(), before);
-            }
+        if is_saved {
+            wait_saved(&editor, "Hello.")
+        } else {
+            at_rest(&editor);
+            assert_eq!(fs::read_to_string(path(&editor)).unwrap(), before);
         }
     }
 }

@@ -172,9 +172,10 @@ fn a_call_is_rejected_in_its_window_with_a_reason() {
 fn became_in_chat(editor: &Editor) -> &'static str {
     let code = "local text = table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('question.chat'), 0, -1, false), '\\n')
         return text:find('status=pending', 1, true) ~= nil";
-    match editor.lua(code, json!([])) == json!(true) {
-        true => "pending",
-        false => "decided",
+    if editor.lua(code, json!([])) == json!(true) {
+        "pending"
+    } else {
+        "decided"
     }
 }
 

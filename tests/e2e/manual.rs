@@ -43,9 +43,10 @@ fn inside(code: &str, tag: &str) -> Option<String> {
     if name.contains('.') || name == "execute" || name.contains(' ') {
         return None;
     }
-    let outer: Vec<&str> = match name == last {
-        true => outer.split('.').filter(|it| !it.is_empty()).collect(),
-        false => Vec::new(),
+    let outer: Vec<&str> = if name == last {
+        outer.split('.').filter(|it| !it.is_empty()).collect()
+    } else {
+        Vec::new()
     };
     let open: String = outer.iter().map(|it| format!("[\"{it}\"] = {{ ")).collect();
     Some(format!("{open}{code}{}", " }".repeat(outer.len())))

@@ -181,9 +181,10 @@ impl World {
         self.shell
             .write("probes.sh", &(self.script(probes) + shown));
         give(self.shell.home(), self.user);
-        let mut command = self.shell.command(match is_tried {
-            false => &["send", "--approve", "bash", "a.chat"],
-            true => &["send", "--trial", "a.chat"],
+        let mut command = self.shell.command(if is_tried {
+            &["send", "--trial", "a.chat"]
+        } else {
+            &["send", "--approve", "bash", "a.chat"]
         });
         for (name, value) in self.environment() {
             command.env(name, value);

@@ -53,9 +53,10 @@ fn type_word(editor: &Editor, random: &mut Random, word: &str) {
     let around = random.pick(&["ggO", "ggo", "Go", "ggA ", "ggI"]);
     // Neovim handles this request only after all earlier keys.
     let insert = editor.request("nvim_eval", json!(["mode()"])) == json!("i");
-    let keys = match insert {
-        true => word.to_owned(),
-        false => format!("{around}{word}"),
+    let keys = if insert {
+        word.to_owned()
+    } else {
+        format!("{around}{word}")
     };
     let end = random.pick(&["<Esc>", "<Esc>", " "]);
     let input = |keys: &str| {

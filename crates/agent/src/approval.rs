@@ -71,9 +71,10 @@ impl Approval {
 
     /// Converts the program's decision into a resolver's answer.
     pub(crate) fn answers(call: CallKey, may_run: bool) -> Answers {
-        let word = match may_run {
-            true => Decision::Approve,
-            false => Decision::Deny,
+        let word = if may_run {
+            Decision::Approve
+        } else {
+            Decision::Deny
         };
         Answers::from([((call, FunctionId::Editor(ASK)), Some(word))])
     }

@@ -78,9 +78,10 @@ pub async fn first_model(
 ) -> Option<String> {
     let url = format!("{}/models", base_url.trim_end_matches('/'));
     // A server on this machine answers at once or is not there.
-    let patience = match is_this_machine(base_url) {
-        true => MODELS_PATIENCE,
-        false => connect,
+    let patience = if is_this_machine(base_url) {
+        MODELS_PATIENCE
+    } else {
+        connect
     };
     let mut request = client.get(url).timeout(patience);
     if let Some(key) = key {

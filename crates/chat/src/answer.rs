@@ -88,9 +88,10 @@ impl AnswerWriter {
     /// arrives, because editors trim them when saving.
     pub fn take(&mut self) -> String {
         let whole = self.out.len();
-        let end = match self.finished {
-            true => whole,
-            false => self.out.trim_end_matches([' ', '\t']).len(),
+        let end = if self.finished {
+            whole
+        } else {
+            self.out.trim_end_matches([' ', '\t']).len()
         };
         let rest = self.out.split_off(end);
         std::mem::replace(&mut self.out, rest)

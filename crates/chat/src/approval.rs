@@ -314,11 +314,12 @@ pub fn decide_by(chain: &ResolverChain, call: &CallKey, answers: &Answers, reads
             Err(function) => return Verdict::Ask(function),
         }
     }
-    match is_remembered {
+    if is_remembered {
         // No later resolver denied it.
-        true => Verdict::Decided(Decision::Approve, REMEMBERED.to_owned()),
+        Verdict::Decided(Decision::Approve, REMEMBERED.to_owned())
+    } else {
         // Without any opinion, the user decides.
-        false => Verdict::Decided(Decision::RequireApproval, String::new()),
+        Verdict::Decided(Decision::RequireApproval, String::new())
     }
 }
 

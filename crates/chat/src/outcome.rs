@@ -77,9 +77,10 @@ impl Outcome {
 
     /// Highlight group of sign and summary.
     pub fn group(&self) -> &'static str {
-        match self.failed {
-            true => "FlemmaToolError",
-            false => "FlemmaToolSuccess",
+        if self.failed {
+            "FlemmaToolError"
+        } else {
+            "FlemmaToolSuccess"
         }
     }
 }

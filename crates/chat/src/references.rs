@@ -174,9 +174,10 @@ pub fn escaped(above: &str, text: &str) -> Option<String> {
     if !may_refer(above) && !may_refer(text) {
         return Some(text.to_owned());
     }
-    let above = match above.is_empty() {
-        true => String::new(),
-        false => format!("{above}{PARAGRAPH_BREAK}"),
+    let above = if above.is_empty() {
+        String::new()
+    } else {
+        format!("{above}{PARAGRAPH_BREAK}")
     };
     let mut escaped = text.to_owned();
     // A backslash can turn Markdown code into text, which may contain more references.

@@ -59,9 +59,10 @@ pub fn file_stem(title: &str) -> Option<String> {
         number.is_some_and(|it| it.len() == 1 && it.bytes().all(|it| it.is_ascii_digit()))
     };
     // Windows could not open a file with such a name.
-    Some(match DEVICES.contains(&&*stem) || is_port(&stem) {
-        true => format!("chat-{stem}"),
-        false => stem,
+    Some(if DEVICES.contains(&&*stem) || is_port(&stem) {
+        format!("chat-{stem}")
+    } else {
+        stem
     })
 }
 

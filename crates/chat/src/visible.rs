@@ -83,10 +83,7 @@ fn pieces(text: &str, width: usize) -> Shown {
         is_plain = is_plain && piece.shown.is_ascii();
         // Measure the whole text, because a mark or variation selector can widen the
         // preceding character. Plain text contains neither.
-        let columns = match is_plain {
-            true => shown.len(),
-            false => shown.width(),
-        };
+        let columns = if is_plain { shown.len() } else { shown.width() };
         if columns > width {
             shown.truncate(before);
             return Shown {

@@ -43,9 +43,10 @@ pub fn send(send: Send) -> ExitCode {
         path: send.file,
         message,
     };
-    let show = match send.last {
-        true => Show::LastAnswer,
-        false => Show::Answers,
+    let show = if send.last {
+        Show::LastAnswer
+    } else {
+        Show::Answers
     };
     let mut job = job(config, &send.options, chat, show);
     job.dry_run = send.dry_run;
@@ -115,9 +116,10 @@ pub fn ask(ask: Ask) -> ExitCode {
         keep: ask.chat,
     };
     // In a pipe, only the answer matters.
-    let show = match std::io::stdout().is_terminal() {
-        true => Show::Answers,
-        false => Show::LastAnswer,
+    let show = if std::io::stdout().is_terminal() {
+        Show::Answers
+    } else {
+        Show::LastAnswer
     };
     headless::run(job(config, &ask.options, chat, show))
 }
@@ -140,9 +142,10 @@ pub fn run(run: RunArgs) -> ExitCode {
         keep: run.chat,
     };
     // In a pipe, only the result matters.
-    let show = match std::io::stdout().is_terminal() {
-        true => Show::Answers,
-        false => Show::LastAnswer,
+    let show = if std::io::stdout().is_terminal() {
+        Show::Answers
+    } else {
+        Show::LastAnswer
     };
     let mut job = job(config, &run.options, chat, show);
     job.dry_run = run.dry_run;

@@ -304,9 +304,10 @@ fn approval_policy(
     // In a file such a name may be that of a later tool. On the command line it is a mistake.
     let unknown = found.missing.iter();
     problems.extend(unknown.filter_map(|name| unknown_tool(name, servers)));
-    match problems.is_empty() {
-        true => Ok(settings.policy()),
-        false => Err(ConfigError::Usage(problems)),
+    if problems.is_empty() {
+        Ok(settings.policy())
+    } else {
+        Err(ConfigError::Usage(problems))
     }
 }
 

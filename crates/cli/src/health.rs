@@ -80,17 +80,16 @@ impl Finding {
 /// Prints the report. If `offline`, starts and contacts nothing, and reports only on the options and
 /// keys.
 pub fn print(as_json: bool, offline: bool) -> ExitCode {
-    let given = match as_json {
-        true => {
-            let mut given = String::new();
-            // Without options the report is about the defaults.
-            drop(std::io::stdin().read_to_string(&mut given));
-            serde_json::from_str(&given).unwrap_or_default()
-        }
-        false => match config::of_file() {
+    let given = if as_json {
+        let mut given = String::new();
+        // Without options the report is about the defaults.
+        drop(std::io::stdin().read_to_string(&mut given));
+        serde_json::from_str(&given).unwrap_or_default()
+    } else {
+        match config::of_file() {
             Ok(given) => given,
             Err(problem) => return Code::Error.report(&problem),
-        },
+        }
     };
     let (settings, problems) = Settings::examine(&given, Scope::Setup, &Registry::builtin());
     let mut findings = configured(&settings, &problems.invalid);
@@ -105,9 +104,10 @@ pub fn print(as_json: bool, offline: bool) -> ExitCode {
     }
     let lines: Vec<String> = findings.iter().map(Finding::line).collect();
     let printed = stdout::print(lines.join("\n").trim_start());
-    match findings.iter().any(|it| it.level == "error") {
-        true => Code::Error.into(),
-        false => printed.into(),
+    if findings.iter().any(|it| it.level == "error") {
+        Code::Error.into()
+    } else {
+        printed.into()
     }
 }
 

@@ -18,9 +18,10 @@ pub fn print(count: usize, as_json: bool, diffs: bool) -> ExitCode {
     let written = audit.read_last(count).and_then(|log| {
         // Above the records, because a reader may stop at the end of the first page.
         log.problems.iter().for_each(|it| terminal::report(it));
-        match as_json {
-            true => write_json(&log)?,
-            false => write_records(&audit, &log, diffs)?,
+        if as_json {
+            write_json(&log)?
+        } else {
+            write_records(&audit, &log, diffs)?
         }
         Ok(log.problems.is_empty())
     });

@@ -34,9 +34,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Returns text for standard output: [`visible`] on a terminal, otherwise unchanged.
 pub fn for_stdout(text: &str) -> Cow<'_, str> {
-    match io::stdout().is_terminal() {
-        true => visible(text),
-        false => Cow::Borrowed(text),
+    if io::stdout().is_terminal() {
+        visible(text)
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

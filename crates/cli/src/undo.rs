@@ -77,10 +77,13 @@ fn names(arguments: &Undo) -> (Option<&Path>, Option<&Path>) {
 /// Lists the calls, and what would change.
 fn list(restore: &Restore) {
     warn(restore.problem.as_slice());
-    let calls = restore.calls.iter().map(|(id, tool)| match id.is_empty() {
-        // A review of a turn.
-        true => tool.clone(),
-        false => format!("{tool} ({id})"),
+    let calls = restore.calls.iter().map(|(id, tool)| {
+        if id.is_empty() {
+            // A review of a turn.
+            tool.clone()
+        } else {
+            format!("{tool} ({id})")
+        }
     });
     let calls: Vec<String> = calls.collect();
     let lines = restore.lines();
@@ -104,9 +107,10 @@ fn decide(arguments: &Undo, request: &Request, restore: &Restore) -> Decision {
     // `changes` leaves out conflicts, which only `--overwrite` restores.
     let overwrites = arguments.overwrite && restore.conflicts().next().is_some();
     if restore.changes().next().is_some() || overwrites {
-        return match arguments.yes || confirm("Restore these files?") {
-            true => Decision::Restore,
-            false => denied(),
+        return if arguments.yes || confirm("Restore these files?") {
+            Decision::Restore
+        } else {
+            denied()
         };
     }
     if restore.kept().next().is_none() {
@@ -117,14 +121,15 @@ fn decide(arguments: &Undo, request: &Request, restore: &Restore) -> Decision {
     if arguments.skip || !arguments.yes && confirm(&question) {
         return Decision::Skip;
     }
-    match arguments.yes {
-        true => Decision::Stop(
+    if arguments.yes {
+        Decision::Stop(
             Code::Denied,
             format!(
                 "Nothing was changed. `--overwrite` restores files that have changed since; `--skip` goes on to {before}."
             ),
-        ),
-        false => denied(),
+        )
+    } else {
+        denied()
     }
 }
 

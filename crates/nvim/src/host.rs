@@ -121,9 +121,10 @@ impl Host {
         let source = lua_tools::SOURCE.to_owned();
         let finding = lua_tools::FINDING.to_owned();
         // Requests wait for sources that are loading.
-        self.catalogue.take(match is_loading {
-            true => Change::Loading(finding),
-            false => Change::Gone(finding),
+        self.catalogue.take(if is_loading {
+            Change::Loading(finding)
+        } else {
+            Change::Gone(finding)
         });
         self.take_change(Change::Ready(source, Precedence::Own, tools));
     }

@@ -118,9 +118,10 @@ impl LuaTool {
 
     /// Returns which end of a long output is kept.
     fn kept_end(&self) -> TextEnd {
-        match self.item.tail {
-            true => TextEnd::Tail,
-            false => TextEnd::Head,
+        if self.item.tail {
+            TextEnd::Tail
+        } else {
+            TextEnd::Head
         }
     }
 

@@ -177,9 +177,12 @@ impl ProjectConfig {
 /// It is another file, is larger than 256 KB, is not UTF-8, or cannot be read.
 pub fn read_text(path: &Path) -> io::Result<String> {
     // The system may report a loop for a link, which would not explain this.
-    let file = open_no_link(path).map_err(|error| match path.is_symlink() {
-        true => io::Error::other("it is a symbolic link"),
-        false => error,
+    let file = open_no_link(path).map_err(|error| {
+        if path.is_symlink() {
+            io::Error::other("it is a symbolic link")
+        } else {
+            error
+        }
     })?;
     // Checked on the open file, which cannot be replaced any more.
     if !file.metadata()?.is_file() {

@@ -116,9 +116,10 @@ impl CallFacts {
             };
         }
         if tools::with_access(FileAccess::Changes).contains(name) {
-            return match self.files.is_empty() {
-                true => Kind::Unclear("no file that could be read from it"),
-                false => Kind::Files,
+            return if self.files.is_empty() {
+                Kind::Unclear("no file that could be read from it")
+            } else {
+                Kind::Files
             };
         }
         match name {
@@ -216,11 +217,14 @@ impl AllowedCalls {
         match self {
             Self::Command {
                 words, with_any, ..
-            } => match with_any {
-                // Also if the rule was written by hand: `env` and `git fetch` would run anything.
-                true => part.starts_with(words) && tools::run_arguments(words).is_none(),
-                false => part == words,
-            },
+            } => {
+                if *with_any {
+                    // Also if the rule was written by hand: `env` and `git fetch` would run anything.
+                    part.starts_with(words) && tools::run_arguments(words).is_none()
+                } else {
+                    part == words
+                }
+            }
             _ => false,
         }
     }
@@ -256,10 +260,13 @@ impl AllowedCalls {
                     with_any: other_any,
                     ..
                 },
-            ) => match with_any {
-                true => others.starts_with(words) && tools::run_arguments(words).is_none(),
-                false => words == others && !other_any,
-            },
+            ) => {
+                if *with_any {
+                    others.starts_with(words) && tools::run_arguments(words).is_none()
+                } else {
+                    words == others && !other_any
+                }
+            }
             (Self::Below(folder), Self::File(path)) => path != folder && path.starts_with(folder),
             (Self::Below(folder), Self::Below(path)) => path.starts_with(folder),
             (Self::Tool { name, input: None }, Self::Tool { name: other, .. }) => name == other,
@@ -292,9 +299,10 @@ impl AllowedCalls {
 /// Quotes a word as a shell would need it, for display.
 fn quoted(word: &str) -> String {
     let is_plain = |it: char| it.is_alphanumeric() || "-_./=:,+@%".contains(it);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

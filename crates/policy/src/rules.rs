@@ -98,9 +98,10 @@ impl Rules {
         };
         let overrides = &evaluated.overrides;
         let trusted = reading.trusted || settings.trust.frontmatter == FrontmatterTrust::Always;
-        let withheld = match trusted {
-            true => Vec::new(),
-            false => escalations(overrides, settings),
+        let withheld = if trusted {
+            Vec::new()
+        } else {
+            escalations(overrides, settings)
         };
         let is_withheld = |option: &str| withheld.iter().any(|it| it.option == option);
         let settings = match chosen_model(settings, overrides, is_withheld) {

@@ -47,10 +47,11 @@ pub fn of_chat(settings: &SandboxSettings, here: Here<'_>) -> Sandbox {
     };
     let secrets = Arc::new(settings.secrets(here));
     let sandbox = Sandbox::lazy(secrets, limits, settings.backend());
-    match settings.enabled {
-        true => sandbox,
+    if settings.enabled {
+        sandbox
+    } else {
         // Turned off, not absent: commands that only read are still sandboxed.
-        false => sandbox.turned_off(),
+        sandbox.turned_off()
     }
 }
 

@@ -141,9 +141,10 @@ const DEAREST: f64 = 1_000_000.0;
 
 fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let price = f64::deserialize(deserializer)?;
-    match (0.0..=DEAREST).contains(&price) {
-        true => Ok(price),
-        false => Err(D::Error::custom("not a price")),
+    if (0.0..=DEAREST).contains(&price) {
+        Ok(price)
+    } else {
+        Err(D::Error::custom("not a price"))
     }
 }
 

@@ -179,12 +179,13 @@ fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     let source = &endpoint.key_source;
     Problem::new(
         what,
-        match source.starts_with('$') {
+        if source.starts_with('$') {
             // The environment of the host program is that of Neovim when it started.
-            true => format!(
+            format!(
                 "Set {source} (in Neovim by :let), run :Flemma restart, and press Ctrl-] again; the conversation is unchanged."
-            ),
-            false => format!("Set {source} and press Ctrl-] again; the conversation is unchanged."),
+            )
+        } else {
+            format!("Set {source} and press Ctrl-] again; the conversation is unchanged.")
         },
     )
 }

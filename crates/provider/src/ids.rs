@@ -31,9 +31,10 @@ impl IdRule {
             Self::Visible(max) => (max, |c| c.is_ascii_graphic()),
             Self::Alphanumeric(length) => {
                 let fits = id.len() == length && id.chars().all(|c| c.is_ascii_alphanumeric());
-                return match fits && attempt == 0 {
-                    true => id.to_owned(),
-                    false => digest(id, attempt, length),
+                return if fits && attempt == 0 {
+                    id.to_owned()
+                } else {
+                    digest(id, attempt, length)
                 };
             }
         };

@@ -19,9 +19,10 @@ impl HttpRequest {
     #[must_use]
     pub fn explain(&self, status: u16, problem: Problem) -> Problem {
         let refused = (400..500).contains(&status);
-        let mut said = match refused {
-            true => self.positions(&problem.what),
-            false => Vec::new(),
+        let mut said = if refused {
+            self.positions(&problem.what)
+        } else {
+            Vec::new()
         };
         let lower = problem.what.to_ascii_lowercase();
         let is_large = status == 413 || (refused && LARGE.iter().any(|word| lower.contains(word)));

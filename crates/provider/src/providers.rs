@@ -72,10 +72,13 @@ pub(crate) fn dialect(provider: &str, model: &str) -> Dialect {
 /// its address if it needs no key. `variables` reads an environment.
 pub fn set_up(variables: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let set = |name: &str| variables(name).is_some_and(|value| !value.is_empty());
-    let is_set_up = |spec: &&ProviderSpec| match spec.needs_key {
-        // Without a default model the key alone is not sufficient.
-        true => !spec.model.is_empty() && set(spec.key_variable),
-        false => set(spec.base_url_variable),
+    let is_set_up = |spec: &&ProviderSpec| {
+        if spec.needs_key {
+            // Without a default model the key alone is not sufficient.
+            !spec.model.is_empty() && set(spec.key_variable)
+        } else {
+            set(spec.base_url_variable)
+        }
     };
     PROVIDERS.iter().find(is_set_up).map(|spec| spec.name)
 }

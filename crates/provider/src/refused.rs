@@ -203,9 +203,10 @@ fn first_named<'a>(paths: &'a [Vec<String>], text: &str) -> Option<&'a Vec<Strin
 fn collect(fields: &Fields<'_>, parent: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     for (name, value) in &fields.0 {
         // Without its type, an object means nothing.
-        let is_needed = match parent.is_empty() {
-            true => NEEDED.contains(&name.as_ref()),
-            false => name == "type",
+        let is_needed = if parent.is_empty() {
+            NEEDED.contains(&name.as_ref())
+        } else {
+            name == "type"
         };
         if is_needed {
             continue;

@@ -99,9 +99,10 @@ impl SseDecoder {
     /// Checks that `more` bytes fit into the limit.
     fn check_size(&self, more: usize) -> Result<(), TooLarge> {
         let held = self.line.len() + self.text.as_ref().map_or(0, String::len);
-        match held + more > MAX_LINE_BYTES {
-            true => Err(TooLarge),
-            false => Ok(()),
+        if held + more > MAX_LINE_BYTES {
+            Err(TooLarge)
+        } else {
+            Ok(())
         }
     }
 
@@ -123,9 +124,10 @@ impl SseDecoder {
 
     fn end_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let is_first = !mem::replace(&mut self.past_first_line, true);
-        let line = match is_first {
-            true => line.strip_prefix(BOM).unwrap_or(line),
-            false => line,
+        let line = if is_first {
+            line.strip_prefix(BOM).unwrap_or(line)
+        } else {
+            line
         };
         if line.is_empty() {
             return self.dispatch();

@@ -300,10 +300,11 @@ impl OpenTag {
             Some((_, line)) => !line.trim().is_empty(),
             None => self.in_line || !text.trim().is_empty(),
         };
-        let text = match self.shown {
-            true => text,
+        let text = if self.shown {
+            text
+        } else {
             // Blanks before the first word are not part of the thinking.
-            false => text.trim_start(),
+            text.trim_start()
         };
         let words = text.trim_end();
         if !words.is_empty() {

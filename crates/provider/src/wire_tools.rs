@@ -88,9 +88,10 @@ impl WireTools {
 
 impl Renamed {
     fn arguments(&self, text: &str, way: Way) -> String {
-        match self.properties.is_empty() {
-            true => text.to_owned(),
-            false => rename_in_arguments(text, &self.schema, &self.properties, way),
+        if self.properties.is_empty() {
+            text.to_owned()
+        } else {
+            rename_in_arguments(text, &self.schema, &self.properties, way)
         }
     }
 }
@@ -144,9 +145,10 @@ pub(crate) fn adapt(prompt: &Prompt, protocol: Protocol) -> Adapted<'_> {
         tools.entry(tool.name.as_str()).or_insert(adapted);
     }
     Adapted {
-        prompt: match is_same {
-            true => Cow::Borrowed(prompt),
-            false => Cow::Owned(adapted_prompt(prompt, &tools, &names, &renamed)),
+        prompt: if is_same {
+            Cow::Borrowed(prompt)
+        } else {
+            Cow::Owned(adapted_prompt(prompt, &tools, &names, &renamed))
         },
         tools: WireTools(Arc::new(renamed)),
     }

@@ -61,14 +61,16 @@ fn readme_has_a_row_for_each_provider() {
 fn help_lists_keys_addresses_and_thinking() {
     let mut text = String::new();
     for spec in PROVIDERS.iter().filter(|it| !it.key_variable.is_empty()) {
-        let key = match spec.needs_key {
-            true => format!("${}", spec.key_variable),
-            false => format!("(${})", spec.key_variable),
+        let key = if spec.needs_key {
+            format!("${}", spec.key_variable)
+        } else {
+            format!("(${})", spec.key_variable)
         };
         // A long name gets a separate line.
-        let key = match key.len() < 27 {
-            true => format!("{key:27}"),
-            false => format!("{key}\n{:50}", ""),
+        let key = if key.len() < 27 {
+            format!("{key:27}")
+        } else {
+            format!("{key}\n{:50}", "")
         };
         writeln!(text, "    {:19}{key}${}", spec.name, spec.base_url_variable).unwrap();
     }
@@ -115,9 +117,10 @@ fn thinking() -> String {
         let names = names.join(", ");
         let lines = wrapped(first.thinking, WIDTH - 12);
         let mut lines = lines.iter();
-        match names.len() < 12 {
-            true => writeln!(text, "{names:12}{}", lines.next().unwrap()).unwrap(),
-            false => writeln!(text, "{names}").unwrap(),
+        if names.len() < 12 {
+            writeln!(text, "{names:12}{}", lines.next().unwrap()).unwrap()
+        } else {
+            writeln!(text, "{names}").unwrap()
         }
         for line in lines {
             writeln!(text, "{:12}{line}", "").unwrap();

@@ -317,9 +317,12 @@ fn calls_of(event: &Value) -> &[Value] {
 /// Sends each event twice that contains only complete calls.
 fn resend(recording: &mut Recording, is_call: impl Fn(&Value) -> bool) {
     let events = recording.events.drain(..);
-    let twice = events.flat_map(|event| match is_call(&event) {
-        true => vec![event.clone(), event],
-        false => vec![event],
+    let twice = events.flat_map(|event| {
+        if is_call(&event) {
+            vec![event.clone(), event]
+        } else {
+            vec![event]
+        }
     });
     recording.events = twice.collect();
 }

@@ -142,9 +142,12 @@ async fn among(
     known: Option<&Value>,
 ) -> Option<Option<Value>> {
     let is_known = |at: usize| known == Some(&values[at]);
-    let mark = |(at, title): (usize, &String)| match is_known(at) {
-        true => format!("{title} (as it is)"),
-        false => title.clone(),
+    let mark = |(at, title): (usize, &String)| {
+        if is_known(at) {
+            format!("{title} (as it is)")
+        } else {
+            title.clone()
+        }
     };
     let mut items: Vec<String> = titles.iter().enumerate().map(mark).collect();
     if !field.required {

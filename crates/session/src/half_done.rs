@@ -120,12 +120,13 @@ impl Result {
             input: self.input.clone(),
         };
         let content = self.content.clone();
-        let outcome = match self.is_error {
-            true => ToolOutcome::Failed(content),
-            false => ToolOutcome::Done {
+        let outcome = if self.is_error {
+            ToolOutcome::Failed(content)
+        } else {
+            ToolOutcome::Done {
                 content,
                 marked_failed: false,
-            },
+            }
         };
         (call, outcome)
     }

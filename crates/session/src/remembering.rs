@@ -86,9 +86,10 @@ impl Remembering {
         let file = this.store.path().display().to_string();
         (this.chosen)(name.clone());
         let name = one_line(&name, 200);
-        let remembered = match this.still_asks {
-            true => format!("Remembered: {name}. {STILL_ASKS}"),
-            false => format!("Allowed from now on: {name}."),
+        let remembered = if this.still_asks {
+            format!("Remembered: {name}. {STILL_ASKS}")
+        } else {
+            format!("Allowed from now on: {name}.")
         };
         Ok(Some(format!(
             "{remembered} The rule is in {file}; :Flemma allow! opens it."
@@ -97,12 +98,11 @@ impl Remembering {
 
     /// Returns the message if no rule is missing.
     fn nothing_missing(&self) -> String {
-        let why = match self.still_asks {
-            true => STILL_ASKS,
-            false => {
-                "If it did not wait before the rule was made, the chat's auto_approve, plan mode, a protected file, \
+        let why = if self.still_asks {
+            STILL_ASKS
+        } else {
+            "If it did not wait before the rule was made, the chat's auto_approve, plan mode, a protected file, \
                  or a secret makes it wait."
-            }
         };
         format!("Your rules allow calls like this one already. {why} Approve it with Alt-Enter.")
     }
@@ -161,9 +161,10 @@ impl Remembering {
             "Show which of the last {total} calls each rule would have matched"
         ));
         items.push("Allow nothing".to_owned());
-        let title = match self.still_asks {
-            true => "No sandbox confines commands here, so they still ask. Remember a rule?",
-            false => "Run calls like this one without asking?",
+        let title = if self.still_asks {
+            "No sandbox confines commands here, so they still ask. Remember a rule?"
+        } else {
+            "Run calls like this one without asking?"
         };
         loop {
             let at = prompts.choose(title, &items).await?;

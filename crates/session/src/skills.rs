@@ -175,9 +175,10 @@ fn check_name(name: &str, path: &Path) -> Result<(), String> {
         ));
     }
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    match folder == name {
-        true => Ok(()),
-        false => Err(format!("name is \"{name}\"; it must be that of the folder")),
+    if folder == name {
+        Ok(())
+    } else {
+        Err(format!("name is \"{name}\"; it must be that of the folder"))
     }
 }
 

@@ -158,9 +158,10 @@ impl TurnReviewed {
                     ),
                 };
                 text.push_str(&kept(&restored, root));
-                match restored.kept.is_empty() {
-                    true => (Level::Info, text),
-                    false => (Level::Warning, text),
+                if restored.kept.is_empty() {
+                    (Level::Info, text)
+                } else {
+                    (Level::Warning, text)
                 }
             }
         };

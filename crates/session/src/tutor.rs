@@ -241,12 +241,13 @@ fn first_edit(prompt: &Prompt) -> Reply {
 }
 
 fn after_edit(content: &str, is_error: bool) -> Reply {
-    let what = match is_error {
-        true => format!("The edit did not apply: \"{}\"", first_line(content)),
-        false => "The edit ran. The line above the next prompt says what this run changed, with its diff. To open it, \
+    let what = if is_error {
+        format!("The edit did not apply: \"{}\"", first_line(content))
+    } else {
+        "The edit ran. The line above the next prompt says what this run changed, with its diff. To open it, \
                   leave insert mode with **Esc** and press **Enter** in the empty prompt. There, `dih` removes a hunk, `:w` \
                   reverts what you removed, and `:q` leaves."
-            .to_owned(),
+            .to_owned()
     };
     let text = format!(
         "{what}\n\nYou can also see each change before it happens: type `:Flemma review!`. Then write \"go on\" below and \

@@ -113,9 +113,10 @@ impl TypedTool for Bash {
     async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         check(&arguments.command)?;
         if let Some(trial) = &ctx.trial {
-            return match ctx.is_planning {
-                true => Ok(take::discard(trial)),
-                false => take::take(trial, &ctx).await,
+            return if ctx.is_planning {
+                Ok(take::discard(trial))
+            } else {
+                take::take(trial, &ctx).await
             };
         }
         let limit = time_limit(arguments.timeout, ctx.timeout);

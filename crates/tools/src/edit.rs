@@ -182,9 +182,10 @@ async fn plan_edit(
     let located = blocking(move || {
         let (replacements, is_list) = arguments.replacements()?;
         let names = |number: usize| Names {
-            old: match is_list {
-                true => format!("edits[{number}].oldText"),
-                false => "oldText".to_owned(),
+            old: if is_list {
+                format!("edits[{number}].oldText")
+            } else {
+                "oldText".to_owned()
             },
             new: "newText",
         };

@@ -125,14 +125,15 @@ impl ToolContext {
     /// It is a link.
     pub(crate) async fn check_no_link(&self, text: &str) -> Result<(), ToolError> {
         let path: PathBuf = self.sandbox.outside(&resolve(&self.cwd, text)?);
-        blocking(move || match path.is_symlink() {
-            true => Err(ToolError::Failed(format!(
+        blocking(move || if path.is_symlink() {
+Err(ToolError::Failed(format!(
                 "{} is a symbolic link, which can be neither deleted nor moved by a patch. Nothing was changed. Use \
                  bash.",
                 path.display()
-            ))),
-            false => Ok(()),
-        })
+            )))
+} else {
+Ok(())
+})
         .await
     }
 }

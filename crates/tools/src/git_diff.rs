@@ -232,13 +232,13 @@ impl<'a> Git<'a> {
         let head = self
             .short(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
             .await?;
-        let found = match head.status.success() {
-            true => head,
+        let found = if head.status.success() {
+            head
+        } else {
             // The name of the empty tree depends on the hash function of the repository.
-            false => {
-                self.short(&["hash-object", "-t", "tree", "--stdin"])
-                    .await?
-            }
+
+            self.short(&["hash-object", "-t", "tree", "--stdin"])
+                .await?
         };
         found.check()?;
         Ok(String::from_utf8_lossy(&found.stdout).trim().to_owned())
@@ -295,9 +295,10 @@ struct Ran {
 
 impl Ran {
     fn check(&self) -> Result<(), GitProblem> {
-        match self.status.success() {
-            true => Ok(()),
-            false => Err(GitProblem::Failed(self.words())),
+        if self.status.success() {
+            Ok(())
+        } else {
+            Err(GitProblem::Failed(self.words()))
         }
     }
 
@@ -306,9 +307,10 @@ impl Ran {
         let stderr = String::from_utf8_lossy(&self.stderr);
         let line = stderr.lines().next().unwrap_or_default();
         let line = line.trim_end_matches('.').escape_debug().to_string();
-        match line.is_empty() {
-            true => self.status.to_string(),
-            false => line,
+        if line.is_empty() {
+            self.status.to_string()
+        } else {
+            line
         }
     }
 }

@@ -82,9 +82,10 @@ fn parse(bytes: &[u8], hash: usize) -> Option<GitIndex> {
         if !path.components().all(is_inside) {
             return None;
         }
-        match mode & 0o170_000 == SUBMODULE {
-            true => found.modules.push(path),
-            false => found.files.push(path),
+        if mode & 0o170_000 == SUBMODULE {
+            found.modules.push(path)
+        } else {
+            found.files.push(path)
         }
     }
     extensions(bytes, at, hash).then_some(found)

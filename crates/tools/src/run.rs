@@ -129,9 +129,10 @@ impl After {
             input: input.clone(),
         });
         let (sandbox, buffers) = (ctx.sandbox.clone(), ctx.buffers.clone());
-        let watch = match command.is_some() && !sandbox.is_off() && ctx.trial.is_none() {
-            true => watch(ctx).await,
-            false => None,
+        let watch = if command.is_some() && !sandbox.is_off() && ctx.trial.is_none() {
+            watch(ctx).await
+        } else {
+            None
         };
         Self {
             sandbox,

@@ -223,10 +223,11 @@ impl Secrets {
     /// Why a path is secret by its names. A folder is secret if everything below it is, so a
     /// folder named `.env` is not.
     fn place(&self, path: &Path, is_folder: bool) -> Option<SecretKind> {
-        match is_folder {
+        if is_folder {
             // Any name below it is as good, because only the folders above decide.
-            true => self.file(&path.join("x")),
-            false => self.file(path),
+            self.file(&path.join("x"))
+        } else {
+            self.file(path)
         }
     }
 
@@ -245,9 +246,10 @@ impl Secrets {
     fn elsewhere(&self, path: &Path, (place, usual): &(PathBuf, &str)) -> Option<SecretKind> {
         let home = self.home.as_deref().unwrap_or(Path::new("/"));
         let rest = path.strip_prefix(place).ok()?;
-        let path = match rest.as_os_str().is_empty() {
-            true => home.join(usual),
-            false => home.join(usual).join(rest),
+        let path = if rest.as_os_str().is_empty() {
+            home.join(usual)
+        } else {
+            home.join(usual).join(rest)
         };
         names::kind(&path, Some(home))
     }

@@ -318,9 +318,10 @@ fn check(simple: &Simple, lists: &ShellLists, needs: &mut Needs) -> Result<Appro
         needs.network = true;
         return Ok(ApprovedBy::Network);
     }
-    match programs::is_listed(name) {
-        true => Ok(ApprovedBy::List),
-        false => Err(Unsafe::Unlisted(name.to_owned())),
+    if programs::is_listed(name) {
+        Ok(ApprovedBy::List)
+    } else {
+        Err(Unsafe::Unlisted(name.to_owned()))
     }
 }
 

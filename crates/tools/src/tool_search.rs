@@ -83,9 +83,10 @@ impl TypedTool for ToolSearch {
             .take(most)
             .map(|(score, tool)| entry(score, tool))
             .collect();
-        let text = match found.is_empty() {
-            true => format!("No tool fits \"{}\". Try other words.", words.query),
-            false => serde_json::to_string_pretty(&found).unwrap_or_default(),
+        let text = if found.is_empty() {
+            format!("No tool fits \"{}\". Try other words.", words.query)
+        } else {
+            serde_json::to_string_pretty(&found).unwrap_or_default()
         };
         Ok(ToolResult::text(text))
     }

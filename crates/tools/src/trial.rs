@@ -258,9 +258,10 @@ impl Trial {
             });
         }
         for folder in &self.effects.folders {
-            remarks.push(match folder.is_dir() {
-                true => format!("removes the folder {}", shown(folder)),
-                false => format!("makes the empty folder {}", shown(folder)),
+            remarks.push(if folder.is_dir() {
+                format!("removes the folder {}", shown(folder))
+            } else {
+                format!("makes the empty folder {}", shown(folder))
             });
         }
         remarks

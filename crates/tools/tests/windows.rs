@@ -98,9 +98,10 @@ async fn a_program_that_is_stopped_or_dropped_ends_with_its_children() {
             .unwrap();
         let address = ("127.0.0.1", port(&line));
         assert!(TcpStream::connect(address).is_ok());
-        match is_stopped {
-            true => program.stop().await,
-            false => drop(program),
+        if is_stopped {
+            program.stop().await
+        } else {
+            drop(program)
         }
         // Its output is closed once all of its processes have ended.
         tokio::io::AsyncReadExt::read_to_end(&mut output, &mut Vec::new())

@@ -74,17 +74,19 @@ async fn main() -> ExitCode {
 
 async fn chat() -> Result<Ended, Problem> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let provider = match words.first().is_some_and(|it| it == "--offline") {
-        true => {
+    let provider = if words.first().is_some_and(|it| it == "--offline") {
+
             words.remove(0);
             offline::provider()?
-        }
-        false => Provider::from_environment()?,
-    };
-    let question = match words.is_empty() {
-        true => "What is the weather in Oslo?".to_owned(),
-        false => words.join(" "),
-    };
+        
+} else {
+Provider::from_environment()?
+};
+    let question = if words.is_empty() {
+"What is the weather in Oslo?".to_owned()
+} else {
+words.join(" ")
+};
 
     let mut tools = default_tools();
     tools.push(Box::new(Weather));

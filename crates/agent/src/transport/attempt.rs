@@ -45,9 +45,10 @@ pub(super) async fn make(
     parameters: &Parameters,
 ) -> Result<Response, Failed> {
     let response = start(client, request, endpoint, parameters.patience.idle).await?;
-    match response.status().is_success() {
-        true => Ok(response),
-        false => Err(refused(response, request, endpoint, parameters).await),
+    if response.status().is_success() {
+        Ok(response)
+    } else {
+        Err(refused(response, request, endpoint, parameters).await)
     }
 }
 

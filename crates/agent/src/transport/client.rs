@@ -134,9 +134,10 @@ fn with_proxies(
     let none = none.unwrap_or_default();
     let proxy = |address: Option<String>, make: fn(String) -> reqwest::Result<Proxy>| {
         let address = address.filter(|address| !address.is_empty())?;
-        let address = match address.contains("://") {
-            true => address,
-            false => format!("http://{address}"),
+        let address = if address.contains("://") {
+            address
+        } else {
+            format!("http://{address}")
         };
         // An invalid proxy is ignored, as `reqwest` does.
         let proxy = make(address).ok()?;

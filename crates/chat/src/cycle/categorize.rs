@@ -18,11 +18,12 @@ impl Cycle {
     ) -> Option<BlockLines> {
         // For `execute_tool`, the rules apply to the call inside it.
         let (meant, input) = approval::meant(&candidate.key, &candidate.input);
-        let verdict = match candidate.by_user {
+        let verdict = if candidate.by_user {
             // The user looked at the call, so skip the guards that only automatic approvals
             // need.
-            true => approval::decide(&options.chain, &meant, &self.answers),
-            false => classify::verdict(&meant, &self.answers, options),
+            approval::decide(&options.chain, &meant, &self.answers)
+        } else {
+            classify::verdict(&meant, &self.answers, options)
         };
         let (decision, by) = match verdict {
             Verdict::Ask(function) => {
@@ -76,9 +77,10 @@ impl Cycle {
     ) -> BlockLines {
         let Candidate { key, call, .. } = candidate;
         let provenance = &self.provenance;
-        let why = match options.trust_loaded_calls {
-            true => None,
-            false => provenance.unrecognized(&key, call.tool_use, &self.origins),
+        let why = if options.trust_loaded_calls {
+            None
+        } else {
+            provenance.unrecognized(&key, call.tool_use, &self.origins)
         };
         if let Some(why) = why {
             plan.notices.push(Effect::inform(why.notice(&key.id)));

@@ -112,9 +112,10 @@ impl Cycle {
         if send {
             // A question must not skip calls that wait for the user.
             let is_free = self.is_idle() && document.unanswered_turns().next().is_none();
-            return match is_free {
-                true => self.steer(text, document, options),
-                false => self.follow_up(text, document, options),
+            return if is_free {
+                self.steer(text, document, options)
+            } else {
+                self.follow_up(text, document, options)
             };
         }
         self.messages.now.push(text);

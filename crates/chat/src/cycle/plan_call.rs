@@ -186,9 +186,10 @@ impl Cycle {
         let reasons = [reason.trim(), written.trim()];
         let reasons: Vec<&str> = reasons.into_iter().filter(|it| !it.is_empty()).collect();
         let own = self.refusals.get(&key).map_or(classify::REJECTED, |it| it);
-        let text = match reasons.is_empty() {
-            true => own.to_owned(),
-            false => reasons.join("\n\n"),
+        let text = if reasons.is_empty() {
+            own.to_owned()
+        } else {
+            reasons.join("\n\n")
         };
         let block = write::tool_result(key.id.as_str(), &text, true);
         plan.rule(key, Ruling::Rejected, REFUSED, None);

@@ -145,9 +145,10 @@ impl Provenance {
         };
         let fence = result.body.start.saturating_sub(1);
         // Other tools write the status after the header instead of into the fence.
-        let status = match super::change::is_fence(document.text().line(fence)) {
-            true => fence,
-            false => result.lines.start,
+        let status = if super::change::is_fence(document.text().line(fence)) {
+            fence
+        } else {
+            result.lines.start
         };
         let changed = |line: usize| change.lines.iter().any(|it| it.contains(&line));
         if !changed(status) {

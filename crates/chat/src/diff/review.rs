@@ -80,9 +80,10 @@ pub fn parse(files: &[ChangedFile<'_>], text: &str) -> Result<Vec<ReviewedFile>,
             Err(problem) => malformed.push(problem),
         }
     }
-    match malformed.is_empty() {
-        true => Ok(reviewed),
-        false => Err(malformed),
+    if malformed.is_empty() {
+        Ok(reviewed)
+    } else {
+        Err(malformed)
     }
 }
 
@@ -132,12 +133,13 @@ impl ChangedFile<'_> {
             self.before.unwrap_or_default(),
             self.after.unwrap_or_default(),
         );
-        match self.has_returns() {
-            true => (
+        if self.has_returns() {
+            (
                 before.replace("\r\n", "\n").into(),
                 after.replace("\r\n", "\n").into(),
-            ),
-            false => (before.into(), after.into()),
+            )
+        } else {
+            (before.into(), after.into())
         }
     }
 

@@ -75,9 +75,10 @@ pub struct ShownDiff {
 pub fn shown(diff: &FileDiff<'_>, width: usize, whole: usize) -> ShownDiff {
     let hunks = diff.hunks(CONTEXT);
     let total: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
-    let most = match total > whole {
-        true => whole.div_ceil(FIRST_OF),
-        false => total,
+    let most = if total > whole {
+        whole.div_ceil(FIRST_OF)
+    } else {
+        total
     };
     let last = hunks.last();
     let last = last.map_or(0, |hunk| hunk.before.end.max(hunk.after.end));

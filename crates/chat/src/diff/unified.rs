@@ -20,10 +20,11 @@ impl FileDiff<'_> {
         }
         let mut text = String::new();
         for (sign, side, exists) in [("---", 'a', exists.0), ("+++", 'b', exists.1)] {
-            let name = match exists {
+            let name = if exists {
                 // An absolute name would otherwise get two slashes after the side.
-                true => quoted(&format!("{side}/{}", name.trim_start_matches('/'))).into_owned(),
-                false => NONE.to_owned(),
+                quoted(&format!("{side}/{}", name.trim_start_matches('/'))).into_owned()
+            } else {
+                NONE.to_owned()
             };
             text.push_str(&format!("{sign} {name}\n"));
         }
@@ -75,9 +76,10 @@ pub(super) fn quoted(name: &str) -> Cow<'_, str> {
     let is_plain = |it: char| !it.is_control() && !matches!(it, '"' | '\\');
     if name.chars().all(is_plain) {
         // A tab ends a name that contains blanks.
-        return match name.contains(' ') {
-            true => format!("{name}\t").into(),
-            false => name.into(),
+        return if name.contains(' ') {
+            format!("{name}\t").into()
+        } else {
+            name.into()
         };
     }
     let mut quoted = String::from("\"");

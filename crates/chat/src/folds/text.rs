@@ -174,9 +174,10 @@ fn of_result(
     let mut calls = turn.iter().flat_map(|turn| &turn.calls);
     // Without its call, which the user may have deleted, only the content describes a result.
     let Some(call) = calls.find(|call| call.result == Some(result)) else {
-        let (label, group) = match is_error {
-            true => ("✗ result", "FlemmaToolError"),
-            false => ("✓ result", "FlemmaToolResult"),
+        let (label, group) = if is_error {
+            ("✗ result", "FlemmaToolError")
+        } else {
+            ("✓ result", "FlemmaToolResult")
         };
         return (label.into(), group, content());
     };
@@ -184,9 +185,10 @@ fn of_result(
     let known = known_counts(document, call, tools);
     let ended = outcome(document, call, result, run(document, call), known);
     // The content of an error says more than the call does.
-    let text = match is_error {
-        true => content(),
-        false => described(document, call, tools),
+    let text = if is_error {
+        content()
+    } else {
+        described(document, call, tools)
     };
     (
         format!("{} {}", ended.sign(), ended.summary).into(),

@@ -97,9 +97,10 @@ impl Writer {
     fn end(&mut self) {
         // Code blocks contain only text, so this is the end of the code block.
         if let Some((code, is_diff)) = self.code.take() {
-            match is_diff {
-                true => diff_lines(code.lines(), &mut self.out),
-                false => escape(&code, &mut self.out),
+            if is_diff {
+                diff_lines(code.lines(), &mut self.out)
+            } else {
+                escape(&code, &mut self.out)
             }
         }
         self.out.push_str(self.open.pop().unwrap_or_default());

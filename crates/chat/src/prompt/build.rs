@@ -108,9 +108,10 @@ impl<'b, 't> Builder<'b, 't> {
         match message.role {
             Role::System => {
                 let text = as_text(&self.own(index, message));
-                match self.messages.iter().any(is_answer) {
-                    true => self.later.extend(text.map(Part::Text)),
-                    false => self.system.extend(text),
+                if self.messages.iter().any(is_answer) {
+                    self.later.extend(text.map(Part::Text))
+                } else {
+                    self.system.extend(text)
                 }
                 1
             }

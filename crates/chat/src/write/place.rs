@@ -96,9 +96,10 @@ pub fn take_words(document: &Document<'_>, words: &str) -> Vec<TextEdit> {
     let edits = paragraphs.map(|(line, text)| TextEdit {
         lines: line..line + text.lines().count(),
         // Text may begin behind the marker.
-        replacement: match line == last.lines.start {
-            true => vec![Role::You.marker().to_owned()],
-            false => Vec::new(),
+        replacement: if line == last.lines.start {
+            vec![Role::You.marker().to_owned()]
+        } else {
+            Vec::new()
         },
     });
     edits.collect()

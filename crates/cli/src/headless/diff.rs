@@ -25,9 +25,10 @@ impl Style {
     pub fn of_stderr() -> Self {
         // An empty value does not count, by <https://no-color.org>.
         let is_off = tools::variable("NO_COLOR").is_some_and(|it| !it.is_empty());
-        match io::stderr().is_terminal() && !is_off {
-            true => Self::Colored,
-            false => Self::Plain,
+        if io::stderr().is_terminal() && !is_off {
+            Self::Colored
+        } else {
+            Self::Plain
         }
     }
 

@@ -96,9 +96,10 @@ fn parse(line: &str, can_edit: bool) -> Confirmation {
 
 /// Returns the last line of a question, behind which the answer is typed.
 pub fn last_line(can_edit: bool) -> &'static str {
-    match can_edit {
-        true => "[flemma] Continue? [y/N, or e to edit the diff]: ",
-        false => "[flemma] Continue? [y/N]: ",
+    if can_edit {
+        "[flemma] Continue? [y/N, or e to edit the diff]: "
+    } else {
+        "[flemma] Continue? [y/N]: "
     }
 }
 

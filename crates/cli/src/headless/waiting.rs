@@ -210,12 +210,13 @@ impl HeadlessRun {
         let offers = offers(&facts).map_err(|why| {
             format!("No rule can allow calls like this one: it contains {why}. Answer y or n.")
         })?;
-        let (scope, place) = match is_project(folder) {
-            true => (
+        let (scope, place) = if is_project(folder) {
+            (
                 AllowScope::Project(facts.project.clone()),
                 "in this project",
-            ),
-            false => (AllowScope::Always, "everywhere"),
+            )
+        } else {
+            (AllowScope::Always, "everywhere")
         };
         let Some(offer) = offers.first() else {
             return Err("No rule can allow calls like this one. Answer y or n.".to_owned());

@@ -128,9 +128,12 @@ pub async fn reached(settings: &Settings, variables: GetVariable<'_>) -> Option<
     let wanted = endpoint::wanted_key(&settings, variables).filter(|it| it.command.is_some());
     let is_wanted = |name: &str| wanted.as_ref().is_some_and(|it| it.variable == name);
     // No key is sent, so the command that prints it need not run.
-    let at = |name: &str| match is_wanted(name) {
-        true => Some("not sent".to_owned()),
-        false => variables(name),
+    let at = |name: &str| {
+        if is_wanted(name) {
+            Some("not sent".to_owned())
+        } else {
+            variables(name)
+        }
     };
     let Ok(Destination::Server(endpoint, _)) = endpoint::destination(&settings, &at) else {
         return None;

@@ -22,9 +22,10 @@ pub fn report(settings: &SandboxSettings) -> Vec<Finding> {
 fn held(settings: &SandboxSettings, program: &str) -> Vec<Finding> {
     let denied = "A command that tried it could not write outside its folders, mount, signal other processes, \
                   reach sockets of the session, or change the kernel.";
-    let network = match settings.policy.network {
-        true => "Commands have network (sandbox.policy.network).",
-        false => "Commands have no network.",
+    let network = if settings.policy.network {
+        "Commands have network (sandbox.policy.network)."
+    } else {
+        "Commands have no network."
     };
     let folders = settings.policy.rw_paths.join(", ");
     vec![

@@ -34,9 +34,10 @@ pub fn serve(http: Option<SocketAddr>, flags: &Flags) -> ExitCode {
         Err(code) => return code,
     };
     // A project's list takes the place of the user's, but not that of a flag.
-    let fixed = match flags.approve.is_empty() {
-        true => Vec::new(),
-        false => vec!["tools.auto_approve"],
+    let fixed = if flags.approve.is_empty() {
+        Vec::new()
+    } else {
+        vec!["tools.auto_approve"]
     };
     let guard = Guard {
         token: tools::variable(TOKEN).and_then(|it| Token::new(&it)),

@@ -39,15 +39,17 @@ pub fn trust(arguments: &TrustArgs) -> ExitCode {
         }
     };
     if !offered.is_empty() {
-        take(match arguments.revoke {
-            true => offered.revoke().map_err(failed),
-            false => trust_offered(&offered, arguments),
+        take(if arguments.revoke {
+            offered.revoke().map_err(failed)
+        } else {
+            trust_offered(&offered, arguments)
         });
     }
     if let Some(root) = tools {
-        take(match arguments.revoke {
-            true => scripts::revoke(&root).map_err(failed),
-            false => trust_tools(&root, arguments),
+        take(if arguments.revoke {
+            scripts::revoke(&root).map_err(failed)
+        } else {
+            trust_tools(&root, arguments)
         });
     }
     code.report(&in_a_shell(&said.join("\n")))

@@ -254,9 +254,10 @@ fn classes(kind: &OptionKind, class: &str, text: &mut String) {
 }
 
 fn inner_class(class: &str, field: &OptionDef) -> String {
-    let name = match is_server(&field.kind) {
-        true => "server",
-        false => field.name,
+    let name = if is_server(&field.kind) {
+        "server"
+    } else {
+        field.name
     };
     format!("{class}.{name}")
 }

@@ -65,9 +65,10 @@ impl Settings {
         let base = self.without_project();
         let mut problems = Problems::default();
         let mut values = base.fitting(given, &mut problems);
-        let withheld = match trusted {
-            true => Vec::new(),
-            false => base.withheld(&values, given),
+        let withheld = if trusted {
+            Vec::new()
+        } else {
+            base.withheld(&values, given)
         };
         for it in &withheld {
             remove(&mut values, &it.option);

@@ -623,8 +623,9 @@ pub fn kind(path: &Path) -> Option<ProtectedKind> {
 /// a file's only at the end.
 fn contains(path: &[String], name: &str) -> bool {
     let wanted: Vec<&str> = name.trim_end_matches('/').split('/').collect();
-    match name.ends_with('/') {
-        true => path.windows(wanted.len()).any(|it| it == wanted),
-        false => path.len() >= wanted.len() && path[path.len() - wanted.len()..] == wanted[..],
+    if name.ends_with('/') {
+        path.windows(wanted.len()).any(|it| it == wanted)
+    } else {
+        path.len() >= wanted.len() && path[path.len() - wanted.len()..] == wanted[..]
     }
 }

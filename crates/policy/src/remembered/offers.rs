@@ -159,9 +159,10 @@ fn before_number(words: &[String]) -> Option<usize> {
     let is_number = |it: &String| {
         let digits = it.trim_start_matches(['-', '+']);
         // `-n40` is an option and its value.
-        let digits = match is_option(it) {
-            true => digits.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-            false => digits,
+        let digits = if is_option(it) {
+            digits.trim_start_matches(|c: char| c.is_ascii_alphabetic())
+        } else {
+            digits
         };
         !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit())
     };

@@ -162,9 +162,10 @@ impl Remembered {
         file.by_ref()
             .take(MAX_BYTES + 1)
             .read_to_string(&mut text)?;
-        match text.len() as u64 > MAX_BYTES {
-            true => Err(refused("it is larger than 256 KB")),
-            false => Ok(text),
+        if text.len() as u64 > MAX_BYTES {
+            Err(refused("it is larger than 256 KB"))
+        } else {
+            Ok(text)
         }
     }
 }
@@ -264,9 +265,10 @@ fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
 /// Rejects a path that could name another file than it seems to.
 fn absolute(path: PathBuf) -> Result<PathBuf, String> {
     let is_plain = |it: Component<'_>| !matches!(it, Component::CurDir | Component::ParentDir);
-    match path.is_absolute() && path.components().all(is_plain) && path.parent().is_some() {
-        true => Ok(path),
-        false => Err(format!("has the path {path:?}, which is not absolute")),
+    if path.is_absolute() && path.components().all(is_plain) && path.parent().is_some() {
+        Ok(path)
+    } else {
+        Err(format!("has the path {path:?}, which is not absolute"))
     }
 }
 

@@ -75,10 +75,11 @@ impl Settings {
     /// Returns the rules that approve shell commands that only read. Empty if the shell
     /// parses commands in another way than `bash`.
     pub(super) fn shell_safe(&self) -> ArgumentRules {
-        match self.has_known_shell() {
+        if self.has_known_shell() {
             // Other shells, such as fish, give the same text another meaning.
-            true => one(ShellSafe(self.shell_lists())),
-            false => ArgumentRules::default(),
+            one(ShellSafe(self.shell_lists()))
+        } else {
+            ArgumentRules::default()
         }
     }
 
@@ -100,9 +101,10 @@ impl Settings {
         let is_untried = self.is_planning() && self.untried().is_some();
         // If all other commands are refused, one that reads is confined, whoever approved it.
         let is_refused = self.tools.bash.unlisted == Unlisted::Deny;
-        match is_untried || is_refused || approval::only_reads(by) {
-            true => Confinement::ReadOnly,
-            false => Confinement::Chat,
+        if is_untried || is_refused || approval::only_reads(by) {
+            Confinement::ReadOnly
+        } else {
+            Confinement::Chat
         }
     }
 

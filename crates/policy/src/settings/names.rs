@@ -34,10 +34,11 @@ fn check_name(path: &str, name: &str, known: &BTreeSet<String>, problems: &mut P
     }
     let message = format!("{path}: nothing is named \"{name}\".{meant}");
     let invalid = InvalidOption::new(path, message);
-    match name.starts_with('$') {
+    if name.starts_with('$') {
         // Presets cannot be registered, so a preset that is missing now will stay missing.
-        true => problems.invalid.push(invalid),
-        false => problems.unknown.push(invalid),
+        problems.invalid.push(invalid)
+    } else {
+        problems.unknown.push(invalid)
     }
 }
 

@@ -43,9 +43,10 @@ impl Settings {
 
     /// Returns why commands cannot be tried, a clause. `None` if they can, or if that is not known yet.
     pub(super) fn untried(&self) -> Option<String> {
-        match self.tools.bash.trial {
-            true => self.sandbox.backend().problem(),
-            false => Some("tools.bash.trial is false".to_owned()),
+        if self.tools.bash.trial {
+            self.sandbox.backend().problem()
+        } else {
+            Some("tools.bash.trial is false".to_owned())
         }
     }
 }
@@ -85,9 +86,10 @@ struct PlanBound {
 
 impl ArgumentRule for PlanBound {
     fn decide(&self, call: &CallKey) -> Option<Decision> {
-        match self.tools.contains(&call.name) {
-            true => self.untried.as_ref().and_then(|_| self.shell.decide(call)),
-            false => Some(Decision::Deny),
+        if self.tools.contains(&call.name) {
+            self.untried.as_ref().and_then(|_| self.shell.decide(call))
+        } else {
+            Some(Decision::Deny)
         }
     }
 

@@ -108,9 +108,10 @@ impl Target {
             provider => json!({ provider: self.parameters }),
         };
         let (fitting, invalid) = options::check(&options, Scope::Runtime);
-        match invalid.is_empty() {
-            true => Ok(fitting),
-            false => Err(invalid.iter().map(ToString::to_string).collect()),
+        if invalid.is_empty() {
+            Ok(fitting)
+        } else {
+            Err(invalid.iter().map(ToString::to_string).collect())
         }
     }
 }

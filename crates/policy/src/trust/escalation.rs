@@ -67,11 +67,10 @@ const OWN_FUNCTION: &str = "the function in your tools.auto_approve neither deni
 /// Returns what a list or a function would approve beyond the settings, to follow "this".
 pub(crate) fn approves_more(wanted: &AutoApprove, base: &Settings) -> Option<String> {
     let AutoApprove::List { names, exclusions } = wanted else {
-        return Some(match base.decides_by_code() {
-            true => {
-                format!("would decide by a function of this chat about calls that {OWN_FUNCTION}")
-            }
-            false => "would decide about every call by a function of this chat".to_owned(),
+        return Some(if base.decides_by_code() {
+            format!("would decide by a function of this chat about calls that {OWN_FUNCTION}")
+        } else {
+            "would decide about every call by a function of this chat".to_owned()
         });
     };
     if base.decides_by_code() {

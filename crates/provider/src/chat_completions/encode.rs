@@ -276,9 +276,10 @@ fn own_thinking(parts: &[Part], provider: &str, calls: bool) -> Option<String> {
         _ => None,
     });
     let own: Vec<&str> = own.collect();
-    match own.is_empty() {
-        true => calls.then(|| " ".to_owned()),
-        false => Some(own.join("\n\n")),
+    if own.is_empty() {
+        calls.then(|| " ".to_owned())
+    } else {
+        Some(own.join("\n\n"))
     }
 }
 
@@ -346,9 +347,10 @@ fn tool_message<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Message<'a>>
         return None;
     };
     // The protocol has no field for a failed call.
-    let content = match is_error {
-        true => Cow::Owned(format!("Error: {content}")),
-        false => Cow::Borrowed(content.as_str()),
+    let content = if *is_error {
+        Cow::Owned(format!("Error: {content}"))
+    } else {
+        Cow::Borrowed(content.as_str())
     };
     Some(Message::Tool {
         tool_call_id: ids.get(tool_use_id),

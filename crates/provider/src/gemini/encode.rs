@@ -160,9 +160,10 @@ pub(crate) fn encode(
     let url = url(endpoint, parameters.named_model(endpoint)?)?;
     let mut headers = stream_headers();
     // Vertex AI takes an access token, the Gemini API a key.
-    let (name, prefix) = match endpoint.provider == VERTEX {
-        true => ("authorization", "Bearer "),
-        false => ("x-goog-api-key", ""),
+    let (name, prefix) = if endpoint.provider == VERTEX {
+        ("authorization", "Bearer ")
+    } else {
+        ("x-goog-api-key", "")
     };
     let key = endpoint.key_header(prefix)?;
     headers.extend(key.map(|key| (name.to_owned(), key)));
@@ -174,9 +175,10 @@ pub(crate) fn encode(
 /// project, location, and publisher.
 fn url(endpoint: &Endpoint, model: &str) -> Result<String, Problem> {
     let base = endpoint.base()?;
-    let version = match endpoint.provider == VERTEX || base.ends_with(VERSION) {
-        true => String::new(),
-        false => format!("/{VERSION}"),
+    let version = if endpoint.provider == VERTEX || base.ends_with(VERSION) {
+        String::new()
+    } else {
+        format!("/{VERSION}")
     };
     let model = model.trim();
     // Google lists its models with this prefix.
@@ -233,11 +235,12 @@ fn tools(definitions: &[ToolDefinition]) -> Vec<Tools<'_>> {
         parameters_json_schema: &tool.input_schema,
     });
     let function_declarations: Vec<_> = declarations.collect();
-    match function_declarations.is_empty() {
-        true => Vec::new(),
-        false => vec![Tools {
+    if function_declarations.is_empty() {
+        Vec::new()
+    } else {
+        vec![Tools {
             function_declarations,
-        }],
+        }]
     }
 }
 
@@ -270,9 +273,10 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
             function_response: Some(FunctionResponse {
                 id: tool_use_id.as_str(),
                 name,
-                response: match is_error {
-                    true => Response::Error(content),
-                    false => Response::Output(content),
+                response: if *is_error {
+                    Response::Error(content)
+                } else {
+                    Response::Output(content)
                 },
             }),
             ..Part::default()

@@ -174,9 +174,10 @@ impl StreamReader {
         thinking.open = true;
         thinking.streamed = true;
         // Each part is a paragraph.
-        events.push(StreamEvent::Thinking(match is_next {
-            true => format!("\n\n{text}"),
-            false => text,
+        events.push(StreamEvent::Thinking(if is_next {
+            format!("\n\n{text}")
+        } else {
+            text
         }));
     }
 

@@ -138,9 +138,10 @@ fn output<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Item<'a>> {
     Some(Item::Call(Call::FunctionCallOutput {
         call_id: ids.get(tool_use_id),
         // The protocol has no field for a failed call.
-        output: match is_error {
-            true => Cow::Owned(format!("Error: {content}")),
-            false => Cow::Borrowed(content),
+        output: if *is_error {
+            Cow::Owned(format!("Error: {content}"))
+        } else {
+            Cow::Borrowed(content)
         },
     }))
 }
@@ -208,9 +209,10 @@ fn assistant<'a>(
 
 /// Returns what a text of the assistant is: a comment on the way to a call, or the answer.
 fn phase(comes_before_call: bool) -> &'static str {
-    match comes_before_call {
-        true => "commentary",
-        false => "final_answer",
+    if comes_before_call {
+        "commentary"
+    } else {
+        "final_answer"
     }
 }
 

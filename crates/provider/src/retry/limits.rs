@@ -159,9 +159,10 @@ fn field_value(value: &Value, is_ms: bool, now: u64) -> Option<Duration> {
         Value::Object(fields) => fields.get("seconds")?.to_string().replace('"', ""),
         _ => return None,
     };
-    match is_ms {
-        true => when::retry_after_ms(&text),
-        false => when::time(&text, None, now),
+    if is_ms {
+        when::retry_after_ms(&text)
+    } else {
+        when::time(&text, None, now)
     }
 }
 

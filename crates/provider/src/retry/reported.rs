@@ -13,13 +13,14 @@ impl Failure {
         if !may_wait || quota::spent_quota(event).is_some() {
             return Self::Final;
         }
-        match limited || retry_after.is_some() {
-            true => Self::Status {
+        if limited || retry_after.is_some() {
+            Self::Status {
                 code: 429,
                 retry_after,
                 should_retry: None,
-            },
-            false => Self::Broken,
+            }
+        } else {
+            Self::Broken
         }
     }
 }

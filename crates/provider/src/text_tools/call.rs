@@ -38,9 +38,10 @@ pub(super) fn extent(body: &str) -> Extent {
 /// unreadable call.
 pub(super) fn in_json(body: &str, text: &str, tools: &[ToolDefinition]) -> Vec<ToolUse> {
     let body = &surrogates::without(unfenced(body));
-    let written = match body.starts_with('[') {
-        true => serde_json::from_str::<Vec<Written<'_>>>(body),
-        false => serde_json::from_str::<Written<'_>>(body).map(|it| vec![it]),
+    let written = if body.starts_with('[') {
+        serde_json::from_str::<Vec<Written<'_>>>(body)
+    } else {
+        serde_json::from_str::<Written<'_>>(body).map(|it| vec![it])
     };
     let read = written.map_err(|error| error.to_string()).and_then(|all| {
         let calls = all.into_iter().map(|it| {
@@ -79,9 +80,10 @@ fn arguments(
     let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(&text) else {
         return Err("its arguments are not a JSON object".to_owned());
     };
-    Ok(match add_absent(&mut object, name, tools) {
-        true => Value::Object(object).to_string(),
-        false => text,
+    Ok(if add_absent(&mut object, name, tools) {
+        Value::Object(object).to_string()
+    } else {
+        text
     })
 }
 

@@ -177,11 +177,10 @@ fn constants(schema: &Value) -> Option<Vec<Value>> {
 /// Describes the keywords that the object no longer has.
 fn said(refused: Schema) -> String {
     let full = Value::Object(refused).to_string();
-    let short = match full.len() > LONG {
-        true => {
-            serde_json::from_str(&full).map_or_else(|_| full.clone(), |it| brief(&it).to_string())
-        }
-        false => full,
+    let short = if full.len() > LONG {
+        serde_json::from_str(&full).map_or_else(|_| full.clone(), |it| brief(&it).to_string())
+    } else {
+        full
     };
     format!("The arguments must also match this JSON Schema: {short}")
 }

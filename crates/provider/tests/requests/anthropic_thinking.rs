@@ -60,6 +60,7 @@ fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_model_gets_the_thinking_parameters_that_it_accepts() {
     let level = |level| Some(Thinking::Level(level));
     let budget = |tokens| Some(Thinking::Budget(tokens));

@@ -77,9 +77,10 @@ impl CallEnvironment {
         let decided = self.decide(call, input).await;
         let settings = &self.rules.settings;
         let confinement = settings.confinement(&decided.by);
-        let sandbox = match runs_commands {
-            true => settings.held_by(&self.sandbox, call, &decided.by),
-            false => "none",
+        let sandbox = if runs_commands {
+            settings.held_by(&self.sandbox, call, &decided.by)
+        } else {
+            "none"
         };
         let refusal = self.refusal(call, &decided, way_out).await;
         // Refusals are recorded too, and an approval before anything runs.

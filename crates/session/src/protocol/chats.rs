@@ -120,9 +120,10 @@ pub struct Changed {
 impl Changed {
     /// The source of the change.
     pub fn source(&self) -> ChangeSource {
-        match self.undone {
-            true => ChangeSource::Undo,
-            false => ChangeSource::Editor { typed: self.typed },
+        if self.undone {
+            ChangeSource::Undo
+        } else {
+            ChangeSource::Editor { typed: self.typed }
         }
     }
 }

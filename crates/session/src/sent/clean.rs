@@ -57,12 +57,13 @@ fn measure(folder: &Path) -> (SystemTime, u64) {
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
-        let (its_use, its_size) = match metadata.is_dir() {
-            true => measure(&entry.path()),
-            false => (
+        let (its_use, its_size) = if metadata.is_dir() {
+            measure(&entry.path())
+        } else {
+            (
                 metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                 metadata.len(),
-            ),
+            )
         };
         used = used.max(its_use);
         size += its_size;

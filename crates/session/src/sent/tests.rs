@@ -83,9 +83,10 @@ impl World {
         let mut files = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                match entry.file_type().unwrap().is_dir() {
-                    true => folders.push(entry.path()),
-                    false => files.push(entry.path()),
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path())
+                } else {
+                    files.push(entry.path())
                 }
             }
         }

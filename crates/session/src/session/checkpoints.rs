@@ -70,10 +70,13 @@ impl Session {
             Coverage::Lacks {
                 files: count,
                 ignored,
-            } => match ignored {
-                true => format!("lacks {} and ignored ones", files(count)),
-                false => format!("lacks {}", files(count)),
-            },
+            } => {
+                if ignored {
+                    format!("lacks {} and ignored ones", files(count))
+                } else {
+                    format!("lacks {}", files(count))
+                }
+            }
             Coverage::NotYet => "cannot restore it yet".to_owned(),
             Coverage::Nothing => "cannot restore it".to_owned(),
         };

@@ -38,9 +38,10 @@ impl Session {
             .as_ref()
             .is_some_and(|(lower, _)| lower.ends_with(".html"));
         let document = self.buffer.document();
-        let lines = match is_page {
-            true => page(&document, &self.shared.registry),
-            false => copies::markdown(&document),
+        let lines = if is_page {
+            page(&document, &self.shared.registry)
+        } else {
+            copies::markdown(&document)
         };
         if lines.is_empty() {
             return self.inform("The chat has no messages, so there is nothing to export.");

@@ -160,12 +160,11 @@ impl Session {
             return "trial";
         }
         let (meant, _) = approval::meant(&run.call, &run.input);
-        match self.is_held(&meant.name) {
-            true => {
-                let settings = &self.policy.rules().settings;
-                settings.held_by(self.sandbox(), &meant, &run.by)
-            }
-            false => "none",
+        if self.is_held(&meant.name) {
+            let settings = &self.policy.rules().settings;
+            settings.held_by(self.sandbox(), &meant, &run.by)
+        } else {
+            "none"
         }
     }
 

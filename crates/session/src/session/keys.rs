@@ -186,9 +186,10 @@ impl Session {
         // with the file do not become the user's when they are moved to the top.
         let is_own = document.message_at(fix.lines.start).is_some()
             || self.cycle.are_typed(self.buffer.text(), fix.lines.clone());
-        let source = match is_own {
-            true => ChangeSource::USER,
-            false => ChangeSource::BULK,
+        let source = if is_own {
+            ChangeSource::USER
+        } else {
+            ChangeSource::BULK
         };
         let edit = TextEdit {
             lines: fix.lines,

@@ -55,9 +55,10 @@ impl Session {
         self.with_rules_now(move |rules| {
             let held = status::held(&rules.settings.sandbox);
             tokio::spawn(async move {
-                let trials = match tries {
-                    true => tools::why_untried(sandbox, folder).await,
-                    false => Some("tools.bash.trial is false".to_owned()),
+                let trials = if tries {
+                    tools::why_untried(sandbox, folder).await
+                } else {
+                    Some("tools.bash.trial is false".to_owned())
                 };
                 let trials = match trials {
                     None => "Commands can be tried here.".to_owned(),

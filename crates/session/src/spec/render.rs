@@ -110,9 +110,10 @@ impl Filled {
             segments[at] = Segment::Variable(shown.clone());
             let range = before..before + shown.len();
             // In code, the expression would be sent as it is written.
-            match live(&joined(segments).text).contains(&range) {
-                true => self.variables.push(value),
-                false => segments[at] = Segment::Argument(value),
+            if live(&joined(segments).text).contains(&range) {
+                self.variables.push(value)
+            } else {
+                segments[at] = Segment::Argument(value)
             }
         }
     }

@@ -42,9 +42,10 @@ pub(super) async fn take(trial: &Arc<Trial>, ctx: &ToolContext) -> CallResult {
     let notes = blocking(move || {
         let tmp = put_all(&tried.effects.tmp);
         // Nobody has seen ignored files, and no undo restores them.
-        let others = match is_unasked {
-            true => tried.keep_ignored(),
-            false => put_all(&tried.other_changes()),
+        let others = if is_unasked {
+            tried.keep_ignored()
+        } else {
+            put_all(&tried.other_changes())
         };
         Ok([tmp, others])
     });
@@ -133,9 +134,10 @@ fn put(change: &LayerChange) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened?,
         };
-        let removed = match change.is_folder {
-            true => folder.remove_folder(name),
-            false => folder.remove_file(name),
+        let removed = if change.is_folder {
+            folder.remove_folder(name)
+        } else {
+            folder.remove_file(name)
         };
         return match removed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -57,9 +57,10 @@ impl GitState {
     pub(super) fn of(root: &Path) -> Option<Self> {
         let folder = root.join(REPOSITORY);
         // In a worktree or submodule, a file names the folder.
-        let folder = match folder.is_dir() {
-            true => folder,
-            false => root.join(text(&folder)?.strip_prefix("gitdir: ")?),
+        let folder = if folder.is_dir() {
+            folder
+        } else {
+            root.join(text(&folder)?.strip_prefix("gitdir: ")?)
         };
         let common = text(&folder.join("commondir"));
         let common = common.map_or_else(|| folder.clone(), |it| folder.join(it));
@@ -172,9 +173,12 @@ impl Aside {
 
 /// A sentence with the names of folders, if there are any.
 fn named<'a>(what: &str, folders: impl Iterator<Item = &'a Path>, root: &Path) -> Option<String> {
-    let names = folders.map(|it| match it == root {
-        true => REPOSITORY.to_owned(),
-        false => paths::below(it, root),
+    let names = folders.map(|it| {
+        if it == root {
+            REPOSITORY.to_owned()
+        } else {
+            paths::below(it, root)
+        }
     });
     let names: Vec<String> = names.collect();
     (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")))

@@ -258,9 +258,12 @@ impl Journal {
     /// Returns true if another restore has reverted one of these files meanwhile.
     pub(super) fn is_undone(&self, reverted: &Reverted) -> bool {
         let undone = self.undone();
-        reverted.of.iter().any(|id| match reverted.only.is_empty() {
-            true => undone.checkpoints.contains(&**id),
-            false => reverted.only.iter().any(|it| undone.has_file(id, it)),
+        reverted.of.iter().any(|id| {
+            if reverted.only.is_empty() {
+                undone.checkpoints.contains(&**id)
+            } else {
+                reverted.only.iter().any(|it| undone.has_file(id, it))
+            }
         })
     }
 

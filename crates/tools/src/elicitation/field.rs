@@ -81,9 +81,10 @@ impl Field {
     pub fn read(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
-            return match self.required {
-                true => Err(format!("{} is needed.", self.label())),
-                false => Ok(None),
+            return if self.required {
+                Err(format!("{} is needed.", self.label()))
+            } else {
+                Ok(None)
             };
         }
         match &self.kind {
@@ -131,9 +132,10 @@ impl Field {
             FieldKind::One(choices) => format!("one of {}", titles(choices)),
             FieldKind::Some { choices, .. } => format!("some of {}", titles(choices)),
         };
-        match self.required {
-            true => form,
-            false => format!("{form}, or nothing"),
+        if self.required {
+            form
+        } else {
+            format!("{form}, or nothing")
         }
     }
 }

@@ -229,13 +229,12 @@ impl<'f> New<'f> {
         attributes: NewFileAttributes<'_>,
         is_named: bool,
     ) -> io::Result<Self> {
-        let (file, name) = match is_named {
-            false => (folder.create_unnamed(attributes)?, None),
-            true => {
-                let create = |name: &str| folder.create(name.as_ref(), attributes);
-                let (file, name) = with_free_name(create)?;
-                (file, Some(name))
-            }
+        let (file, name) = if is_named {
+            let create = |name: &str| folder.create(name.as_ref(), attributes);
+            let (file, name) = with_free_name(create)?;
+            (file, Some(name))
+        } else {
+            (folder.create_unnamed(attributes)?, None)
         };
         Ok(Self { folder, file, name })
     }

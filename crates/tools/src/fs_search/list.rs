@@ -67,9 +67,12 @@ fn list_files() -> Alias {
         label: "List files",
         description: "List a folder, or the files below it that fit a glob.",
         schema: schema::object(properties, &[]),
-        tool: |input| match input["pattern"].is_string() {
-            true => Arc::new(Find),
-            false => Arc::new(Ls),
+        tool: |input| {
+            if input["pattern"].is_string() {
+                Arc::new(Find)
+            } else {
+                Arc::new(Ls)
+            }
         },
         translate: |input, _| {
             let path = &input["path"];

@@ -54,18 +54,19 @@ fn start(text: &str, file: impl FnOnce() -> String) -> (&str, Vec<String>) {
         return (shown.content, Vec::new());
     }
     // One long line, as in minified scripts, is cut within the line.
-    let (content, lines) = match shown.first_line_exceeds_limit {
-        true => (
+    let (content, lines) = if shown.first_line_exceeds_limit {
+        (
             &text[..floor_char_boundary(text, MAX_BYTES)],
             format!("the first {} of a line", format_size(MAX_BYTES as u64)),
-        ),
-        false => (
+        )
+    } else {
+        (
             shown.content,
             format!(
                 "the first {} of {} lines",
                 shown.output_lines, shown.total_lines
             ),
-        ),
+        )
     };
     (content, vec![format!("[Showing {lines}. {}]", file())])
 }

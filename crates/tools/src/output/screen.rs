@@ -202,9 +202,10 @@ impl Screen {
             self.sequence.chars().nth(1),
             Some(']' | 'P' | 'X' | '^' | '_')
         );
-        let is_broken = match is_string {
-            true => character == '\n' || self.sequence.len() > MOST_SEQUENCE,
-            false => character.is_control() || self.sequence.len() > MOST_SEQUENCE,
+        let is_broken = if is_string {
+            character == '\n' || self.sequence.len() > MOST_SEQUENCE
+        } else {
+            character.is_control() || self.sequence.len() > MOST_SEQUENCE
         };
         // The character does not belong to it.
         if is_broken {
@@ -217,10 +218,8 @@ impl Screen {
             (1, _) => !matches!(character, '[' | ']' | 'P' | 'X' | '^' | '_' | ' '..='/'),
             (_, true) => character == '\u{7}' || self.sequence.ends_with("\u{1b}\\"),
             // The sequence of parameters, or of one more character.
-            _ => match self.sequence.starts_with("\u{1b}[") {
-                true => !matches!(character, ' '..='?'),
-                false => !matches!(character, ' '..='/'),
-            },
+            _ if self.sequence.starts_with("\u{1b}[") => !matches!(character, ' '..='?'),
+            _ => !matches!(character, ' '..='/'),
         };
         if is_complete {
             let sequence = std::mem::take(&mut self.sequence);

@@ -78,9 +78,10 @@ impl Hunk {
         }
         // Blank lines may separate the hunk from the next file.
         if self.is_last {
-            return match line.is_empty() {
-                true => Ok(()),
-                false => Err(format!("follows the end of the file: \"{line}\".")),
+            return if line.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("follows the end of the file: \"{line}\"."))
             };
         }
         self.add(line)
@@ -239,9 +240,10 @@ fn take(sections: &mut Vec<Section>, line: &str) -> Result<(), String> {
         return Ok(());
     }
     let Some(section) = sections.last_mut() else {
-        return match line.trim().is_empty() {
-            true => Ok(()),
-            false => Err(format!("is before the first file: \"{line}\".")),
+        return if line.trim().is_empty() {
+            Ok(())
+        } else {
+            Err(format!("is before the first file: \"{line}\"."))
         };
     };
     match &mut section.action {

@@ -127,9 +127,10 @@ pub(super) fn alike(text: &str, wanted: &str) -> Option<String> {
     let mut lines: Vec<usize> = places.iter().map(|it| line_at(text, it.start)).collect();
     lines.dedup();
     let verb = if lines.len() == 1 { "looks" } else { "look" };
-    let more = match differences.len() > NAMED {
-        true => format!("\n…and {} more", differences.len() - NAMED),
-        false => String::new(),
+    let more = if differences.len() > NAMED {
+        format!("\n…and {} more", differences.len() - NAMED)
+    } else {
+        String::new()
     };
     Some(format!(
         "{} {verb} the same and {} other characters:\n\n{}{more}",
@@ -286,13 +287,15 @@ fn widened(text: &str, range: Range<usize>, wanted: &str) -> Range<usize> {
     let ends = wanted.ends_with(is_blank);
     let before = &text[..range.start];
     let after = &text[range.end..];
-    let start = match starts {
-        true => before.trim_end_matches(is_blank).len(),
-        false => range.start,
+    let start = if starts {
+        before.trim_end_matches(is_blank).len()
+    } else {
+        range.start
     };
-    let end = match ends {
-        true => text.len() - after.trim_start_matches(is_blank).len(),
-        false => range.end,
+    let end = if ends {
+        text.len() - after.trim_start_matches(is_blank).len()
+    } else {
+        range.end
     };
     start..end
 }

@@ -7,10 +7,7 @@ pub(super) fn are_returns(text: &str) -> bool {
 
 /// The last character of each line ending.
 pub(super) fn mark(text: &str) -> char {
-    match are_returns(text) {
-        true => '\r',
-        false => '\n',
-    }
+    if are_returns(text) { '\r' } else { '\n' }
 }
 
 /// Whether all lines have the same ending.

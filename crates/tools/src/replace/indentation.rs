@@ -64,9 +64,10 @@ pub(super) fn places(text: &str, piece: &str) -> Vec<Place> {
         let rows = &rows[at..at + wanted.len()];
         let shift = shift(rows, &wanted)?;
         let last = rows.last()?;
-        let end = match takes_ending {
-            true => last.end,
-            false => last.end - last.ending,
+        let end = if takes_ending {
+            last.end
+        } else {
+            last.end - last.ending
         };
         Some(Place {
             range: rows[0].start..end,
@@ -92,9 +93,10 @@ fn rows<'t>(text: &'t str) -> Vec<Row<'t>> {
     let mut at = 0;
     let row = |Line { text, ending }: Line<'t>| {
         // A byte order mark is no text of the first line.
-        let mark = match at == 0 && text.starts_with('\u{feff}') {
-            true => '\u{feff}'.len_utf8(),
-            false => 0,
+        let mark = if at == 0 && text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
         };
         let start = at + mark;
         let ending = ending.map_or(0, str::len);

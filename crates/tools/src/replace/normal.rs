@@ -27,10 +27,8 @@ impl Normal {
             if line.ending.is_none() && line.text.is_empty() {
                 break;
             }
-            it.text.push_str(match trims {
-                true => trimmed(line.text),
-                false => line.text,
-            });
+            it.text
+                .push_str(if trims { trimmed(line.text) } else { line.text });
             it.text.push('\n');
             at += line.text.len() + line.ending.map_or(0, str::len);
         }

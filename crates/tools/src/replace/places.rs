@@ -85,14 +85,13 @@ fn exact(text: &str, piece: Needle<'_>) -> Vec<Place> {
 fn normalized(text: &str, piece: Needle<'_>, level: MatchLevel) -> Vec<Place> {
     let trims = level == MatchLevel::TrailingSpace;
     let old = endings::plain(piece.text, endings::are_returns(piece.text));
-    let (old, is_cut) = match trims {
-        true => {
-            let lines: Vec<&str> = old.split('\n').map(trimmed).collect();
-            // Such a piece must reach the end of a line, where spaces don't count.
-            let is_cut = old.ends_with([' ', '\t']);
-            (lines.join("\n"), is_cut)
-        }
-        false => (old, false),
+    let (old, is_cut) = if trims {
+        let lines: Vec<&str> = old.split('\n').map(trimmed).collect();
+        // Such a piece must reach the end of a line, where spaces don't count.
+        let is_cut = old.ends_with([' ', '\t']);
+        (lines.join("\n"), is_cut)
+    } else {
+        (old, false)
     };
     // A piece of spaces would match at every end of a line.
     if old.is_empty() {
@@ -119,9 +118,10 @@ fn normalized(text: &str, piece: Needle<'_>, level: MatchLevel) -> Vec<Place> {
 fn spaces_after(text: &str, at: usize, trims: bool) -> usize {
     let rest = &text[at..];
     let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    match trims && is_line_end(text, at + spaces) {
-        true => spaces,
-        false => 0,
+    if trims && is_line_end(text, at + spaces) {
+        spaces
+    } else {
+        0
     }
 }
 

@@ -147,9 +147,10 @@ fn replaced(text: &str, it: Replacement<'_>, place: &Place) -> Result<String, Re
     let piece = &text[place.range.clone()];
     // An old text with carriage returns shows that the model controls line endings itself.
     let controls = place.level == MatchLevel::Exact && it.old.contains('\r');
-    let new = match controls && !endings::are_alike(text) {
-        true => it.new.to_owned(),
-        false => weave(text, place, it.old, it.new).ok_or(ReplaceProblem::Indentation)?,
+    let new = if controls && !endings::are_alike(text) {
+        it.new.to_owned()
+    } else {
+        weave(text, place, it.old, it.new).ok_or(ReplaceProblem::Indentation)?
     };
     if piece == new {
         return Err(ReplaceProblem::Identical);

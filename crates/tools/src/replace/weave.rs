@@ -16,9 +16,12 @@ pub(super) fn weave(text: &str, place: &Place, old: &str, new: &str) -> Option<S
     let returns = endings::are_returns(text);
     // In a piece that matched exactly, a carriage return is what it is in the text.
     let is_exact = place.level == MatchLevel::Exact;
-    let has_returns = |it: &str| match is_exact {
-        true => returns,
-        false => endings::are_returns(it),
+    let has_returns = |it: &str| {
+        if is_exact {
+            returns
+        } else {
+            endings::are_returns(it)
+        }
     };
     let plain = |it: &str| endings::plain(it, has_returns(it));
     let (old, new) = (plain(old), plain(new));

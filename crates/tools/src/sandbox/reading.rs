@@ -33,9 +33,10 @@ impl Sandbox {
     /// The name of the sandbox of read-only calls for the log, or `none`; see
     /// [`Sandbox::can_hold_reading`].
     pub fn reading_held_by(&self) -> &'static str {
-        match self.can_hold_reading() {
-            true => system::NAME,
-            false => "none",
+        if self.can_hold_reading() {
+            system::NAME
+        } else {
+            "none"
         }
     }
 

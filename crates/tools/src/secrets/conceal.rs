@@ -100,9 +100,10 @@ impl Secrets {
         }
         // A link with a secret name makes its target secret.
         let kind = kind.or_else(|| self.unrevealed(path, is_folder))?;
-        let seen = match is_folder {
-            true => self.seen(&real),
-            false => Vec::new(),
+        let seen = if is_folder {
+            self.seen(&real)
+        } else {
+            Vec::new()
         };
         Some(Concealed {
             path: real,
@@ -127,9 +128,12 @@ impl Secrets {
     /// The candidates that are files, and the entries of those that are folders.
     pub(super) fn files_in_home(&self) -> Vec<PathBuf> {
         let candidates = self.candidates().into_iter();
-        let files = candidates.flat_map(|path| match path.is_dir() {
-            true => entries(&path),
-            false => vec![path],
+        let files = candidates.flat_map(|path| {
+            if path.is_dir() {
+                entries(&path)
+            } else {
+                vec![path]
+            }
         });
         files.collect()
     }

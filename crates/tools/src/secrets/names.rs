@@ -278,9 +278,12 @@ pub(super) fn moved(place: &Path, usual: &str) -> Vec<PathBuf> {
     let names = NAMED.iter().map(|(name, _)| *name);
     let names = names.chain(DIRECTLY_IN_HOME.iter().copied());
     let below = names.filter_map(|name| Path::new(name).strip_prefix(usual).ok());
-    let inner = below.map(|rest| match rest.as_os_str().is_empty() {
-        true => place.to_owned(),
-        false => place.join(rest),
+    let inner = below.map(|rest| {
+        if rest.as_os_str().is_empty() {
+            place.to_owned()
+        } else {
+            place.join(rest)
+        }
     });
     // `place` itself, because a variable may move a part of a listed folder such as `.aws`.
     inner.chain([place.to_owned()]).collect()

@@ -92,9 +92,10 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
             other => return Err(what(other)),
         }
     }
-    match are_same_words(&commands, &super::split::split(text, variables)?) {
-        true => Ok(commands),
-        false => Err("something that two parsers read differently"),
+    if are_same_words(&commands, &super::split::split(text, variables)?) {
+        Ok(commands)
+    } else {
+        Err("something that two parsers read differently")
     }
 }
 
@@ -312,9 +313,10 @@ impl Reader<'_> {
                 let is_known =
                     |kind| matches!(kind, "string_content" | "simple_expansion" | "expansion");
                 let mut children = node.named_children(&mut cursor);
-                match children.all(|it| is_known(it.kind())) {
-                    true => word.double_quoted(inner()),
-                    false => Err("an expansion"),
+                if children.all(|it| is_known(it.kind())) {
+                    word.double_quoted(inner())
+                } else {
+                    Err("an expansion")
                 }
             }
             "simple_expansion" | "expansion" => {

@@ -412,9 +412,10 @@ fn link_all(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => link_all(&entry.path(), &target)?,
-            false => fs::hard_link(entry.path(), target)?,
+        if entry.file_type()?.is_dir() {
+            link_all(&entry.path(), &target)?
+        } else {
+            fs::hard_link(entry.path(), target)?
         }
     }
     fs::set_permissions(to, from.metadata()?.permissions())

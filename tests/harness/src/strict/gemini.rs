@@ -26,9 +26,10 @@ pub(super) fn check(strict: &Strict, recorded: &Recorded) -> Checked {
     thinking(&model(recorded), body)?;
     let contents = list(&body["contents"]);
     turns(contents)?;
-    match must_sign(&model(recorded)) {
-        true => signatures(strict, contents),
-        false => Ok(()),
+    if must_sign(&model(recorded)) {
+        signatures(strict, contents)
+    } else {
+        Ok(())
     }
 }
 
@@ -101,11 +102,12 @@ fn turns(contents: &[Json]) -> Checked {
             );
         }
     }
-    match contents[0]["role"] == "user" {
-        true => Ok(()),
-        false => refuse(
+    if contents[0]["role"] == "user" {
+        Ok(())
+    } else {
+        refuse(
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
-        ),
+        )
     }
 }
 

@@ -87,9 +87,10 @@ pub(super) fn sections<'t>(
     hunks
         .flat_map(|it| &mut it.hunks)
         .for_each(EditedHunk::trim);
-    match reader.malformed.is_empty() {
-        true => Ok(reader.sections),
-        false => Err(reader.malformed),
+    if reader.malformed.is_empty() {
+        Ok(reader.sections)
+    } else {
+        Err(reader.malformed)
     }
 }
 
@@ -109,11 +110,10 @@ impl<'t> Reader<'t> {
         }
         let section = self.current.and_then(|at| self.sections[at].as_mut());
         let Some(section) = section else {
-            return match line.trim().is_empty() {
-                true => Ok(()),
-                false => {
-                    Err("Expected a line that begins with \"diff --git\". Undo to restore it.")
-                }
+            return if line.trim().is_empty() {
+                Ok(())
+            } else {
+                Err("Expected a line that begins with \"diff --git\". Undo to restore it.")
             };
         };
         if line.starts_with("@@") {

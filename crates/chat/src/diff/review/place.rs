@@ -38,9 +38,10 @@ pub(super) fn placed(
         for line in hunk.lines.iter().filter(|it| it.kind != LineKind::Removed) {
             close(&mut open)?;
             text.push_str(line.text);
-            match line.is_open {
-                true => open = Some(line.line),
-                false => text.push('\n'),
+            if line.is_open {
+                open = Some(line.line)
+            } else {
+                text.push('\n')
             }
         }
         // The next hunk must start below this one.

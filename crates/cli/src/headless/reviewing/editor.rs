@@ -67,9 +67,12 @@ async fn edit_in(folder: io::Result<TemporaryFolder>, text: &str, editor: &str) 
 /// Returns the command line of the user's editor.
 fn chosen() -> String {
     let set = |name: &str| tools::variable(name).filter(|it| !it.trim().is_empty());
-    let fallback = || match is_installed("nvim") {
-        true => "nvim".to_owned(),
-        false => command_line::EDITOR.to_owned(),
+    let fallback = || {
+        if is_installed("nvim") {
+            "nvim".to_owned()
+        } else {
+            command_line::EDITOR.to_owned()
+        }
     };
     set("VISUAL")
         .or_else(|| set("EDITOR"))

@@ -105,9 +105,10 @@ impl Session {
         }
         // `execute_tool` is included, because the call inside may change files.
         let files = self.changed_files(call, None);
-        let first = match files.is_empty() {
-            true => Snapshot::None,
-            false => Snapshot::Pending,
+        let first = if files.is_empty() {
+            Snapshot::None
+        } else {
+            Snapshot::Pending
         };
         // Stored even for a call without files, so that each call is looked up once.
         snapshots.known.borrow_mut().insert(call.clone(), first);

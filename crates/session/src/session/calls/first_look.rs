@@ -37,9 +37,10 @@ impl FirstLook {
     fn press(&mut self, unread: Vec<CallKey>, now: Instant) -> bool {
         let gap = self.pressed.replace(now).map(|before| now - before);
         let since = |time: Duration| gap.is_some_and(|gap| gap < time);
-        self.repetitions = match since(REPETITION) {
-            true => self.repetitions + 1,
-            false => 0,
+        self.repetitions = if since(REPETITION) {
+            self.repetitions + 1
+        } else {
+            0
         };
         if unread.is_empty() {
             (self.may_be_held, self.refused) = (false, unread);

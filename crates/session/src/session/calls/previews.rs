@@ -46,9 +46,10 @@ impl Session {
     ) -> Option<String> {
         let general = general.filter(|_| self.can_run(call))?;
         let tool = self.shared.registry.get(&call.name);
-        let general = match tool.as_ref().is_some_and(|it| it.runs_commands()) && is_pending {
-            true => self.with_coverage(general, width),
-            false => general,
+        let general = if tool.as_ref().is_some_and(|it| it.runs_commands()) && is_pending {
+            self.with_coverage(general, width)
+        } else {
+            general
         };
         let Some(tool) = tool.filter(|tool| tool.has_preview()) else {
             return Some(general);

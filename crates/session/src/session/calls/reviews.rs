@@ -135,9 +135,8 @@ impl Session {
             Some(ReviewEnd::Failed(problem)) => {
                 self.decide_nothing(&problem);
                 // Without a review, the user decides about the call as it is.
-                return match self.editor.is_headless() {
-                    true => {}
-                    false => self.open_decision(call, Some(problem)),
+                return if !(self.editor.is_headless()) {
+                    self.open_decision(call, Some(problem))
                 };
             }
             Some(end) => end,

@@ -232,9 +232,10 @@ impl Session {
     }
 
     pub(super) fn call_environment(&self, call: &CallKey) -> CallEnvironment {
-        let elicitation: Arc<dyn Elicitation> = match self.editor.can_elicit() {
-            true => Arc::new(User::new(&self.inbox, call)),
-            false => Arc::new(NoElicitation),
+        let elicitation: Arc<dyn Elicitation> = if self.editor.can_elicit() {
+            Arc::new(User::new(&self.inbox, call))
+        } else {
+            Arc::new(NoElicitation)
         };
         CallEnvironment {
             editor: self.editor.clone(),

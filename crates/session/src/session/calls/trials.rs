@@ -355,9 +355,10 @@ impl Session {
                     for file in &trial.files {
                         states.push(FileState::of(&file.path, buffers.clone()).await);
                     }
-                    let approved = match by == TRIAL {
-                        true => Some(approves(&environment, &trial, &*buffers).await),
-                        false => None,
+                    let approved = if by == TRIAL {
+                        Some(approves(&environment, &trial, &*buffers).await)
+                    } else {
+                        None
                     };
                     // Comparing large texts would block the thread that handles keys.
                     let compared = tokio::task::spawn_blocking(move || {
@@ -388,9 +389,10 @@ impl Session {
                 self.report_trial(&call, &tried);
                 let state = TrialState::Ended(*tried);
                 self.calls.trials.set(call.clone(), state);
-                match approved {
-                    true => self.queue.push(CycleEvent::Tried { call }),
-                    false => self.refresh_decision(call),
+                if approved {
+                    self.queue.push(CycleEvent::Tried { call })
+                } else {
+                    self.refresh_decision(call)
                 }
             }
             // A hundred calls must not say the same.

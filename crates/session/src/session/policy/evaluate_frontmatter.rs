@@ -204,9 +204,10 @@ impl Session {
         let reviews = !self.policy.rules.options.reviews;
         self.policy.reviews = Some(reviews);
         self.set_rules(self.policy.rules.clone());
-        self.inform(match reviews {
-            true => "Every change of files in this chat waits for your review. :Flemma review! ends that.",
-            false => "Changes of files that a rule approves run without a review in this chat.",
+        self.inform(if reviews {
+            "Every change of files in this chat waits for your review. :Flemma review! ends that."
+        } else {
+            "Changes of files that a rule approves run without a review in this chat."
         });
     }
 

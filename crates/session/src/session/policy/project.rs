@@ -79,9 +79,10 @@ impl Session {
     pub(super) fn in_project(&mut self, shared: Arc<Shared>) -> Arc<Shared> {
         let Some(config) = self.policy.project.config.clone() else {
             self.policy.project.withheld.clear();
-            return match shared.settings.has_project() {
-                true => Arc::new(shared.with_settings(shared.settings.without_project())),
-                false => shared,
+            return if shared.settings.has_project() {
+                Arc::new(shared.with_settings(shared.settings.without_project()))
+            } else {
+                shared
             };
         };
         // While tools are loading, an unknown name may be that of one of them.

@@ -62,9 +62,10 @@ impl Session {
         if !self.policy.is_switched && !own.plan {
             return shared;
         }
-        let mut settings = match self.policy.is_switched {
-            true => shared.settings.keep_target(own),
-            false => shared.settings.clone(),
+        let mut settings = if self.policy.is_switched {
+            shared.settings.keep_target(own)
+        } else {
+            shared.settings.clone()
         };
         settings.plan = own.plan;
         Arc::new(shared.with_settings(settings))

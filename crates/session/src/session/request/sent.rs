@@ -422,9 +422,10 @@ fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share: f64) -> St
         Some(tokens) => format!("{tokens} cached tokens are paid again"),
         None => "cached tokens are paid again".to_owned(),
     };
-    match has_thinking {
-        true => format!("thinking below is dropped, and {paid}"),
-        false => paid,
+    if has_thinking {
+        format!("thinking below is dropped, and {paid}")
+    } else {
+        paid
     }
 }
 

@@ -136,10 +136,11 @@ impl Session {
 
 /// Returns the lines that are shown for a moment after an answer.
 fn float(request: &UsageEntry, chat: &Sums, session: &Sums) -> Vec<String> {
-    let name = match request.model.is_empty() {
+    let name = if request.model.is_empty() {
         // A local server that chooses its model itself has no name for it.
-        true => request.provider.clone(),
-        false => request.model.clone(),
+        request.provider.clone()
+    } else {
+        request.model.clone()
     };
     let mut lines = vec![name, request.sums.line()];
     // With one request, the sum would repeat the line above.

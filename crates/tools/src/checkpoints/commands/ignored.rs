@@ -88,9 +88,10 @@ impl Place<'_> {
 
 fn name(change: &IgnoredChange, root: &Path) -> String {
     let is_folder = change.kind == IgnoredKind::Removed && change.place == change.path;
-    let name = match is_folder {
-        true => folder(&change.path, root),
-        false => below(&change.path, root),
+    let name = if is_folder {
+        folder(&change.path, root)
+    } else {
+        below(&change.path, root)
     };
     match change.kind {
         IgnoredKind::Removed => format!("{name} (removed)"),
@@ -99,9 +100,10 @@ fn name(change: &IgnoredChange, root: &Path) -> String {
 }
 
 fn folder(path: &Path, root: &Path) -> String {
-    match path == root {
-        true => "./".to_owned(),
-        false => format!("{}/", below(path, root)),
+    if path == root {
+        "./".to_owned()
+    } else {
+        format!("{}/", below(path, root))
     }
 }
 

@@ -78,9 +78,10 @@ pub(super) fn list_all(root: &Path) -> Option<Listing> {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.1 += 1;
             add(&mut found.0, entry, folder);
-            match found.1 > MAX_FILES {
-                true => WalkState::Quit,
-                false => WalkState::Continue,
+            if found.1 > MAX_FILES {
+                WalkState::Quit
+            } else {
+                WalkState::Continue
             }
         })
     });

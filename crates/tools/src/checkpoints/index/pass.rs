@@ -287,9 +287,10 @@ impl Index {
     /// Updates the folders that were listed, and removes those that are gone. Returns what was
     /// ignored in them and is gone; true for folders.
     fn take(&mut self, found: Found, now: i64) -> Vec<(PathBuf, bool)> {
-        let listed: HashSet<PathBuf> = match found.is_all {
-            true => found.listing.keys().cloned().collect(),
-            false => HashSet::new(),
+        let listed: HashSet<PathBuf> = if found.is_all {
+            found.listing.keys().cloned().collect()
+        } else {
+            HashSet::new()
         };
         let mut removed = Vec::new();
         let mut remove = |folder: &Path, ignored: BTreeMap<OsString, bool>| {
@@ -366,9 +367,10 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     let captured = Captured::on_disk(&real);
     let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
     // Other threads store files at the same time, so a few may exceed the limit.
-    let image = match is_new && room.load(Ordering::Relaxed) == 0 {
-        true => Image::NotCovered("the project's checkpoints take too much space".to_owned()),
-        false => captured.store(objects),
+    let image = if is_new && room.load(Ordering::Relaxed) == 0 {
+        Image::NotCovered("the project's checkpoints take too much space".to_owned())
+    } else {
+        captured.store(objects)
     };
     let stored = image.hash().map_or(0, |it| objects.size(it));
     let less = |room: u64| Some(room.saturating_sub(stored));

@@ -38,9 +38,10 @@ impl Stamp {
     /// Returns the stamp to remember for something that was read at `now`: the default if it
     /// changed so recently that another change could have the same time.
     pub(super) fn settled(self, now: i64) -> Self {
-        match self.is_before(now) {
-            true => self,
-            false => Self::default(),
+        if self.is_before(now) {
+            self
+        } else {
+            Self::default()
         }
     }
 

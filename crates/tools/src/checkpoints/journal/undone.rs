@@ -18,11 +18,11 @@ impl<'j> Undone<'j> {
     /// Notes a restore of these checkpoints.
     pub(super) fn add(&mut self, reverted: &'j Reverted) {
         for id in &reverted.of {
-            match reverted.only.is_empty() {
-                true => drop(self.checkpoints.insert(id)),
-                false => self
-                    .files
-                    .extend(reverted.only.iter().map(|it| (&**id, it))),
+            if reverted.only.is_empty() {
+                self.checkpoints.insert(id);
+            } else {
+                self.files
+                    .extend(reverted.only.iter().map(|it| (&**id, it)));
             }
         }
     }
@@ -30,11 +30,12 @@ impl<'j> Undone<'j> {
     /// Forgets a restore that was itself reverted.
     pub(super) fn remove(&mut self, reverted: &'j Reverted) {
         for id in &reverted.of {
-            match reverted.only.is_empty() {
-                true => drop(self.checkpoints.remove(&**id)),
-                false => reverted.only.iter().for_each(|it| {
-                    self.files.remove(&(&**id, it));
-                }),
+            if reverted.only.is_empty() {
+                self.checkpoints.remove(&**id);
+            } else {
+                for only in &reverted.only {
+                    self.files.remove(&(&**id, only));
+                }
             }
         }
     }

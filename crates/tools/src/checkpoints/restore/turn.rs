@@ -342,8 +342,9 @@ fn text(image: &Image, objects: &Objects) -> Result<Option<String>, Option<Unsho
     }
     let text = String::from_utf8(content).map_err(|_| Some(Unshown::Binary))?;
     // A NUL marks binary content.
-    match text.contains('\0') {
-        true => Err(Some(Unshown::Binary)),
-        false => Ok(Some(text)),
+    if text.contains('\0') {
+        Err(Some(Unshown::Binary))
+    } else {
+        Ok(Some(text))
     }
 }

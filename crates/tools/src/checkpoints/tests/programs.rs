@@ -57,9 +57,10 @@ fn commands_of_two_programs_that_overlap_share_one_checkpoint() {
         let second = project.begin_there();
         project.put("a", "three\n");
         project.put("b", "two\n");
-        let (early, late) = match first_ends_first {
-            true => (first, second),
-            false => (second, first),
+        let (early, late) = if first_ends_first {
+            (first, second)
+        } else {
+            (second, first)
         };
         end(early);
         project.put("c", "new\n");
@@ -137,9 +138,10 @@ fn what_commands_of_two_programs_changed_and_changed_back_stays_as_before() {
         fs::remove_file(project.path("temporary")).unwrap();
         project.put("a", "one\n");
         project.put("b", "two\n");
-        let (early, late) = match first_ends_first {
-            true => (first, second),
-            false => (second, first),
+        let (early, late) = if first_ends_first {
+            (first, second)
+        } else {
+            (second, first)
         };
         end(early);
         end(late);
@@ -188,9 +190,10 @@ fn what_a_command_changes_after_its_checkpoint_was_undone_can_be_undone() {
     for is_other_program in [false, true] {
         let mut project = project();
         let first = project.begin();
-        let second = match is_other_program {
-            true => project.begin_there(),
-            false => project.begin(),
+        let second = if is_other_program {
+            project.begin_there()
+        } else {
+            project.begin()
         };
         project.put("a", "two\n");
         end(first);

@@ -64,9 +64,10 @@ fn without(diff: &str, start: &str) -> String {
     let at = diff.find(start).unwrap();
     let rest = &diff[at + 1..];
     let ends = ["\n@@", "\ndiff "].map(|it| rest.find(it).map_or(diff.len(), |end| at + end + 2));
-    let end = match start.starts_with("diff") {
-        true => ends[1],
-        false => ends[0].min(ends[1]),
+    let end = if start.starts_with("diff") {
+        ends[1]
+    } else {
+        ends[0].min(ends[1])
     };
     format!("{}{}", &diff[..at], &diff[end..])
 }

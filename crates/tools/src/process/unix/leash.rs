@@ -243,9 +243,10 @@ fn end_rest(host: u32) -> usize {
             // A search misses a process whose parent forks it and ends at that moment; it then
             // becomes our child. Other new processes get no SIGTERM: an older process started
             // them to clean up.
-            let mut new = match asked.is_empty() {
-                true => started_by_us(),
-                false => watched::children(std::process::id()).unwrap_or_default(),
+            let mut new = if asked.is_empty() {
+                started_by_us()
+            } else {
+                watched::children(std::process::id()).unwrap_or_default()
             };
             new.retain(|id| asked.insert(*id));
             orphans::signal(&new, &[Signal::TERM, Signal::CONT]);

@@ -128,10 +128,11 @@ impl Tree {
         if watched::orphans().is_none() {
             return;
         }
-        let held: Vec<u32> = match self.is_leash {
+        let held: Vec<u32> = if self.is_leash {
             // The leash stays, because it ends by itself and reports what is left.
-            true => watched::children(self.leader).unwrap_or_default(),
-            false => Vec::new(),
+            watched::children(self.leader).unwrap_or_default()
+        } else {
+            Vec::new()
         };
         self.signal(&held, Signal::TERM);
         self.signal(&held, Signal::CONT);

@@ -154,9 +154,12 @@ impl Running {
     /// Returns true if this command cannot have made the file at `path`, or no one looks for what it
     /// makes there: then the file would stay without another command, too.
     fn has_not_made(&self, path: &Path, now: &Identity) -> bool {
-        let is_looked_for = self.roots.iter().any(|root| match root.is_deep {
-            true => path.starts_with(&root.path),
-            false => path.parent() == Some(&root.path),
+        let is_looked_for = self.roots.iter().any(|root| {
+            if root.is_deep {
+                path.starts_with(&root.path)
+            } else {
+                path.parent() == Some(&root.path)
+            }
         });
         !is_looked_for
             || is_same(self.before.get(path), now)

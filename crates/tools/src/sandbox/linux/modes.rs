@@ -126,11 +126,12 @@ pub(super) fn restrict() -> Result<(), String> {
 
 /// Whether the filter covers this architecture. It lets through all calls of others.
 fn supports(architecture: &str) -> Result<(), String> {
-    match ARCHITECTURES.iter().any(|(it, ..)| *it == architecture) {
-        true => Ok(()),
-        false => Err(format!(
+    if ARCHITECTURES.iter().any(|(it, ..)| *it == architecture) {
+        Ok(())
+    } else {
+        Err(format!(
             "there is no filter of system calls for {architecture}"
-        )),
+        ))
     }
 }
 

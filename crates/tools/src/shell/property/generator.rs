@@ -80,9 +80,10 @@ impl Generator {
 
     fn options(&mut self, words: &mut Vec<String>) {
         for _ in 0..self.below(4) {
-            let option = match self.rarely(3) {
-                true => self.one(HOSTILE).to_owned(),
-                false => format!("-{}", self.one_of(LETTERS)),
+            let option = if self.rarely(3) {
+                self.one(HOSTILE).to_owned()
+            } else {
+                format!("-{}", self.one_of(LETTERS))
             };
             let given = self.one(VALUES);
             words.push(match self.below(4) {
@@ -118,9 +119,10 @@ impl Generator {
                 .to_owned(),
         );
         for _ in 0..self.below(4) {
-            words.push(match self.rarely(3) {
-                true => format!("{} {}", self.one(HOSTILE), self.one(VALUES)),
-                false => self.one(FIND).to_owned(),
+            words.push(if self.rarely(3) {
+                format!("{} {}", self.one(HOSTILE), self.one(VALUES))
+            } else {
+                self.one(FIND).to_owned()
             });
         }
     }

@@ -162,9 +162,10 @@ impl World {
         // The lines print nothing, so this is the trace.
         let trace = view::run(words, &self.script(lines), &self.machine(0));
         assert!(!trace.contains("bwrap:"), "{trace}");
-        Some(match traced {
-            true => observe(&trace, lines.len()),
-            false => Observed::default(),
+        Some(if traced {
+            observe(&trace, lines.len())
+        } else {
+            Observed::default()
         })
     }
 

@@ -75,9 +75,10 @@ pub(super) fn files(top: &Path) -> BTreeMap<PathBuf, State> {
                 open.push(path.clone());
             }
             // A folder's time reveals a file that was created and removed again.
-            let changed = match metadata.is_dir() {
-                true => (metadata.mtime(), metadata.mtime_nsec()),
-                false => (0, 0),
+            let changed = if metadata.is_dir() {
+                (metadata.mtime(), metadata.mtime_nsec())
+            } else {
+                (0, 0)
             };
             let state = (metadata.mode(), metadata.len(), changed.0, changed.1, text);
             found.insert(path.strip_prefix(top).unwrap().to_owned(), state);

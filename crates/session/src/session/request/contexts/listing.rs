@@ -63,11 +63,12 @@ fn listing(
                 .entry(path)
                 .or_insert_with(|| secrets.find(Path::new(path)).is_some())
         });
-        match is_secret {
-            true => left_out += 1,
+        if is_secret {
+            left_out += 1
+        } else {
             // An item without a file, such as a line printed by `make`, cannot quote a secret
             // one.
-            false => text.push_str(&line(item, folder)),
+            text.push_str(&line(item, folder))
         }
     }
     if answer.items.is_empty() {

@@ -48,9 +48,10 @@ impl Search {
         };
         // With a leash, descent decides, even if a process left the group and cleared its
         // environment.
-        let mut belongs: HashSet<u32> = match self.has_leash(&all) {
-            true => HashSet::from([self.leader]),
-            false => all.iter().filter(is_held).map(|it| it.member.id).collect(),
+        let mut belongs: HashSet<u32> = if self.has_leash(&all) {
+            HashSet::from([self.leader])
+        } else {
+            all.iter().filter(is_held).map(|it| it.member.id).collect()
         };
         add_descendants(&all, &mut belongs);
         let members = all
