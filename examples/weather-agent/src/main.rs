@@ -75,18 +75,16 @@ async fn main() -> ExitCode {
 async fn chat() -> Result<Ended, Problem> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let provider = if words.first().is_some_and(|it| it == "--offline") {
-
-            words.remove(0);
-            offline::provider()?
-        
-} else {
-Provider::from_environment()?
-};
+        words.remove(0);
+        offline::provider()?
+    } else {
+        Provider::from_environment()?
+    };
     let question = if words.is_empty() {
-"What is the weather in Oslo?".to_owned()
-} else {
-words.join(" ")
-};
+        "What is the weather in Oslo?".to_owned()
+    } else {
+        words.join(" ")
+    };
 
     let mut tools = default_tools();
     tools.push(Box::new(Weather));
