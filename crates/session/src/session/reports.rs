@@ -4,10 +4,10 @@
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use platform::paths::below;
+use policy::rules::Rules;
 
 use super::Session;
 use crate::protocol::{Action, Display, Toggle};
-use crate::rules::Rules;
 use crate::{log, status};
 
 impl Session {
