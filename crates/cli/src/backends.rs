@@ -5,13 +5,13 @@
 use std::process::ExitCode;
 
 use futures::future::join_all;
+use policy::settings::Settings;
 use provider::{Endpoint, Parameters, catalogue};
+use session::endpoint::{self, Destination};
 
 use crate::config::Config;
-use crate::endpoint::{self, Destination};
 use crate::exit_code::Code;
 use crate::reach::reach;
-use crate::settings::Settings;
 use crate::{runtime, stdout};
 
 /// A row of the table: name, endpoint, model, reachable, tools.

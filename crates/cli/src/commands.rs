@@ -9,13 +9,13 @@ use std::time::Duration;
 use chat::document::Document;
 use chat::say::say_with_references;
 use chat::text::Text;
+use session::spec::{self, CommandSpec};
 
 use crate::arguments::{Ask, ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs};
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
 use crate::headless::{self, Chat, Job, Show};
 use crate::problems::{current_folder, fail};
-use crate::spec::{self, CommandSpec};
 use crate::terminal;
 use crate::{backends, direct, stdout};
 

@@ -7,17 +7,16 @@ mod file;
 use std::path::PathBuf;
 
 use chat::approval::Policy;
+use policy::options::{InvalidOption, Scope};
+use policy::project::ProjectConfig;
+use policy::settings::Settings;
 use policy::trust::Trust;
 use serde_json::{Value, json};
-use tools::Registry;
+use tools::{Registry, state_dir};
 
 pub use self::file::path;
 use crate::exit_code::Code;
-use crate::options::{InvalidOption, Scope};
 use crate::problems;
-use crate::project::ProjectConfig;
-use crate::settings::Settings;
-use crate::state_dir;
 
 /// Approved without `tools.auto_approve` in the file: tools that change nothing. The
 /// default in Neovim also approves `write` and `edit`, which a user there can undo.
@@ -146,8 +145,8 @@ pub fn registry(flags: &Flags) -> (Registry, Vec<String>) {
     let mut options = file::read(flags).unwrap_or_else(|_| json!({}));
     add_tools(&mut options, flags);
     let folder = std::env::current_dir().unwrap_or_default();
-    let (mut registry, problems) = crate::scripts::registry(&options, &folder);
-    crate::mcp_servers::add_known(&mut registry, &options, path(flags).as_deref(), &folder);
+    let (mut registry, problems) = session::scripts::registry(&options, &folder);
+    session::mcp_servers::add_known(&mut registry, &options, path(flags).as_deref(), &folder);
     (registry, problems)
 }
 
@@ -175,7 +174,7 @@ fn read(flags: &Flags, registry: &Registry) -> Result<Config, ConfigError> {
     }
     let bash = options.pointer("/tools/bash").cloned();
     let folder = std::env::current_dir().unwrap_or_default();
-    let servers = crate::mcp_servers::server_names(&options, file.as_deref(), &folder);
+    let servers = session::mcp_servers::server_names(&options, file.as_deref(), &folder);
     let tables = json!({"presets": presets, "bash": bash});
     Ok(Config {
         options,

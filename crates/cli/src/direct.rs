@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use chat::approval::{CallKey, Decision, ResolverChain, Verdict};
 use chat::tool::ToolUseId;
+use policy::settings::judges::exceptions;
 use tools::{Registry, Tool};
 
 use crate::config::Config;
 use crate::exit_code::Code;
-use crate::settings::judges::exceptions;
 use crate::stdout;
 
 /// Parses the arguments of a call.

@@ -26,9 +26,13 @@ use std::process::ExitCode;
 
 use chat::approval::Policy;
 use chat::text::{Lines, Text};
+use nvim::host::Host;
 use platform::signals::{StopSignal, StopSignals};
 use serde_bytes::ByteBuf;
 use serde_json::Value;
+use session::editor::Editor;
+use session::frontend::buffer::TextBuffer;
+use session::protocol::*;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -38,12 +42,8 @@ use self::output::Output;
 use self::questions::{OpenQuestions, QuestionStep};
 use self::reported::ReportedBlocks;
 use self::stored::StoredChat;
-use crate::editor::Editor;
 use crate::exit_code::Code;
-use crate::frontend::buffer::TextBuffer;
-use crate::host::Host;
 use crate::problems::current_folder;
-use crate::protocol::*;
 use crate::runtime;
 
 pub use self::compose::{call, fenced};

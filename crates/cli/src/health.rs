@@ -14,17 +14,17 @@ mod state;
 use std::io::Read;
 use std::process::ExitCode;
 
+use policy::options::{InvalidOption, Scope};
+use policy::project::ProjectConfig;
+use policy::settings::Settings;
 use policy::trust::Trust;
 use serde::Serialize;
 use serde_json::Value;
-use tools::Registry;
+use tools::{Registry, state_dir};
 
 use crate::config;
 use crate::exit_code::Code;
-use crate::options::{InvalidOption, Scope};
-use crate::project::ProjectConfig;
-use crate::settings::Settings;
-use crate::{runtime, state_dir, stdout};
+use crate::{runtime, stdout};
 
 /// One line of the report.
 #[derive(Debug, PartialEq, Eq, Serialize)]

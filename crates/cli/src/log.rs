@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::audit::{self, Audit, Log};
-use crate::state_dir;
+use session::audit::{self, Audit, Log};
+use tools::state_dir;
+
 use crate::terminal;
 
 /// Prints the last `count` records, as text or as JSON lines, and reports damaged lines on

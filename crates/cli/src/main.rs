@@ -33,15 +33,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-// Modules of other crates, under the names that this crate uses.
-use nvim::host;
-use policy::{frontmatter, options, project, rules, sandbox, settings};
-use session::{
-    audit, call_environment, config_dir, credentials, editor, endpoint, frontend, lease,
-    mcp_servers, projects, protocol, resolver_calls, scripts, shared, skills, spec, usage,
-};
-use tools::state_dir;
-
 use arguments::{CliCommand, CommandLine, ToolArgs, ToolSubcommand};
 use supervise::WorkerStart;
 
@@ -130,5 +121,5 @@ fn run_tools(command: CliCommand) -> ExitCode {
 /// orphans.
 fn serve_neovim(collected: bool) -> ExitCode {
     supervise::follow_watcher(collected);
-    host::run()
+    nvim::host::run()
 }

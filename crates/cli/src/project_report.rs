@@ -5,15 +5,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use policy::project::{self, ProjectFolder};
 use policy::trust::Trust;
 use serde::{Serialize, Serializer};
+use session::projects::{TEMPLATES, template_names};
+use session::skills::{self, Skill};
+use tools::state_dir;
 
 use crate::exit_code::Code;
 use crate::problems;
-use crate::project::{self, ProjectFolder};
-use crate::projects::{TEMPLATES, template_names};
-use crate::skills::{self, Skill};
-use crate::state_dir;
 use crate::stdout;
 
 /// The report as JSON.

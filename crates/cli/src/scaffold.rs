@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use session::config_dir;
+use session::scripts::TAKEN;
 use tools::{ScriptFolder, ScriptRoot};
 
 use crate::arguments::{NewTool, ScriptLanguage};
-use crate::config_dir;
 use crate::exit_code::Code;
-use crate::scripts::TAKEN;
 
 /// The `tool.toml`; `SCRIPT` is replaced by the script's name.
 const MANIFEST: &str = include_str!("scaffold/tool.toml");

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use session::usage::log::{UsageLog, UsageReport, lines};
+use tools::state_dir;
 
 use crate::exit_code::Code;
-use crate::state_dir;
 use crate::stdout;
 use crate::terminal;
 

@@ -15,22 +15,22 @@ use std::sync::Arc;
 
 pub use self::serve::run;
 use mcp::configured::Servers;
+use policy::settings::Settings;
 use serde_json::Value;
-use session::{EditorInput, Input};
+use session::editor::Editor;
+use session::projects::ReportedProjects;
+use session::protocol::*;
+use session::scripts::Scripts;
+use session::shared::Shared;
+use session::usage::UsageHistory;
+use session::usage::log::UsageLog;
+use session::{EditorInput, Input, mcp_servers, switch};
 use tokio::sync::mpsc;
-use tools::Precedence;
+use tools::sources::{Catalogue, Change, Sources};
+use tools::{Precedence, state_dir};
 
-use crate::editor::Editor;
+use crate::logging;
 use crate::lua_tools::{self, LuaTools};
-use crate::projects::ReportedProjects;
-use crate::protocol::*;
-use crate::scripts::Scripts;
-use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::sources::{Catalogue, Change, Sources};
-use crate::usage::UsageHistory;
-use crate::usage::log::UsageLog;
-use crate::{logging, mcp_servers, state_dir, switch};
 
 /// The options, tools, and sessions of a front end.
 pub struct Host {
@@ -293,7 +293,7 @@ impl Host {
 /// Returns the names that Lua completes. With `ask`, Lua also lets the user pick one, for
 /// every chat if it is true.
 fn choices(settings: &Settings, ask: Option<bool>) -> Choices {
-    let folders = crate::spec::folders(Path::new(""));
+    let folders = session::spec::folders(Path::new(""));
     let names = folders.iter().map(|it| it.to_string_lossy().into_owned());
     Choices {
         ask: ask.is_some(),

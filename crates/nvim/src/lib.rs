@@ -11,11 +11,3 @@ mod lua_tools;
 mod neovim;
 mod pending_replies;
 mod rpc;
-
-// Modules of other crates, under the names that this crate uses.
-use policy::{options, settings};
-use session::{
-    editor, frontend, lua_calls, mcp_servers, projects, protocol, scripts, shared, spec, status,
-    switch, tutor, usage,
-};
-use tools::{sources, state_dir};

@@ -8,8 +8,7 @@ use chat::links::Link;
 use chat::outline::{Symbol, SymbolKind};
 use chat::text::Lines;
 use serde_json::{Value, json};
-
-use crate::protocol::{Hover, LookupAnswer, Menu, MenuItem, OfferedAction};
+use session::protocol::{Hover, LookupAnswer, Menu, MenuItem, OfferedAction};
 
 /// The client's command for all our actions. Its arguments are the name of one of our own
 /// commands, and a line.

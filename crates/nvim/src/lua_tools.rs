@@ -14,14 +14,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use serde_json::Value;
-use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
-
-use crate::editor::Editor;
-use crate::lua_calls::{LuaCall, LuaCallEvent};
-use crate::protocol::{
+use session::editor::Editor;
+use session::lua_calls::{LuaCall, LuaCallEvent};
+use session::protocol::{
     CommandEnded, CommandSandbox, FunctionCall, LuaMessage, RegisteredTool, RegisteredTools,
     ToolCall, ToolCommand, ToolStop,
 };
+use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
 
 /// The name of this source of tools.
 pub const SOURCE: &str = "lua";

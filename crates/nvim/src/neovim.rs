@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use chat::cycle::{Level, Notice};
 use serde::Serialize;
+use session::frontend::{Capabilities, Frontend, SessionEvent};
+use session::protocol::*;
 use tokio::sync::oneshot;
 
-use crate::frontend::{Capabilities, Frontend, SessionEvent};
 use crate::pending_replies::PendingReplies;
-use crate::protocol::*;
 use crate::{lsp, rpc};
 
 /// The Neovim of a channel. Cheap to clone.

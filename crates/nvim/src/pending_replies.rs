@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use session::protocol::EditorReply;
 use tokio::sync::oneshot;
-
-use crate::protocol::EditorReply;
 
 /// The open questions. Cheap to clone.
 #[derive(Debug, Clone, Default)]

@@ -18,11 +18,10 @@ use nvim_rs::{Handler, Neovim};
 use rmpv::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use session::protocol::{EditorReply, FromEditor};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio_util::compat::TokioAsyncReadCompatExt;
-
-use crate::protocol::{EditorReply, FromEditor};
 
 /// Lua that receives our messages.
 const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
@@ -290,7 +289,7 @@ mod tests {
         ]);
         let read = read("applied", payload).unwrap();
         assert!(
-            matches!(read, FromEditor::Applied(applied) if applied.outcome == crate::protocol::EditOutcome::Moved)
+            matches!(read, FromEditor::Applied(applied) if applied.outcome == session::protocol::EditOutcome::Moved)
         );
     }
 

@@ -33,8 +33,7 @@ use chat::cycle::Decided;
 use chat::diff::Counts;
 use chat::tool::ToolOutcome;
 use platform::files::{PrivateOptions, read_exact_at};
-
-use crate::state_dir;
+use tools::state_dir;
 
 /// Name of the newest file in the state folder; older files are numbered.
 const FILE: &str = "audit.jsonl";

@@ -15,10 +15,15 @@ use std::time::Duration;
 use chat::approval::{self, CallKey};
 use chat::cycle::{callable, is_by_hand};
 use chat::tool::{ToolOutcome, ToolUseId};
+use policy::rules::Rules;
+use policy::settings::Here;
+use policy::settings::judges::Inspection;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
-use tools::{AppliedFiles, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext};
+use tools::{
+    AppliedFiles, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext, state_dir,
+};
 
 use self::inside::Inside;
 use crate::audit::{Audit, in_background};
@@ -26,11 +31,7 @@ use crate::buffers::EditorBuffers;
 use crate::completion::Completions;
 use crate::editor::Editor;
 use crate::protocol::BufferId;
-use crate::rules::Rules;
-use crate::settings::Here;
-use crate::settings::judges::Inspection;
 use crate::shared::Shared;
-use crate::state_dir;
 
 /// The parts of a chat that a call needs.
 #[derive(Clone)]

@@ -13,15 +13,14 @@ use agent::transport::WaitNote;
 use agent::{Agent, Ended, Event, PromptRole, Provider, ToolContext, Usage};
 use async_trait::async_trait;
 use chat::Problem;
+use policy::rules::Rules;
 use tokio_util::sync::CancellationToken;
-use tools::{ModelRequest, Models, Nested, Registry};
+use tools::{ModelRequest, Models, Nested, Registry, state_dir};
 
 use crate::credentials::Keyed;
 use crate::endpoint::Destination;
 use crate::protocol::BufferId;
 use crate::route;
-use crate::rules::Rules;
-use crate::state_dir;
 use crate::usage::{RequestUsage, Tariff, UsageHistory};
 
 /// Maximum number of requests for one question; the specification's library also stops after

@@ -7,12 +7,12 @@ mod parameters;
 mod vertex;
 
 use chat::Problem;
+use policy::settings::Settings;
 use provider::providers::{self, PROVIDERS, ProviderSpec, VERTEX};
 use provider::{Endpoint, Parameters, Secret};
 use serde_json::{Map, Value};
 
 use crate::credentials::Wanted;
-use crate::settings::Settings;
 
 pub use parameters::{patience, unmet};
 

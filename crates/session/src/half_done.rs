@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use chat::approval::CallKey;
 use chat::tool::{ToolOutcome, ToolUseId};
+use policy::digest::sha256;
 use serde::{Deserialize, Serialize};
+use tools::state_dir;
 
-use crate::digest::sha256;
-use crate::{lease, state_dir};
+use crate::lease;
 
 /// Folder of the files, in the state folder.
 const FOLDER: &str = "half-done";

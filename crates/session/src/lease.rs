@@ -14,10 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use platform::files::{FileStatus, LOCKED_IS_READABLE, PrivateOptions};
 use platform::paths::canonicalize;
+use policy::digest::sha256;
 use serde::{Deserialize, Serialize};
-
-use crate::digest::sha256;
-use crate::state_dir;
+use tools::state_dir;
 
 /// Folder of the leases, in the state folder.
 const FOLDER: &str = "leases";

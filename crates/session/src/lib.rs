@@ -45,11 +45,4 @@ mod turn_reviewing;
 pub mod tutor;
 pub mod usage;
 
-// Modules of other crates, under the names that this crate uses.
-use policy::{
-    digest, frontmatter, options, project, protected, references, remembered, rules, sandbox,
-    settings, trust,
-};
-use tools::{sources, state_dir};
-
 pub use session::{EditorInput, Input, start};

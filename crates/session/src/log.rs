@@ -1,8 +1,9 @@
 //! `:Flemma log` shows the end of the audit log.
 
+use tools::state_dir;
+
 use crate::audit::{self, Audit};
 use crate::protocol::Report;
-use crate::state_dir;
 
 /// Number of records that are shown by default.
 pub const USUAL_COUNT: usize = 50;

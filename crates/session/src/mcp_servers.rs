@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
 use mcp::{Http, Reach, ServerSpec, ServerTool};
+use policy::trust::Trust;
 use serde_json::Value;
-use tools::{Precedence, Registry};
+use tools::sources::Sources;
+use tools::{Precedence, Registry, state_dir};
 
 use crate::editor::Editor;
-use crate::sources::Sources;
-use crate::state_dir;
-use crate::trust::Trust;
 
 /// Maximum time to connect to a server at an address.
 const CONNECT: Duration = Duration::from_secs(10);

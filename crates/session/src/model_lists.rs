@@ -11,13 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agent::transport;
+use policy::digest::sha256;
 use provider::model_list::{self, ModelList};
 use provider::{Endpoint, Patience};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tools::state_dir;
-
-use crate::digest::sha256;
 
 /// The folder of the lists in the state folder.
 const FOLDER: &str = "models";

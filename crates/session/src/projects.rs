@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chat::preview::one_line;
 use platform::paths;
-use tools::Registry;
+use policy::digest::sha256;
+use policy::project::{ProjectConfig, ProjectFolder};
+use policy::settings::Settings;
+use policy::trust::Trust;
+use tools::{Registry, state_dir};
 
-use crate::digest::sha256;
 use crate::editor::Editor;
 use crate::form::Prompts;
-use crate::project::{ProjectConfig, ProjectFolder};
 use crate::protocol::BufferId;
-use crate::settings::Settings;
 use crate::skills;
-use crate::state_dir;
-use crate::trust::Trust;
 
 /// The folder of templates in `.flemma`.
 pub const TEMPLATES: &str = "templates";

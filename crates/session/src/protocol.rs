@@ -28,4 +28,4 @@ pub use questions::*;
 pub const VERSION: u64 = 2;
 
 pub use crate::ids::{BufferId, WindowId};
-pub use crate::settings::{CommandLineApproval, RegisteredResolver, Resolvers};
+pub use policy::settings::{CommandLineApproval, RegisteredResolver, Resolvers};

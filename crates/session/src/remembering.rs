@@ -7,6 +7,7 @@ use chat::approval::meant;
 use chat::cycle::{Level, Notice};
 use chat::preview::one_line;
 use chat::text::Text;
+use policy::remembered::{AllowRule, AllowScope, CallFacts, Remembered, RuleOffer, approving};
 use tools::Registry;
 use tools::checkpoints::is_project;
 
@@ -14,7 +15,6 @@ use crate::audit::{Audit, LoggedCalls};
 use crate::editor::Editor;
 use crate::form::Prompts;
 use crate::protocol::BufferId;
-use crate::remembered::{AllowRule, AllowScope, CallFacts, Remembered, RuleOffer, approving};
 use crate::resolver_calls::facts;
 
 /// Why a rule for a command has no effect here.

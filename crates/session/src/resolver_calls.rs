@@ -13,6 +13,9 @@ use std::sync::Arc;
 use chat::approval::{Answers, CallKey, Decision, Function, FunctionId, Question, Returned};
 use chat::cycle::{Level, Notice};
 use chat::tool::ToolUseId;
+use policy::protected::needs_review;
+use policy::rules::Rules;
+use policy::settings::judges::Inspection;
 use serde_json::json;
 use tools::{ApprovedPath, SecretFile};
 
@@ -20,10 +23,7 @@ pub use reason::{Reason, WaitsBy};
 pub use remembered::facts;
 
 use crate::editor::Editor;
-use crate::protected::needs_review;
 use crate::protocol::{BufferId, FunctionAnswer, FunctionCall};
-use crate::rules::Rules;
-use crate::settings::judges::Inspection;
 use crate::shared::Shared;
 
 /// Returns each question with all functions that the same message asks.

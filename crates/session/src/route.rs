@@ -5,11 +5,11 @@
 
 use agent::transport;
 use chat::Problem;
+use policy::settings::Settings;
 
 use crate::credentials::{self, FoundKey};
 use crate::endpoint::{self, Destination, GetVariable};
 use crate::local;
-use crate::settings::Settings;
 
 /// Returns where a request goes; `auto` takes the provider that is available. Calls `note`
 /// with what the user waits for.

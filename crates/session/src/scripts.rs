@@ -9,13 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy::trust::Trust;
 use serde_json::Value;
-use tools::{Precedence, Registry, ScriptFolder, ScriptRoot};
+use tools::sources::{Catalogue, Change, Sources};
+use tools::{Precedence, Registry, ScriptFolder, ScriptRoot, state_dir};
 
 use crate::config_dir;
-use crate::sources::{Catalogue, Change, Sources};
-use crate::state_dir;
-use crate::trust::Trust;
 
 use project::Standing;
 

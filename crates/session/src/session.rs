@@ -38,6 +38,7 @@ use chat::cycle::{Cycle, CycleEvent, Level};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
+use tools::state_dir;
 
 use self::buffer::Buffer;
 use self::calls::Calls;
@@ -53,7 +54,6 @@ use crate::audit::Audit;
 use crate::editor::Editor;
 use crate::protocol::BufferId;
 use crate::shared::Shared;
-use crate::state_dir;
 
 /// One frame of a 60 Hz screen: nothing is written or drawn more often.
 const FRAME: Duration = Duration::from_millis(16);

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use policy::remembered::Remembered;
+use policy::rules::Rules;
+use policy::settings::Settings;
 use tools::Registry;
+use tools::sources::Catalogue;
 
 use crate::config_dir;
 use crate::models::{ModelBackend, Providers};
 use crate::projects::ReportedProjects;
-use crate::remembered::Remembered;
-use crate::rules::Rules;
 use crate::scripts::Scripts;
-use crate::settings::Settings;
-use crate::sources::Catalogue;
 use crate::usage::UsageHistory;
 
 /// The state that all sessions share.

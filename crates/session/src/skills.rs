@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chat::preview::one_line;
+use policy::project::{self, ProjectFolder};
+use policy::trust::Trust;
 use serde::{Deserialize, Serialize};
 
 use crate::config_dir;
-use crate::project::{self, ProjectFolder};
-use crate::trust::Trust;
 
 /// The folder of skills, in the user's configuration and in `.flemma`.
 pub const FOLDER: &str = "skills";

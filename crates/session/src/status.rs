@@ -6,16 +6,15 @@ use std::path::Path;
 
 use chat::approval::{CallKey, Decision, Verdict, decide_in_general};
 use chat::tool::ToolUseId;
+use policy::rules::Rules;
+use policy::settings::judges::exceptions;
+use policy::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
 use provider::Endpoint;
 use serde_json::Value;
-use tools::Registry;
+use tools::{Registry, state_dir};
 
 use crate::endpoint::{self, Destination};
 use crate::protocol::{KnownTool, Report};
-use crate::rules::Rules;
-use crate::settings::judges::exceptions;
-use crate::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
-use crate::state_dir;
 use crate::tutor;
 
 /// Maximum columns of a tool's description in a list.

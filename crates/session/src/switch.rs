@@ -4,13 +4,13 @@
 //! Pure: returns the new settings, which the session or the host applies.
 
 use chat::{Problem, did_you_mean};
+use policy::options::parameter_words;
+use policy::settings::{Settings, Target, value_of};
 use provider::{catalogue, providers};
 use serde_json::Value;
 
 use crate::endpoint::{self, GetVariable};
-use crate::options::parameter_words;
 use crate::protocol::{ModelItem, PickerItem};
-use crate::settings::{Settings, Target, value_of};
 
 /// Returns the settings after `:Flemma switch` with these words: a provider or `$preset`, a
 /// model, and parameters as `name=value`. Parameters alone apply to the current provider.

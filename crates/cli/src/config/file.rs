@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use policy::options::{TomlError, TomlOptions};
 use serde_json::{Value, json};
+use session::config_dir;
 
 use super::{ConfigError, Flags};
-use crate::config_dir;
-use crate::options::{TomlError, TomlOptions};
 
 /// Returns the path of `--config`, or of the default file, which need not exist.
 pub fn path(flags: &Flags) -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use crate::protocol::{DiffItem, DiffRow};
+use session::protocol::{DiffItem, DiffRow};
 
 const BOLD: &str = "\u{1b}[1m";
 const RED: &str = "\u{1b}[31m";

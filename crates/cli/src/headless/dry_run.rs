@@ -1,9 +1,10 @@
 //! `--dry-run`: prints what the key would send and run.
 
+use session::frontend::{SessionEvent, WouldRun, WouldSend};
+
 use super::HeadlessRun;
 use super::output::COLUMNS;
 use crate::exit_code::Code;
-use crate::frontend::{SessionEvent, WouldRun, WouldSend};
 use crate::terminal;
 
 impl HeadlessRun {

@@ -2,13 +2,13 @@
 
 use chat::cycle::{Level, Notice};
 use chat::document::{Document, Role};
+use session::frontend::{RequestStatus, SessionEvent};
+use session::protocol::*;
 use tokio::sync::oneshot;
 
 use super::in_process::FrontendCall;
 use super::reported::NewBlock;
 use super::{HeadlessRun, Show};
-use crate::frontend::{RequestStatus, SessionEvent};
-use crate::protocol::*;
 
 impl HeadlessRun {
     pub(super) fn carry_out(&mut self, call: FrontendCall) {

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::cycle::Notice;
+use session::frontend::{Capabilities, Frontend, SessionEvent};
+use session::protocol::*;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
-
-use crate::frontend::{Capabilities, Frontend, SessionEvent};
-use crate::protocol::*;
 
 /// How long an answer waits after a pause, so that a signal that arrived before it is handled
 /// first.

@@ -6,12 +6,12 @@ use chat::approval::Policy;
 use chat::document::Document;
 use serde_bytes::ByteBuf;
 use serde_json::Value;
+use session::frontend::buffer::TextBuffer;
+use session::protocol::*;
 
 use super::file::ChatFile;
 use super::reported::ReportedBlocks;
 use super::{BUFFER, HeadlessRun};
-use crate::frontend::buffer::TextBuffer;
-use crate::protocol::*;
 
 impl HeadlessRun {
     /// Sends the options to the host.

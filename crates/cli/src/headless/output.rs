@@ -8,13 +8,13 @@ use std::io::{self, IsTerminal, Write};
 use chat::cycle::{Level, Notice};
 use chat::preview::{Describe, preview};
 use serde_json::{Value, json};
+use session::frontend::RequestStatus;
+use session::protocol::{DiffItem, UsageEntry, UsageNote};
+use session::usage::Sums;
 
 use super::diff;
 use super::reported::NewBlock;
-use crate::frontend::RequestStatus;
 use crate::problems::in_a_shell;
-use crate::protocol::{DiffItem, UsageEntry, UsageNote};
-use crate::usage::Sums;
 use crate::{stdout, terminal};
 
 /// Maximum number of columns of a line about a call.

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
+use session::protocol::{EditorReply, InputPrompt, Prompted};
 use tokio::sync::oneshot;
 
 use super::output::Output;
 use super::stdin_prompt::StdinLines;
-use crate::protocol::{EditorReply, InputPrompt, Prompted};
 
 /// The open questions. The first one is on the terminal.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! The open questions of a run, and standard input, which answers them.
 
 use chat::tool::ToolUseId;
+use session::protocol::{DiffItem, EditorReply, InputPrompt};
 use tokio::sync::oneshot;
 
 use super::output::Output;
@@ -8,7 +9,6 @@ use super::prompts::TerminalPrompts;
 use super::reviewing::{OpenReview, ReviewStep};
 use super::stdin_prompt::{self, Confirmation, StdinLines};
 use super::waiting::{self, PendingDiff};
-use crate::protocol::{DiffItem, EditorReply, InputPrompt};
 
 /// The open questions of a run.
 #[derive(Debug, Default)]

@@ -8,14 +8,14 @@ mod editor;
 use std::mem;
 
 use serde_bytes::ByteBuf;
+use session::frontend::ReviewOutcome;
+use session::protocol::{Action, EditorReply, ReviewAnswer, ReviewQuestion};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::editor::Edited;
 use super::HeadlessRun;
-use crate::frontend::ReviewOutcome;
 use crate::problems::in_a_shell;
-use crate::protocol::{Action, EditorReply, ReviewAnswer, ReviewQuestion};
 
 /// The review of a pending call.
 #[derive(Debug, Default)]
@@ -195,8 +195,9 @@ impl HeadlessRun {
 
 #[cfg(test)]
 mod tests {
+    use session::protocol::{ReviewLine, ReviewSubject};
+
     use super::*;
-    use crate::protocol::{ReviewLine, ReviewSubject};
 
     #[test]
     fn the_lines_that_cannot_be_applied_are_shown_with_their_numbers() {

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use session::protocol::Action;
 use tokio::time::Instant;
 
 use super::HeadlessRun;
-use crate::protocol::Action;
 
 /// Minimum time between two writes while an answer arrives. At most a second of text may be
 /// lost ("Reliability", first promise).

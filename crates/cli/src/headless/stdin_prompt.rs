@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::mpsc as blocking;
 
 use serde_json::Value;
+use session::protocol::DiffItem;
+use session::resolver_calls::RUNS_FREE;
 use tokio::sync::oneshot;
-
-use crate::protocol::DiffItem;
-use crate::resolver_calls::RUNS_FREE;
 
 /// Maximum number of lines of an argument in a question.
 const LINES: usize = 60;
@@ -251,7 +250,7 @@ mod tests {
         let input = json!({"path": "f", "label": "fix", "oldText": "a\nb", "newText": "c\nd"});
         let asked = |diff: &[DiffItem]| question("edit", &input, Path::new("/p"), false, diff);
         assert!(asked(&[]).contains("newText, 2 lines:"));
-        let row = crate::protocol::DiffRow::default();
+        let row = session::protocol::DiffRow::default();
         let diff = DiffItem {
             rows: vec![row],
             ..DiffItem::default()

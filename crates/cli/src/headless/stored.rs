@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use chat::text::Text;
+use session::lease::{self, Lease, LeaseError, LeaseHolder};
 use tokio::time::Instant;
 
 use super::file::ChatFile;
 use super::saving::Saving;
-use crate::lease::{self, Lease, LeaseError, LeaseHolder};
 
 /// A chat on disk. In a dry run, the file is neither locked nor written.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
         name: "flemma send".to_owned(),
         pid: std::process::id(),
     };
-    match lease::take(&crate::state_dir::path(), path, &program) {
+    match lease::take(&tools::state_dir::path(), path, &program) {
         Ok(lease) => Ok(Some(lease)),
         Err(LeaseError::Held(by)) => Err(format!(
             "{} is open in {by}, so nothing was sent. Continue there, or write or close it there first.",

@@ -14,6 +14,11 @@ use chat::document::{Document, Status};
 use chat::preview::preview;
 use chat::tool::ToolUseId;
 use policy::remembered::{AllowScope, offers};
+use policy::sandbox;
+use policy::settings::Here;
+use policy::settings::judges::Inspection;
+use session::protocol::Action;
+use session::resolver_calls::facts;
 use tools::checkpoints::is_project;
 
 pub use self::asked::AskedCalls;
@@ -24,11 +29,6 @@ use super::compose;
 use super::output::COLUMNS;
 use super::stdin_prompt::Confirmation;
 use crate::exit_code::Code;
-use crate::protocol::Action;
-use crate::resolver_calls::facts;
-use crate::sandbox;
-use crate::settings::Here;
-use crate::settings::judges::Inspection;
 
 /// The result of a call that the user rejected.
 const REJECTED: &str = "The user cancelled this call.";

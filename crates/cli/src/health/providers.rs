@@ -1,14 +1,14 @@
 //! Providers: the one in use with its key and whether it answers, and the variables of the
 //! others.
 
+use policy::settings::Settings;
 use provider::catalogue;
 use provider::providers::{self, PROVIDERS, ProviderSpec};
+use session::credentials::how_to_store;
+use session::endpoint::{self, Destination, GetVariable};
 
 use super::Finding;
-use crate::credentials::how_to_store;
-use crate::endpoint::{self, Destination, GetVariable};
 use crate::reach::{self, TIMEOUT};
-use crate::settings::Settings;
 
 /// Returns a finding about the provider in use, then one about each other provider, and one
 /// about the catalogue of models.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use policy::settings::{BackendChoice, Here, SandboxSettings};
+
 use super::Finding;
 use crate::runtime;
-use crate::settings::{BackendChoice, Here, SandboxSettings};
 
 /// Tries to leave the sandbox, which takes some 30 ms.
 pub fn report(settings: &SandboxSettings) -> Vec<Finding> {

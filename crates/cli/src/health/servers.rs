@@ -7,10 +7,10 @@ use futures::future::join_all;
 use mcp::Server;
 use mcp::configured::{Configured, known};
 use serde_json::Value;
+use session::mcp_servers::{ProjectConsent, http, pins};
 use tokio::time::timeout;
 
 use super::Finding;
-use crate::mcp_servers::{ProjectConsent, http, pins};
 
 /// How long a server may take to start. A session waits longer, but a report should not.
 const PATIENCE: Duration = Duration::from_secs(5);

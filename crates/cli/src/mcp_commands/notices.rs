@@ -2,10 +2,10 @@
 //! protocol may use standard output.
 
 use chat::cycle::Notice;
+use session::frontend::{Capabilities, Frontend, SessionEvent};
+use session::protocol::*;
 use tokio::sync::oneshot;
 
-use crate::frontend::{Capabilities, Frontend, SessionEvent};
-use crate::protocol::*;
 use crate::terminal;
 
 /// Prints notices on standard error and ignores everything else.

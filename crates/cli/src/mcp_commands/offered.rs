@@ -10,19 +10,18 @@ use chat::approval::CallKey;
 use chat::cycle::{Level, Notice};
 use chat::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use mcp::serve::{ServedCall, ToolServer};
+use policy::project::ProjectConfig;
+use policy::sandbox;
+use policy::settings::Here;
 use policy::trust::Trust;
+use session::audit::Audit;
+use session::call_environment::CallEnvironment;
+use session::editor::Editor;
+use session::protocol::BufferId;
+use session::shared::Shared;
 use tokio::sync::{mpsc, oneshot, watch};
 use tools::checkpoints::{CallLabel, Recorder};
-
-use crate::audit::Audit;
-use crate::call_environment::CallEnvironment;
-use crate::editor::Editor;
-use crate::project::ProjectConfig;
-use crate::protocol::BufferId;
-use crate::sandbox;
-use crate::settings::Here;
-use crate::shared::Shared;
-use crate::state_dir;
+use tools::state_dir;
 
 /// Bytes of a megabyte, in which the limit of checkpoints is given.
 const MEGABYTE: u64 = 1_000_000;

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcp::serve::{Guard, Token, ToolServer, check_address, serve_http, serve_streams};
+use nvim::host::Host;
 use platform::signals::StopSignals;
 use serde_json::{Value, json};
+use session::audit::Audit;
+use session::editor::Editor;
+use session::protocol::{Configure, FromEditor, Resolvers};
+use session::shared::Shared;
 use tokio::sync::{mpsc, oneshot, watch};
+use tools::state_dir;
 
 use super::notices::NoticesOnly;
 use super::offered::OfferedTools;
-use crate::audit::Audit;
 use crate::config::{self, Flags};
-use crate::editor::Editor;
 use crate::exit_code::Code;
-use crate::host::Host;
 use crate::problems::{current_folder, fail};
-use crate::protocol::{Configure, FromEditor, Resolvers};
-use crate::shared::Shared;
-use crate::state_dir;
 use crate::{runtime, terminal};
 
 /// The variable that holds the token.

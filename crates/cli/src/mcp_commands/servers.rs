@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures::future::join_all;
 use mcp::configured::{Configured, Pins, Project, all, known, one};
 use mcp::{Server, ServerSpec};
+use session::mcp_servers::{ProjectConsent, http, pins};
 
 use crate::config::{self, Flags};
 use crate::exit_code::Code;
-use crate::mcp_servers::{ProjectConsent, http, pins};
 use crate::problems::{current_folder, fail};
 use crate::{runtime, stdout, terminal};
 

@@ -1,22 +1,21 @@
 //! `flemma trust` for a chat: trusts its frontmatter, as `:Flemma trust` does.
 //!
-//! [`crate::rules`] decides what loosens the options; [`TrustStore`] stores the trust.
+//! [`policy::rules`] decides what loosens the options; [`TrustStore`] stores the trust.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use chat::document::Document;
+use policy::frontmatter::{self, Source};
+use policy::rules::{self, Reading, Rules};
 use policy::trust::{Escalation, Trust as TrustStore};
-use tools::Registry;
+use tools::{Registry, state_dir};
 
 use super::confirm;
 use crate::arguments::TrustArgs;
 use crate::config::{self, Config, Flags};
 use crate::exit_code::Code;
-use crate::frontmatter::{self, Source};
 use crate::headless::ChatFile;
-use crate::rules::{self, Reading, Rules};
-use crate::state_dir;
 use crate::terminal;
 
 /// Lists what the frontmatter of `file` would allow, asks, and trusts its current text.

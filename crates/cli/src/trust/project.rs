@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use session::projects::ProjectContent;
+use session::scripts::{self, ListedTools};
+
 use super::confirm;
 use crate::arguments::TrustArgs;
 use crate::config::{self, Flags};
 use crate::exit_code::Code;
 use crate::problems::in_a_shell;
-use crate::projects::ProjectContent;
-use crate::scripts::{self, ListedTools};
 use crate::terminal;
 
 /// Trusts what the project that contains the folder brings along, or revokes that.

@@ -1,12 +1,11 @@
 //! Commands of `:Flemma` that concern all chats, or none.
 
 use serde_json::Value;
-use session::{EditorInput, Input};
+use session::protocol::*;
+use session::usage::log as usage_log;
+use session::{EditorInput, Input, switch};
 
 use super::{Host, choices};
-use crate::protocol::*;
-use crate::switch;
-use crate::usage::log as usage_log;
 
 impl Host {
     /// Carries out a command that concerns all chats, or passes it to the buffer's session.
@@ -103,7 +102,7 @@ impl Host {
 
     /// `:Flemma run`: opens the chat of a command and presses Ctrl-] in it.
     fn run(&self, arguments: &Value) {
-        match crate::spec::run(arguments) {
+        match session::spec::run(arguments) {
             Ok((name, lines)) => self.editor.show(Display::Open(Open {
                 name,
                 lines,
@@ -115,10 +114,10 @@ impl Host {
 
     /// `:Flemma tutor`: opens a new chat with the tutor, in a folder with the file that it reads.
     fn open_tutor(&self) {
-        match crate::status::new_tutor_chat() {
+        match session::status::new_tutor_chat() {
             Ok(name) => self.editor.show(Display::Open(Open {
                 name,
-                lines: crate::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),
+                lines: session::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),
                 advance: false,
             })),
             Err(error) => self.editor.report_problem(&chat::Problem::new(

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use chat::cycle::{Level, Notice};
+use policy::options::Scope;
+use policy::settings::{Problems, Settings};
 use serde_json::Value;
+use session::protocol::{Configure, Display, Resolvers};
 
 use super::{Host, choices};
-use crate::options::Scope;
-use crate::protocol::{Configure, Display, Resolvers};
-use crate::settings::{Problems, Settings};
 
 /// The options of the last `setup()`.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use platform::signals::Termination;
+use session::editor::Editor;
+use session::protocol::FromEditor;
 use tokio::sync::mpsc;
 
 use super::Host;
-use crate::editor::Editor;
 use crate::neovim::Neovim;
-use crate::protocol::FromEditor;
 use crate::rpc;
 
 /// Maximum time for writes of the log at the end.

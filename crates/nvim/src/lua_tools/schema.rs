@@ -2,8 +2,7 @@
 //! empty lists.
 
 use serde_json::{Map, Value, json};
-
-use crate::lua_calls;
+use session::lua_calls;
 
 /// Keywords whose value is an object.
 const OBJECTS: [&str; 6] = [

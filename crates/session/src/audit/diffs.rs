@@ -4,8 +4,8 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::digest::sha256;
-use crate::state_dir;
+use policy::digest::sha256;
+use tools::state_dir;
 
 /// Name of the folder in the state folder.
 const FOLDER: &str = "diffs";

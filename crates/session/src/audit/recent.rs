@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use chat::approval::CallKey;
 use chat::document::Document;
 use chat::text::Text;
+use policy::digest::sha256;
 use serde_json::Value;
 
 use super::record::Record;
 use super::{Act, Audit};
-use crate::digest::sha256;
 
 /// Records read per wanted call: a call has four, and some belong to other calls.
 const RECORDS: usize = 8;

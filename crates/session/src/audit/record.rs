@@ -6,9 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chat::approval::CallKey;
 use chat::cycle::{Decided, Ruling};
 use chat::tool::ToolOutcome;
+use policy::digest::sha256;
 use serde::{Deserialize, Serialize};
-
-use crate::digest::sha256;
 
 /// Maximum characters of a stored name. IDs and names come from models and servers.
 const MAX_NAME: usize = 256;

@@ -163,7 +163,7 @@ fn arguments_and_results_are_stored_as_digests_only() {
     let text = desk.text();
     assert!(!text.contains("SECRET") && !text.contains("hunter2"));
     let log = desk.audit.read_last(2).unwrap();
-    let digest = crate::digest::sha256(call("c1").input.as_bytes());
+    let digest = policy::digest::sha256(call("c1").input.as_bytes());
     assert_eq!(log.records[0].input, digest);
 }
 
@@ -183,7 +183,7 @@ fn records_of_earlier_versions_are_read() {
     let desk = Desk::new();
     desk.decided("new");
     let new = desk.text();
-    let digest = crate::digest::sha256(b"");
+    let digest = policy::digest::sha256(b"");
     let old = new.replace("\"new\"", "\"old\"");
     let old = old.replacen('{', &format!("{{\"number\":7,\"before\":\"{digest}\","), 1);
     let old = old.replace("}\n", &format!(",\"hash\":\"{digest}\"}}\n"));

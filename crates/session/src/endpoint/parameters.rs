@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use policy::settings::Settings;
 use provider::catalogue::{self, Model};
 use provider::providers::ProviderSpec;
 use provider::{CacheRetention, Endpoint, Parameters, Patience, Thinking, ThinkingLevel, Unmet};
 use serde_json::{Map, Value};
-
-use crate::settings::Settings;
 
 /// Minimum number of tokens for a share of the model's limit.
 const LEAST_SHARE: u32 = 1024;
@@ -89,7 +88,7 @@ fn thinking(spec: &ProviderSpec, settings: &Settings) -> Option<Thinking> {
 /// Returns `max_tokens` in percent, if it is a share of the model's limit.
 fn share(provider: &str, settings: &Settings) -> Option<u8> {
     let given = settings.parameter(provider, "max_tokens")?;
-    crate::options::share(given.as_str()?)
+    policy::options::share(given.as_str()?)
 }
 
 /// Returns the token limit of an answer, if `max_tokens` is a share of a known limit.

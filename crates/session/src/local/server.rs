@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use agent::transport;
 use chat::Problem;
+use policy::settings::Settings;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::Mutex;
@@ -16,7 +17,6 @@ use tokio::time::sleep;
 use tools::Program;
 
 use crate::endpoint::expand;
-use crate::settings::Settings;
 
 /// Time between two checks whether the server has loaded its model.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use chat::approval::{
     self, CATCH_ALL, CONFIG, CallKey, FRONTMATTER, GUARD, HARMLESS, REMEMBERED, REVIEW, SHELL_SAFE,
 };
+use policy::protected::needs_review;
 use serde_json::Value;
 use tools::{checkpoints, leads_to};
 
 use super::{CallGuard, RUNS_FREE, asks_about};
-use crate::protected::needs_review;
 
 /// What made a call wait: the name of a resolver or of the cycle, and its reason if the name does
 /// not imply it.

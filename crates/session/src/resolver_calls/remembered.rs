@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use chat::approval::{CallKey, Decision, Question};
+use policy::remembered::{CallFacts, approving};
 use serde_json::Value;
 use tools::checkpoints::project_of;
 use tools::{ApprovedPath, Registry, ShellLists, leads_to};
 
 use super::{CallGuard, GuardAnswers};
-use crate::remembered::{CallFacts, approving};
 
 /// Returns what rules compare of a call whose chat is in `folder`. Blocking.
 pub fn facts(

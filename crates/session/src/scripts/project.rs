@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use platform::paths::canonicalize;
-use tools::{ScriptFolder, ScriptRoot, digest};
-
-use crate::state_dir;
-use crate::trust::Trust;
+use policy::trust::Trust;
+use tools::{ScriptFolder, ScriptRoot, digest, state_dir};
 
 /// Folder of a project's tools.
 const FOLDER: &str = ".flemma/tools";

@@ -3,11 +3,11 @@
 use chat::approval::{self, CallKey};
 use chat::cycle::CycleEvent;
 use chat::document::{Document, PairedCall, Status};
+use policy::remembered::offers;
 use serde_json::Value;
 
 use super::calls::covers;
 use super::{Input, Session, WorkInput};
-use crate::remembered::offers;
 use crate::remembering::Remembering;
 
 impl Session {

@@ -8,11 +8,11 @@ mod trusting;
 
 use std::sync::{Arc, OnceLock};
 
+use policy::rules::Rules;
 use provider::Unmet;
 use tools::Sandbox;
 
 use self::project::ProjectState;
-use crate::rules::Rules;
 
 /// The rules of a chat, and how far the frontmatter is evaluated.
 pub(super) struct Policy {

@@ -3,10 +3,10 @@
 
 use chat::cycle::{Level, Notice};
 use platform::paths::below;
+use policy::rules::Rules;
 
 use super::Session;
 use crate::protocol::Display;
-use crate::rules::Rules;
 use crate::{log, status};
 
 impl Session {

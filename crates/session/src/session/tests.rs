@@ -49,6 +49,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::timeout;
+use tools::sources::Catalogue;
 
 use self::recorder::{Record, Recorder};
 use self::script::{Answer, Script};
@@ -57,7 +58,6 @@ use super::{EditorInput, Input};
 use crate::frontend::SessionEvent;
 use crate::protocol::*;
 use crate::scripts::Scripts;
-use crate::sources::Catalogue;
 
 const BUFFER: BufferId = 7;
 /// A chat with a question.

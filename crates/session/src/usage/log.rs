@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use platform::files::{PrivateOptions, read_exact_at};
 use serde::{Deserialize, Serialize};
 use tools::checkpoints::project_of;
+use tools::state_dir;
 
 use super::{RequestUsage, Sums};
-use crate::state_dir;
 
 pub use report::{USUAL_DAYS, UsageReport, UsageRow, lines, report};
 

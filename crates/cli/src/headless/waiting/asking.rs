@@ -1,13 +1,12 @@
 //! Asks about a pending call, after its diff.
 
 use chat::approval;
+use session::protocol::DiffItem;
 use tokio::task::JoinHandle;
-use tools::ToolContext;
+use tools::{ToolContext, state_dir};
 
 use super::PendingCall;
 use crate::headless::{HeadlessRun, stdin_prompt};
-use crate::protocol::DiffItem;
-use crate::state_dir;
 
 /// Columns of a diff.
 const WIDTH: usize = 100;

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use chat::tool::ToolUseId;
-
-use crate::frontend::CallTrial;
-use crate::protocol::DiffItem;
+use session::frontend::CallTrial;
+use session::protocol::DiffItem;
 
 /// The calls that were tried.
 #[derive(Debug)]

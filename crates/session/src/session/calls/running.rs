@@ -8,6 +8,7 @@ use chat::cycle::{CycleEvent, Effect, is_by_hand};
 use chat::diff::Counts;
 use chat::outcome;
 use chat::tool::{ToolOutcome, ToolUseId};
+use policy::settings::Unlisted;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,6 @@ use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::half_done::Result;
 use crate::session::{Input, Session, WorkInput};
-use crate::settings::Unlisted;
 
 /// Maximum lines of live output that are shown.
 const OUTPUT_LINES: usize = 5;

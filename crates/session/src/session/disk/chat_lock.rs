@@ -9,11 +9,11 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tools::state_dir;
 
 use crate::lease::{self, HeldBy, Lease, LeaseError, LeaseHolder};
 use crate::protocol::{Display, EditorCommand, Renamed, Save, Taken};
 use crate::session::Session;
-use crate::state_dir;
 
 /// Number of attempts, 200 ms in all, while our own Neovim has the lock.
 const TRIES: u32 = 20;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use chat::cycle::CycleEvent;
 use chat::document::{Document, Role};
+use tools::state_dir;
 
 use crate::half_done::{HalfDone, HalfDoneEntry, Journal, Result};
 use crate::session::Session;
-use crate::state_dir;
 
 /// The record of what the chat's file may not contain yet.
 #[derive(Debug, Default)]

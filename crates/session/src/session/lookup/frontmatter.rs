@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use chat::document::Document;
+use policy::settings::Settings;
 
 use crate::endpoint;
 use crate::protocol::{Hover, Lookup};
-use crate::settings::Settings;
 use provider::catalogue::{self, Model};
 
 /// The table of a chat's options in Lua.

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice};
+use policy::frontmatter::{self, Source};
+use policy::rules::{self, Reading, Rules};
+use policy::trust::{Escalation, Trust};
 use provider::Unmet;
+use tools::state_dir;
 
 use super::Freshness;
-use crate::frontmatter::{self, Source};
 use crate::protocol::DiagnosticItem;
-use crate::rules::{self, Reading, Rules};
 use crate::session::queue::is_of_user;
 use crate::session::{Input, Session, WorkInput};
 use crate::shared::Shared;
-use crate::state_dir;
-use crate::trust::{Escalation, Trust};
 
 /// Returns true if an event starts new work, for which the rules are made anew.
 fn starts_work(event: &CycleEvent) -> bool {

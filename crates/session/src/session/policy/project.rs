@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chat::cycle::{Level, Notice};
+use policy::project::{self, ProjectConfig};
+use policy::trust::{Escalation, Trust};
+use tools::state_dir;
 
 use super::Freshness;
-use crate::project::{self, ProjectConfig};
 use crate::projects::{self, ProjectContent};
 use crate::scripts;
 use crate::session::{Input, Session, WorkInput};
 use crate::shared::Shared;
-use crate::state_dir;
-use crate::trust::{Escalation, Trust};
 
 const NOTHING: &str = "This project has no options, skills, or templates in a folder .flemma, so there is nothing to trust.";
 

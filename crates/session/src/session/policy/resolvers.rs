@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use chat::approval::{FunctionId, Question};
 use chat::cycle::CycleEvent;
+use policy::sandbox;
+use policy::settings::Here;
 use tools::Sandbox;
 
 use crate::resolver_calls::{self, CallGuard};
-use crate::sandbox;
 use crate::session::{Input, Session, WorkInput};
-use crate::settings::Here;
 
 impl Session {
     /// Sends each question to its resolver. The answers come as inputs or events.

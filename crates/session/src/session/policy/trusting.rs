@@ -6,15 +6,15 @@ use chat::Problem;
 use chat::cycle::{Level, Notice};
 use chat::document::Document;
 use chat::text::Lines;
+use policy::rules::Rules;
+use policy::trust::Trust;
+use tools::state_dir;
 
 use super::evaluate_frontmatter::is_trusted;
 use crate::editor::Editor;
 use crate::protocol::Came;
-use crate::rules::Rules;
 use crate::scripts::{self, ListedTools};
 use crate::session::Session;
-use crate::state_dir;
-use crate::trust::Trust;
 
 const AGREED: &str = "The frontmatter of this file is yours or trusted already, and the project has no options, \
                       skills, or templates in a folder .flemma, so there is nothing to trust.";

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use chat::Problem;
 use chat::cycle::CycleEvent;
+use policy::digest::sha256;
 use serde::{Deserialize, Serialize};
+use tools::state_dir;
 
-use crate::digest::sha256;
+use crate::lease;
 use crate::session::Session;
-use crate::{lease, state_dir};
 
 /// Folder of the files, in the state folder.
 const FOLDER: &str = "unsaid";

@@ -12,19 +12,18 @@ use chat::document::{Document, Parsed};
 use chat::prompt::{Own, Prompt, build_with};
 use chat::references::Piece;
 use chat::text::Text;
+use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
+use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
+use policy::rules::Rules;
+use policy::trust::Trust;
 use tokio::sync::mpsc;
-use tools::{RealPath, SeenFiles};
+use tools::{RealPath, SeenFiles, state_dir};
 
 use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{Referring, SharedLedger, remove_refused};
-use crate::frontmatter::{self, Evaluated, Expansion, Known, Source};
-use crate::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
-use crate::rules::Rules;
 use crate::sent::{Sending, SentText};
 use crate::session::{Input, Session, WorkInput};
-use crate::state_dir;
-use crate::trust::Trust;
 
 /// Everything that a request is built from.
 pub(super) struct RequestSource {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use chat::references::{ContextSource, DiffScope, Piece};
 use platform::paths::canonicalize;
+use policy::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
 use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
 
 use self::listing::{Listing, diagnostics, quickfix, symbols};
 use crate::editor::Editor;
 use crate::protocol::{BufferId, ReferenceAnswer};
-use crate::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
 
 /// The content of a reference, as the editor or Git returned it.
 enum Found {

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use chat::Problem;
 use chat::text::Text;
-use tools::{Fingerprint, RealPath};
+use policy::references::{Agreed, Refusal, Trouble, What};
+use policy::trust::Trust;
+use tools::{Fingerprint, RealPath, state_dir};
 
 use crate::protocol::DiagnosticItem;
-use crate::references::{Agreed, Refusal, Trouble, What};
 use crate::session::Session;
-use crate::state_dir;
-use crate::trust::Trust;
 
 /// The references of the last request.
 #[derive(Default)]

@@ -13,8 +13,8 @@ use chat::text::Lines;
 use chat::tool::ToolDefinition;
 use policy::references::{MAX_BYTES, SourceFile, Stamp, Value};
 use provider::{Usage, catalogue};
-use tools::RealPath;
 use tools::objects::Hash;
+use tools::{RealPath, state_dir};
 
 use super::build_request::RequestSource;
 use crate::audit::in_background;
@@ -23,7 +23,6 @@ use crate::protocol::{DiagnosticItem, Display, SentItem, SentItems};
 use crate::sent::{Answered, Ledger, Places, Sending};
 use crate::session::buffer::moved;
 use crate::session::{Input, Session, WorkInput};
-use crate::state_dir;
 use crate::usage::Tariff;
 
 /// A chat's ledger, which blocking threads share with the session.

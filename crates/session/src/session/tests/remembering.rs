@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
+use tools::state_dir;
 
 use super::script::{bash, calls, says};
 use super::{QUESTION, Stage};
 use crate::audit::{Act, Audit, Word};
 use crate::protocol::{EditorQuestion, Prompted};
-use crate::state_dir;
 
 /// Options under which each call waits.
 fn strict() -> Value {

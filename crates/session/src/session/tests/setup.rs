@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
 use chat::text::Text;
+use policy::remembered::Remembered;
+use policy::settings::Settings;
 use serde_bytes::ByteBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Notify, Semaphore, mpsc};
+use tools::sources::{Catalogue, Change, Sources};
 use tools::{Precedence, Tool};
 
 use super::script::{Echo, Script};
@@ -18,11 +21,8 @@ use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
 use crate::projects::ReportedProjects;
 use crate::protocol::*;
-use crate::remembered::Remembered;
 use crate::scripts::Scripts;
-use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::sources::{Catalogue, Change, Sources};
 use crate::usage::UsageHistory;
 
 /// Returns a [`QUESTION`] below a frontmatter.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use policy::rules::Rules;
 use tokio::time::Instant;
 
 use crate::endpoint::{self, RequestTarget};
 use crate::protocol::{Display, Phase, RequestDisplay, Statusline};
-use crate::rules::Rules;
 use crate::session::Session;
 use crate::session::queue::WAITING;
 use crate::status;

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chat::preview::one_line;
 use serde::Serialize;
+use tools::state_dir;
 
 use super::{UsageLog, UsageRecord};
 use crate::audit::date;
-use crate::state_dir;
 use crate::usage::{Sums, count};
 
 /// Number of days that are shown by default.
