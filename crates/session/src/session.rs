@@ -108,6 +108,14 @@ pub(crate) struct Session {
     disk: Disk,
 }
 
+/// Whether what is next can happen now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Ready,
+    /// An input comes when it is ready.
+    Waiting,
+}
+
 impl Session {
     async fn run(mut self, mut inputs: Inputs) {
         while self.take_inputs(&mut inputs).await {
@@ -217,10 +225,7 @@ impl Session {
     /// known, the cycle decides, and the session carries out the effects. Returns false if
     /// the event has to wait.
     fn handle_event(&mut self, event: CycleEvent) -> bool {
-        let is_ready = self.has_snapshots_for(&event)
-            && self.has_heard_refusals(&event)
-            && self.has_rules_for(&event);
-        if !is_ready {
+        if self.prepare(&event) == Gate::Waiting {
             // The event keeps its place, because later events build on it.
             self.queue.push_first(event);
             return false;
@@ -230,6 +235,26 @@ impl Session {
             self.step(event);
         }
         true
+    }
+
+    /// Prepares what the decision about an event depends on. These gates follow those of a key; see
+    /// [`Session::pass_gates`].
+    fn prepare(&mut self, event: &CycleEvent) -> Gate {
+        let gates: [fn(&mut Self, &CycleEvent) -> Gate; 3] = [
+            // The files of the pending calls, as they are shown. `WorkInput::Snapshots` wakes it.
+            Self::await_snapshots,
+            // What tools say about the rejection of their calls. `WorkInput::Refused` wakes it.
+            Self::ask_about_refusals,
+            // The project's options, the tool folders, and the frontmatter: `WorkInput::Project`,
+            // `ToolsScanned`, and `Rules` wake it.
+            Self::prepare_rules,
+        ];
+        for gate in gates {
+            if gate(self, event) == Gate::Waiting {
+                return Gate::Waiting;
+            }
+        }
+        Gate::Ready
     }
 
     /// Stops everything that runs for the buffer, which was closed.

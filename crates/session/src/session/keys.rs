@@ -21,42 +21,46 @@ impl Session {
         self.queue.unsettle();
         // Commands that start no work need neither the chat lock nor a minimum time on the
         // screen.
-        if !command.action.works() || self.may_start(&command) {
-            self.carry_out(&command);
+        if command.action.works() && !self.pass_gates(&command) {
+            return;
         }
+        self.carry_out(&command);
     }
 
-    /// Returns true if a command that starts work may do so now; otherwise says why not.
-    fn may_start(&mut self, command: &EditorCommand) -> bool {
-        if !self.may_work(command) {
+    /// Passes the gates of a command that starts work, in order. Returns false at the first one that
+    /// is closed. [`Session::prepare`] has those of the event that follows.
+    fn pass_gates(&mut self, command: &EditorCommand) -> bool {
+        // The chat lock, which another Neovim may have. A timer tries the key again.
+        if !self.take_lock(command) {
             return false;
         }
-        if let Some(reason) = self.too_early(command) {
-            self.inform(reason);
+        // A call that is shown again, because its file changed. The user presses the key again.
+        if !self.has_been_read(command) {
+            self.inform(
+                "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
+                 then press it again.",
+            );
+            return false;
+        }
+        // A pending call in a closed fold, which is opened. The user presses the key again.
+        if self.unfold_hidden(command) {
+            self.inform(
+                "Nothing was done, because a pending call was folded. Look at it, then press the key again.",
+            );
+            return false;
+        }
+        // The first look: a call that has just appeared. The user presses the key again.
+        if self.hold_back(command) {
+            self.inform(
+                "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
+            );
             return false;
         }
         // Only after the lock is taken, because this writes results into the chat.
         self.end_cut_off();
-        // While a key waits for tools, a second one would send twice; text is added instead.
+        // A key before that waits for the tools of a script or a server: a second one would send
+        // twice, so only text is added. Their list wakes it.
         !self.is_waiting_for_tools() || command.action.has_text()
-    }
-
-    /// Returns why a key does nothing: it was pressed before the user could read the call.
-    fn too_early(&mut self, command: &EditorCommand) -> Option<&'static str> {
-        if !self.has_been_read(command) {
-            return Some(
-                "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
-                 then press it again.",
-            );
-        }
-        if self.unfold_hidden(command) {
-            return Some(
-                "Nothing was done, because a pending call was folded. Look at it, then press the key again.",
-            );
-        }
-        self.is_too_soon(command).then_some(
-            "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
-        )
     }
 
     /// Queues the event of a key, or starts what a command is for.

@@ -18,7 +18,7 @@ use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
 use crate::buffers::EditorBuffers;
 use crate::frontend::SessionEvent;
 use crate::protocol::EditorCommand;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::{Gate, Input, Session, WorkInput};
 
 /// Minimum time on the screen, in milliseconds, before a key counts as a decision. An accidental
 /// second press of the same key comes sooner.
@@ -96,9 +96,9 @@ impl FileSnapshots {
 }
 
 impl Session {
-    /// Returns true if the files of a pending call are known, so that the call can be shown.
-    /// Otherwise starts a snapshot.
-    pub(crate) fn is_in_sight(&self, call: &CallKey) -> bool {
+    /// Takes a snapshot of the files of a pending call, unless there is one. The call can be shown
+    /// once that returns true.
+    pub(crate) fn take_snapshot(&self, call: &CallKey) -> bool {
         let snapshots = &self.calls.snapshots;
         if let Some(known) = snapshots.known.borrow().get(call) {
             return !matches!(known, Snapshot::Pending);
@@ -168,14 +168,18 @@ impl Session {
         let waiting = chat::marks::marks(&document, &self.cycle, &(), 1);
         // Called to start the snapshots that are still missing.
         for mark in waiting.iter().filter(|mark| mark.pending) {
-            self.is_in_sight(&mark.call);
+            self.take_snapshot(&mark.call);
         }
         !self.calls.snapshots.is_pending()
     }
 
-    /// Returns true if an event can be handled: a key decides about what was shown.
-    pub(crate) fn has_snapshots_for(&self, event: &CycleEvent) -> bool {
-        !decides(event) || !self.calls.snapshots.is_pending()
+    /// Waits for snapshots before an event that decides: a key decides about what was shown.
+    pub(crate) fn await_snapshots(&mut self, event: &CycleEvent) -> Gate {
+        if decides(event) && self.calls.snapshots.is_pending() {
+            Gate::Waiting
+        } else {
+            Gate::Ready
+        }
     }
 
     /// Reads the files of calls that the user approved again.

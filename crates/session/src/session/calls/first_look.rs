@@ -69,10 +69,10 @@ impl FirstLook {
 }
 
 impl Session {
-    /// Returns true if a key came before the calls that it would run could be read, or is held. A
+    /// Holds back a key that came before the calls that it would run could be read, or is held. A
     /// second press counts, but it needs to be told from the repetitions of a held key: if it comes
     /// as soon as the first of these may, the third one counts.
-    pub(crate) fn is_too_soon(&mut self, command: &EditorCommand) -> bool {
+    pub(crate) fn hold_back(&mut self, command: &EditorCommand) -> bool {
         let delay = self.shared.settings.tools.review_delay;
         if delay == 0 || self.editor.is_headless() {
             return false;

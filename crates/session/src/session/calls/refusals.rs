@@ -8,7 +8,7 @@ use chat::cycle::{CycleEvent, key};
 use chat::document::{Document, PairedCall, Status};
 
 use super::covers;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::{Gate, Input, Session, WorkInput};
 
 /// Rejected calls whose tools were asked.
 #[derive(Debug, Default)]
@@ -19,21 +19,24 @@ pub(super) struct Refusals {
 }
 
 impl Session {
-    /// Returns true if the tools of all calls that an event rejects have answered; asks
-    /// them if they were not asked.
-    pub(crate) fn has_heard_refusals(&mut self, event: &CycleEvent) -> bool {
+    /// Asks the tools of all calls that an event rejects, and waits until they have answered.
+    pub(crate) fn ask_about_refusals(&mut self, event: &CycleEvent) -> Gate {
         let refuses = matches!(
             event,
             CycleEvent::Advance | CycleEvent::Resolve { .. } | CycleEvent::Reject { .. }
         );
         // While an answer arrives, keys cannot reject calls.
         if self.request.is_open() || !refuses {
-            return true;
+            return Gate::Ready;
         }
         for call in self.refused_by(event) {
             self.ask_about_refusal(call);
         }
-        self.calls.refusals.pending == 0
+        if self.calls.refusals.pending == 0 {
+            Gate::Ready
+        } else {
+            Gate::Waiting
+        }
     }
 
     /// Returns the calls that an event rejects and whose tools were not asked yet.

@@ -145,9 +145,9 @@ impl Session {
         }
     }
 
-    /// Returns true if a key may start work on the chat. Otherwise it is tried again, or
-    /// the user gets a message.
-    pub(crate) fn may_work(&mut self, command: &EditorCommand) -> bool {
+    /// Takes the chat lock for a key. Returns false if another program has it: then the key is tried
+    /// again, or the user gets a message.
+    pub(crate) fn take_lock(&mut self, command: &EditorCommand) -> bool {
         let Err(holder) = self.take_lease() else {
             self.disk.lock.tries = 0;
             return true;

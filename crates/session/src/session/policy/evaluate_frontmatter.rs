@@ -18,7 +18,7 @@ use tools::state_dir;
 use super::Freshness;
 use crate::protocol::DiagnosticItem;
 use crate::session::queue::is_of_user;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::{Gate, Input, Session, WorkInput};
 use crate::shared::Shared;
 
 /// Returns true if an event starts new work, for which the rules are made anew.
@@ -28,26 +28,26 @@ fn starts_work(event: &CycleEvent) -> bool {
 }
 
 impl Session {
-    /// Returns true if the rules for an event are ready; otherwise starts to make them.
-    pub(crate) fn has_rules_for(&mut self, event: &CycleEvent) -> bool {
+    /// Makes the rules for an event, unless they are ready.
+    pub(crate) fn prepare_rules(&mut self, event: &CycleEvent) -> Gate {
         if !starts_work(event) || self.policy.freshness == Freshness::Fresh {
             self.policy.expire();
-            return true;
+            return Gate::Ready;
         }
         // The names of tools must be known first, because the frontmatter may use any of them.
         if self.waits_for_tools(event) || self.reads_project() || self.scans_tools() {
-            return false;
+            return Gate::Waiting;
         }
         // New protected files may exist since the last key.
         self.policy.forget_sandbox();
         let Some(source) = self.frontmatter_source() else {
             self.policy.expire();
             self.set_rules(self.shared.plain.clone());
-            return true;
+            return Gate::Ready;
         };
         self.policy.freshness = Freshness::Pending;
         self.evaluate(source);
-        false
+        Gate::Waiting
     }
 
     /// Starts to scan the tool folders, which may have changed. Returns false if that was

@@ -89,7 +89,7 @@ impl Session {
     /// Returns the preview of a call, and below it what a pending call does to its file.
     pub(crate) fn shown_preview(&self, mark: &Mark, width: usize) -> Option<String> {
         // A pending call is shown once the snapshot of its file is taken.
-        let is_in_sight = !mark.pending || self.is_in_sight(&mark.call);
+        let is_in_sight = !mark.pending || self.take_snapshot(&mark.call);
         let general = mark.preview.clone().filter(|_| is_in_sight);
         let preview = self.preview(&mark.call, width, general, mark.pending)?;
         // A trial shows the changes themselves.
