@@ -5,7 +5,6 @@
 //! implementation in `unix.rs` and one in `windows.rs`. A function whose guarantee is weaker on one
 //! of them says so in its documentation.
 
-pub mod clock;
 pub mod command_line;
 pub mod duplex;
 pub mod exit_status;
@@ -16,8 +15,6 @@ pub mod pipe;
 pub mod places;
 pub mod processes;
 pub mod programs;
-pub mod secret_store;
 pub mod signals;
-pub mod terminal;
 pub mod user;
 pub mod variables;
