@@ -1,20 +1,14 @@
 //! A connection to a child process in both directions over its standard input.
 
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
-
 use std::io;
 use std::process::Stdio;
 
 /// Our end of the connection, which is read and written asynchronously.
-pub use system::Stream;
+#[cfg(unix)]
+pub use tokio::net::UnixStream as Stream;
+/// Our end of the connection, which is read and written asynchronously.
+#[cfg(windows)]
+pub use tokio::net::windows::named_pipe::NamedPipeServer as Stream;
 
 /// Creates a connection. Returns our end, and the standard input of the child process, which also
 /// writes to it. No other process can connect.
@@ -23,16 +17,59 @@ pub use system::Stream;
 ///
 /// The limit of open files is reached.
 pub fn pair() -> io::Result<(Stream, Stdio)> {
-    system::pair()
+    #[cfg(unix)]
+    {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        // Required by tokio, which would block its thread otherwise.
+        ours.set_nonblocking(true)?;
+        let theirs = std::os::fd::OwnedFd::from(theirs);
+        Ok((Stream::from_std(ours)?, Stdio::from(theirs)))
+    }
+    #[cfg(windows)]
+    {
+        use std::hash::{BuildHasher, RandomState};
+        use std::task::{Context, Poll, Waker};
+
+        use tokio::net::windows::named_pipe::ServerOptions;
+
+        let id = std::process::id();
+        // The standard library seeds it randomly.
+        let random = RandomState::new().hash_one(id);
+        let name = format!(r"\\.\pipe\flemma-{id}-{random:016x}");
+        // One instance: if another process connects first, opening the pipe below fails.
+        let ours = ServerOptions::new()
+            .first_pipe_instance(true)
+            .max_instances(1)
+            .reject_remote_clients(true)
+            .create(&name)?;
+        let theirs = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&name)?;
+        // Required before the first write. Ends at once, because the other end is open.
+        let mut connecting = Box::pin(ours.connect());
+        match connecting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(connected) => connected?,
+            Poll::Pending => return Err(io::ErrorKind::NotConnected.into()),
+        }
+        drop(connecting);
+        Ok((ours, Stdio::from(theirs)))
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use std::fs::File;
     use std::io::{BufRead, BufReader, Write};
     use std::process::Command;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
 
     /// An argument of the child process, which is the name of no test.
     const IS_CHILD: &str = "is-child";
@@ -41,7 +78,12 @@ mod tests {
     #[test]
     fn the_child() {
         if std::env::args().any(|it| it == IS_CHILD) {
-            let mut input = system::standard_input().unwrap();
+            #[cfg(unix)]
+            let input = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+            #[cfg(windows)]
+            let input =
+                std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+            let mut input = File::from(input.unwrap());
             let mut line = String::new();
             let mut reader = BufReader::new(input.try_clone().unwrap());
             reader.read_line(&mut line).unwrap();

@@ -1,8 +1,10 @@
 //! Paths: where links lead, and how a path is spelled.
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is exported")]
 mod unix;
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is exported")]
 mod windows;
 
 #[cfg(unix)]
@@ -11,9 +13,7 @@ use unix as system;
 use windows as system;
 
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path};
 
 /// Why a path could not be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,18 +34,14 @@ pub enum UnresolvedPath {
 /// # Errors
 ///
 /// See [`UnresolvedPath`].
-pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
-    system::resolve(path)
-}
+pub use system::resolve;
 
 /// The path of an existing file without links, in the form in which users write paths.
 ///
 /// # Errors
 ///
 /// Any error of the system; `NotFound` if it does not exist.
-pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
-    system::canonicalize(path)
-}
+pub use system::canonicalize;
 
 /// A path with slashes between its components, as in chats.
 pub fn slashed(path: &Path) -> Cow<'_, str> {
@@ -66,9 +62,7 @@ pub fn below(path: &Path, folder: &Path) -> String {
 
 /// The path that a reference such as `@//etc/hosts` or `@//C:/x` in a chat names, given without
 /// `@` and with one slash at its start: a drive follows no slash.
-pub fn of_reference(path: &str) -> &str {
-    system::of_reference(path)
-}
+pub use system::of_reference;
 
 /// A path for a message, on one line: control characters are escaped.
 pub fn visible(path: &Path) -> String {
@@ -84,17 +78,15 @@ pub fn visible(path: &Path) -> String {
 }
 
 /// The bytes of a name or a variable; UTF-8 if it is that.
-pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
-    system::bytes(text)
-}
+pub use system::bytes;
 
 /// The name or variable with these [`bytes`].
-pub fn from_bytes(bytes: Vec<u8>) -> OsString {
-    system::from_bytes(bytes)
-}
+pub use system::from_bytes;
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     #[test]

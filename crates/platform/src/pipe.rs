@@ -1,20 +1,15 @@
 //! Our ends of anonymous pipes, which are read and written asynchronously.
 //!
-//! The system polls them on Unix. On Windows, a thread waits for each operation.
-
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
+//! The system polls them on Unix. On Windows, where such pipes can't be polled, a thread waits for
+//! each operation.
 
 use std::io::{self, PipeReader, PipeWriter};
 
-pub use system::{Receiver, Sender};
+// A file reads and writes them on tokio's threads for blocking work.
+#[cfg(windows)]
+pub use tokio::fs::{File as Receiver, File as Sender};
+#[cfg(unix)]
+pub use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// The reading end of a pipe.
 ///
@@ -22,7 +17,15 @@ pub use system::{Receiver, Sender};
 ///
 /// The operating system reports an error.
 pub fn receiver(reader: PipeReader) -> io::Result<Receiver> {
-    system::receiver(reader)
+    #[cfg(unix)]
+    {
+        Receiver::from_owned_fd(reader.into())
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::io::OwnedHandle;
+        Ok(Receiver::from_std(OwnedHandle::from(reader).into()))
+    }
 }
 
 /// The writing end of a pipe. Flush it before it is dropped.
@@ -31,5 +34,13 @@ pub fn receiver(reader: PipeReader) -> io::Result<Receiver> {
 ///
 /// The operating system reports an error.
 pub fn sender(writer: PipeWriter) -> io::Result<Sender> {
-    system::sender(writer)
+    #[cfg(unix)]
+    {
+        Sender::from_owned_fd(writer.into())
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::io::OwnedHandle;
+        Ok(Sender::from_std(OwnedHandle::from(writer).into()))
+    }
 }

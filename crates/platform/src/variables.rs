@@ -1,23 +1,43 @@
 //! Environment variables: how their names compare, and which ones programs need.
 
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-#[cfg(unix)]
-use unix as system;
-#[cfg(windows)]
-use windows as system;
-
 use std::ffi::OsStr;
 
 /// Variables that programs need on this system alone, by name. A trailing `*` matches any suffix.
-pub use system::NEEDED;
+/// None on Unix.
+#[cfg(unix)]
+pub const NEEDED: [&str; 0] = [];
+/// Variables that programs need on this system alone, by name. A trailing `*` matches any suffix.
+/// They are folders and properties of the system, without which many programs don't start.
+#[cfg(windows)]
+pub const NEEDED: [&str; 23] = [
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "CommonProgram*",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "MSYSTEM",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_*",
+    "PSModulePath",
+    "PUBLIC",
+    "ProgramData",
+    "ProgramFiles*",
+    "ProgramW6432",
+    "SystemDrive",
+    "SystemRoot",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+];
 
 /// Whether two names are those of the same variable. Windows ignores case.
 pub fn is_same_name(one: &OsStr, other: &str) -> bool {
-    system::is_same(one.as_encoded_bytes(), other.as_bytes())
+    is_same(one.as_encoded_bytes(), other.as_bytes())
 }
 
 /// Whether the name of a variable matches `pattern`, in which a trailing `*` matches any suffix.
@@ -26,9 +46,16 @@ pub fn matches(name: &OsStr, pattern: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => {
             let begins = name.get(..start.len());
-            begins.is_some_and(|it| system::is_same(it, start.as_bytes()))
+            begins.is_some_and(|it| is_same(it, start.as_bytes()))
         }
-        None => system::is_same(name, pattern.as_bytes()),
+        None => is_same(name, pattern.as_bytes()),
+    }
+}
+
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match cfg!(windows) {
+        true => one.eq_ignore_ascii_case(other),
+        false => one == other,
     }
 }
 
@@ -50,6 +77,6 @@ mod tests {
                 "{name} {pattern}"
             );
         }
-        assert_eq!(is_same_name("Path".as_ref(), "PATH"), !system::HAS_CASE);
+        assert_eq!(is_same_name("Path".as_ref(), "PATH"), cfg!(windows));
     }
 }

@@ -9,11 +9,11 @@ use super::UnresolvedPath;
 /// Maximum number of symbolic links followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-pub(super) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
+pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     let mut links = MAX_LINKS;
     let mut real = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = parts(path);
@@ -60,14 +60,14 @@ fn is_process(folder: &Path) -> bool {
     })
 }
 
-pub(super) fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
+pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
     text.as_bytes().into()
 }
 
-pub(super) fn from_bytes(bytes: Vec<u8>) -> OsString {
+pub fn from_bytes(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
-pub(super) fn of_reference(path: &str) -> &str {
+pub fn of_reference(path: &str) -> &str {
     path
 }

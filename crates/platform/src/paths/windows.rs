@@ -13,7 +13,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// Names of devices that are followed by a digit.
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-pub(super) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     Ok(plain(path.canonicalize()?))
 }
 
@@ -46,7 +46,7 @@ fn plain(path: PathBuf) -> PathBuf {
     plain
 }
 
-pub(super) fn of_reference(path: &str) -> &str {
+pub fn of_reference(path: &str) -> &str {
     let is_drive = |rest: &&str| {
         let mut parts = Path::new(rest).components();
         matches!(parts.next(), Some(Component::Prefix(it)) if matches!(it.kind(), Prefix::Disk(_)))
@@ -54,7 +54,7 @@ pub(super) fn of_reference(path: &str) -> &str {
     path.strip_prefix('/').filter(is_drive).unwrap_or(path)
 }
 
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
+pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     // As it is written, because the system would interpret such names at once.
     for part in path.components() {
         match part {
@@ -121,7 +121,7 @@ fn is_special(name: &OsStr) -> bool {
     DEVICES.contains(&stem) || NUMBERED_DEVICES.iter().any(is_numbered)
 }
 
-pub(super) fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
+pub fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
     if let Some(text) = text.to_str() {
         return text.as_bytes().into();
     }
@@ -140,7 +140,7 @@ pub(super) fn bytes(text: &OsStr) -> Cow<'_, [u8]> {
     bytes.into()
 }
 
-pub(super) fn from_bytes(bytes: Vec<u8>) -> OsString {
+pub fn from_bytes(bytes: Vec<u8>) -> OsString {
     let bytes = match String::from_utf8(bytes) {
         Ok(text) => return text.into(),
         Err(error) => error.into_bytes(),

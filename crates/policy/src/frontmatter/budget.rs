@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use platform::clock::thread_time;
+use platform::machine::thread_time;
 
 /// Multiple of the limit, in real time, after which a run ends even if it gets no processor.
 const STARVED: u32 = 20;

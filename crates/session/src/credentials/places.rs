@@ -4,7 +4,7 @@
 //! Runs nothing. Looks for keys under the names (`service` and `key`) that the reference
 //! implementation uses, so keys that were stored for it are found.
 
-use platform::secret_store::{self, SecretStore};
+use platform::places::SecretStore;
 
 /// A key that is neither in `setup()` nor in the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ const VERTEX: &str = "vertex";
 
 /// Returns the places to ask on this system, in order.
 pub(super) fn places(wanted: &Wanted) -> Vec<Place> {
-    places_with(secret_store::HERE, wanted)
+    places_with(SecretStore::HERE, wanted)
 }
 
 fn places_with(store: Option<SecretStore>, wanted: &Wanted) -> Vec<Place> {
@@ -58,7 +58,7 @@ pub fn how_to_store(provider: &str) -> String {
     if provider == VERTEX {
         return "run `gcloud auth login`".to_owned();
     }
-    match secret_store::HERE {
+    match SecretStore::HERE {
         Some(SecretStore::Keychain) => {
             format!("store it with `security add-generic-password -s {provider} -a api -w`")
         }

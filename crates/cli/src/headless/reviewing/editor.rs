@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use platform::files::{FileStatus, PrivateOptions};
-use platform::{command_line, terminal};
+use platform::{command_line, processes};
 use tokio::process::Command;
 use tools::{TemporaryFolder, state_dir};
 
@@ -94,7 +94,7 @@ fn command(editor: &str, file: &Path) -> Command {
         }
     }
     // The terminal, even if standard output is a pipe for the model's text.
-    let terminal = terminal::standard_error();
+    let terminal = processes::standard_error();
     command.stdout(terminal.unwrap_or_else(|_| Stdio::inherit()));
     command
 }

@@ -15,7 +15,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use super::super::{FileKind, FileStatus, FolderAccess, FolderEntry, NewFileAttributes};
-use super::{attributes, kind, status};
+use super::attributes;
 
 /// Flags for opening a folder only to look up names, which needs no read permission.
 #[cfg(target_os = "linux")]
@@ -37,29 +37,57 @@ const PRIVATE: RawMode = 0o600;
 /// Mode of a new folder before the umask.
 const NEW_FOLDER: RawMode = 0o777;
 
+/// An existing file that will be replaced. On Windows it is not held open, because the system
+/// replaces no open file on some disks.
 #[derive(Debug)]
-pub(in crate::files) struct OldFile(File);
+pub struct OldFile(File);
 
 impl OldFile {
-    pub(in crate::files) fn status(&self) -> io::Result<FileStatus> {
-        Ok(status(&fstat(&self.0)?))
+    /// Its status.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn status(&self) -> io::Result<FileStatus> {
+        Ok(FileStatus::from_stat(&fstat(&self.0)?))
     }
 }
 
+/// A folder that is held open. No operation follows a link below it, also one that was made just
+/// now. On Unix names are looked up in the open folder itself. On Windows, folders of the path
+/// cannot be renamed or removed while it is held, so that the path stays that of the folder.
+///
+/// A name is the name of an entry: neither `.` nor `..`, and without separators.
 #[derive(Debug)]
-pub(in crate::files) struct Folder(OwnedFd);
+pub struct OpenFolder(OwnedFd);
 
-impl Folder {
-    pub(in crate::files) fn open(path: &Path, access: FolderAccess) -> io::Result<Self> {
+impl OpenFolder {
+    /// Opens an absolute path without following links.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; also if a component is a link or no folder.
+    pub fn open(path: &Path, access: FolderAccess) -> io::Result<Self> {
         let inner = path.strip_prefix("/").unwrap_or(path);
         Ok(Self(below(&Self::root()?, inner, flags(access))?))
     }
 
-    pub(in crate::files) fn open_last(path: &Path) -> io::Result<Self> {
+    /// Opens a path to list it. The folder itself must be no link, but those above it may be,
+    /// which is faster. On Windows this holds only the folder itself.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; also if the path is a link or no folder.
+    pub fn open_last(path: &Path) -> io::Result<Self> {
         Ok(Self(openat(CWD, path, LIST | LAST, Mode::empty())?))
     }
 
-    pub(in crate::files) fn root_of(_: &Path) -> io::Result<Self> {
+    /// Opens the root that an absolute path begins with, to look up names.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn root_of(_path: &Path) -> io::Result<Self> {
         Ok(Self(Self::root()?))
     }
 
@@ -67,15 +95,32 @@ impl Folder {
         rustix::fs::open("/", LOOKUP | OFlags::CLOEXEC, Mode::empty())
     }
 
-    pub(in crate::files) fn folder(&self, path: &Path, access: FolderAccess) -> io::Result<Self> {
+    /// Opens a folder below this one. The path is relative and has no `..`; empty for this
+    /// folder.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenFolder::open`].
+    pub fn folder(&self, path: &Path, access: FolderAccess) -> io::Result<Self> {
         Ok(Self(below(&self.0, path, flags(access))?))
     }
 
-    pub(in crate::files) fn file(&self, path: &Path) -> io::Result<File> {
+    /// Opens a file below this folder for reading. Never blocks, so it may also be a pipe. The
+    /// path is relative and has no `..`.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; also if a component is a link.
+    pub fn file(&self, path: &Path) -> io::Result<File> {
         Ok(below(&self.0, path, OFlags::RDONLY | OFlags::NONBLOCK)?.into())
     }
 
-    pub(in crate::files) fn file_to_overwrite(&self, name: &OsStr) -> io::Result<(File, bool)> {
+    /// Opens an existing file to overwrite it. Also returns whether it can be read. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenFolder::file`].
+    pub fn file_to_overwrite(&self, name: &OsStr) -> io::Result<(File, bool)> {
         let open = |how| openat(&self.0, name, FILE | how, Mode::empty()).map(File::from);
         match open(OFlags::RDWR) {
             Ok(file) => Ok((file, true)),
@@ -83,7 +128,13 @@ impl Folder {
         }
     }
 
-    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
+    /// Opens an existing file that will be replaced: for reading or, without permission for
+    /// that, for writing. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenFolder::file`].
+    pub fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
         let open = |how| openat(&self.0, name, FILE | how, Mode::empty()).map(File::from);
         let opened = match open(OFlags::RDONLY) {
             Err(Errno::ACCESS) => open(OFlags::WRONLY),
@@ -92,15 +143,23 @@ impl Folder {
         Ok(OldFile(opened?))
     }
 
-    pub(in crate::files) fn check_writable(&self, name: &OsStr) -> io::Result<()> {
+    /// Checks that the user may write an existing file. Returns no error on Windows, where only the
+    /// attempt shows that.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied`, `ReadOnlyFilesystem`, or another error of the system.
+    pub fn check_writable(&self, name: &OsStr) -> io::Result<()> {
         Ok(accessat(&self.0, name, Access::WRITE_OK, AtFlags::empty())?)
     }
 
-    pub(in crate::files) fn create(
-        &self,
-        name: &OsStr,
-        attributes: NewFileAttributes<'_>,
-    ) -> io::Result<File> {
+    /// Creates a file, opened for writing.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `AlreadyExists` if something has the name, and `Unsupported` if
+    /// the attributes cannot be given to it.
+    pub fn create(&self, name: &OsStr, attributes: NewFileAttributes<'_>) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | LAST;
         let file: File = openat(&self.0, name, flags, mode(attributes))?.into();
         copied(file, attributes).inspect_err(|_| {
@@ -109,22 +168,31 @@ impl Folder {
         })
     }
 
-    #[cfg(target_os = "linux")]
-    pub(in crate::files) fn create_unnamed(
-        &self,
-        attributes: NewFileAttributes<'_>,
-    ) -> io::Result<File> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = openat(&self.0, ".", flags, mode(attributes))?;
-        copied(file.into(), attributes)
+    /// Creates a file without a name, which the system removes if this process is killed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenFolder::create`]; `Unsupported` on all systems but Linux.
+    pub fn create_unnamed(&self, attributes: NewFileAttributes<'_>) -> io::Result<File> {
+        #[cfg(target_os = "linux")]
+        {
+            let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+            let file = openat(&self.0, ".", flags, mode(attributes))?;
+            copied(file.into(), attributes)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = attributes;
+            Err(io::ErrorKind::Unsupported.into())
+        }
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub(in crate::files) fn create_unnamed(&self, _: NewFileAttributes<'_>) -> io::Result<File> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(in crate::files) fn give_name(&self, file: &File, name: &OsStr) -> io::Result<()> {
+    /// Gives a name to a file without one.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `AlreadyExists` if something has the name.
+    pub fn give_name(&self, file: &File, name: &OsStr) -> io::Result<()> {
         use std::os::fd::{AsFd, AsRawFd};
         // Linking the descriptor itself needs a capability that users lack.
         let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
@@ -132,17 +200,34 @@ impl Folder {
         Ok(rustix::fs::linkat(CWD, &*link, &self.0, name, flags)?)
     }
 
-    pub(in crate::files) fn status(&self, name: &OsStr) -> io::Result<FileStatus> {
-        Ok(status(&statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    /// The status of an entry. A link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `NotFound` if it does not exist.
+    pub fn status(&self, name: &OsStr) -> io::Result<FileStatus> {
+        Ok(FileStatus::from_stat(&statat(
+            &self.0,
+            name,
+            AtFlags::SYMLINK_NOFOLLOW,
+        )?))
     }
 
-    pub(in crate::files) fn own_status(&self) -> io::Result<FileStatus> {
-        Ok(status(&fstat(&self.0)?))
+    /// The status of the folder itself.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn own_status(&self) -> io::Result<FileStatus> {
+        Ok(FileStatus::from_stat(&fstat(&self.0)?))
     }
 
-    pub(in crate::files) fn entries(
-        &self,
-    ) -> io::Result<impl Iterator<Item = io::Result<FolderEntry>> + '_> {
+    /// The entries, in any order. The folder was opened with [`FolderAccess::List`].
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<FolderEntry>> + '_> {
         let entries = Dir::read_from(&self.0)?;
         let named = entries.filter(|it| {
             let name = it.as_ref().map(|it| it.file_name().to_bytes());
@@ -157,48 +242,85 @@ impl Folder {
                     let status = self.status(&name);
                     status.map_or(FileKind::Unknown, |it| it.kind)
                 }
-                known => kind(known),
+                known => FileKind::from_type(known),
             };
             Ok(FolderEntry { name, kind })
         }))
     }
 
-    pub(in crate::files) fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
+    /// The target of a link, as it is stored.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; also if it is no link.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let target = readlinkat(&self.0, name, Vec::new())?.into_bytes();
         Ok(OsString::from_vec(target).into())
     }
 
-    pub(in crate::files) fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+    /// Creates a symbolic link. Windows permits that to few users.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `AlreadyExists` if something has the name.
+    pub fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         Ok(symlinkat(target, &self.0, name)?)
     }
 
-    pub(in crate::files) fn make_folder(&self, name: &OsStr) -> io::Result<()> {
+    /// Creates a folder.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `AlreadyExists` if something has the name.
+    pub fn make_folder(&self, name: &OsStr) -> io::Result<()> {
         Ok(mkdirat(&self.0, name, Mode::from_raw_mode(NEW_FOLDER))?)
     }
 
-    pub(in crate::files) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    pub(in crate::files) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    pub(in crate::files) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    /// Renames a file in this folder. Replaces a file of the new name in one step.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    pub(in crate::files) fn rename_to_free(
-        &self,
-        from: &OsStr,
-        folder: &Self,
-        to: &OsStr,
-    ) -> io::Result<()> {
+    /// Renames a file to a name in another folder, unless something has that name.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system; `AlreadyExists` if something has the name. `Unsupported` or
+    /// `InvalidInput` if the file system cannot do that in one step.
+    pub fn rename_to_free(&self, from: &OsStr, folder: &Self, to: &OsStr) -> io::Result<()> {
         let flags = RenameFlags::NOREPLACE;
         Ok(renameat_with(&self.0, from, &folder.0, to, flags)?)
     }
 
-    pub(in crate::files) fn set_permissions(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+    /// Sets the permission bits of a file or folder. On Windows, a mode without 0200 makes it
+    /// read-only, and nothing else has an effect. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`OpenFolder::file`].
+    pub fn set_permissions(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         // By descriptor, because a change by name would follow a link.
         let file = openat(&self.0, name, OFlags::RDONLY | FILE, Mode::empty())?;
         #[allow(clippy::unnecessary_cast, reason = "16 bits on macOS")]
@@ -206,12 +328,23 @@ impl Folder {
         Ok(fchmod(&file, mode)?)
     }
 
-    pub(in crate::files) fn sync(&self) -> io::Result<()> {
+    /// Waits until renames in the folder are on the disk. Does nothing on Windows, where the
+    /// journal of the file system has them.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the system.
+    pub fn sync(&self) -> io::Result<()> {
         let folder = openat(&self.0, ".", LIST | OFlags::CLOEXEC, Mode::empty())?;
         Ok(fsync(folder)?)
     }
 
-    pub(in crate::files) fn try_clone(&self) -> io::Result<Self> {
+    /// Another handle on the same folder.
+    ///
+    /// # Errors
+    ///
+    /// The process has too many open files.
+    pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 }
@@ -234,8 +367,7 @@ fn mode(attributes: NewFileAttributes<'_>) -> Mode {
 fn copied(new: File, attributes: NewFileAttributes<'_>) -> io::Result<File> {
     if let NewFileAttributes::Like(old) = attributes {
         // Fails for another user's file, or one that can't be read.
-        attributes::copy(&old.0.0, &new)
-            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+        attributes::copy(&old.0, &new).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
     }
     Ok(new)
 }
@@ -303,7 +435,7 @@ mod tests {
         std::fs::write(root.join("outside/f"), "f").unwrap();
         symlink("outside", root.join("link")).unwrap();
         symlink("f", root.join("outside/g")).unwrap();
-        let top = Folder::open_last(root).unwrap().0;
+        let top = OpenFolder::open_last(root).unwrap().0;
         let flags = OFlags::RDONLY | LAST;
         let open = |path: &str| step_by_step(&top, Path::new(path), flags).is_ok();
         assert!(open("outside/f"));

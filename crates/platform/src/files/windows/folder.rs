@@ -8,34 +8,38 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::{FileKind, FileStatus, FolderAccess, FolderEntry, NewFileAttributes};
-use super::handle::{self, NO_FOLLOW, hold, open_file, status_of, to_look_at};
+use super::handle::{self, NO_FOLLOW, hold, open_file, to_look_at};
 
 /// Errors of file systems without hard links (`ERROR_INVALID_FUNCTION`, `ERROR_NOT_SUPPORTED`).
 const NO_HARD_LINKS: [i32; 2] = [1, 50];
 /// The bit of a mode that permits its owner to write.
 const WRITABLE: u32 = 0o200;
 
+/// An existing file that will be replaced. It is not held open, because the system replaces no open
+/// file on some disks.
 #[derive(Debug)]
-pub(in crate::files) struct OldFile {
+pub struct OldFile {
     status: FileStatus,
     attributes: u32,
 }
 
 impl OldFile {
-    pub(in crate::files) fn status(&self) -> io::Result<FileStatus> {
+    pub fn status(&self) -> io::Result<FileStatus> {
         Ok(self.status)
     }
 }
 
-#[derive(Debug, Clone)]
-pub(in crate::files) struct Folder {
+/// A folder that is held open. No operation follows a link below it. Folders of its path cannot be
+/// renamed or removed while it is held, so that the path stays that of the folder.
+#[derive(Debug)]
+pub struct OpenFolder {
     path: PathBuf,
     /// This folder and those above it.
     held: Vec<Arc<File>>,
 }
 
-impl Folder {
-    pub(in crate::files) fn open(path: &Path, access: FolderAccess) -> io::Result<Self> {
+impl OpenFolder {
+    pub fn open(path: &Path, access: FolderAccess) -> io::Result<Self> {
         let root = Self::root_of(path)?;
         let mut inner = path.components();
         // The prefix and the root.
@@ -43,14 +47,14 @@ impl Folder {
         root.folder(inner.as_path(), access)
     }
 
-    pub(in crate::files) fn open_last(path: &Path) -> io::Result<Self> {
+    pub fn open_last(path: &Path) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
             held: vec![Arc::new(hold(path, FolderAccess::List)?)],
         })
     }
 
-    pub(in crate::files) fn root_of(path: &Path) -> io::Result<Self> {
+    pub fn root_of(path: &Path) -> io::Result<Self> {
         let mut parts = path.components();
         let (Some(Component::Prefix(_)), Some(Component::RootDir)) = (parts.next(), parts.next())
         else {
@@ -66,8 +70,8 @@ impl Folder {
         })
     }
 
-    pub(in crate::files) fn folder(&self, path: &Path, access: FolderAccess) -> io::Result<Self> {
-        let mut folder = self.clone();
+    pub fn folder(&self, path: &Path, access: FolderAccess) -> io::Result<Self> {
+        let mut folder = self.try_clone()?;
         let mut parts = path.components().peekable();
         if parts.peek().is_none() && access == FolderAccess::List {
             folder.held.push(Arc::new(hold(&self.path, access)?));
@@ -86,7 +90,7 @@ impl Folder {
         Ok(folder)
     }
 
-    pub(in crate::files) fn file(&self, path: &Path) -> io::Result<File> {
+    pub fn file(&self, path: &Path) -> io::Result<File> {
         let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
         let above = path.parent().unwrap_or(Path::new(""));
         // Held until the file is open.
@@ -94,58 +98,52 @@ impl Folder {
         open_file(&folder.path.join(name), OpenOptions::new().read(true))
     }
 
-    pub(in crate::files) fn file_to_overwrite(&self, name: &OsStr) -> io::Result<(File, bool)> {
+    pub fn file_to_overwrite(&self, name: &OsStr) -> io::Result<(File, bool)> {
         let options = &mut OpenOptions::new();
         let options = options.read(true).write(true);
         open_file(&self.path.join(name), options).map(|file| (file, true))
     }
 
-    pub(in crate::files) fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
+    pub fn file_to_replace(&self, name: &OsStr) -> io::Result<OldFile> {
         let old = self.file(Path::new(name))?;
         Ok(OldFile {
-            status: status_of(&old)?,
+            status: FileStatus::of(&old)?,
             attributes: handle::kept_attributes(&old)?,
         })
     }
 
-    pub(in crate::files) fn check_writable(&self, _: &OsStr) -> io::Result<()> {
+    pub fn check_writable(&self, _: &OsStr) -> io::Result<()> {
         Ok(())
     }
 
-    pub(in crate::files) fn create(
-        &self,
-        name: &OsStr,
-        attributes: NewFileAttributes<'_>,
-    ) -> io::Result<File> {
+    pub fn create(&self, name: &OsStr, attributes: NewFileAttributes<'_>) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if let NewFileAttributes::Like(old) = attributes {
-            options.attributes(old.0.attributes);
+            options.attributes(old.attributes);
         }
         options.open(self.path.join(name))
     }
 
-    pub(in crate::files) fn create_unnamed(&self, _: NewFileAttributes<'_>) -> io::Result<File> {
+    pub fn create_unnamed(&self, _: NewFileAttributes<'_>) -> io::Result<File> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(in crate::files) fn give_name(&self, _: &File, _: &OsStr) -> io::Result<()> {
+    pub fn give_name(&self, _: &File, _: &OsStr) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(in crate::files) fn status(&self, name: &OsStr) -> io::Result<FileStatus> {
+    pub fn status(&self, name: &OsStr) -> io::Result<FileStatus> {
         let file = to_look_at(NO_FOLLOW).open(self.path.join(name))?;
-        status_of(&file)
+        FileStatus::of(&file)
     }
 
-    pub(in crate::files) fn own_status(&self) -> io::Result<FileStatus> {
+    pub fn own_status(&self) -> io::Result<FileStatus> {
         let own = self.held.last().ok_or(io::ErrorKind::NotFound)?;
-        status_of(own)
+        FileStatus::of(own)
     }
 
-    pub(in crate::files) fn entries(
-        &self,
-    ) -> io::Result<impl Iterator<Item = io::Result<FolderEntry>> + '_> {
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<FolderEntry>> + '_> {
         let entries = fs::read_dir(&self.path)?;
         Ok(entries.map(|entry| {
             let entry = entry?;
@@ -160,11 +158,11 @@ impl Folder {
         }))
     }
 
-    pub(in crate::files) fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
+    pub fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
         fs::read_link(self.path.join(name))
     }
 
-    pub(in crate::files) fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+    pub fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         let link = self.path.join(name);
         // The system has two kinds of links, by what they lead to.
         match self.path.join(target).is_dir() {
@@ -173,11 +171,11 @@ impl Folder {
         }
     }
 
-    pub(in crate::files) fn make_folder(&self, name: &OsStr) -> io::Result<()> {
+    pub fn make_folder(&self, name: &OsStr) -> io::Result<()> {
         fs::create_dir(self.path.join(name))
     }
 
-    pub(in crate::files) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         let path = self.path.join(name);
         // A link to a folder is removed like a folder, which leaves its target.
         match fs::symlink_metadata(&path)?.file_type().is_symlink_dir() {
@@ -186,20 +184,15 @@ impl Folder {
         }
     }
 
-    pub(in crate::files) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+    pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_dir(self.path.join(name))
     }
 
-    pub(in crate::files) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
-    pub(in crate::files) fn rename_to_free(
-        &self,
-        from: &OsStr,
-        folder: &Self,
-        to: &OsStr,
-    ) -> io::Result<()> {
+    pub fn rename_to_free(&self, from: &OsStr, folder: &Self, to: &OsStr) -> io::Result<()> {
         let (from, to) = (self.path.join(from), folder.path.join(to));
         // A rename would replace a file. A second name is given only if it is free.
         fs::hard_link(&from, &to).map_err(|error| match error.raw_os_error() {
@@ -212,7 +205,7 @@ impl Folder {
         })
     }
 
-    pub(in crate::files) fn set_permissions(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+    pub fn set_permissions(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let file = handle::to_set_attributes().open(self.path.join(name))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -223,11 +216,14 @@ impl Folder {
         file.set_permissions(permissions)
     }
 
-    pub(in crate::files) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    pub(in crate::files) fn try_clone(&self) -> io::Result<Self> {
-        Ok(self.clone())
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            path: self.path.clone(),
+            held: self.held.clone(),
+        })
     }
 }

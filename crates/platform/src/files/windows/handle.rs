@@ -7,7 +7,7 @@ use std::path::Path;
 
 use winapi_util::file::information;
 
-use super::super::{FileId, FileKind, FileStatus, FolderAccess};
+use super::super::{FileKind, FileStatus, FolderAccess};
 
 /// Access to the entries of a folder.
 const LIST_DIRECTORY: u32 = 0x01;
@@ -27,28 +27,25 @@ const FOLDERS: u32 = 0x0200_0000;
 /// Opens a link itself (`FILE_FLAG_OPEN_REPARSE_POINT`).
 const LINKS: u32 = 0x0020_0000;
 /// Flags for opening a file or folder through links.
-pub(super) const FOLLOW: u32 = FOLDERS;
+pub const FOLLOW: u32 = FOLDERS;
 /// Flags for opening a file, folder, or link.
-pub(super) const NO_FOLLOW: u32 = FOLDERS | LINKS;
+pub const NO_FOLLOW: u32 = FOLDERS | LINKS;
 
-pub(super) const READ_ONLY: u32 = 0x01;
-const DIRECTORY: u32 = 0x10;
-const REPARSE_POINT: u32 = 0x400;
+pub const READ_ONLY: u32 = 0x01;
+pub const DIRECTORY: u32 = 0x10;
+pub const REPARSE_POINT: u32 = 0x400;
 /// Attributes that a file keeps when it is replaced: hidden, system, archive, not indexed.
 const KEPT: u32 = 0x02 | 0x04 | 0x20 | 0x2000;
 
-/// The time 1970 in units of 100 nanoseconds since 1601.
-const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
-
 /// Options for reading the status, with flags such as [`FOLLOW`].
-pub(super) fn to_look_at(flags: u32) -> OpenOptions {
+pub fn to_look_at(flags: u32) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.access_mode(READ_ATTRIBUTES).custom_flags(flags);
     options
 }
 
 /// Options for changing attributes.
-pub(super) fn to_set_attributes() -> OpenOptions {
+pub fn to_set_attributes() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.access_mode(READ_ATTRIBUTES | WRITE_ATTRIBUTES);
     options.custom_flags(NO_FOLLOW);
@@ -56,7 +53,7 @@ pub(super) fn to_set_attributes() -> OpenOptions {
 }
 
 /// Opens a folder. No program can rename or remove it until the handle is closed.
-pub(super) fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
+pub fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
     let open = |access| {
         OpenOptions::new()
             .access_mode(access)
@@ -74,7 +71,7 @@ pub(super) fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
             opened => opened,
         },
     }?;
-    match status_of(&held)?.kind {
+    match FileStatus::of(&held)?.kind {
         FileKind::Folder => Ok(held),
         FileKind::Link => Err(is_link()),
         _ => Err(io::ErrorKind::NotADirectory.into()),
@@ -82,7 +79,7 @@ pub(super) fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
 }
 
 /// Opens a file that is no link.
-pub(super) fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
+pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let shared = SHARE_READ | SHARE_WRITE | SHARE_DELETE;
     let open = |flags| {
         options
@@ -95,21 +92,21 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> 
     if attributes(&file)? & REPARSE_POINT == 0 {
         return Ok(file);
     }
-    let status = status_of(&file)?;
+    let status = FileStatus::of(&file)?;
     if status.kind == FileKind::Link {
         return Err(is_link());
     }
     // Other programs of the system store such a file in their own way, as for deduplication. It is
     // opened again to have its content.
     let content = open(0)?;
-    match status_of(&content)?.id == status.id {
+    match FileStatus::of(&content)?.id == status.id {
         true => Ok(content),
         false => Err(is_link()),
     }
 }
 
 /// The attributes for a file that replaces another one.
-pub(super) fn kept_attributes(old: &File) -> io::Result<u32> {
+pub fn kept_attributes(old: &File) -> io::Result<u32> {
     Ok(attributes(old)? & KEPT)
 }
 
@@ -120,44 +117,4 @@ fn attributes(file: &File) -> io::Result<u32> {
 
 fn is_link() -> io::Error {
     io::Error::other("a part of the path is a link")
-}
-
-pub(in crate::files) fn status_of(file: &File) -> io::Result<FileStatus> {
-    let information = information(file)?;
-    let attributes = u32::try_from(information.file_attributes()).unwrap_or(u32::MAX);
-    let kind = if attributes & REPARSE_POINT != 0 && file.metadata()?.file_type().is_symlink() {
-        FileKind::Link
-    } else if attributes & DIRECTORY != 0 {
-        FileKind::Folder
-    } else {
-        FileKind::File
-    };
-    let modified = nanoseconds(information.last_write_time());
-    Ok(FileStatus {
-        kind,
-        size: information.file_size(),
-        modified,
-        // A copy of a file keeps the time of its content, but gets one of its creation.
-        changed: modified.max(nanoseconds(information.creation_time())),
-        id: FileId {
-            device: information.volume_serial_number(),
-            inode: information.file_index(),
-        },
-        mode: mode(kind, attributes & READ_ONLY != 0),
-        links: information.number_of_links(),
-    })
-}
-
-fn mode(kind: FileKind, is_read_only: bool) -> u32 {
-    match (kind, is_read_only) {
-        (FileKind::Folder, _) => 0o040_755,
-        (FileKind::Link, _) => 0o120_777,
-        (_, true) => 0o100_444,
-        (_, false) => 0o100_644,
-    }
-}
-
-fn nanoseconds(time: Option<u64>) -> i64 {
-    let since = time.unwrap_or_default().saturating_sub(UNIX_EPOCH);
-    i64::try_from(since.saturating_mul(100)).unwrap_or(i64::MAX)
 }

@@ -1,3 +1,0 @@
-pub(super) fn has_ended(_: u32) -> bool {
-    false
-}

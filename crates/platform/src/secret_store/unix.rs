@@ -1,3 +1,0 @@
-use super::SecretStore;
-
-pub(super) const HERE: Option<SecretStore> = Some(SecretStore::SecretService);
