@@ -87,9 +87,10 @@ pub fn check(file: &Path) -> io::Result<()> {
     }
     #[cfg(windows)]
     {
-        match file.metadata()?.is_file() {
-            true => Ok(()),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        if file.metadata()?.is_file() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
         }
     }
 }

@@ -53,9 +53,10 @@ pub fn matches(name: &OsStr, pattern: &str) -> bool {
 }
 
 fn is_same(one: &[u8], other: &[u8]) -> bool {
-    match cfg!(windows) {
-        true => one.eq_ignore_ascii_case(other),
-        false => one == other,
+    if cfg!(windows) {
+        one.eq_ignore_ascii_case(other)
+    } else {
+        one == other
     }
 }
 

@@ -165,9 +165,10 @@ impl OpenFolder {
     pub fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
         let link = self.path.join(name);
         // The system has two kinds of links, by what they lead to.
-        match self.path.join(target).is_dir() {
-            true => symlink_dir(target, link),
-            false => symlink_file(target, link),
+        if self.path.join(target).is_dir() {
+            symlink_dir(target, link)
+        } else {
+            symlink_file(target, link)
         }
     }
 
@@ -178,9 +179,10 @@ impl OpenFolder {
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         let path = self.path.join(name);
         // A link to a folder is removed like a folder, which leaves its target.
-        match fs::symlink_metadata(&path)?.file_type().is_symlink_dir() {
-            true => fs::remove_dir(path),
-            false => fs::remove_file(path),
+        if fs::symlink_metadata(&path)?.file_type().is_symlink_dir() {
+            fs::remove_dir(path)
+        } else {
+            fs::remove_file(path)
         }
     }
 

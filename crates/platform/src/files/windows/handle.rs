@@ -99,9 +99,10 @@ pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
     // Other programs of the system store such a file in their own way, as for deduplication. It is
     // opened again to have its content.
     let content = open(0)?;
-    match FileStatus::of(&content)?.id == status.id {
-        true => Ok(content),
-        false => Err(is_link()),
+    if FileStatus::of(&content)?.id == status.id {
+        Ok(content)
+    } else {
+        Err(is_link())
     }
 }
 
