@@ -74,7 +74,7 @@ local function draw_below(buffer, placed, width)
   local function add(line, group)
     lines[#lines + 1] = { { notices.escape(line), group } }
   end
-  -- Colors come later, and are drawn if the diff is still the same: once for those of many files.
+  -- Colors arrive later and are drawn if the diff is still the same. All files are drawn together.
   local is_due = false
   local function colored()
     if is_due then

@@ -62,11 +62,11 @@ pub struct FolderEntry {
 /// Attributes of a file that is created.
 #[derive(Debug, Clone, Copy)]
 pub enum NewFileAttributes<'a> {
-    /// Those of any new file of the user.
+    /// The defaults for a new file of the user.
     Usual,
-    /// Those of another file that it replaces: owner, mode, access control list, and extended
-    /// attributes. On Windows attributes such as "hidden", but no access list: the file inherits
-    /// that of its folder.
+    /// The attributes of the file that it replaces: owner, mode, access control list, and extended
+    /// attributes. On Windows, attributes such as "hidden" without the access control list, which the
+    /// file inherits from its folder.
     Like(&'a OldFile),
 }
 

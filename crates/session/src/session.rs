@@ -237,7 +237,7 @@ impl Session {
         true
     }
 
-    /// Prepares what the decision about an event depends on. These gates follow those of a key; see
+    /// Prepares what the decision about an event depends on. The gates of a key come before, in
     /// [`Session::pass_gates`].
     fn prepare(&mut self, event: &CycleEvent) -> Gate {
         let gates: [fn(&mut Self, &CycleEvent) -> Gate; 3] = [

@@ -99,7 +99,7 @@ impl Settings {
     pub fn confinement(&self, by: &str) -> Confinement {
         // Where plan mode can try nothing, it lets only commands run that read.
         let is_untried = self.is_planning() && self.untried().is_some();
-        // If all other commands are refused, one that reads is confined, whoever approved it.
+        // If only reading is allowed, a command that reads is confined, whoever approved it.
         let is_refused = self.tools.bash.unlisted == Unlisted::Deny;
         if is_untried || is_refused || approval::only_reads(by) {
             Confinement::ReadOnly

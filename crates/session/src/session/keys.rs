@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// Passes the gates of a command that starts work, in order. Returns false at the first one that
-    /// is closed. [`Session::prepare`] has those of the event that follows.
+    /// is closed. The gates of the event that follows are in [`Session::prepare`].
     fn pass_gates(&mut self, command: &EditorCommand) -> bool {
         // The chat lock, which another Neovim may have. A timer tries the key again.
         if !self.take_lock(command) {

@@ -252,7 +252,7 @@ impl OpenFolder {
     ///
     /// # Errors
     ///
-    /// Any error of the system; also if it is no link.
+    /// Any error of the system, or the file is not a link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let target = readlinkat(&self.0, name, Vec::new())?.into_bytes();
         Ok(OsString::from_vec(target).into())
