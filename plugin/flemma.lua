@@ -46,7 +46,7 @@ vim.api.nvim_create_autocmd("BufNewFile", {
   pattern = "*.chat",
   desc = "flemma: a new chat starts with @You:",
   callback = function(new)
-    local is_bare = require("flemma.template").fill(new.buf)
+    local is_bare = require("flemma.new").fill(new.buf)
     -- Other autocommands may fill in the user's own template before the buffer is shown.
     vim.api.nvim_create_autocmd("BufWinEnter", {
       pattern = ("<buffer=%d>"):format(new.buf),

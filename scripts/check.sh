@@ -23,6 +23,30 @@ lua_files() {
 
 mapfile -t lua < <(lua_files)
 
+# Patterns that make a reader stumble, in doc comments, messages, help, and documents.
+plain_english() {
+  local patterns=(
+    '(?<![Tt]here )(?<!is )\b(is|are) no (?!longer|more\b|one\b|different)[a-z]'
+    '\bnothing is named\b'
+    '\b(said|known) of (it|them|this|that)\b'
+    '\bWhat ([a-z]+ ){1,6}is said\b'
+    '\b[Hh]as the [a-z]+ decide\b'
+    '\b(was|were|is|are|been) decided about\b'
+    '\btak(e|es|en|ing) ([a-z]+ ){1,4}back\b'
+    '\bagree(s|d)? to\b'
+  )
+  local any found
+  any=$(IFS='|'; echo "${patterns[*]}")
+  found=$(
+    grep -nP "$any" ./*.md tests/README.md doc/*.txt
+    # Doc comments, and lines with a text in quotes.
+    grep -rnP --include='*.rs' --include='*.lua' "(//[/!]|---|\").*($any)" crates lua plugin tests
+    # The rows of options are help, where "Whether" is usual.
+    grep -rnP --include='*.rs' --exclude-dir=rows --exclude=rows.rs '^\s*//[/!] (Whether|Of) ' crates tests
+  )
+  [ -z "$found" ] || { printf '%s\n' "$found" >&2; return 1; }
+}
+
 check "rustfmt" cargo fmt --all --check
 check "rustfmt of examples" rustfmt --check --edition 2024 examples/*/src/*.rs
 check "clippy" cargo clippy --quiet --workspace --all-targets --keep-going -- -D warnings
@@ -47,6 +71,7 @@ fi
 cross Windows x86_64-pc-windows-gnu "$(command -v x86_64-w64-mingw32-gcc)"
 cross macOS aarch64-apple-darwin "$macos_compiler"
 check "cargo deny" cargo deny --log-level error check licenses bans sources
+check "plain English" plain_english
 check "help tags" "$nvim" --clean --headless -l scripts/help-tags.lua doc
 check "web help" "$nvim" --clean --headless -l scripts/web-help.lua doc target/help
 

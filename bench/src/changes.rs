@@ -62,7 +62,7 @@ fn reviews() -> io::Result<(Samples, Samples)> {
     let with = ours(&provider, CHAT, options);
     fs::write(with.dir().join("a.rs"), file("before"))?;
     let input = json!({"label": "", "path": "a.rs", "content": file("after")});
-    provider.then(Answer::new().tool_use("toolu_1", "write", input));
+    provider.then(Answer::new().tool_use("toolu_1", "write", &input));
     press(&with, "<C-]>");
     with.wait_for("the pending call", |it| {
         it.text().contains("status=pending")
@@ -85,7 +85,7 @@ fn reviews() -> io::Result<(Samples, Samples)> {
           vim.cmd.new()
           vim.api.nvim_buf_set_lines(0, 0, -1, true, lines)
           vim.bo.filetype = 'diff'";
-        without.lua(open, json!([LINES]));
+        without.lua(open, &json!([LINES]));
         await_drawn(&without, SHOWN, &json!([LINES]));
         hand.add(since(start));
         press(&without, ":bwipeout!<CR>");
@@ -115,7 +115,7 @@ fn command(provider: &Provider, editor: &Editor, run: usize) -> f64 {
     let content = format!("content of run {run}");
     let command = format!("echo {run} > changed; echo {content}");
     let input = json!({"label": "", "command": command, "timeout": null});
-    let gate = begin(provider, editor, run, 1, ("bash", input));
+    let gate = begin(provider, editor, run, 1, ("bash", &input));
     watch(editor, &content, 1);
     finish(editor, &gate)
 }

@@ -188,7 +188,7 @@ fn questions(approve: &[&str]) -> io::Result<f64> {
     let is_tried = approve.contains(&"$trial");
     let calls = COMMANDS.iter().enumerate().map(|(number, command)| {
         let input = json!({"label": "", "command": command, "timeout": null});
-        Answer::new().tool_use(&format!("toolu_{number}"), "bash", input)
+        Answer::new().tool_use(&format!("toolu_{number}"), "bash", &input)
     });
     let provider = Provider::anthropic(calls.chain([Answer::says("Well.")]));
     let editor = editor(&provider, approve)?;
@@ -239,7 +239,7 @@ fn builds() -> io::Result<Samples> {
         tool("cargo", &["build"], &outside)?;
         let by_hand = since(start);
         let input = json!({"label": "", "command": "cargo build", "timeout": null});
-        provider.then(Answer::new().tool_use(&format!("toolu_{run}"), "bash", input));
+        provider.then(Answer::new().tool_use(&format!("toolu_{run}"), "bash", &input));
         provider.then(Answer::says("Built."));
         let start = Instant::now();
         press(&editor, "<C-]>");

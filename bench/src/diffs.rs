@@ -56,7 +56,7 @@ fn frames(is_review: bool) -> io::Result<(Samples, Samples)> {
     let with = ours(&provider, CHAT, options);
     fs::write(with.dir().join("a.rs"), file("before"))?;
     let input = json!({"label": "", "path": "a.rs", "content": file("after")});
-    provider.then(Answer::new().tool_use("toolu_1", "write", input));
+    provider.then(Answer::new().tool_use("toolu_1", "write", &input));
     press(&with, "<C-]>");
     await_lua(
         &with,
@@ -85,7 +85,7 @@ fn frames(is_review: bool) -> io::Result<(Samples, Samples)> {
 }
 
 fn frame(editor: &Editor) -> f64 {
-    let took = editor.lua(FRAME, json!([]));
+    let took = editor.lua(FRAME, &json!([]));
     took.as_f64().unwrap_or(f64::INFINITY)
 }
 
@@ -103,7 +103,7 @@ fn checks() -> io::Result<Samples> {
     let mut answers = Samples::default();
     for run in 0..EDITS {
         let input = edit(run);
-        let gate = begin(&provider, &editor, run, 1, ("edit", input));
+        let gate = begin(&provider, &editor, run, 1, ("edit", &input));
         let figures = probe::during(&editor, || {
             gate.open();
             await_turn(&editor);

@@ -37,11 +37,11 @@ const REGISTER: &str = "local many = ...
     return true";
 
 pub fn run(table: &mut Table) -> io::Result<()> {
-    let (_, lua) = calls("says", json!({}), "lua says it", None)?;
-    let (_, built_in) = calls("calculator", json!({"expression": "6 * 7"}), "42", None)?;
+    let (_, lua) = calls("says", &json!({}), "lua says it", None)?;
+    let (_, built_in) = calls("calculator", &json!({"expression": "6 * 7"}), "42", None)?;
     table.add(row("a call of a tool in Lua", &built_in, &lua, 2.0))?;
     let path = path();
-    let (interpreter, script) = calls("answer", json!({}), "script says it", Some(&path))?;
+    let (interpreter, script) = calls("answer", &json!({}), "script says it", Some(&path))?;
     let added = script.median() - built_in.median() - interpreter.median();
     table.add(Row {
         what: "a call of a script, beyond the start of its interpreter".to_owned(),
@@ -98,7 +98,7 @@ fn editor(provider: &Provider, many: usize) -> Editor {
 /// `path`, also measures its Python interpreter before each call, after the same idle time.
 fn calls(
     tool: &str,
-    input: Json,
+    input: &Json,
     says: &str,
     path: Option<&str>,
 ) -> io::Result<(Samples, Samples)> {
@@ -108,7 +108,7 @@ fn calls(
     for run in 0..RUNS {
         let gate = Gate::new();
         let id = format!("toolu_{tool}_{run}");
-        provider.then(Answer::new().tool_use(&id, tool, input.clone()).gate(&gate));
+        provider.then(Answer::new().tool_use(&id, tool, input).gate(&gate));
         press(&editor, "<C-]>");
         gate.wait_reached();
         rest(&editor);

@@ -83,7 +83,7 @@ fn completion() -> io::Result<Samples> {
     }
     editor.wait_for("the language server", |editor| {
         let found = "return #vim.lsp.get_clients({ bufnr = 0, name = 'flemma' }) == 1";
-        editor.lua(found, json!([])) == json!(true)
+        editor.lua(found, &json!([])) == json!(true)
     });
     let mut samples = Samples::default();
     for typed in TYPED {
@@ -91,7 +91,7 @@ fn completion() -> io::Result<Samples> {
         rest(&editor);
         // The second time, as each letter asks again.
         for _ in 0..2 {
-            let menu = editor.lua(MENU, json!([]));
+            let menu = editor.lua(MENU, &json!([]));
             assert!(menu[1].as_f64() > Some(0.0), "{typed}: {menu}");
             samples.add(menu[0].as_f64().unwrap_or(f64::INFINITY));
         }
@@ -112,7 +112,7 @@ fn picker() -> io::Result<Samples> {
             let text = format!("@You:\nQuestion {chat}: why?\n\n@Assistant:\nBecause.\n\n@You:\n");
             fs::write(folder.join(format!("{chat}.chat")), text)?;
         }
-        samples.add(number(&editor.lua(PICKER, json!([])), &editor));
+        samples.add(number(&editor.lua(PICKER, &json!([])), &editor));
     }
     Ok(samples)
 }
@@ -131,7 +131,7 @@ fn install() -> io::Result<f64> {
     let url = serve(fs::read(&archive)?)?;
     let root = editor.dir().join("plugin");
     let target = "x86_64-unknown-linux-musl";
-    let ended = editor.lua(INSTALL, json!([root, url, target, digest]));
+    let ended = editor.lua(INSTALL, &json!([root, url, target, digest]));
     assert!(ended[1].is_null(), "{ended}");
     Ok(number(&ended[0], &editor))
 }

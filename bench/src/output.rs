@@ -15,7 +15,7 @@ use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 6;
 const LINE: &str = "sixty-three characters of output that a build might have said.\n";
-/// Whether one of the last lines is this one.
+/// Lua that returns true if one of the last lines is this one.
 const ENDED: &str = "local last = vim.api.nvim_buf_get_lines(0, -40, -1, false)
     return vim.tbl_contains(last, ...)";
 
@@ -70,7 +70,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
 fn begin(provider: &Provider, editor: &Editor, run: usize) -> Gate {
     let gate = Gate::new();
     let input = json!({"label": "much", "command": "cat big.txt", "timeout": null});
-    let call = Answer::new().tool_use(&format!("toolu_o{run}"), "bash", input);
+    let call = Answer::new().tool_use(&format!("toolu_o{run}"), "bash", &input);
     provider.then(call.gate(&gate));
     press(editor, "<C-]>");
     gate.wait_reached();

@@ -34,7 +34,7 @@ pub fn start(setup: Setup, text: &str) -> Editor {
     let editor = setup.file("bench.chat", text).start();
     editor.wait_for("the host is ready", |editor| {
         let ready = "return require('flemma.host').state().welcome ~= nil";
-        editor.lua(ready, json!([])) == json!(true)
+        editor.lua(ready, &json!([])) == json!(true)
     });
     go_to_end(&editor);
     editor
@@ -83,7 +83,7 @@ pub fn await_row(editor: &Editor, what: &str, wanted: impl Fn(&str) -> bool) {
 /// Evaluates `condition`, Lua in the editor, until it is true.
 pub fn await_lua(editor: &Editor, condition: &str, arguments: &Json) {
     let deadline = Instant::now() + PATIENCE;
-    while editor.lua(condition, arguments.clone()) != json!(true) {
+    while editor.lua(condition, arguments) != json!(true) {
         assert!(
             Instant::now() < deadline,
             "in vain: {condition} {arguments}\n{}",
@@ -99,7 +99,7 @@ pub fn await_drawn(editor: &Editor, condition: &str, arguments: &Json) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let seen = editor.frames();
-        if editor.lua(condition, arguments.clone()) == json!(true) {
+        if editor.lua(condition, arguments) == json!(true) {
             return;
         }
         assert!(

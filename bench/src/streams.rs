@@ -93,7 +93,7 @@ fn await_end(editor: &Editor, text: &str) {
 }
 
 fn ends_in(editor: &Editor, text: &str) -> bool {
-    editor.lua(ENDS_IN, json!([text])) == json!(true)
+    editor.lua(ENDS_IN, &json!([text])) == json!(true)
 }
 
 /// The milliseconds from `act` to the frame that shows the end.

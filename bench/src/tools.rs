@@ -40,7 +40,7 @@ const COUNTED: &str = "all there";
 
 /// Starts to watch for `count` lines with the text `content`.
 pub fn watch(editor: &Editor, content: &str, count: usize) {
-    editor.lua(WATCH, json!([content, count, editor.own_channel()]));
+    editor.lua(WATCH, &json!([content, count, editor.own_channel()]));
 }
 
 /// Runs that need a new Neovim each.
@@ -99,11 +99,11 @@ pub fn begin(
     editor: &Editor,
     run: usize,
     count: usize,
-    call: (&str, Json),
+    call: (&str, &Json),
 ) -> Gate {
     let gate = Gate::new();
     let calls = (0..count).fold(Answer::new().text("Now:"), |answer, index| {
-        answer.tool_use(&format!("toolu_r{run}c{index}"), call.0, call.1.clone())
+        answer.tool_use(&format!("toolu_r{run}c{index}"), call.0, call.1)
     });
     provider.then(calls.gate(&gate));
     press(editor, "<C-]>");
@@ -136,11 +136,11 @@ fn reads(lines: usize, count: usize) -> (Samples, Samples) {
     for run in 0..runs(count) {
         let content = content(run);
         for editor in [&with, &without] {
-            editor.lua("vim.fn.writefile({ ... }, 'read.txt')", json!([content]));
+            editor.lua("vim.fn.writefile({ ... }, 'read.txt')", &json!([content]));
             watch(editor, &content, count);
         }
         let input = json!({"label": "reading", "path": "read.txt", "offset": null, "limit": null});
-        let gate = begin(&provider, &with, run, count, ("read", input));
+        let gate = begin(&provider, &with, run, count, ("read", &input));
         ours.add(finish(&with, &gate));
 
         let start = Instant::now();
@@ -178,7 +178,7 @@ fn commands(count: usize) -> io::Result<(Samples, Samples)> {
         let content = content(run);
         let command = format!("echo {content}");
         let input = json!({"label": "nothing", "command": command, "timeout": null});
-        let gate = begin(&provider, &with, run, count, ("bash", input));
+        let gate = begin(&provider, &with, run, count, ("bash", &input));
         for editor in [&with, &without] {
             watch(editor, &content, count);
         }
@@ -201,7 +201,7 @@ fn first_commands() -> Samples {
         let content = content(run);
         let input =
             json!({"label": "nothing", "command": format!("echo {content}"), "timeout": null});
-        let gate = begin(&provider, &editor, run, 1, ("bash", input));
+        let gate = begin(&provider, &editor, run, 1, ("bash", &input));
         watch(&editor, &content, 1);
         finish(&editor, &gate)
     };
@@ -229,7 +229,7 @@ fn run_by_hand(count: usize, command: &str) -> io::Result<Vec<String>> {
     })
 }
 
-/// Whether there are `count` marks with virtual lines in the last lines.
+/// Lua that returns true if there are `count` marks with virtual lines in the last lines.
 const MARKS: &str = "local count, last = ...
     local from = math.max(0, vim.api.nvim_buf_line_count(0) - last)
     return #vim.api.nvim_buf_get_extmarks(0, -1, { from, 0 }, -1, { type = 'virt_lines' }) >= count";
@@ -244,13 +244,13 @@ fn waiting(lines: usize) -> (Samples, Samples) {
         let provider = Provider::anthropic([""; 0]);
         let with = ours(&provider, &text, json!({}));
         let input = json!({"label": "listing", "command": "ls -la", "timeout": null});
-        let gate = begin(&provider, &with, run, CALLS, ("bash", input));
+        let gate = begin(&provider, &with, run, CALLS, ("bash", &input));
         let start = Instant::now();
         gate.open();
         await_drawn(&with, MARKS, &near);
         ours_took.add(since(start));
 
-        without.lua("vim.api.nvim_buf_clear_namespace(0, -1, 0, -1)", json!([]));
+        without.lua("vim.api.nvim_buf_clear_namespace(0, -1, 0, -1)", &json!([]));
         let start = Instant::now();
         wait_by_hand(&without, CALLS);
         await_drawn(&without, MARKS, &near);
@@ -270,5 +270,5 @@ fn wait_by_hand(editor: &Editor, count: usize) {
         for index = 1, count do
           vim.api.nvim_buf_set_extmark(0, space, first + 5 * index - 2, 0, { virt_lines = { { { 'bash: ls -la' } } } })
         end";
-    editor.lua(code, json!([count]));
+    editor.lua(code, &json!([count]));
 }

@@ -72,7 +72,7 @@ fn waiting(files: usize, base: PathBuf) -> io::Result<(Provider, Editor)> {
 /// Makes a call of this command, and waits until it is shown.
 fn call(provider: &Provider, editor: &Editor, run: usize, command: &str) {
     let input = json!({"label": "", "command": command, "timeout": null});
-    provider.then(Answer::new().tool_use(&format!("toolu_{run}"), "bash", input));
+    provider.then(Answer::new().tool_use(&format!("toolu_{run}"), "bash", &input));
     press(editor, "<C-]>");
     let id = format!("toolu_{run}");
     editor.wait_for("the call", |it| it.text().contains(&id));

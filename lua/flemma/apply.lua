@@ -19,15 +19,11 @@ local ANCHORS = api.nvim_create_namespace("flemma.anchors")
 local writing = {}
 
 --- Returns true if an error is temporary: a textlock (E565), a command-line window (E11).
----@param why string
----@return boolean
 local function refused(why)
   return why:find("E565", 1, true) ~= nil or why:find("E11:", 1, true) ~= nil
 end
 
---- Changes the text once. A Ctrl-C that Neovim reports after the change is no failure.
----@param buffer integer
----@param change fun()
+--- Changes the text once. A Ctrl-C that Neovim reports after the change does not count as a failure.
 local function once(buffer, change)
   local seq = mirror.seq(buffer)
   local ok, why = pcall(change)
@@ -36,8 +32,6 @@ local function once(buffer, change)
   end
 end
 
----@param edit flemma.protocol.Apply|flemma.protocol.Append
----@param outcome string
 ---@param more? table Other fields of |flemma.protocol.Applied|.
 local function answer(edit, outcome, more)
   if outcome == "applied" then
@@ -48,14 +42,11 @@ local function answer(edit, outcome, more)
   host.send("applied", vim.tbl_extend("error", applied, more or {}))
 end
 
----@param buffer integer
----@return boolean
 local function usable(buffer)
   return api.nvim_buf_is_valid(buffer) and api.nvim_buf_is_loaded(buffer)
 end
 
 --- Validates the changes of an edit.
----@param edit flemma.protocol.Apply
 ---@return string? problem
 local function misfit(edit)
   local from = 0
@@ -70,10 +61,6 @@ local function misfit(edit)
 end
 
 --- Sets an anchor.
----@param buffer integer
----@param anchor integer
----@param row integer
----@param column integer
 local function place(buffer, anchor, row, column)
   api.nvim_buf_set_extmark(buffer, ANCHORS, row, column, { id = anchor, right_gravity = false, invalidate = true })
   writing[buffer] = anchor
@@ -83,8 +70,6 @@ end
 --- Wraps a handler of edits so that an error is answered, too: the host sends nothing else
 --- until it has the answer.
 ---@generic T: flemma.protocol.Apply|flemma.protocol.Append
----@param carry_out fun(edit: T): "hold"|nil
----@return fun(edit: T): "hold"|nil
 local function answered(carry_out)
   return function(edit)
     local ok, result = xpcall(carry_out, debug.traceback, edit)
@@ -102,9 +87,6 @@ end
 
 --- Makes changes in one undo step, from the last to the first, and keeps windows at the
 --- end that were there.
----@param edit flemma.protocol.Apply|flemma.protocol.Append
----@param count integer
----@param change fun(index: integer)
 ---@return "done"|"hold"|nil outcome Nil: it failed, and the host has the answer.
 local function write(edit, count, change)
   local buffer, seq = edit.buffer, mirror.seq(edit.buffer)
@@ -166,8 +148,6 @@ M.apply = answered(function(edit)
 end)
 
 --- Returns the place of an anchor, if the text around it still exists.
----@param buffer integer
----@param anchor integer
 ---@return integer? row
 ---@return integer? column
 local function position(buffer, anchor)
@@ -184,7 +164,6 @@ local function position(buffer, anchor)
 end
 
 --- Restores what an undo took from an answer that is still arriving.
----@param buffer integer
 local function check_undo(buffer)
   if writing[buffer] and usable(buffer) then
     rewind.check(buffer)
@@ -200,10 +179,6 @@ mirror.on_change(function(buffer)
 end)
 
 --- Returns true if the text before an anchor is what the host expects.
----@param append flemma.protocol.Append
----@param row integer?
----@param column integer?
----@return boolean
 local function as_expected(append, row, column)
   local expect = append.expect
   local line = row and api.nvim_buf_get_lines(append.buffer, row, row + 1, false)[1]
@@ -225,7 +200,6 @@ end
 
 --- Finds the end of an answer whose text was undone and redone, which leaves the anchor
 --- before it.
----@param append flemma.protocol.Append
 ---@return integer? row
 ---@return integer? column
 local function find(append)

@@ -18,8 +18,6 @@ function M.enter(buffer)
 end
 
 --- Returns what is put into the chat.
----@param question string
----@param range? flemma.selection.Range
 ---@return string? text
 ---@return string? problem
 local function compose(question, range)

@@ -20,8 +20,14 @@ function M.note(buffer)
   made[buffer] = true
 end
 
----@param buffer integer
----@param why string
+--- Returns true if a chat is in the state folder, where only `:Flemma new` and `:Flemma tutor` make
+--- them.
+local function is_ours(path)
+  local root = vim.fs.normalize(vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "flemma"))
+  local folder = vim.fs.dirname(vim.fs.normalize(path))
+  return folder == root .. "/tutor" or vim.fs.dirname(folder) == root .. "/by-project"
+end
+
 local function refuse(buffer, why)
   if said[buffer] ~= why then
     said[buffer] = why
@@ -30,7 +36,6 @@ local function refuse(buffer, why)
   end
 end
 
----@param buffer integer
 local function write(buffer)
   if not disk.is_as_known(buffer) then
     return refuse(buffer, "its file changed on disk. :e! loads it, :w! keeps this text.")
@@ -56,10 +61,7 @@ end
 ---@param message flemma.protocol.Save
 function M.save(message)
   local buffer, wanted = message.buffer, require("flemma.config").get().chats.autosave
-  local function is_made()
-    return made[buffer] or require("flemma.chat_folder").is_ours(api.nvim_buf_get_name(buffer))
-  end
-  if not wanted or wanted == "new" and not is_made() then
+  if not wanted or wanted == "new" and not made[buffer] and not is_ours(api.nvim_buf_get_name(buffer)) then
     return
   end
   queue.push(buffer, function()

@@ -58,14 +58,15 @@ local AT_CURSOR =
 
 ---@type table<integer, flemma.buffer.Chat>
 local chats = state.by_buffer()
+--- Saves while no host was ready, by path. The chat may be closed when there is one.
+---@type table<string, { buffer: integer, seq: integer, path: string }>
+local unsent_saves = {}
 local started = false
 --- Whether a host has reported what is wrong with the options.
 local reported = false
 
 --- Compares the text with what the file held. In a chat that was empty, all text counts as
 --- typed unless some of it came in bulk while no host was ready.
----@param buffer integer
----@return "empty"|"read"|"changed"
 local function came(buffer)
   local chat = chats[buffer]
   chat.empty = chat.empty and not mirror.take_unsent_bulk(buffer)
@@ -75,7 +76,6 @@ local function came(buffer)
   return chat.seq == mirror.seq(buffer) and "read" or "changed"
 end
 
----@param buffer integer
 ---@return string path Absolute, or empty.
 local function path_of(buffer)
   local name = api.nvim_buf_get_name(buffer)
@@ -83,8 +83,6 @@ local function path_of(buffer)
 end
 
 --- Sends a chat and its text to the host.
----@param buffer integer
----@param reason "open"|"reload"|"restart"
 local function introduce(buffer, reason)
   if not host.channel() then
     return
@@ -111,12 +109,11 @@ local function introduce(buffer, reason)
   end
 end
 
----@param buffer integer
 local function forget(buffer)
   apply.release(buffer)
   mirror.flush()
   render.forget(buffer)
-  for _, name in ipairs({ "flemma.folds", "flemma.lsp" }) do
+  for _, name in ipairs({ "flemma.folds", "flemma.lookup" }) do
     local module = package.loaded[name]
     if module then
       module.forget(buffer)
@@ -131,7 +128,6 @@ end
 
 --- Opens or forgets a buffer that Neovim no longer watches: `:edit!` and closing both end
 --- the watching, and which of the two it was is known later.
----@param buffer integer
 local function on_detach(buffer)
   vim.schedule(function()
     if not chats[buffer] then
@@ -147,7 +143,6 @@ local function on_detach(buffer)
 end
 
 --- Remembers the text that was read, before anything is typed, for a host that starts later.
----@param buffer integer
 local function note_origin(buffer)
   local chat = chats[buffer]
   chat.empty = api.nvim_buf_line_count(buffer) == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
@@ -167,8 +162,6 @@ function M.filled(buffer)
 end
 
 --- Watches a buffer and introduces it.
----@param buffer integer
----@param reason "open"|"reload"
 local function attach(buffer, reason)
   note_origin(buffer)
   local attached = mirror.attach(buffer, function()
@@ -192,7 +185,6 @@ local function send_options()
 end
 
 --- Sends everything to a host that is ready.
----@param reason "open"|"restart"
 local function on_ready(reason)
   local tools = package.loaded["flemma.tools"]
   if tools then
@@ -204,6 +196,10 @@ local function on_ready(reason)
       introduce(buffer, reason)
     end
   end
+  for _, save in pairs(unsent_saves) do
+    host.send("saved", save)
+  end
+  unsent_saves = {}
   require("flemma.files").watch()
 end
 
@@ -213,9 +209,9 @@ local function on_lost()
   if calls then
     calls.stop_all()
   end
-  local lsp = package.loaded["flemma.lsp"]
-  if lsp then
-    lsp.forget()
+  local lookup = package.loaded["flemma.lookup"]
+  if lookup then
+    lookup.forget()
   end
   for buffer, chat in pairs(chats) do
     chat.interrupted = render.running(buffer)
@@ -252,7 +248,6 @@ end
 
 --- Tells the host what a key may depend on: tools and files that were added a moment ago, and
 --- the working directory.
----@param buffer integer
 local function send_context(buffer)
   -- Not required, because no tool is registered while the module is not loaded.
   local tools = package.loaded["flemma.tools"]
@@ -337,15 +332,15 @@ end
 ---@param buffer integer
 function M.saved(buffer)
   if not vim.bo[buffer].modified then
-    require("flemma.known_chats").add(path_of(buffer))
-    host.send("saved", { buffer = buffer, seq = mirror.seq(buffer) })
+    local save = { buffer = buffer, seq = mirror.seq(buffer), path = path_of(buffer) }
+    if not host.send("saved", save) then
+      unsent_saves[save.path] = save
+    end
   end
 end
 
 --- Follows the chats themselves: their files, their names, and which one is used.
 local function follow_chats()
-  ---@param callback fun(buffer: integer)
-  ---@return fun(buffer: integer)
   local function in_chats(callback)
     return function(buffer)
       if chats[buffer] then
@@ -410,9 +405,6 @@ function M.open(buffer)
   -- After the text is on screen: starting a process takes milliseconds.
   vim.schedule(function()
     host.ensure()
-    if not host.channel() and chats[buffer] and config.get().folds then
-      require("flemma.folds.guess").show(buffer)
-    end
     require("flemma.lsp").start_soon(buffer)
   end)
   if not mirror.attached(buffer) then

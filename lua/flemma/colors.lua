@@ -36,7 +36,6 @@ function M.mix(from, to, share)
   return mixed
 end
 
----@param color integer
 ---@return number luminance As WCAG defines it, from 0 to 1.
 local function luminance(color)
   local red, green, blue = M.split(color)

@@ -1,22 +1,25 @@
---- `:Flemma`: its sub-commands, their completion, and the message for an unknown one. The
---- host carries most of them out.
+--- `:Flemma`: its sub-commands, which the host lists and mostly carries out, and their completion.
 ---@class flemma.commands
 local M = {}
 
 ---@class flemma.commands.Command
+---@field name string
 ---@field help string One line.
----@field text? boolean Whether all that follows is one text.
----@field run? fun(arguments: string[], text: string, range?: flemma.selection.Range) Runs it here instead of in the host.
----@field range? boolean Whether it takes a range.
----@field anywhere? boolean Whether it needs no chat.
----@field words? string[] Completion of its words.
----@field complete? fun(before: string[], lead: string): string[] The same as a function.
+---@field words string[] Completion of its words.
+
+---@type flemma.commands.Command[]? As the host lists them, once they are needed.
+local listed
+
+--- Asks the host once.
+local function all()
+  listed = listed or require("flemma.lookup").wait("query", { name = "commands", arguments = {} })
+  return listed or {}
+end
 
 --- Sends a message to the model, for which the user is asked if it is empty.
 ---@param text string
-local function steer(text)
+local function steer(_, text)
   local buffer = vim.api.nvim_get_current_buf()
-  ---@param words string
   local function send(words)
     if vim.api.nvim_buf_is_valid(buffer) then
       vim.api.nvim_buf_call(buffer, function()
@@ -46,18 +49,6 @@ local function open_rules()
   require("flemma.window").file(vim.fs.joinpath(config, "flemma", "allow.toml"))
 end
 
----@param before string[]
----@return string[]
-local function complete_switch(before)
-  return require("flemma.switch").complete(before)
-end
-
----@param lead string
----@return string[]
-local function complete_file(lead)
-  return vim.fn.getcompletion(lead, "file")
-end
-
 --- Asks for a reason, and rejects the call at the cursor with it.
 ---@param line integer? The call's, from zero, if the cursor is elsewhere.
 function M.reject(line)
@@ -72,247 +63,107 @@ function M.reject(line)
   end)
 end
 
----@type table<string, flemma.commands.Command>
-M.COMMANDS = {
-  ["ask"] = {
-    help = "Put the selected lines and a question into the last chat, and send the question.",
-    anywhere = true,
-    range = true,
-    run = function(_, text, range)
-      require("flemma.ask").ask(text, range, false)
-    end,
-  },
-  ["ask!"] = {
-    help = "The same in a new chat.",
-    anywhere = true,
-    range = true,
-    run = function(_, text, range)
-      require("flemma.ask").ask(text, range, true)
-    end,
-  },
-  ["edit"] = {
-    help = "Let a model change the selected lines, and review what it proposes; alone, open the last edit.",
-    anywhere = true,
-    range = true,
-    run = function(_, text, range)
-      require("flemma.inline_edit").edit(text, range)
-    end,
-  },
-  ["new"] = {
-    help = "Open a new chat from a template.",
-    anywhere = true,
-    range = true,
-    run = function(words, _, range)
-      require("flemma.new").open(words[1], false, range)
-    end,
-    complete = function(before)
-      local report = require("flemma.project").report(require("flemma.directory").here())
-      return #before == 0 and require("flemma.template").names(report) or {}
-    end,
-  },
-  ["rules"] = {
-    help = "Add references to the project's rules, such as AGENTS.md, to this chat.",
-    run = function()
-      require("flemma.new").add_rules()
-    end,
-  },
-  ["skills"] = {
-    help = "Add the list of skills to this chat.",
-    run = function()
-      require("flemma.new").add_skills()
-    end,
-  },
-  ["chats"] = {
-    help = "Pick a chat of this project; with `all`, of all projects.",
-    anywhere = true,
-    words = { "all" },
-    run = function(words)
-      require("flemma.chats").pick(words[1] == "all")
-    end,
-  },
-  ["search"] = {
-    help = "Put the lines of all chats with these words into the quickfix list.",
-    anywhere = true,
-    run = function(words)
-      require("flemma.chats").search(words)
-    end,
-  },
-  ["pending"] = {
-    help = "Pick a pending call of all open chats, and go to it.",
-    anywhere = true,
-    run = function()
-      require("flemma.pending").pick()
-    end,
-  },
-  ["paste"] = {
-    help = "Save the image of the clipboard beside this chat, and refer to it.",
-    run = function()
-      require("flemma.paste").paste()
-    end,
-  },
-  ["fork"] = { help = "Open a copy of this chat, up to the message at the cursor." },
-  ["rename"] = {
-    help = "Rename this chat's file to a title, by default its first words.",
-    text = true,
-  },
-  ["export"] = {
-    help = "Open this chat as Markdown, or as HTML under a name that ends in .html.",
-    text = true,
-    complete = function(_, lead)
-      return complete_file(lead)
-    end,
-  },
-  ["approve"] = {
-    help = "Approve the call at the cursor, or the only pending call; with `all`, every one.",
-    words = { "all" },
-  },
-  ["reject"] = {
-    help = "Reject the call at the cursor, or the only pending call, for this reason.",
-    text = true,
-  },
-  ["review"] = {
-    help = "Decide about the call at the cursor; with `turn`, revert parts of what changed since a message.",
-    text = true,
-    complete = function(before, lead)
-      return #before == 0 and { "turn" } or complete_file(lead)
-    end,
-  },
-  ["try"] = { help = "Try the command at the cursor: run it where it changes nothing, and show what it would do." },
-  ["allow"] = { help = "Choose a rule that approves calls like the one at the cursor." },
-  ["allow!"] = {
-    help = "Open the file with these rules.",
-    anywhere = true,
-    run = function()
-      open_rules()
-    end,
-  },
-  ["review!"] = { help = "Review every change of files in this chat, or only those that ask." },
-  ["send"] = { help = "Send the chat now." },
-  ["steer"] = {
-    help = "Interrupt the model with a message. Calls that have not started are skipped.",
-    run = function(_, text)
-      steer(text)
-    end,
-  },
-  ["queue"] = { help = "Send this when the model is done; without words, list queued messages.", text = true },
-  ["queue!"] = { help = "Move the queued messages into the prompt." },
-  ["cancel"] = { help = "Stop the request, or cancel all running and pending calls." },
-  ["plan"] = { help = "Let this chat only read, search, and try commands, or end that." },
-  ["fix"] = { help = "Apply the fix for the diagnostic on this line." },
-  ["allow-file"] = { help = "Let this chat send the secret or outside file that this line names." },
-  ["trust"] = {
-    help = "Trust this chat's frontmatter, and ask about the project's settings. `project`, `tools`: only these.",
-    words = { "project", "tools" },
-  },
-  ["trust!"] = { help = "Revoke that trust, and the grants of allow-file.", words = { "project", "tools" } },
-  ["status"] = { help = "Show provider, model, and tools of this chat. `verbose`: show all options." },
-  ["switch"] = {
-    help = "Use another provider, model, or preset for this chat. Without arguments: pick one.",
-    complete = complete_switch,
-  },
-  ["switch!"] = {
-    help = "Use another provider, model, or preset for all chats.",
-    anywhere = true,
-    complete = complete_switch,
-  },
-  ["undo"] = {
-    help = "Restore the files that the last call changed, or only this file.",
-    text = true,
-    complete = function(_, lead)
-      return complete_file(lead)
-    end,
-  },
-  ["redo"] = { help = "Take the last undo back." },
-  ["rewind"] = { help = "Restore the files, or the chat, as they were at an earlier message." },
-  ["refresh"] = { help = "Send files and other references as they are now, not as they were sent first." },
-  ["usage"] = {
-    help = "Show tokens and cost of this chat, and of all chats in the last 30 days or as many as you give.",
-    anywhere = true,
-  },
-  ["log"] = { help = "Show the latest decisions and calls." },
-  ["tool:cancel"] = { help = "Cancel the running call at the cursor, or the oldest one." },
-  ["tool:cancel-all"] = { help = "Same as cancel." },
-  ["tool:list"] = { help = "List running calls and all tools." },
-  ["autopilot:enable"] = { help = "Continue without a key after approved calls." },
-  ["autopilot:disable"] = { help = "Wait for a key after each step." },
-  ["autopilot:status"] = { help = "Show whether autopilot is on." },
-  ["sandbox:enable"] = { help = "Run commands in the sandbox." },
-  ["sandbox:disable"] = { help = "Run commands without the sandbox, with all of your permissions." },
-  ["sandbox:status"] = { help = "Show the sandbox that commands run in, or why there is none." },
-  ["sandbox:clear"] = { help = "Remove what trials of this chat wrote to ignored folders." },
-  ["mcp"] = { help = "List the MCP servers, or the tools of one.", anywhere = true },
-  ["mcp:accept"] = { help = "Accept the tools of a server as it describes them now.", anywhere = true },
-  ["mcp:restart"] = { help = "Restart an MCP server.", anywhere = true },
-  ["mcp:trust"] = { help = "Trust the servers that the project's .mcp.json names.", anywhere = true },
-  ["tutor"] = { help = "Open an offline tutorial chat.", anywhere = true },
-  ["run"] = {
-    help = "Run a command written as YAML: its name, then its arguments.",
-    anywhere = true,
-    run = function(words)
-      require("flemma.buffer").command("run", { words = words, cwd = vim.uv.cwd() })
-    end,
-    complete = function(before, lead)
-      return require("flemma.switch").complete_run(before, lead)
-    end,
-  },
-  ["install"] = {
-    help = "Install the host program of this version, or build it with cargo.",
-    anywhere = true,
-    run = function()
-      require("flemma.install").start()
-    end,
-  },
-  ["restart"] = {
-    help = "Restart the host process.",
-    anywhere = true,
-    run = function()
-      require("flemma.buffer").start()
-      require("flemma.host").restart()
-    end,
-  },
+--- What runs here instead of in the host.
+---@type table<string, fun(words: string[], text: string, range?: flemma.selection.Range)>
+local RUN = {
+  ["ask"] = function(_, text, range)
+    require("flemma.ask").ask(text, range, false)
+  end,
+  ["ask!"] = function(_, text, range)
+    require("flemma.ask").ask(text, range, true)
+  end,
+  ["edit"] = function(_, text, range)
+    require("flemma.inline_edit").edit(text, range)
+  end,
+  ["new"] = function(words, _, range)
+    require("flemma.new").open(words[1], false, range)
+  end,
+  ["rules"] = function()
+    require("flemma.new").add("add_rules")
+  end,
+  ["skills"] = function()
+    require("flemma.new").add("add_skills")
+  end,
+  ["chats"] = function(words)
+    require("flemma.chats").pick(words[1] == "all")
+  end,
+  ["search"] = function(words)
+    require("flemma.chats").search(words)
+  end,
+  ["pending"] = function()
+    require("flemma.pending").pick()
+  end,
+  ["paste"] = function()
+    require("flemma.paste").paste()
+  end,
+  ["allow!"] = open_rules,
+  ["steer"] = steer,
+  ["run"] = function(words)
+    require("flemma.buffer").command("run", { words = words, cwd = vim.uv.cwd() })
+  end,
 }
 
----@return string[]
-local function names()
-  local all = vim.tbl_keys(M.COMMANDS)
-  table.sort(all)
-  return all
+--- Commands that take a range.
+local RANGE = { ask = true, ["ask!"] = true, edit = true, new = true }
+
+--- Commands of |RUN| that work only in a chat. The host checks its own.
+local IN_CHAT = { rules = true, skills = true, paste = true, steer = true }
+
+--- Commands of the host whose words are one text.
+local TEXT = { export = true, queue = true, reject = true, rename = true, review = true, undo = true }
+
+--- What needs no host.
+local WITHOUT_HOST = {
+  ["install"] = function()
+    require("flemma.install").start()
+  end,
+  ["restart"] = function()
+    require("flemma.buffer").start()
+    require("flemma.host").restart()
+  end,
+}
+
+local function complete_switch(before)
+  return require("flemma.switch").complete(before)
 end
 
---- Returns the sub-commands of a group such as `tool`.
----@param name string
----@return string[]
-local function members(name)
-  return vim.tbl_filter(function(candidate)
-    return vim.startswith(candidate, name .. ":")
-  end, names())
+local function complete_file(_, lead)
+  return vim.fn.getcompletion(lead, "file")
 end
 
---- Returns the message for a name that is no sub-command.
----@param name string
----@return string
-function M.unknown(name)
-  local group = members(name)
-  if #group > 0 then
-    return (":Flemma %s is a group. Its commands: %s."):format(name, table.concat(group, ", "))
-  end
-  local nearest = require("flemma.edit_distance").nearest(name, names())
-  if nearest then
-    return ('There is no command "%s". Did you mean "%s"?'):format(name, nearest)
-  end
-  local others = members(name:match("^(.-):") or "")
-  if #others == 0 then
-    others = names()
-  end
-  return ('There is no command "%s". Commands: %s.'):format(name, table.concat(others, ", "))
-end
+--- Completion of words that the host does not list.
+---@type table<string, fun(before: string[], lead: string): string[]>
+local COMPLETE = {
+  ["new"] = function(before)
+    return #before == 0 and require("flemma.new").query("templates") or {}
+  end,
+  ["export"] = complete_file,
+  ["undo"] = complete_file,
+  ["review"] = function(before, lead)
+    return #before == 0 and { "turn" } or complete_file(before, lead)
+  end,
+  ["switch"] = complete_switch,
+  ["switch!"] = complete_switch,
+  ["run"] = function(before, lead)
+    return require("flemma.switch").complete_run(before, lead)
+  end,
+}
 
 local function list()
-  local lines = {}
-  for _, name in ipairs(names()) do
-    lines[#lines + 1] = { (":Flemma %-18s %s\n"):format(name, M.COMMANDS[name].help) }
-  end
+  local lines = vim.tbl_map(function(command)
+    return { (":Flemma %-18s %s\n"):format(command.name, command.help) }
+  end, all())
   vim.api.nvim_echo(lines, false, {})
+end
+
+local function complain(message)
+  require("flemma.notices").notify({ level = "error", message = message })
+end
+
+local function find(name)
+  return vim.iter(all()):find(function(command)
+    return command.name == name
+  end)
 end
 
 --- Parses `key=value` words, and numbers the others.
@@ -340,23 +191,20 @@ function M.run(words, line, range)
   local name = words[1]
   if not name then
     return list()
+  elseif WITHOUT_HOST[name] and not range then
+    return WITHOUT_HOST[name]()
   end
-  local command, problem = M.COMMANDS[name], nil
-  if not command then
-    problem = M.unknown(name)
-  elseif not command.anywhere and vim.bo.filetype ~= "chat" then
-    problem = ":Flemma %s works in a chat, and this buffer is none. Open a file that ends in .chat."
-    problem = problem:format(name)
-  elseif range and not command.range then
-    problem = (":Flemma %s takes no range. Run it without one."):format(name)
-  end
-  if problem then
-    return require("flemma.notices").notify({ level = "error", message = problem })
+  -- Nothing here waits for the host: a command that comes before it is ready, or at the moment
+  -- of a Ctrl-C, which would end the wait, must not be lost.
+  if range and not RANGE[name] then
+    return complain((":Flemma %s takes no range. Run it without one."):format(name))
+  elseif IN_CHAT[name] and vim.bo.filetype ~= "chat" then
+    return complain((":Flemma %s works only in a chat. Open a file that ends in .chat."):format(name))
   end
   local rest, text = vim.list_slice(words, 2), vim.trim(line:sub(#name + 1))
-  if command.run then
-    command.run(rest, text, range)
-  elseif command.text then
+  if RUN[name] then
+    RUN[name](rest, text, range)
+  elseif TEXT[name] then
     require("flemma.buffer").command(name, text ~= "" and { text = text } or nil)
   else
     require("flemma.buffer").command(name, M.arguments(rest))
@@ -369,10 +217,16 @@ end
 ---@return string[]
 function M.complete(lead, line)
   local words = vim.split(vim.trim(line:sub(1, #line - #lead)), "%s+", { trimempty = true })
-  local candidates = names()
+  local candidates
   if #words > 1 then
-    local command = M.COMMANDS[words[2]] or {}
-    candidates = command.complete and command.complete(vim.list_slice(words, 3), lead) or command.words or {}
+    local complete = COMPLETE[words[2]]
+    candidates = complete and complete(vim.list_slice(words, 3), lead) or (find(words[2]) or {}).words or {}
+  else
+    candidates = vim.tbl_map(function(command)
+      return command.name
+    end, all())
+    -- What helps before there is a host program.
+    candidates = #candidates > 0 and candidates or vim.tbl_keys(WITHOUT_HOST)
   end
   return vim.tbl_filter(function(name)
     return vim.startswith(name, lead)

@@ -8,9 +8,6 @@ local api = vim.api
 
 --- Returns the items that the typed word may become. The host has filtered a list that is not
 --- complete.
----@param list lsp.CompletionList
----@param typed string
----@return lsp.CompletionItem[]
 local function matching(list, typed)
   if list.isIncomplete or typed == "" then
     return list.items
@@ -23,8 +20,6 @@ local function matching(list, typed)
 end
 
 --- Converts an item, see |complete-items|.
----@param item lsp.CompletionItem
----@return table
 local function word(item)
   return {
     word = item.textEdit.newText,
@@ -38,7 +33,6 @@ local function word(item)
 end
 
 --- Opens the menu if the cursor is still in the line, in Insert mode.
----@param list lsp.CompletionList?
 ---@param row integer From one.
 local function open(list, row)
   local cursor = api.nvim_win_get_cursor(0)

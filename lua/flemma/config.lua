@@ -53,10 +53,9 @@ local DEFAULTS = {
 ---@field keymaps { enabled: boolean, [string]: table<string, string|false> }
 ---@field highlights table<string, any> Name to group it links to, or to a definition as in |nvim_set_hl()|.
 ---@field highlight boolean Whether Markdown and code have colors.
----@field folds boolean Whether a chat has folds.
 ---@field chats { folder: string?, autosave: string|false, templates: string? }
 ---@field winbar boolean Whether windows of chats have a winbar.
----@field bell any "bell" or "osc9"; anything else is no bell.
+---@field bell any "bell" or "osc9"; anything else means no bell.
 ---@field host { path: string?, log: string }
 ---@field install_url string? URL of the folder with the archives of |:Flemma-install|.
 ---@field default_timeout number Seconds a tool may run, and a source of tools.
@@ -68,10 +67,8 @@ local functions = {}
 
 --- Replaces what JSON cannot hold: a function becomes `{ ["function"] = id }`, an infinite
 --- number or NaN `{ not_finite = "inf" }`.
----@param value any
 ---@param add fun(callback: function): integer Returns the number of a function.
 ---@param depth integer Number of tables around it; a table may contain itself.
----@return any
 local function portable(value, add, depth)
   if type(value) == "function" then
     return { ["function"] = add(value) }
@@ -90,17 +87,11 @@ local function portable(value, add, depth)
 end
 
 --- Returns the option at a path, if it has this type.
----@param options table
----@param kind string
----@param ... string
----@return any
 local function at(options, kind, ...)
   local value = vim.tbl_get(options, ...)
   return type(value) == kind and value or nil
 end
 
----@param options table
----@return string|false
 local function autosave(options)
   if at(options, "boolean", "chats", "autosave") == false then
     return false
@@ -113,7 +104,7 @@ end
 function M.load(options)
   local keymaps = { enabled = (at(options, "table", "keymaps") or {}).enabled ~= false }
   for mode, keys in pairs(DEFAULTS.keymaps) do
-    -- `enabled` is no table.
+    -- `enabled` is not a table.
     for name, key in pairs(type(keys) == "table" and keys or {}) do
       local own = (at(options, "table", "keymaps", mode) or {})[name]
       if type(own) == "string" or own == false then
@@ -135,7 +126,6 @@ function M.load(options)
     highlights = at(options, "table", "highlights") or {},
     highlight = (at(options, "table", "ui") or {}).highlight ~= false,
     winbar = (at(options, "table", "ui") or {}).winbar ~= false,
-    folds = (at(options, "table", "folds") or {}).enabled ~= false,
     bell = at(options, "string", "ui", "bell"),
     install_url = at(options, "string", "install", "url"),
     host = { path = at(options, "string", "host", "path"), log = at(options, "string", "host", "log") or log },

@@ -43,7 +43,6 @@ local GROUPS = {
 ---@type table<integer, flemma.decision.Shown> By buffer.
 local decisions = {}
 
----@param buffer integer
 local function close(buffer)
   decisions[buffer] = nil
   for _, shown in ipairs(vim.fn.win_findbuf(buffer)) do
@@ -55,8 +54,6 @@ local function close(buffer)
 end
 
 --- Returns true if the text has been there long enough for a key to mean it.
----@param decision flemma.decision.Shown
----@return boolean
 local function is_read(decision)
   local now = vim.uv.now()
   local since = now - decision.quiet
@@ -71,9 +68,7 @@ local function is_read(decision)
   return false
 end
 
---- Passes what the user chose to the host, which closes the window when the call is decided about.
----@param buffer integer
----@param choice "run"|"try"|"run_all"|"reject"|"allow"
+--- Passes the user's choice to the host, which closes the window when the call is decided.
 ---@param text string? A reason.
 local function choose(buffer, choice, text)
   local decision = decisions[buffer]
@@ -91,17 +86,10 @@ local function choose(buffer, choice, text)
   end
 end
 
----@param buffer integer
 local function set_keys(buffer)
-  ---@param key string
-  ---@param action fun()
-  ---@param description string
   local function map(key, action, description)
     vim.keymap.set("n", key, action, { buffer = buffer, nowait = true, desc = "Flemma: " .. description })
   end
-  ---@param key string
-  ---@param description string
-  ---@param action fun()
   local function decide(key, description, action)
     map(key, function()
       if decisions[buffer] and is_read(decisions[buffer]) then
@@ -136,8 +124,6 @@ local function set_keys(buffer)
   end, "decide later")
 end
 
----@param buffer integer
----@param lines { [1]: string, [2]: string }[]
 local function set_text(buffer, lines)
   vim.bo[buffer].modifiable = true
   api.nvim_buf_set_lines(
@@ -160,8 +146,6 @@ local function set_text(buffer, lines)
   end
 end
 
----@param message flemma.protocol.Decision
----@param from integer
 ---@return integer buffer
 local function create(message, from)
   local buffer = api.nvim_create_buf(false, true)
@@ -191,7 +175,6 @@ local function create(message, from)
 end
 
 --- Shows a call again in its window, if that is open.
----@param message flemma.protocol.Decision
 local function refresh(message)
   for buffer, decision in pairs(decisions) do
     if decision.chat == message.buffer and decision.id == message.id then

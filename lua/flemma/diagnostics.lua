@@ -30,9 +30,6 @@ local widths = {}
 local started = false
 
 --- Draws the texts, unless the user's configuration shows them.
----@param buffer integer
----@param items vim.Diagnostic[]
----@param options table
 local function draw(buffer, items, options)
   api.nvim_buf_clear_namespace(buffer, TEXTS, 0, -1)
   drawn[buffer] = nil

@@ -12,7 +12,6 @@ local GROUPS = { add = "FlemmaDiffAdd", delete = "FlemmaDiffDelete" }
 local WORDS = { add = "FlemmaDiffText", delete = "FlemmaDiffDeleteText" }
 
 --- Returns which bytes of a row changed within its line.
----@param row flemma.protocol.DiffRow
 ---@return table<integer, boolean> changed By byte, from 1.
 local function changed_bytes(row)
   local changed = {}
@@ -34,7 +33,6 @@ function M.has_background(group)
 end
 
 --- Splits the text of a row where its groups differ.
----@param row flemma.protocol.DiffRow
 ---@param colors table<integer, string> Syntax groups by byte, from 1.
 ---@return table[] chunks
 local function text_chunks(row, colors)
@@ -53,9 +51,6 @@ local function text_chunks(row, colors)
   return chunks
 end
 
----@param file flemma.protocol.Diff
----@param row flemma.protocol.DiffRow
----@param colors table<integer, string>
 ---@return table[] chunks
 local function row_chunks(file, row, colors)
   local number = row.number > 0 and tostring(row.number) or ""
@@ -74,7 +69,6 @@ local function row_chunks(file, row, colors)
   return chunks
 end
 
----@param file flemma.protocol.Diff
 ---@return table[] chunks
 local function title(file)
   local rest = file.counts .. (file.labels ~= "" and "  " .. file.labels or "")

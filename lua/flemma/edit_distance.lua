@@ -4,9 +4,6 @@ local M = {}
 
 --- Returns the number of edits of one character, or of two neighbors that are swapped, that turn one
 --- word into the other.
----@param from string
----@param to string
----@return integer
 local function distance(from, to)
   local before, row = {}, {}
   for column = 0, #to do

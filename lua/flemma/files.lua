@@ -18,7 +18,6 @@ local undo = require("flemma.undo")
 local compare = vim.text.diff or vim.diff
 
 --- Returns the loaded buffers that are files.
----@return integer[]
 local function open_files()
   return vim.tbl_filter(function(buffer)
     local is_file = api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == ""
@@ -39,8 +38,6 @@ function M.buffer_of(path)
 end
 
 --- Replaces the lines of a buffer that differ, so that marks and cursors elsewhere stay.
----@param buffer integer
----@param lines string[]
 local function replace_lines(buffer, lines)
   -- A buffer always has a line, so a diff cannot express these cases.
   if #lines == 0 or text.is_empty(buffer) then
@@ -105,8 +102,6 @@ end
 local LONGEST_MS = 20000
 
 --- Returns a function that answers a question, if the host that asked still runs.
----@param ask integer
----@return fun(answered: flemma.protocol.BuffersAnswered)
 local function answerer(ask)
   local asker = host.channel()
   return function(answered)
@@ -115,9 +110,6 @@ local function answerer(ask)
 end
 
 --- Runs `work` on a buffer as soon as Neovim can take it. `failed` gets its error.
----@param buffer integer
----@param work fun()
----@param failed fun(why: string)
 local function when_free(buffer, work, failed)
   local begun = vim.uv.now()
   queue.push(buffer, function()
@@ -165,8 +157,6 @@ end
 --- A buffer before it was changed; `step` is its undo step.
 ---@alias flemma.files.Old { lines: string[], form: flemma.files.Form, step: integer, modified: boolean }
 
----@param buffer integer
----@return flemma.files.Old
 local function snapshot(buffer)
   return {
     lines = text.is_empty(buffer) and {} or api.nvim_buf_get_lines(buffer, 0, -1, false),
@@ -177,8 +167,6 @@ local function snapshot(buffer)
 end
 
 --- Reverts a buffer.
----@param buffer integer
----@param old flemma.files.Old
 local function restore(buffer, old)
   undo.write(buffer, false, function()
     pcall(vim.cmd, ("silent undo %d"):format(old.step))
@@ -196,8 +184,6 @@ local function restore(buffer, old)
 end
 
 --- Checks that the text of a message can be put into a buffer.
----@param message flemma.protocol.ReplaceText
----@param buffer integer
 ---@param form flemma.files.Form The form that the buffer would have.
 ---@return string? why Why it cannot.
 local function refusal(message, buffer, form)
@@ -217,11 +203,6 @@ local function refusal(message, buffer, form)
 end
 
 --- Puts the text into the buffer, all of it or nothing.
----@param message flemma.protocol.ReplaceText
----@param buffer integer
----@param lines string[]
----@param form flemma.files.Form
----@param old flemma.files.Old
 ---@return string? why Why it was not done.
 local function put(message, buffer, lines, form, old)
   local ok, why = undo.write(buffer, false, function()
@@ -237,18 +218,12 @@ local function put(message, buffer, lines, form, old)
   end
 end
 
----@param why string
----@return flemma.protocol.BuffersAnswered
 local function refused(why)
   return { ok = false, message = why }
 end
 
 --- Saves the buffer, or reverts it.
----@param message flemma.protocol.ReplaceText
----@param buffer integer
----@param old flemma.files.Old
 ---@param before string? The bytes that the file had.
----@return flemma.protocol.BuffersAnswered
 local function save(message, buffer, old, before)
   local saved, why = disk.save(buffer, before)
   if not saved then
@@ -269,9 +244,6 @@ local function save(message, buffer, old, before)
   }
 end
 
----@param message flemma.protocol.ReplaceText
----@param buffer integer
----@return flemma.protocol.BuffersAnswered
 local function replace(message, buffer)
   if not api.nvim_buf_is_loaded(buffer) then
     return refused("The buffer was closed.")

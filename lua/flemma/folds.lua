@@ -28,8 +28,6 @@ local views = {}
 local scheduled = false
 
 --- Returns a chat, without folds if its text was read again.
----@param buffer integer
----@return flemma.folds.Chat?
 local function current(buffer)
   local chat, seq = chats[buffer], mirror.seq(buffer)
   if chat and chat.seq ~= seq then
@@ -40,8 +38,6 @@ end
 
 --- Returns the windows whose folds follow a chat, before a change of the text or of its
 --- folds. A window that shows another buffer misses that change.
----@param buffer integer
----@return integer[]
 local function windows(buffer)
   local found = {}
   for id, shown in pairs(views) do
@@ -59,8 +55,6 @@ local function windows(buffer)
 end
 
 --- Makes the folds of a window that is new to a chat.
----@param id integer
----@param buffer integer
 local function take(id, buffer)
   -- Neovim copies the folds of another window that shows the chat.
   local copied = views[id] == nil and #windows(buffer) > 0
@@ -76,9 +70,6 @@ local function take(id, buffer)
   end
 end
 
----@param id integer
----@param buffer integer
----@return boolean
 local function is_new(id, buffer)
   return current(buffer) ~= nil and views[id] ~= buffer and window.is_manual(id)
 end
@@ -109,7 +100,6 @@ function M.seen(id, buffer)
 end
 
 --- Deletes all folds of a chat.
----@param buffer integer
 local function switch_off(buffer)
   for _, id in ipairs(windows(buffer)) do
     window.clear(id)

@@ -20,21 +20,15 @@ local placed = {}
 ---@type flemma.follow.Places Where a key of ours was last pressed.
 local keyed = {}
 
----@param window integer
----@param buffer integer
----@return boolean
 local function shows(window, buffer)
   return api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
 end
 
----@param window integer
 ---@return integer line From zero.
 local function row_of(window)
   return api.nvim_win_get_cursor(window)[1] - 1
 end
 
----@param places flemma.follow.Places
----@param window integer
 local function drop(places, window)
   local place = places[window]
   places[window] = nil
@@ -43,9 +37,6 @@ local function drop(places, window)
   end
 end
 
----@param places flemma.follow.Places
----@param window integer
----@param buffer integer
 local function note(places, window, buffer)
   drop(places, window)
   local mark = api.nvim_buf_set_extmark(buffer, PLACES, row_of(window), 0, {})
@@ -53,10 +44,6 @@ local function note(places, window, buffer)
 end
 
 --- Returns true if the cursor is still on the line that was noted.
----@param places flemma.follow.Places
----@param window integer
----@param buffer integer
----@return boolean
 local function is_there(places, window, buffer)
   local place = places[window]
   return place ~= nil
@@ -65,9 +52,6 @@ local function is_there(places, window, buffer)
 end
 
 --- Returns true if nothing but a few blank lines is below the cursor.
----@param window integer
----@param buffer integer
----@return boolean
 local function is_at_end(window, buffer)
   local row = row_of(window) + 1
   if api.nvim_buf_line_count(buffer) - row > BLANKS then
@@ -78,24 +62,16 @@ end
 
 --- Returns true if a window's cursor may be moved: the user is not typing, selecting, or in
 --- the middle of a command there.
----@param window integer
----@return boolean
 local function is_idle(window)
   return window ~= api.nvim_get_current_win() or api.nvim_get_mode().mode == "n"
 end
 
 --- Moves the cursor of a window, as near as the text allows.
----@param window integer
----@param buffer integer
----@param line integer
----@param column integer
 local function set_cursor(window, buffer, line, column)
   line = math.max(0, math.min(line, api.nvim_buf_line_count(buffer) - 1))
   api.nvim_win_set_cursor(window, { line + 1, math.max(0, column) })
 end
 
----@param window integer
----@param buffer integer
 local function go_to_end(window, buffer)
   drop(kept, window)
   drop(placed, window)
@@ -107,8 +83,6 @@ local function go_to_end(window, buffer)
 end
 
 --- Notes that a window follows although it cannot be moved now, unless the user types there.
----@param window integer
----@param buffer integer
 local function keep(window, buffer)
   drop(kept, window)
   if not api.nvim_get_mode().mode:match("^[iR]") then
@@ -157,8 +131,6 @@ function M.key(window, buffer)
 end
 
 --- Presses keys in a window.
----@param window integer
----@param keys string
 local function press(window, keys)
   api.nvim_win_call(window, function()
     vim.cmd.normal({ keys, bang = true })
@@ -179,7 +151,6 @@ function M.rows(window, top, line)
 end
 
 --- Begins a window with the highest line from which it still shows all lines below.
----@param window integer
 local function show_end(window)
   local info = vim.fn.getwininfo(window)[1]
   local top = info.topline
@@ -213,9 +184,6 @@ function M.fill(buffer)
 end
 
 --- Returns true if a `cursor` message is still for a window.
----@param cursor flemma.protocol.Cursor
----@param window integer
----@return boolean
 local function concerns(cursor, window)
   local buffer = cursor.buffer
   return cursor.from and row_of(window) >= cursor.from

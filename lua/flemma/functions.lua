@@ -8,9 +8,6 @@ local host = require("flemma.host")
 --- Types of answers that the host gets; of others it gets only the type.
 local SCALARS = { "boolean", "string", "number" }
 
----@param id integer
----@param arguments any[]
----@return flemma.protocol.Answer
 local function run(id, arguments)
   local callback = callbacks.get(id)
   if not callback then
@@ -28,8 +25,6 @@ local function run(id, arguments)
 end
 
 --- Calls functions one after another until one of them returns something.
----@param call flemma.protocol.FunctionCall
----@return flemma.protocol.Answer[]
 local function run_until_answered(call)
   local answers = {}
   for index, id in ipairs(call.functions) do

@@ -7,8 +7,6 @@ local INSTALL = "Run `:Flemma install`."
 local PATIENCE_MS = 12000
 
 --- Returns true if the program runs and belongs to this plugin.
----@param path string
----@return boolean
 local function check_binary(path)
   if vim.fn.executable(path) == 0 then
     vim.health.error(("There is no host program at %s, so nothing can be sent."):format(path), INSTALL)

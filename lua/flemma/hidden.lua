@@ -15,7 +15,6 @@ local unfocused = false
 local ended = {}
 
 --- Returns the message for a chat that is at rest, if it needs one.
----@param buffer integer
 ---@param data { waiting: string[], limit: boolean, stuck: boolean } Of |FlemmaRested|.
 ---@return string? message
 local function news(buffer, data)
@@ -49,7 +48,6 @@ function M.sequence(kind, text)
   return "\7"
 end
 
----@param text string
 local function ring(text)
   local kind = config.get().bell
   if kind ~= "bell" and kind ~= "osc9" then
@@ -65,7 +63,6 @@ local function ring(text)
 end
 
 --- Notifies the user of a chat that is at rest, unless it is on screen.
----@param data { bufnr: integer, waiting: string[], limit: boolean, stuck: boolean }
 local function rested(data)
   local buffer = data.bufnr
   local visible = vim.fn.bufwinid(buffer) ~= -1

@@ -76,8 +76,6 @@ local WORDS = 3
 local derived = {}
 
 --- Sets a group, unless the user or the color scheme did.
----@param name string
----@param definition fun(): table?
 local function derive(name, definition)
   local current = vim.api.nvim_get_hl(0, { name = name })
   local is_link = current.link ~= nil and current.link == LINKS[name]
@@ -91,7 +89,6 @@ end
 
 --- Gives code the background of the color scheme that differs least from that of text. A link
 --- would do in few schemes: floats have loud colors in some, and 'cursorline' is an underline.
----@return table
 local function code()
   local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false }).bg
   local best, least = nil, MOST_CONTRAST + 1
@@ -122,9 +119,7 @@ end
 local ON_DIFF = { "Comment", "Constant", "String", "Statement", "Type", "Identifier", "Function", "PreProc" }
 
 --- Returns true if code can be read on a background, at least nearly as well as elsewhere.
----@param background integer
 ---@param normal vim.api.keyset.get_hl_info With both colors.
----@return boolean
 local function carries_code(background, normal)
   if colors.contrast(normal.fg, background) < math.min(4.5, colors.contrast(normal.fg, normal.bg)) then
     return false
@@ -137,11 +132,8 @@ local function carries_code(background, normal)
 end
 
 --- Returns a background on which code can be read: a mix with as much of a color as possible.
----@param from integer
----@param color integer
 ---@param most integer Tenths of the color.
 ---@param normal vim.api.keyset.get_hl_info With both colors.
----@return integer
 local function softened(from, color, most, normal)
   for share = most, 2, -1 do
     local mixed = colors.mix(from, color, share / 10)
@@ -154,7 +146,6 @@ end
 
 --- Returns a group of a diff as a background on which code can be read: color schemes color whole lines
 --- of a diff, and their loud backgrounds are made for one color of text.
----@param link string
 ---@return table? definition nil if the link itself can be read.
 local function diff_background(link)
   local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
@@ -177,7 +168,6 @@ end
 
 --- Returns the group of changed words in removed lines: their background is nearer to the color of
 --- the text.
----@return table?
 local function removed_words()
   local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
   local delete = vim.api.nvim_get_hl(0, { name = "DiffDelete", link = false })
@@ -197,7 +187,6 @@ end
 
 --- Returns a group in the color of its link, as near to that of the text as it must be to be
 --- read: Neovim's diagnostics are light blue and light green also in light color schemes.
----@param link string
 ---@return table? definition nil if the link itself can be read.
 local function readable(link)
   local normal = vim.api.nvim_get_hl(0, { name = "Normal", link = false })
@@ -225,7 +214,6 @@ local OTHERS = { "Statement", "Type", "Identifier", "Constant", "PreProc", "Spec
 local STYLES = { "bold", "italic", "underline", "undercurl" }
 
 --- Returns how a definition looks: with GUI colors, and in a terminal with few colors.
----@param group table
 ---@return string gui
 ---@return string terminal
 local function looks(group)
@@ -239,9 +227,6 @@ local function looks(group)
   return table.concat(gui, " "), table.concat(terminal, " ")
 end
 
----@param group table
----@param others table[]
----@return boolean
 local function is_unlike(group, others)
   local gui, terminal = looks(group)
   return not vim.iter(others):any(function(other)
@@ -254,7 +239,6 @@ end
 
 --- Returns a definition that looks like none of the others.
 ---@param link string The group that is taken if possible.
----@param others table[]
 ---@return table? definition
 local function unlike(link, others)
   for _, name in ipairs({ link, unpack(OTHERS) }) do

@@ -42,7 +42,6 @@ local COMMANDS = {
 --- Joins hints, as many as fit.
 ---@param all { [1]: string, [2]: integer }[] Texts, and the order in which they matter.
 ---@param room integer In columns.
----@return string
 local function fitting(all, room)
   local text
   for most = #ACTIONS, 1, -1 do

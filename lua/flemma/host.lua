@@ -15,6 +15,8 @@ local MAX_RESTARTS = 3
 local WINDOW_MS = 60 * 1000
 --- Longest wait for `welcome`. A host answers within 30 ms.
 local HELLO_TIMEOUT_MS = 5000
+--- Longest time that a key waits for `welcome`.
+local AWAIT_MS = 1000
 local INSTALL = "Run :Flemma install and try again."
 
 ---@class flemma.host.Listener
@@ -40,8 +42,6 @@ local restarts = 0
 --- the user has not named it.
 local installs_at_key = false
 
----@param level "info"|"warn"|"error"
----@param message string
 local function report(level, message)
   notices.notify({ level = level, message = message })
 end
@@ -82,14 +82,12 @@ function M.root()
 end
 
 --- Returns the host binary that the user names.
----@return string?
 local function named_binary()
   local path = config.get().host.path or vim.env.FLEMMA_HOST
   return path ~= "" and path or nil
 end
 
 --- Stops the host because of its program, and says how to install another.
----@param why string
 local function give_up_program(why)
   local keymaps = config.get().keymaps
   local key = keymaps.enabled and keymaps.normal.send or ""
@@ -134,7 +132,6 @@ function M.binary()
 end
 
 --- Counts the host's deaths within WINDOW_MS, and forgets older ones.
----@return integer
 local function recent_deaths()
   local now = vim.uv.now()
   deaths = vim.tbl_filter(function(at)
@@ -146,7 +143,6 @@ end
 local start
 
 --- Restarts the host after it exited. Its work is in the buffers, so nothing is lost.
----@param id integer
 ---@param code integer Exit code, 128 + signal when it was killed.
 local function on_exit(id, code)
   -- A host that was stopped on purpose has exited.
@@ -210,7 +206,6 @@ function start()
   })
 end
 
----@param answer flemma.protocol.Welcome
 local function on_welcome(answer)
   stop_watchdog()
   if answer.protocol ~= protocol.VERSION then
@@ -239,6 +234,16 @@ function M.ensure()
   if not channel and not problem then
     start()
   end
+end
+
+--- Waits until the host is ready, which is started if there is none.
+---@return boolean ready
+function M.await()
+  M.ensure()
+  vim.wait(AWAIT_MS, function()
+    return welcome ~= nil or not channel
+  end, 10)
+  return welcome ~= nil
 end
 
 --- Runs `job` now, or as soon as the host is ready. Without a host it tries to start one,
@@ -313,10 +318,6 @@ end
 
 --- Handles one message. An error is logged and reported, because it must end neither
 --- the channel nor the messages after it.
----@param receive fun(payload: table): "hold"|nil
----@param method string
----@param payload table
----@return "hold"|nil
 local function deliver(receive, method, payload)
   local ok, result = xpcall(receive, debug.traceback, payload)
   -- A Ctrl-C just now failed it; what is only shown is shown again.

@@ -7,7 +7,7 @@ local M = {}
 local api = vim.api
 local notices = require("flemma.notices")
 
---- Longest file that is sent as a whole beside the selection.
+--- Longest file that is sent as a whole with the selection.
 local WHOLE_BYTES = 256 * 1024
 
 ---@class flemma.inline_edit.Edit
@@ -23,8 +23,6 @@ local edits = require("flemma.state").by_buffer()
 ---@type integer[] The chats of all edits, the last one at the end.
 local order = {}
 
----@param level "info"|"warn"|"error"
----@param message string
 local function notify(level, message)
   notices.notify({ level = level, message = message })
 end
@@ -37,9 +35,6 @@ function M.is_edit(buffer)
 end
 
 --- Runs a command of a chat that no window need show.
----@param chat integer
----@param name string
----@param arguments? table
 local function command(chat, name, arguments)
   api.nvim_buf_call(chat, function()
     require("flemma.buffer").command(name, arguments)
@@ -47,8 +42,6 @@ local function command(chat, name, arguments)
 end
 
 --- Returns true if the user is still where they ran the command, and does nothing else.
----@param edit flemma.inline_edit.Edit
----@return boolean
 local function is_there(edit)
   return api.nvim_get_current_win() == edit.window
     and api.nvim_get_current_buf() == edit.source
@@ -56,14 +49,12 @@ local function is_there(edit)
 end
 
 --- Opens the review of the proposal below the window of an edit.
----@param chat integer
 local function review(chat)
   require("flemma.review").open_from(chat, edits[chat].window)
   command(chat, "review")
 end
 
 --- Writes the chat, which would otherwise keep Neovim from quitting.
----@param chat integer
 local function save(chat)
   if vim.fn.bufwinid(chat) == -1 and vim.bo[chat].modified then
     api.nvim_buf_call(chat, function()
@@ -73,7 +64,6 @@ local function save(chat)
 end
 
 --- Says that a proposal waits, also after Insert mode, which hides the message.
----@param edit flemma.inline_edit.Edit
 local function say_ready(edit)
   local function say()
     if edit.state == "ready" then
@@ -92,7 +82,6 @@ local function say_ready(edit)
 end
 
 --- Follows the chat of an edit that is at rest.
----@param chat integer
 ---@param waiting string[] The pending calls.
 local function rested(chat, waiting)
   local edit = edits[chat]
@@ -116,8 +105,6 @@ end
 
 local function watch()
   local group = api.nvim_create_augroup("flemma.inline_edit", { clear = true })
-  ---@param pattern string
-  ---@param callback fun(chat: integer, data: table)
   local function on(pattern, callback)
     api.nvim_create_autocmd("User", {
       group = group,
@@ -171,7 +158,6 @@ local function open()
 end
 
 --- Returns why the current buffer cannot be changed by an edit.
----@return string?
 local function refusal()
   local name = api.nvim_buf_get_name(0)
   if vim.bo.filetype == "chat" then
@@ -181,19 +167,6 @@ local function refusal()
   elseif not vim.bo.modifiable or vim.bo.readonly then
     return "This buffer cannot be changed. Nothing was sent."
   end
-end
-
---- Returns a line that refers to the current buffer, unless its file is too large or outside the
---- project, where it would not be sent.
----@return string
-local function whole_file()
-  local path, project = api.nvim_buf_get_name(0), vim.fs.normalize(require("flemma.directory").here())
-  local is_short = api.nvim_buf_get_offset(0, api.nvim_buf_line_count(0)) <= WHOLE_BYTES
-  if not is_short or not require("flemma.path").below(path, project) then
-    return ""
-  end
-  local reference = require("flemma.project_rules").reference(path, project)
-  return "The whole file: @buffer:" .. reference:sub(#"@./" + 1)
 end
 
 --- Sends the lines of a range with an instruction. Without one, opens the last edit.
@@ -222,8 +195,8 @@ function M.edit(instruction, range)
     proposed = false,
     failed = false,
   }
-  local folder = vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "flemma", "edits")
-  local chat = require("flemma.new").hidden(vim.fs.normalize(folder), "edit", whole_file())
+  local is_short = api.nvim_buf_get_offset(0, api.nvim_buf_line_count(0)) <= WHOLE_BYTES
+  local chat = require("flemma.new").hidden(is_short and api.nvim_buf_get_name(0) or nil)
   if not chat then
     return
   end

@@ -29,7 +29,6 @@ function M.target()
   return (TARGETS[machine.sysname] or {})[machine.machine]
 end
 
----@return flemma.install.Plan
 local function default_plan()
   return {
     root = require("flemma.host").root(),
@@ -39,7 +38,6 @@ local function default_plan()
 end
 
 --- Builds the host program with cargo.
----@param root string
 ---@return string? problem
 local function build(root)
   if vim.fn.executable("cargo") == 0 then
@@ -55,7 +53,6 @@ local function build(root)
 end
 
 --- Installs the program. Runs in a coroutine.
----@param plan flemma.install.Plan
 ---@return string? problem
 ---@return string? message
 local function install(plan)
@@ -69,7 +66,6 @@ local function install(plan)
 end
 
 --- Returns what the user has to do after an installation: a running host is still the old one.
----@return string
 local function next_step()
   local state = require("flemma.host").state()
   if state.channel then

@@ -10,8 +10,6 @@ local mirror = require("flemma.mirror")
 local INTERRUPT = "\3"
 local KEYS = api.nvim_create_namespace("flemma.keys")
 
----@param name string
----@param arguments? table
 local function command(name, arguments)
   require("flemma.buffer").command(name, arguments)
 end
@@ -84,10 +82,10 @@ function M.set_movements(map, keymaps)
     end
   end
   local everywhere, keys = { "n", "x", "o" }, keymaps.normal
-  map(everywhere, keys.next_message, go("messages", true), "next message")
-  map(everywhere, keys.previous_message, go("messages", false), "previous message")
-  map(everywhere, keys.next_call, go("calls", true), "next call")
-  map(everywhere, keys.previous_call, go("calls", false), "previous call")
+  map(everywhere, keys.next_message, go("to_message", true), "next message")
+  map(everywhere, keys.previous_message, go("to_message", false), "previous message")
+  map(everywhere, keys.next_call, go("to_call", true), "next call")
+  map(everywhere, keys.previous_call, go("to_call", false), "previous call")
   map("n", keys.definition, go_to_definition, "from a call to its result and back, or to a file")
   map("n", keys.outline, function()
     require("flemma.outline").open()

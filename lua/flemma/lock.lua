@@ -24,9 +24,6 @@ end
 
 --- Refuses a whole paste into a locked chat. Neovim would report each line and wait for
 --- Enter.
----@param lines string[]
----@param phase integer
----@return boolean?
 local function refuse_paste(lines, phase)
   if locked[api.nvim_get_current_buf()] == nil or vim.bo.modifiable or not paste then
     return paste and paste(lines, phase)

@@ -8,7 +8,7 @@
 local M = {}
 
 local api = vim.api
-local host = require("flemma.host")
+local lookup = require("flemma.lookup")
 local mirror = require("flemma.mirror")
 
 --- Wait after a chat was opened until the client starts. Loading it takes milliseconds, and
@@ -39,57 +39,19 @@ local CAPABILITIES = {
   completionProvider = { triggerCharacters = { "@", "/", ".", "=", '"', "'" } },
 }
 
----@class flemma.lsp.Waiting
----@field buffer integer
----@field uri string
----@field kind string
----@field answer fun(result: any)
-
----@type table<integer, flemma.lsp.Waiting> Requests that the host has not answered, by number.
-local waiting = {}
-local last_number = 0
 ---@type integer? Id of the client that serves all chats.
 local client_id
 local serving ---@type table? The server of that client.
 ---@type table<integer, true> Chats that the client will be attached to.
 local starting = {}
 
---- Ends a request.
----@param number integer
----@param result any
-local function answer(number, result)
-  local request = waiting[number]
-  waiting[number] = nil
-  if request then
-    request.answer(result)
-  end
-end
-
---- Ends all requests about a buffer, or all, without a result.
----@param buffer integer?
-local function answer_all(buffer)
-  for number, request in pairs(waiting) do
-    if not buffer or request.buffer == buffer then
-      answer(number, nil)
-    end
-  end
-end
-
 --- Ends a request that the client cancelled, soon: it may cancel while text cannot be changed,
 --- and takes an answer of completion as a menu to open.
----@param number integer
 local function cancel(number)
-  local request = waiting[number]
-  waiting[number] = nil
-  if request then
-    vim.schedule(function()
-      request.answer(nil)
-    end)
-  end
+  vim.schedule(lookup.cancel(number) or function() end)
 end
 
 --- Returns the chat with an address. Chats without a name share one.
----@param uri string
 ---@return integer? buffer
 local function buffer_of(uri)
   local client = client_id and vim.lsp.get_client_by_id(client_id)
@@ -105,55 +67,31 @@ local function buffer_of(uri)
   end
 end
 
---- Passes a request to the host.
----@param number integer
----@param kind string
----@param params table
----@param callback fun(result: any)
-local function look_up(number, kind, params, callback)
+--- Passes a request to the host. A result that is a link gets the address of its file.
+---@return integer number
+local function look_up(kind, params, reply)
   local uri = params.textDocument.uri
   local buffer = buffer_of(uri)
+  if not buffer then
+    vim.schedule(reply)
+    return lookup.number()
+  end
   local range = params.range
   local first = params.position or range and range.start or { line = 0, character = 0 }
-  waiting[number] = { buffer = buffer or -1, uri = uri, kind = kind, answer = callback }
-  local sent = buffer
-    and host.send("lookup", {
-      lookup = number,
-      buffer = buffer,
-      seq = mirror.seq(buffer),
-      kind = kind,
-      line = first.line,
-      column = first.character,
-      last = range and range["end"].line or first.line,
-    })
-  if not sent then
-    -- Later, because the client expects no answer before the request has returned.
-    vim.schedule(function()
-      answer(number, nil)
-    end)
-  end
+  local place = { column = first.character, last = range and range["end"].line or first.line }
+  return lookup.ask("lookup", lookup.at(buffer, kind, first.line, place), function(result)
+    if kind == "link" and result then
+      result.uri = result.path and vim.uri_from_fname(result.path) or uri
+      result.path = nil
+    end
+    reply(result)
+  end)
 end
 
---- Receives the answer of the host.
----@param message flemma.protocol.LookedUp
-function M.looked_up(message)
-  local request, result = waiting[message.lookup], message.result
-  if request and request.kind == "link" and result then
-    result.uri = result.path and vim.uri_from_fname(result.path) or request.uri
-    result.path = nil
-  end
-  answer(message.lookup, result)
-end
-
----@param method string
----@param params table
----@param callback fun(err: any, result: any)
----@param replied? fun(number: integer)
 ---@return boolean sent
 ---@return integer number
 local function request(method, params, callback, replied)
-  last_number = last_number + 1
-  local number = last_number
+  local number
   local function reply(result)
     if replied then
       replied(number)
@@ -162,9 +100,10 @@ local function request(method, params, callback, replied)
   end
   local kind = KINDS[method]
   if kind then
-    look_up(number, kind, params, reply)
+    number = look_up(kind, params, reply)
     return true, number
   end
+  number = lookup.number()
   if method == "initialize" then
     -- At once, so that a key can use the client that it has started.
     reply({ capabilities = CAPABILITIES, serverInfo = { name = "flemma" } })
@@ -178,8 +117,6 @@ local function request(method, params, callback, replied)
 end
 
 --- The server as the client sees it, see |vim.lsp.ClientConfig|.
----@param dispatchers vim.lsp.rpc.Dispatchers
----@return vim.lsp.rpc.PublicClient
 local function server(dispatchers)
   local closing, this = false, {}
   serving = this
@@ -187,7 +124,7 @@ local function server(dispatchers)
   local function leave()
     if serving == this then
       serving, client_id = nil, nil
-      answer_all()
+      lookup.forget()
     end
   end
   local function close()
@@ -258,12 +195,6 @@ function M.start_soon(buffer)
       M.start(buffer)
     end, START_MS)
   end
-end
-
---- Answers the requests about a chat that was closed, or all of them when the host has exited.
----@param buffer integer?
-function M.forget(buffer)
-  answer_all(buffer)
 end
 
 return M

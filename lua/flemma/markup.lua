@@ -6,7 +6,6 @@ local M = {}
 local api = vim.api
 local config = require("flemma.config")
 local neovim = require("flemma.neovim")
-local regions = require("flemma.regions")
 local state = require("flemma.state")
 local syntax = require("flemma.syntax")
 
@@ -23,31 +22,29 @@ local PAGE = 64
 local LONG = 3000
 --- Lines of a file that its language may depend on.
 local HEAD = 20
---- Backgrounds of whole lines.
-local ROLE, CODE = { 0, -1, "FlemmaRole" }, { 0, -1, "FlemmaCode" }
+--- The background of a whole line.
+local CODE = { 0, -1, "FlemmaCode" }
 
 ---@class flemma.markup.View What was computed for the current text of a buffer.
 ---@field tick integer
 ---@field pages table<integer, string[]>
 ---@field rows table<integer, flemma.syntax.Span[]>
 ---@field before table<integer, flemma.syntax.Span[]> The rows of the text before.
----@field guess { first: integer, last: integer, list: flemma.regions.Region[] }?
+
+---@class flemma.markup.Region Lines of one language.
+---@field [1] integer First line.
+---@field [2] integer Line after the last.
+---@field [3] "markdown"|"language"|"file"|"thinking"|"plain"
+---@field [4] string Name of the language or file.
 
 ---@type table<integer, flemma.markup.View>
 local views = state.by_buffer()
----@class flemma.markup.Known What the host sent.
----@field list flemma.regions.Region[]
----@field first integer First line that it is complete for.
----@field last integer The line after its last.
-
----@type table<integer, flemma.markup.Known>
+---@type table<integer, flemma.markup.Region[]> What the host sent, sorted.
 local known = state.by_buffer()
 ---@type table<integer, fun()>
 local redraws = state.by_buffer()
 
 --- Returns what draws the chat again because there are more colors.
----@param buffer integer
----@return fun()
 local function redraw(buffer)
   redraws[buffer] = redraws[buffer]
     or function()
@@ -59,8 +56,6 @@ local function redraw(buffer)
   return redraws[buffer]
 end
 
----@param buffer integer
----@return flemma.markup.View
 local function view_of(buffer)
   local view, tick = views[buffer], api.nvim_buf_get_changedtick(buffer)
   if not view or view.tick ~= tick then
@@ -72,10 +67,6 @@ end
 
 --- Reads lines without the ends of long ones. Copying and parsing a line of many megabytes would
 --- delay each key.
----@param buffer integer
----@param first integer
----@param last integer
----@return string[]
 local function read(buffer, first, last)
   last = math.min(last, api.nvim_buf_line_count(buffer))
   local offset = api.nvim_buf_get_offset
@@ -88,10 +79,6 @@ local function read(buffer, first, last)
   return vim.list_extend(read(buffer, first, middle), read(buffer, middle, last))
 end
 
----@param buffer integer
----@param view flemma.markup.View
----@param row integer
----@return string
 local function line_at(buffer, view, row)
   local page = math.floor(row / PAGE)
   if not view.pages[page] then
@@ -100,10 +87,9 @@ local function line_at(buffer, view, row)
   return view.pages[page][row % PAGE + 1] or ""
 end
 
----@param list flemma.regions.Region[] Sorted.
----@param row integer
----@return flemma.regions.Region?
-local function containing(list, row)
+---@param list flemma.markup.Region[] Sorted.
+local function region_at(buffer, row)
+  local list = known[buffer] or {}
   local low, high = 1, #list
   while low <= high do
     local middle = math.floor((low + high) / 2)
@@ -117,34 +103,9 @@ local function containing(list, row)
   end
 end
 
----@param buffer integer
----@param view flemma.markup.View
----@param row integer
----@return flemma.regions.Region?
-local function region_at(buffer, view, row)
-  local sent = known[buffer]
-  local region = sent and containing(sent.list, row)
-  if region or sent and row >= sent.first and row < sent.last then
-    return region
-  end
-  -- The host does not know yet that this line is visible.
-  local guess = view.guess
-  if not guess or row < guess.first or row >= guess.last then
-    local list, first, last = regions.around(function(at)
-      return line_at(buffer, view, at)
-    end, row, api.nvim_buf_line_count(buffer))
-    guess = { list = list, first = first, last = math.max(last, row + 1) }
-    view.guess = guess
-  end
-  return containing(guess.list, row)
-end
-
 --- Returns the lines of the Markdown block around a line: up to an empty line that is followed by
 --- text at the margin. What is indented belongs to the list above it.
----@param line fun(row: integer): string
----@param row integer
 ---@param first integer Limits of the block.
----@param last integer
 ---@return integer first
 ---@return integer last
 local function block_around(line, row, first, last)
@@ -162,10 +123,6 @@ local function block_around(line, row, first, last)
 end
 
 --- Draws lines again whose colors depend on one that changed: Neovim draws that one only.
----@param buffer integer
----@param view flemma.markup.View
----@param first integer
----@param last integer
 ---@param row integer The line that is being drawn.
 local function redraw_others(buffer, view, first, last, row)
   local from, to
@@ -184,9 +141,6 @@ local function redraw_others(buffer, view, first, last, row)
   end
 end
 
----@param buffer integer
----@param region flemma.regions.Region
----@return flemma.syntax.Language?
 local function language_of(buffer, region)
   if region[3] == "markdown" then
     return syntax.of_filetype("markdown")
@@ -199,9 +153,6 @@ local function language_of(buffer, region)
 end
 
 --- Returns the lines that are colored with a line, and the first of those above that matter.
----@param line fun(row: integer): string
----@param region flemma.regions.Region
----@param row integer
 ---@return integer from
 ---@return integer first
 ---@return integer last
@@ -217,10 +168,6 @@ local function part_around(line, region, row)
 end
 
 --- Colors the part of a region around a line.
----@param buffer integer
----@param view flemma.markup.View
----@param region flemma.regions.Region
----@param row integer
 local function color(buffer, view, region, row)
   local function line(at)
     return line_at(buffer, view, at)
@@ -234,18 +181,13 @@ local function color(buffer, view, region, row)
   local background = region[3] ~= "markdown" and CODE or nil
   for at = first, last - 1 do
     local spans = rows[at - from + 1] or {}
-    -- Text may begin behind a role marker.
-    local is_marker = at == region[1] and not background and regions.marker(line(at))
-    local below = is_marker and ROLE or background
-    view.rows[at] = below and vim.list_extend({ below }, spans) or spans
+    view.rows[at] = background and vim.list_extend({ background }, spans) or spans
   end
   redraw_others(buffer, view, first, last, row)
 end
 
 --- Returns the spans of a header above the host's color of its line: the ID says nothing to a
 --- reader.
----@param text string
----@return flemma.syntax.Span[]
 local function header(text)
   local colon, behind, id, stop = text:match("^%*%*Tool Use:()%*%*() `[^`]+` ()%(`[^`]+`%)()")
   if not colon then
@@ -261,16 +203,13 @@ local function header(text)
   }
 end
 
---- Returns the spans of a line in no region: a fence, or a role marker before the host is ready.
----@param text string
----@return flemma.syntax.Span[]
+--- Returns the spans of a line in no region, such as a fence.
 local function outside(text)
-  local marks = regions.fence(text)
+  local marks = text:match("^```+") or text:match("^~~~+")
   if marks then
     return { { 0, #marks, "FlemmaFence", "" }, { #marks, #text, "FlemmaLanguage" } }
   end
-  local group, stop = regions.marker(text)
-  return group and { { 0, stop, group }, ROLE } or header(text)
+  return header(text)
 end
 
 --- Returns the spans of a line. The last byte -1 is that of the whole line on the screen.
@@ -280,11 +219,9 @@ end
 function M.spans(buffer, row)
   local view = view_of(buffer)
   if not view.rows[row] then
-    local region, text = region_at(buffer, view, row), line_at(buffer, view, row)
+    local region, text = region_at(buffer, row), line_at(buffer, view, row)
     if not region then
       view.rows[row] = outside(text)
-    elseif region[3] == "line" then
-      view.rows[row] = vim.list_extend({ { 0, #text, region[4] } }, header(text))
     elseif region[3] == "thinking" then
       view.rows[row] = { { 0, #text, "FlemmaThinking" }, { 0, #text, "FlemmaThinkingText" } }
     else
@@ -300,8 +237,10 @@ end
 local has_frame = "no"
 
 --- Allows colors once the first frame with a chat is on the screen.
-function M.drawn()
-  if has_frame ~= "no" then
+---@param buffer integer One that is being drawn.
+function M.drawn(buffer)
+  -- Called at each redraw, where an option of a buffer takes longer than everything else.
+  if has_frame ~= "no" or vim.bo[buffer].filetype ~= "chat" then
     return
   end
   has_frame = "loading"
@@ -343,7 +282,7 @@ function M.draw(namespace, buffer, row)
 end
 
 --- Moves the regions along with a change of the text until the host sends new ones.
----@param list flemma.regions.Region[] Changed in place.
+---@param list flemma.markup.Region[] Changed in place.
 ---@param first integer
 ---@param last integer
 ---@param new_last integer
@@ -373,30 +312,17 @@ end
 ---@param last integer
 ---@param new_last integer
 function M.changed(buffer, first, last, new_last)
-  local sent = known[buffer]
-  if sent then
-    -- The lines that it is complete for move like a region.
-    local lines = { sent.first, sent.last }
-    M.shift({ lines }, first, last, new_last)
-    M.shift(sent.list, first, last, new_last)
-    sent.first, sent.last = lines[1], lines[2]
-  elseif views[buffer] then
-    -- No host draws again what follows from a changed fence.
-    vim.schedule(redraw(buffer))
-  end
+  M.shift(known[buffer] or {}, first, last, new_last)
 end
 
---- Stores the regions of some lines that the host found.
+--- Stores the regions of the visible lines that the host found.
 ---@param buffer integer
----@param list flemma.regions.Region[]
----@param first integer
----@param last integer
+---@param list flemma.markup.Region[]
 ---@return boolean differs From those that are drawn.
-function M.set(buffer, list, first, last)
-  local before = known[buffer]
-  -- Those of too many lines are not sent.
-  known[buffer] = #list > 0 and { list = list, first = first, last = last } or nil
-  local differs = not vim.deep_equal(before and before.list or {}, list)
+function M.set(buffer, list)
+  local before = known[buffer] or {}
+  known[buffer] = list
+  local differs = not vim.deep_equal(before, list)
   if differs then
     views[buffer] = nil
   end

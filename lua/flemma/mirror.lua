@@ -24,7 +24,6 @@ local states = require("flemma.state").by_buffer()
 ---@type fun(buffer: integer, first: integer, last: integer, new_last: integer)[]
 local listeners = {}
 
----@param buffer integer
 ---@return flemma.mirror.State state A new one for a buffer that was never watched.
 local function state_of(buffer)
   return states[buffer] or { seq = 0, muted = false, ours = false, attached = false, unsent_bulk = false }
@@ -71,7 +70,6 @@ local SLACK = 16
 local typed
 
 --- Returns true if keys write text in the current mode, which excludes `niI`, Ctrl-O.
----@return boolean
 local function is_writing()
   local mode = vim.api.nvim_get_mode().mode:sub(1, 1)
   return mode == "i" or mode == "R"
@@ -99,8 +97,6 @@ end
 ---@field undone boolean? Whether it is an undo or a redo.
 
 --- Sends a change. If there is no host, notes whether it brought text in bulk.
----@param change flemma.mirror.Change
----@param lines string[]
 ---@param old_size integer Bytes that were replaced.
 local function send_change(change, lines, old_size)
   local chunks = M.chunks(lines)
@@ -129,9 +125,6 @@ end
 
 --- Returns true during an undo or redo, and nil for changes that write no approval: reading
 --- the undo tree is slow.
----@param buffer integer
----@param lines string[]
----@return boolean?
 local function is_undo(buffer, lines)
   for _, line in ipairs(lines) do
     if line:find("approved", 1, true) then
@@ -171,9 +164,6 @@ end
 host.on_send(M.flush)
 
 --- Adds a change to the pending ones, if they can be sent as one.
----@param change flemma.mirror.Change
----@param lines string[]
----@param old_size integer
 ---@return boolean added
 local function add(change, lines, old_size)
   -- The host judges the origin of typed text and of approvals change by change. Another
@@ -227,10 +217,6 @@ function M.snapshot(buffer)
   until first > #lines
 end
 
----@param buffer integer
----@param first integer
----@param last integer
----@param new_last integer
 ---@param old_size integer Bytes of the lines that were replaced, with their ends.
 local function on_lines(buffer, first, last, new_last, old_size)
   local state = state_of(buffer)

@@ -24,7 +24,6 @@ local LATE_MS = 2000
 ---@type flemma.neovim.Message[] Messages that a notifier got and may still pass on.
 local passed = {}
 
----@param message flemma.neovim.Message
 ---@return boolean removed False if it was passed on before.
 local function remove(message)
   for index, other in ipairs(passed) do
@@ -37,8 +36,6 @@ local function remove(message)
 end
 
 --- Returns the message that is part of a text, as a notifier may add the time to it.
----@param text string
----@return flemma.neovim.Message?
 local function find(text)
   -- What comes late may be another's, and needs no help if it fits into one line.
   local fits = not text:find("\n", 1, true) and api.nvim_strwidth(text) <= vim.v.echospace
@@ -156,7 +153,6 @@ end
 ---@field probe fun(): boolean Called in a Neovim without a user.
 
 --- Makes a buffer with these lines the current one.
----@param lines string[]
 ---@return integer buffer
 local function scratch(lines)
   local buffer = api.nvim_create_buf(true, true)

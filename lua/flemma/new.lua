@@ -1,79 +1,72 @@
---- New chats: `:Flemma new`, and `:Flemma rules` for a chat that has none.
+--- New chats: `:Flemma new`, and `:Flemma rules` and `skills` for a chat that has none. The host
+--- renders templates and finds what belongs into a chat.
 ---@class flemma.new
 local M = {}
 
 local api = vim.api
-local chat_folder = require("flemma.chat_folder")
 
----@param message string
----@param level? "info"|"warn"|"error"
-local function say(message, level)
-  require("flemma.notices").notify({ level = level or "error", message = message })
+---@class flemma.new.Chat A chat that the host made.
+---@field folder string? Nil if none can be opened.
+---@field is_chosen boolean Whether the user chose the folder.
+---@field lines string[]
+---@field cursor [integer, integer]?
+---@field messages { [1]: string, [2]: string }[] Levels and texts.
+
+---@type table<string, flemma.new.Chat> Chats that are about to be opened, by path.
+local prepared = {}
+
+local function say_all(messages)
+  for _, message in ipairs(messages) do
+    require("flemma.notices").notify({ level = message[1], message = message[2] })
+  end
+end
+
+local function project()
+  return vim.fs.normalize(require("flemma.directory").here())
+end
+
+--- Asks the host a question about chats of a project.
+---@param name string
+---@param fields? table
+---@return any answer Nil without a host, which was reported.
+function M.query(name, fields)
+  return require("flemma.lookup").wait("query", { name = name, arguments = M.arguments(fields) })
+end
+
+--- Returns the arguments of a question about chats of a project.
+---@param fields? table
+---@return table
+function M.arguments(fields)
+  local chats = require("flemma.config").get().chats
+  local folder = chats.folder and vim.fs.normalize(vim.fs.abspath(vim.fs.normalize(chats.folder)))
+  local templates = chats.templates and vim.fs.normalize(chats.templates)
+  return vim.tbl_extend("error", {
+    project = project(),
+    folder = folder,
+    templates = templates or vim.fs.joinpath(vim.fn.stdpath("config"), "flemma", "templates"),
+  }, fields or {})
 end
 
 --- Returns a path for a new chat: the minute, and a number if needed. The day alone would be
 --- taken by another Neovim that did not write its chat yet.
----@param folder string
----@return string
 local function unused(folder)
-  local minute = os.date("%Y-%m-%d-%H%M")
-  local path, count = vim.fs.joinpath(folder, minute .. ".chat"), 1
-  while vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1 do
-    count = count + 1
-    path = vim.fs.joinpath(folder, ("%s-%d.chat"):format(minute, count))
-  end
-  return path
+  local minute = vim.fs.joinpath(folder, os.date("%Y-%m-%d-%H%M") --[[@as string]])
+  return require("flemma.report").unused(minute .. ".chat")
 end
 
---- Names the project's rules that a new chat includes.
----@param lines string[]
----@param folder string
----@param project string
-local function name_rules(lines, folder, project)
-  local included = vim.tbl_filter(function(reference)
-    return vim.list_contains(lines, reference)
-  end, require("flemma.project_rules").references(folder, project))
-  if #included > 0 then
-    say(("The first message includes %s."):format(table.concat(included, ", ")), "info")
-  end
-end
-
---- Shows the messages about a project's skills and templates, and about words of a template
---- that look like variables.
----@param report flemma.project.Report
----@param unknown string[]
-local function remark(report, unknown)
-  for _, message in ipairs(report.messages) do
-    say(message, "warn")
-  end
-  if #unknown > 0 then
-    local words = "${" .. table.concat(unknown, "}, ${") .. "}"
-    say(("The template's text was kept where it names no variable: %s. See |flemma-templates|."):format(words), "warn")
-  end
-end
-
---- Prepares a new chat: its text, and the folder for it.
----@param template string? Its name.
----@param place flemma.template.Place
----@param make fun(): string Makes the folder of its file, and returns it.
+--- Has the host make a chat, and prepares its text.
 ---@return string? path Without one, the reason was shown.
----@return flemma.template.Text? text
-local function prepare(template, place, make)
-  local text, problem = require("flemma.template").text(template, place)
-  if not text then
-    say(problem --[[@as string]])
-    -- The project may have the template, and wait for trust.
-    remark(place.report, {})
-    return nil
+---@return flemma.new.Chat? chat
+local function prepare(fields)
+  local selection = require("flemma.selection")
+  local defaults = { date = os.date("%Y-%m-%d"), file = selection.path(), selection = "", is_edit = false }
+  local chat = M.query("new_chat", vim.tbl_extend("force", defaults, fields))
+  if not chat or not chat.folder then
+    return say_all(chat and chat.messages or { { "error", "No chat was made, because the host does not answer." } })
   end
-  local made, folder = pcall(make)
-  if not made then
-    say(("The folder for chats cannot be made: %s. See |flemma-chats.folder|."):format(folder))
-    return nil
-  end
-  local path = unused(folder)
-  require("flemma.template").prepare(path, text)
-  return path, text
+  local path = unused(chat.folder)
+  prepared[path] = chat
+  return path, chat
 end
 
 --- Opens a new chat.
@@ -82,43 +75,30 @@ end
 ---@param range? flemma.selection.Range The text for `${selection}`.
 ---@return boolean opened Otherwise the reason was shown.
 function M.open(template, split, range)
-  local project = vim.fs.normalize(require("flemma.directory").here())
-  local report = require("flemma.project").report(project)
-  local folder, is_chosen = chat_folder.of_project(project)
-  local base = is_chosen and folder or project
-  local place = { chat = base, project = project, report = report, range = range }
-  local path, text = prepare(template, place, function()
-    return chat_folder.make(project)
-  end)
-  if not path or not text then
+  local text = range and require("flemma.selection").text(range)
+  local path, chat = prepare({ template = template, selection = text })
+  if not path or not chat then
     return false
   end
   local opened, reason = pcall(require("flemma.window").file, path, split)
   if not opened then
-    say(("The new chat cannot be opened: %s."):format(reason))
+    say_all({ { "error", ("The new chat cannot be opened: %s."):format(reason) } })
     return false
   end
   require("flemma.autosave").note(api.nvim_get_current_buf())
-  name_rules(text.lines, place.chat, project)
-  remark(report, text.unknown)
-  if is_chosen then
-    require("flemma.exclude").offer(folder)
+  say_all(chat.messages)
+  if chat.is_chosen then
+    local question = { name = "offer_exclude", arguments = { folder = chat.folder } }
+    require("flemma.lookup").ask("query", question, function() end)
   end
   return true
 end
 
---- Creates a new chat that neither a window nor the list of buffers shows.
----@param folder string Absolute.
----@param template string Its name.
----@param whole string The text for `${whole}`.
+--- Creates a chat for an edit that neither a window nor the list of buffers shows.
+---@param whole string? The path of the edited file, if it may be sent as a whole.
 ---@return integer? buffer Without one, the reason was shown.
-function M.hidden(folder, template, whole)
-  local project = vim.fs.normalize(require("flemma.directory").here())
-  local report = require("flemma.project").report(project)
-  local path = prepare(template, { chat = folder, project = project, report = report, whole = whole }, function()
-    vim.fn.mkdir(folder, "p")
-    return folder
-  end)
+function M.hidden(whole)
+  local path = prepare({ is_edit = true, whole = whole })
   if not path then
     return nil
   end
@@ -127,8 +107,7 @@ function M.hidden(folder, template, whole)
   local buffer = vim.fn.bufadd(path)
   local loaded, reason = pcall(vim.fn.bufload, buffer)
   if not loaded then
-    say(("The new chat cannot be opened: %s."):format(reason))
-    return nil
+    return say_all({ { "error", ("The new chat cannot be opened: %s."):format(reason) } })
   end
   -- A chat in a window is introduced when it is first shown, after the user's autocommands.
   api.nvim_clear_autocmds({ group = "flemma", event = "BufWinEnter", pattern = ("<buffer=%d>"):format(buffer) })
@@ -138,110 +117,53 @@ function M.hidden(folder, template, whole)
   return buffer
 end
 
---- Returns where the first message begins, below the frontmatter.
----@param lines string[]
----@return integer index
-local function first_message(lines)
-  local fence = (lines[1] or ""):match("^```+")
-  local at = 1
-  if fence then
-    repeat
-      at = at + 1
-    until not lines[at] or vim.trim(lines[at]) == fence
-  end
-  while lines[at] and not lines[at]:find("^@%u%l+:") do
-    at = at + 1
-  end
-  return at
-end
-
---- Returns where the message begins that rules are added to: the first of the user, or the
---- last one if the model has answered, because what was sent should not change.
----@param lines string[]
----@return integer? index
-local function user_message(lines)
-  local found, answered
-  for at = first_message(lines), #lines do
-    answered = answered or vim.startswith(lines[at], "@Assistant:")
-    if vim.startswith(lines[at], "@You:") and (answered or not found) then
-      found = at
-    end
-  end
-  return found
-end
-
---- Puts lines at the beginning of a message, which is made if there is none.
+--- Puts `@You:`, or the text that was prepared, into a buffer whose file does not exist yet, and the
+--- cursor below it, unless the user's own template has filled it.
 ---@param buffer integer
----@param marker "@System:"|"@You:"
----@param added string[]
-local function put(buffer, marker, added)
+---@return boolean bare Whether it has `@You:` alone.
+function M.fill(buffer)
+  local path = api.nvim_buf_get_name(buffer)
+  local chat = prepared[path]
+  prepared[path] = nil
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
-  local first = first_message(lines)
-  local at = marker == "@You:" and user_message(lines) or first
-  if not vim.startswith(lines[at] or "", marker) then
-    local text = vim.list_extend({ marker }, added)
-    text[#text + 1] = ""
-    return api.nvim_buf_set_lines(buffer, at - 1, at - 1, false, text)
+  if #lines > 1 or lines[1] ~= "" or not vim.bo[buffer].modifiable then
+    return false
   end
-  -- Directly below the marker, where no fence of the prompt can be open.
-  local text = vim.list_extend({ lines[at] }, added)
-  if lines[at + 1] and lines[at + 1] ~= "" then
-    text[#text + 1] = ""
+  lines = chat and chat.lines or { "@You:", "" }
+  local cursor = chat and chat.cursor or { #lines - 1, 0 }
+  -- Without an undo step, so that `u` in a new chat undoes only what the user typed.
+  local levels = vim.bo[buffer].undolevels
+  vim.bo[buffer].undolevels = -1
+  api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.bo[buffer].undolevels = levels
+  vim.bo[buffer].modified = false
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    api.nvim_win_set_cursor(window, { cursor[1] + 1, cursor[2] })
   end
-  api.nvim_buf_set_lines(buffer, at - 1, at, false, text)
+  return not chat
 end
 
---- Adds those of some lines that the current chat does not have to a message, and reports it.
----@param marker "@System:"|"@You:"
----@param lines string[]
----@param messages { none: string, known: string, added: string } For no lines, no new lines, and new lines; `%s` is the new lines.
-local function add_to(marker, lines, messages)
+--- Describes a chat for the host.
+local function described(buffer)
+  return {
+    path = vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":p"),
+    project = project(),
+    lines = require("flemma.selection").clean(api.nvim_buf_get_lines(buffer, 0, -1, false)),
+  }
+end
+
+--- Adds the project's rules or the skills to this chat.
+---@param name "add_rules"|"add_skills"
+function M.add(name)
   local buffer = api.nvim_get_current_buf()
-  local text = api.nvim_buf_get_lines(buffer, 0, -1, false)
-  local added = vim.tbl_filter(function(line)
-    return not vim.list_contains(text, line)
-  end, lines)
-  if #lines == 0 then
-    return say(messages.none, "warn")
-  elseif #added == 0 then
-    return say(messages.known, "info")
-  elseif not vim.bo[buffer].modifiable then
-    return say("The chat is locked while a tool runs. Try again when it is done.", "warn")
+  if not vim.bo[buffer].modifiable then
+    return say_all({ { "warn", "The chat is locked while a tool runs. Try again when it is done." } })
   end
-  put(buffer, marker, added)
-  -- A function, because a line may contain `%`.
-  say((messages.added:gsub("%%s", function()
-    return table.concat(added, ", ")
-  end)), "info")
-end
-
---- Adds the list of skills to this chat, in `@System:`.
-function M.add_skills()
-  local report = require("flemma.project").report(vim.fs.normalize(require("flemma.directory").here()))
-  remark(report, {})
-  add_to("@System:", require("flemma.template.variables").skill_lines(report), {
-    none = "No skills were found. See |flemma-skills|.",
-    known = "This chat lists the skills already.",
-    added = "Added the skills to @System:.",
-  })
-end
-
---- Returns references to the rules that apply to a chat.
----@param buffer integer
----@return string[]
-local function rules_of(buffer)
-  local folder = chat_folder.base(vim.fn.fnamemodify(api.nvim_buf_get_name(buffer), ":p"))
-  return require("flemma.project_rules").references(folder, vim.fs.normalize(require("flemma.directory").here()))
-end
-
---- Adds references to the project's rules to this chat, in `@You:`: others can edit these files,
---- and their text is no instruction of the user's own.
-function M.add_rules()
-  add_to("@You:", rules_of(api.nvim_get_current_buf()), {
-    none = "No rules were found: there is no AGENTS.md, CLAUDE.md, or .github/copilot-instructions.md.",
-    known = "This chat includes the project's rules already.",
-    added = "Added to @You: %s",
-  })
+  local added = require("flemma.lookup").wait("query", { name = name, arguments = described(buffer) })
+  if added and added.line then
+    api.nvim_buf_set_lines(buffer, added.line, added.line, false, added.lines)
+  end
+  say_all(added and added.messages or { { "warn", "The host does not answer, so nothing was added. Try again." } })
 end
 
 ---@type table<string, true> Paths of the chats to which rules were offered.
@@ -255,17 +177,15 @@ function M.offer_rules(buffer)
   if not path or offered[path] or table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), "\n") ~= "@You:\n" then
     return
   end
-  local rules = rules_of(buffer)
-  if #rules > 0 then
-    offered[path] = true
-    require("flemma.notices").notify({
-      buffer = buffer,
-      level = "info",
-      message = ("This chat does not include %s. :Flemma rules adds it; :Flemma new makes chats with it and a system prompt."):format(
-        table.concat(rules, ", ")
-      ),
-    })
-  end
+  require("flemma.host").when_ready(function()
+    local question = { name = "offer_rules", arguments = described(buffer) }
+    require("flemma.lookup").ask("query", question, function(message)
+      if message and not offered[path] then
+        offered[path] = true
+        require("flemma.notices").notify({ buffer = buffer, level = "info", message = message })
+      end
+    end)
+  end)
 end
 
 return M

@@ -20,8 +20,6 @@ function M.escape(text)
 end
 
 --- Like |M.escape|, but keeps line breaks.
----@param text string
----@return string
 local function escape_lines(text)
   return table.concat(vim.tbl_map(M.escape, vim.split(text, "\n", { plain = true })), "\n")
 end
@@ -31,8 +29,6 @@ local GROUPS = { error = "ErrorMsg", warn = "WarningMsg" }
 local last
 
 ---@param command string An Ex command that shows a message.
----@param text string
----@param level "info"|"warn"|"error"
 local function say(command, text, level)
   local line = ("redraw | echohl %s | %s %s | echohl None"):format(
     GROUPS[level] or "None",
@@ -55,8 +51,6 @@ end
 --- prompt, during which Neovim handles no messages of the host. With `T` in 'shortmess',
 --- `:echomsg` cuts out the middle of a text that is too long, so its first sentence is shown
 --- instead.
----@param text string
----@param level "info"|"warn"|"error"
 local function echo(text, level)
   local shortmess = vim.o.shortmess
   vim.opt.shortmess:append("T")
@@ -72,8 +66,6 @@ local function echo(text, level)
 end
 
 --- Returns the beginning of the message line, which is on the screen only.
----@param width integer
----@return string
 local function message_line(width)
   local cells, row = {}, vim.o.lines - math.max(1, vim.o.cmdheight) + 1
   for column = 1, width do
@@ -105,7 +97,6 @@ function M.prompt_closed()
 end
 
 --- Returns the event after which Neovim shows a message in one line, or nil if it does now.
----@return string?
 local function event_before_messages()
   -- Messages before `VimEnter` would be shown together.
   if vim.v.vim_did_enter == 0 then
@@ -119,8 +110,6 @@ local function event_before_messages()
 end
 
 --- Shows a message after those that Neovim itself is about to show, as on opening a file.
----@param text string
----@param level "info"|"warn"|"error"
 local function echo_soon(text, level)
   vim.schedule(function()
     local event = event_before_messages()
@@ -137,10 +126,6 @@ end
 local LEVELS = { [vim.log.levels.WARN] = "warn", [vim.log.levels.ERROR] = "error" }
 
 --- Passes a message to a notifier, and shows it in one line if Neovim itself would show it.
----@param notifier fun(text: string, level?: integer, options?: table): any
----@param text any
----@param level? integer
----@param options? table
 ---@return any result Of the notifier.
 local function pass_on(notifier, text, level, options)
   return neovim.notify(notifier, function(shown)
@@ -165,8 +150,6 @@ function M.quietly(job)
 end
 
 --- Shows errors, and messages that do not fit into one line, in the chat that they concern.
----@param message flemma.protocol.Notify
----@param level "info"|"warn"|"error"
 local function remark(message, level)
   local current = vim.api.nvim_get_current_buf()
   local buffer = message.buffer or vim.bo[current].filetype == "chat" and current

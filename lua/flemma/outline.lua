@@ -31,7 +31,6 @@ function M.lines(info)
 end
 
 --- Shows the list at the entry of the cursor's line.
----@param list { title: string, items: table[] }
 local function show(list)
   local row, at = vim.api.nvim_win_get_cursor(0)[1], 1
   for number, item in ipairs(list.items) do

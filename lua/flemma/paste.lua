@@ -6,7 +6,6 @@ local M = {}
 local api = vim.api
 
 --- Loaded when something is pasted, because most chats have no images.
----@return flemma.paste.image
 local function image()
   return require("flemma.paste.image")
 end
@@ -16,47 +15,26 @@ local PATIENCE_MS = 10000
 --- Largest image that is saved: what a message may hold.
 local BYTES = 20 * 1024 * 1024
 
----@param level "info"|"warn"|"error"
----@param message string
 local function notify(level, message)
   require("flemma.notices").notify({ level = level, message = message })
 end
 
---- Returns the folder of a chat; the working directory for a chat without a name.
----@param buffer integer
----@return string
-local function folder_of(buffer)
-  local name = api.nvim_buf_get_name(buffer)
-  return name ~= "" and require("flemma.chat_folder").base(vim.fn.fnamemodify(name, ":p"))
-    or vim.fs.normalize(require("flemma.directory").here())
-end
-
---- Returns the reference to a file: from the chat's folder if the file is in the project.
----@param path string
----@param buffer integer
----@return string
-local function reference(path, buffer)
-  local rules, paths = require("flemma.project_rules"), require("flemma.path")
-  local folder, project, home =
-    folder_of(buffer), vim.fs.normalize(require("flemma.directory").here()), vim.fs.normalize("~")
-  for _, root in ipairs({ folder, project }) do
-    if paths.below(path, root) then
-      return rules.reference(path, folder)
-    end
-  end
-  local in_home = paths.below(path, home)
-  if in_home then
-    return "@~/" .. rules.encoded(in_home)
-  end
-  -- An absolute path begins with two slashes, also before the drive of Windows.
-  return "@//" .. rules.encoded((path:gsub("^/", "")))
+--- Asks the host for a reference to a file.
+---@param name "dropped_image"|"reference" The former answers only if the text is the path of an image.
+---@return string?
+local function ask(name, text, buffer)
+  local path = api.nvim_buf_get_name(buffer)
+  local arguments = {
+    text = text,
+    chat = path ~= "" and vim.fn.fnamemodify(path, ":p") or "",
+    project = vim.fs.normalize(require("flemma.directory").here()),
+  }
+  return require("flemma.lookup").wait("query", { name = name, arguments = arguments })
 end
 
 --- Returns a text with blanks where it would touch other text on a line.
----@param text string
 ---@param before string The line up to it.
 ---@param after string The line behind it.
----@return string
 local function apart(text, before, after)
   local left = before ~= "" and not before:find("%s$") and " " or ""
   local right = after ~= "" and not after:find("^%s") and " " or ""
@@ -85,13 +63,15 @@ function M.replacement(lines)
   if vim.bo.filetype ~= "chat" or not is_one or not mode:find("^[in]") then
     return nil
   end
-  local path = image().path(lines[1])
-  if not path then
+  -- Other text need not wait for the host.
+  local may_be_path = lines[1]:find("^%s*[/'\"]") or lines[1]:find("^%s*file:") or lines[1]:find("^%s*%a:[/\\]")
+  local reference = may_be_path and ask("dropped_image", lines[1], api.nvim_get_current_buf())
+  if not reference then
     return nil
   end
   local row, column = place()
   local line = api.nvim_buf_get_lines(0, row, row + 1, false)[1]
-  return apart(reference(path, api.nvim_get_current_buf()), line:sub(1, column), line:sub(column + 1))
+  return apart(reference, line:sub(1, column), line:sub(column + 1))
 end
 
 --- Handles what terminals paste. The user's own |vim.paste()| gets everything.
@@ -106,9 +86,6 @@ function M.start()
 end
 
 --- Writes an image to a new file beside a chat.
----@param buffer integer
----@param bytes string
----@param extension string
 ---@return string? path
 ---@return string? problem
 local function save(buffer, bytes, extension)
@@ -134,9 +111,8 @@ end
 local PLACES = api.nvim_create_namespace("flemma.paste")
 
 --- Inserts the reference to an image.
----@param at flemma.paste.Place
----@param path string
-local function insert(at, path)
+---@param path string The image's, for messages.
+local function insert(at, reference, path)
   local row, column = require("flemma.marks").place(at.buffer, PLACES, at.mark)
   if not row or not column then
     return notify("warn", ("The chat was closed meanwhile. The image is in %s."):format(path))
@@ -145,7 +121,7 @@ local function insert(at, path)
     return notify("warn", ("The chat is locked while a tool runs. The image is in %s."):format(path))
   end
   local line = api.nvim_buf_get_lines(at.buffer, row, row + 1, false)[1]
-  local text = apart(reference(path, at.buffer), line:sub(1, column), line:sub(column + 1))
+  local text = apart(reference, line:sub(1, column), line:sub(column + 1))
   api.nvim_buf_set_text(at.buffer, row, column, row, column, { text })
   if api.nvim_get_current_buf() == at.buffer then
     api.nvim_win_set_cursor(0, { row + 1, column + #text })
@@ -153,8 +129,6 @@ local function insert(at, path)
 end
 
 --- Saves an image and inserts its reference.
----@param at flemma.paste.Place
----@param bytes string
 local function take(at, bytes)
   local extension = image().extension(bytes)
   if not extension then
@@ -166,12 +140,15 @@ local function take(at, bytes)
   if not path then
     return notify("error", ("The image cannot be saved beside the chat: %s."):format(why))
   end
-  insert(at, path)
+  local reference = ask("reference", path, at.buffer)
+  if reference then
+    insert(at, reference, path)
+  else
+    notify("warn", ("The host does not answer. The image is in %s."):format(path))
+  end
 end
 
 --- Runs a program that prints the image of the clipboard.
----@param program flemma.paste.Program
----@param done fun(bytes: string?)
 local function read(program, done)
   local function run(argv, next)
     local started = pcall(vim.system, argv, { timeout = PATIENCE_MS }, function(result)
@@ -214,10 +191,11 @@ function M.paste()
       api.nvim_buf_del_extmark(buffer, PLACES, at.mark)
     end
   end
-  local path = vim.fn.has("clipboard") == 1 and image().path(vim.fn.getreg("+"))
-  if path then
+  local text = vim.fn.has("clipboard") == 1 and vim.fn.getreg("+") or ""
+  local reference = text ~= "" and ask("dropped_image", text, buffer)
+  if reference then
     return finish(function()
-      insert(at, path)
+      insert(at, reference, text)
     end)
   end
   local program = image().program()

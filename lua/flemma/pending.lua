@@ -10,9 +10,6 @@ local api = vim.api
 ---@field text string What the picker shows.
 
 --- Returns what the picker shows for a call: its chat, and the first line of its preview.
----@param buffer integer
----@param mark flemma.protocol.Mark
----@return string
 local function describe(buffer, mark)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
   local line = vim.trim((mark.preview or mark.label or ""):match("^%s*([^\n]*)"))
@@ -37,7 +34,6 @@ function M.items()
 end
 
 --- Goes to a call, so that the keys for calls apply to it.
----@param item flemma.pending.Item
 local function go(item)
   -- The chat may have changed while the picker was open.
   local found = vim.iter(M.items()):find(function(other)

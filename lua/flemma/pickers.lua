@@ -7,23 +7,16 @@ local M = {}
 ---@field all? boolean Whether the chats of all projects are listed.
 --- Other fields are options of the picker.
 
----@param all boolean?
----@return string
 local function title(all)
   return require("flemma.chats").prompt(all or false)
 end
 
 --- Returns the chats to pick from. Without any, there is a message instead of an empty picker.
----@param given flemma.pickers.Options?
----@return flemma.chats.Item[]?
 local function found(given)
   return require("flemma.chats").found(given and given.all or false)
 end
 
 --- Returns the options of a picker: its own, and those that the user gave.
----@param own table
----@param given flemma.pickers.Options?
----@return table
 local function options(own, given)
   given = vim.tbl_extend("force", {}, given or {})
   given.all = nil

@@ -25,17 +25,11 @@ local VALID_MS = 5000
 ---@type table<integer, flemma.problems.Change> By buffer.
 local changes = {}
 
----@param kind "syntax"|"error"|"warning"
----@param line integer
----@param text string
----@param message string
----@return flemma.protocol.FoundProblem
 local function found(kind, line, text, message)
   return { kind = kind, line = line, text = text:sub(1, LONGEST), message = message:sub(1, LONGEST) }
 end
 
 --- Returns the errors and warnings of a buffer.
----@param buffer integer
 ---@return flemma.protocol.FoundProblem[]? items Nil if there are too many.
 local function diagnostics(buffer)
   local severity = vim.diagnostic.severity
@@ -82,8 +76,6 @@ function M.before_change(buffer)
 end
 
 --- Waits until language servers have published diagnostics of a changed buffer.
----@param buffer integer?
----@param done fun(before: flemma.protocol.FoundProblem[], after: flemma.protocol.FoundProblem[])
 local function when_published(buffer, done)
   local change = buffer and changes[buffer]
   if not buffer or not change then
@@ -121,8 +113,6 @@ local function when_published(buffer, done)
 end
 
 --- Finds the syntax errors of a text.
----@param parser string?
----@param text string?
 ---@param done fun(items: flemma.protocol.FoundProblem[]?) Gets nil if they are not known.
 local function parse(parser, text, done)
   if not parser then
@@ -138,9 +128,6 @@ local function parse(parser, text, done)
 end
 
 --- Returns the parser of a file, if it is installed.
----@param buffer integer?
----@param message flemma.protocol.FindProblems
----@return string?
 local function parser_for(buffer, message)
   local filetype = buffer and vim.bo[buffer].filetype or ""
   if filetype == "" then
@@ -156,8 +143,6 @@ function M.find_problems(message)
   local asker = host.channel()
   local answer = { ask = message.ask, before = {}, after = {} }
   local left = 2
-  ---@param before flemma.protocol.FoundProblem[]?
-  ---@param after flemma.protocol.FoundProblem[]?
   local function add(before, after)
     if before and after then
       vim.list_extend(answer.before, before)

@@ -24,9 +24,6 @@ local runs = require("flemma.state").by_buffer()
 ---@type boolean?
 local has_progress
 
----@param text string
----@param status "running"|"success"|"failed"
----@param id integer?
 ---@return integer? id Nil if this Neovim has no progress messages.
 local function show(text, status, id)
   if has_progress == false then
@@ -42,15 +39,10 @@ local function show(text, status, id)
   return has_progress and shown >= 0 and shown or nil
 end
 
----@param buffer integer
----@return boolean
 local function is_hidden(buffer)
   return api.nvim_buf_is_valid(buffer) and vim.fn.bufwinid(buffer) == -1
 end
 
----@param buffer integer
----@param run flemma.progress.Run
----@param info flemma.status.Info
 local function report(buffer, run, info)
   local name = vim.fs.basename(api.nvim_buf_get_name(buffer))
   local text = ("%s: %s"):format(name ~= "" and name or "a chat without a name", info.doing)

@@ -11,8 +11,6 @@ local window = require("flemma.window")
 function M.prompt(message)
   local title = notices.escape(message.title)
   local asker = host.channel()
-  ---@param text string?
-  ---@param item integer?
   local function answer(text, item)
     local payload = { ask = message.ask, text = text, item = item and item - 1 }
     if not host.answer(asker, "prompted", payload) and (text or item) then

@@ -39,7 +39,7 @@ M.RECEIVERS = {
   notify = "flemma.notices",
   event = "flemma.notices",
   statusline = "flemma.status",
-  looked_up = "flemma.lsp",
+  looked_up = "flemma.lookup",
   usage = "flemma.usage",
   choices = "flemma.switch",
   taken = "flemma.lease",
@@ -143,7 +143,7 @@ M.SHOWN = {
 ---@alias flemma.protocol.FunctionCall { functions: integer[], arguments: any[] }
 ---@alias flemma.protocol.LookedUp { lookup: integer, result: any } As the result of a language server.
 ---@alias flemma.protocol.OpenText { ask: integer, path: string }
----@alias flemma.protocol.Reference { ask: integer, buffer: integer, kind: string, name: string }
+---@alias flemma.protocol.Reference { ask: integer, buffer: integer, kind: string, name: string, folder: string }
 ---@alias flemma.protocol.Prompt { ask: integer, title: string, items: string[]?, initial: string? }
 ---@alias flemma.protocol.Marks { buffer: integer, items: flemma.protocol.Mark[] }
 ---@alias flemma.protocol.TaskItem { text: string, status: "pending"|"in_progress"|"completed" }
@@ -192,24 +192,10 @@ M.SHOWN = {
 
 ---@alias flemma.protocol.Phase "idle"|"loading"|"sending"|"retrying"|"thinking"|"calling"|"streaming"|"stalled"|"running"|"approval"
 
----@class flemma.protocol.Statusline
+---@class flemma.protocol.Statusline: flemma.status.Info
 ---@field buffer integer
 ---@field text string All of it as one text.
----@field provider string Empty if it is not known before a request.
----@field model string
----@field phase flemma.protocol.Phase
----@field retry_in integer? Seconds until the next attempt.
----@field running integer Number of running calls.
----@field waiting integer Number of calls that wait for the user.
----@field queued integer Number of queued messages.
 ---@field elapsed_ms integer? Since the key that began what is happening now.
----@field sums flemma.session.Totals Of the chat.
----@field tokens string Empty without requests.
----@field cost string Empty if it is not known.
----@field context integer? Tokens of the last request and its answer.
----@field context_limit integer?
----@field plan boolean
----@field elsewhere boolean Whether the chat is open in another program.
 
 ---@class flemma.protocol.ReplaceText
 ---@field ask integer
@@ -279,7 +265,7 @@ M.SHOWN = {
 
 --- `lines` has for each line from `first` a list of { start, end, group }. The end -1 means the whole line.
 --- `regions` are whole, even if only some of their lines are visible.
----@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[], regions: flemma.regions.Region[] }
+---@alias flemma.protocol.Spans { buffer: integer, seq: integer, first: integer, last: integer, lines: table[], regions: flemma.markup.Region[] }
 
 ---@class flemma.protocol.Folds The folds of all messages that changed.
 ---@field buffer integer
@@ -309,6 +295,7 @@ M.SHOWN = {
 ---@field input table
 ---@field cwd string
 ---@field path string The chat's file, or empty.
+---@field folder string The folder that relative paths start from.
 ---@field timeout number Seconds that a call may take by default.
 ---@field sandbox flemma.protocol.Held? Absent without a sandbox.
 

@@ -33,7 +33,6 @@ function M.blocked(buffer)
 end
 
 --- Runs the held jobs of a buffer, as far as Neovim takes them.
----@param buffer integer
 local function drain(buffer)
   local jobs = vim.api.nvim_buf_is_valid(buffer) and held[buffer] or {}
   while jobs[1] do
@@ -59,7 +58,6 @@ local function flush()
 end
 
 --- Returns true if a held job could run now.
----@return boolean
 local function is_some_free()
   return vim.iter(vim.tbl_keys(held)):any(function(buffer)
     return not M.blocked(buffer)

@@ -25,7 +25,6 @@ local TASKS = {
 ---@type table<integer, flemma.queued.Shown>
 local shown = {}
 
----@param item flemma.protocol.QueuedItem
 ---@return string[][][] lines Of virtual text.
 local function draw(item)
   local sign, drawn = SIGNS[item.when] or SIGNS.later, {}
@@ -38,7 +37,6 @@ local function draw(item)
   return drawn
 end
 
----@param item flemma.protocol.TaskItem
 ---@return string[][] chunks Of one virtual line.
 local function draw_task(item)
   local sign, group = unpack(TASKS[item.status] or TASKS.pending)

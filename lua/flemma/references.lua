@@ -14,22 +14,16 @@ local BYTES = 20 * 1024 * 1024
 
 local SEVERITIES = { "error", "warning", "info", "hint" }
 
----@param text string
----@return string
 local function clean(text)
   return require("flemma.selection").clean({ text })[1]
 end
 
 --- Returns text of several lines.
----@param text string
----@return string
 local function clean_lines(text)
   return table.concat(require("flemma.selection").clean(vim.split(text, "\n", { plain = true })), "\n")
 end
 
 --- Returns the path of a buffer that is a file.
----@param buffer integer
----@return string?
 local function path_of(buffer)
   if buffer <= 0 or not api.nvim_buf_is_valid(buffer) or vim.bo[buffer].buftype ~= "" then
     return nil
@@ -39,8 +33,6 @@ local function path_of(buffer)
 end
 
 --- Returns how a buffer is named in a chat: its path from the working directory, or its number.
----@param buffer integer
----@return string
 local function name_of(buffer)
   local name = api.nvim_buf_get_name(buffer)
   if name == "" then
@@ -50,7 +42,6 @@ local function name_of(buffer)
 end
 
 --- Returns the buffers that can be named.
----@return integer[]
 local function open_buffers()
   return vim.tbl_filter(function(buffer)
     return api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buflisted
@@ -58,7 +49,6 @@ local function open_buffers()
 end
 
 --- Returns the diagnostics of the open files.
----@return flemma.protocol.ReferenceAnswer
 local function diagnostics()
   local items, total = {}, 0
   for _, buffer in ipairs(open_buffers()) do
@@ -86,7 +76,6 @@ local function diagnostics()
 end
 
 --- Returns the entries of the quickfix list.
----@return flemma.protocol.ReferenceAnswer
 local function quickfix()
   local list = vim.fn.getqflist({ title = 0, size = 0 })
   local items = {}
@@ -108,7 +97,6 @@ local function quickfix()
 end
 
 --- Answers with the symbols of the open files.
----@param reply fun(answer: flemma.protocol.ReferenceAnswer)
 local function symbols(reply)
   local files = vim.tbl_filter(function(buffer)
     return vim.bo[buffer].filetype ~= "chat" and vim.bo[buffer].buftype == ""
@@ -127,7 +115,6 @@ local function symbols(reply)
 end
 
 --- Returns the open buffers by the names that completion offers.
----@return flemma.protocol.ReferenceAnswer
 local function buffers()
   local items = vim.tbl_map(function(buffer)
     local kind = vim.bo[buffer].modified and "not saved" or ""
@@ -138,9 +125,7 @@ end
 
 --- Returns the buffers that a name fits best: those that have exactly it, or those whose path
 --- ends in it.
----@param name string
 ---@param folder string That of the chat.
----@return integer[]
 local function named(name, folder)
   local from_chat = vim.fs.normalize(vim.fs.joinpath(folder, name))
   local exact, ending = {}, {}
@@ -162,12 +147,8 @@ local function named(name, folder)
 end
 
 --- Returns the text of an open buffer.
----@param message flemma.protocol.Reference
----@return flemma.protocol.ReferenceAnswer
 local function buffer_text(message)
-  local chat = api.nvim_buf_is_valid(message.buffer) and api.nvim_buf_get_name(message.buffer) or ""
-  local found =
-    named(message.name, chat ~= "" and require("flemma.chat_folder").base(chat) or require("flemma.directory").here())
+  local found = named(message.name, message.folder)
   if #found == 0 then
     return { problem = "is not an open buffer. Open it, or refer to the file with @./ and its path." }
   elseif #found > 1 then

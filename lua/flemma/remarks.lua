@@ -27,15 +27,12 @@ local widths = {}
 ---@type table<integer, integer> Extmark of the call that the last key was about, if it was about one.
 local targets = {}
 
----@param buffer integer
----@param mark integer
 ---@return integer? line
 local function line_of(buffer, mark)
   return (marks.place(buffer, NAMESPACE, mark))
 end
 
 --- Returns the last line with text.
----@param buffer integer
 ---@return integer line
 local function prompt_line(buffer)
   local last = api.nvim_buf_line_count(buffer) - 1
@@ -47,8 +44,6 @@ end
 
 --- Returns where the virtual lines of a line are seen: a closed fold hides those of its lines, so that
 --- they are below it, or above if nothing follows.
----@param buffer integer
----@param line integer
 ---@return integer line
 ---@return boolean above Whether they are above that line.
 local function seen_at(buffer, line)
@@ -74,8 +69,6 @@ end
 
 --- Scrolls windows that show this line until the virtual lines below it are visible, too:
 --- Neovim does not scroll to those below the last line.
----@param buffer integer
----@param line integer
 local function reveal(buffer, line)
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
     local info = vim.fn.getwininfo(window)[1]
@@ -96,8 +89,6 @@ local function reveal(buffer, line)
 end
 
 --- Returns the mark for the remarks below a line.
----@param buffer integer
----@param line integer
 ---@return integer mark
 local function mark_at(buffer, line)
   for _, remark in ipairs(shown[buffer]) do
@@ -110,8 +101,6 @@ end
 
 --- Draws the remarks of a mark, in one mark, because Neovim draws the lines of several at one place
 --- in any order.
----@param buffer integer
----@param mark integer
 ---@return integer? line The line above them.
 local function draw(buffer, mark)
   local line, lines = line_of(buffer, mark), {}
@@ -151,9 +140,6 @@ function M.begin(buffer, line)
 end
 
 --- Returns what a message says beyond the diagnostics that are drawn.
----@param buffer integer
----@param text string
----@return string
 local function unsaid(buffer, text)
   local diagnostics = package.loaded["flemma.diagnostics"]
   return diagnostics and diagnostics.unsaid(buffer, text) or text

@@ -4,15 +4,11 @@ local M = {}
 
 local api = vim.api
 
----@param message string
----@param level? "info"|"warn"|"error"
 local function say(message, level)
   require("flemma.notices").notify({ level = level or "error", message = message })
 end
 
 --- Renames a file unless another has the new name.
----@param from string
----@param to string
 ---@return string? problem
 local function move(from, to)
   -- Fails if there is such a file, also one that another program has just made.
@@ -29,8 +25,6 @@ local function move(from, to)
 end
 
 --- Gives a buffer another name and no file besides.
----@param buffer integer
----@param path string
 ---@param saved boolean Whether a file has the new name already.
 local function name(buffer, path, saved)
   local before = api.nvim_buf_get_name(buffer)

@@ -44,8 +44,6 @@ local agains = {}
 local timer
 local frame = 0
 
----@param buffer integer
----@param mark integer?
 local function delete(buffer, mark)
   if mark then
     api.nvim_buf_del_extmark(buffer, NAMESPACE, mark)
@@ -53,9 +51,6 @@ local function delete(buffer, mark)
 end
 
 --- Sets an extmark on a line, as near as the text allows.
----@param buffer integer
----@param line integer
----@param options table
 ---@return integer mark
 local function set(buffer, line, options)
   line = math.max(0, math.min(line, api.nvim_buf_line_count(buffer) - 1))
@@ -66,8 +61,6 @@ end
 local CHANGES = "flemma:changes"
 
 --- Draws what is below the fence of a call, or above that of one with a result.
----@param buffer integer
----@param placed flemma.render.Placed
 ---@param width integer Columns of text in the window.
 local function draw_below(buffer, placed, width)
   local item, lines = placed.item, {}
@@ -123,9 +116,6 @@ local function draw_below(buffer, placed, width)
   end
 end
 
----@param buffer integer
----@param placed flemma.render.Placed
----@param line integer
 ---@param width integer Columns of text in the window.
 local function draw_state(buffer, placed, line, width)
   local header = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
@@ -140,8 +130,6 @@ local function draw_state(buffer, placed, line, width)
   })
 end
 
----@param request flemma.render.Request
----@param buffer integer
 local function draw_request(buffer, request)
   local message = request.message
   local elapsed = (message.elapsed_ms or 0) + vim.uv.now() - request.since
@@ -160,7 +148,6 @@ local function draw_request(buffer, request)
 end
 
 --- Redraws the spinners of one buffer.
----@param buffer integer
 ---@return boolean moving Whether there are any.
 local function animate(buffer)
   local moving, width = false, nil
@@ -204,11 +191,7 @@ local function start_timer()
   end
 end
 
----@param buffer integer
----@param item flemma.protocol.Mark
----@param old flemma.render.Placed?
 ---@param width integer Columns of text in the window.
----@return flemma.render.Placed
 local function place(buffer, item, old, width)
   local placed = { item = item, since = vim.uv.now(), below = old and old.below, state = old and old.state }
   -- A call whose file changed must be looked at again.
@@ -327,9 +310,6 @@ function M.drawn(buffer, first, last)
 end
 
 --- Returns true if a line of a pending call is folded away in the current window.
----@param buffer integer
----@param placed flemma.render.Placed
----@return boolean
 local function is_folded(buffer, placed)
   local item = placed.item
   local mark = placed.state or placed.below

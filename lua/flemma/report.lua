@@ -16,14 +16,12 @@ local KEYS_OF_DIFFS = " Enter opens the diff of a line · q closes"
 ---@type integer? The window of a diff beside a list.
 local diff_window
 
----@param lines string[]
 ---@return string[] lines Without line feeds.
 local function flat(lines)
   return vim.split(table.concat(lines, "\n"), "\n", { plain = true })
 end
 
 --- Opens a file that belongs to a line, to read it.
----@param path string?
 local function open_file(path)
   if path then
     windows.file(path, true)
@@ -32,8 +30,6 @@ local function open_file(path)
 end
 
 --- Creates a buffer with a report.
----@param title string
----@param lines string[]
 ---@return integer buffer
 local function create(title, lines)
   local buffer = api.nvim_create_buf(false, true)
@@ -53,7 +49,6 @@ function M.close_diff()
 end
 
 --- Shows a diff beside a list, until the user has chosen from it. Takes no focus.
----@param lines string[]
 local function show_diff(lines)
   M.close_diff()
   local buffer = create("diff", lines)
@@ -100,11 +95,11 @@ function M.report(message)
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 
---- Returns the name for a new buffer: with a number if another buffer has it, as a chat has that
---- was not saved yet.
+--- Returns the name for a new buffer: with a number if another buffer or a file has it, as a chat has
+--- that was not saved yet.
 ---@param name string
 ---@return string
-local function unused(name)
+function M.unused(name)
   local stem, ending = name:match("^(.*)(%.%w+)$")
   local found, count = name, 1
   while stem and (vim.fn.bufexists(found) == 1 or count > 1 and vim.uv.fs_stat(found)) do
@@ -120,7 +115,7 @@ function M.open(message)
   local buffer = api.nvim_create_buf(true, false)
   vim.bo[buffer].modeline = false
   api.nvim_buf_set_lines(buffer, 0, -1, false, flat(message.lines))
-  pcall(api.nvim_buf_set_name, buffer, unused(message.name))
+  pcall(api.nvim_buf_set_name, buffer, M.unused(message.name))
   -- A copy in another format is lost if the user does not write it.
   local extension = message.name:lower()
   local format = extension:match("%.(md)$") or extension:match("%.(html)$")

@@ -29,7 +29,7 @@ local WORDS = {
     draft = "Kept as a draft; type :w in its window to approve it.",
     answered = "This review was answered already. Run :Flemma review in the chat to decide again.",
     stopped = "The host stopped, so nothing was approved. Your text is kept; run :Flemma review in the chat again.",
-    late = "The call was decided about, so what you wrote in its review since then is not used.",
+    late = "This call was already decided. Your later edits to the review were discarded.",
     applies = "approve what is left",
   },
   turn = {
@@ -68,14 +68,10 @@ local reviews = {}
 ---@type table<integer, integer> Windows that reviews are opened from, by chat, if not from the chat's.
 local origins = require("flemma.state").by_buffer()
 
----@param level "info"|"warn"|"error"
----@param message string
 local function notify(level, message)
   notices.notify({ level = level, message = message })
 end
 
----@param chat integer
----@param call string
 ---@return integer? buffer
 local function find(chat, call)
   for buffer, review in pairs(reviews) do
@@ -86,8 +82,6 @@ local function find(chat, call)
 end
 
 --- Returns the text of a buffer, in which Neovim holds NUL as a line break.
----@param buffer integer
----@return string
 local function text_of(buffer)
   local lines = api.nvim_buf_get_lines(buffer, 0, -1, false)
   for at, line in ipairs(lines) do
@@ -97,7 +91,6 @@ local function text_of(buffer)
 end
 
 --- Sends what the user decided.
----@param review flemma.review.Review
 ---@param text string? nil if nothing was decided.
 ---@return boolean sent
 local function answer(review, text)
@@ -106,8 +99,6 @@ local function answer(review, text)
 end
 
 --- Writes a review to another file, as `:w NAME` does. Neovim checks that there is none.
----@param buffer integer
----@param path string
 local function write_copy(buffer, path)
   local copied = reviews[buffer].words.copied
   local written, why = pcall(vim.fn.writefile, api.nvim_buf_get_lines(buffer, 0, -1, false), path)
@@ -119,8 +110,6 @@ local function write_copy(buffer, path)
 end
 
 --- Takes a write: approves what is left if the user typed the command in this window.
----@param buffer integer
----@param event vim.api.keyset.create_autocmd.callback_args
 local function on_write(buffer, event)
   if event.match ~= api.nvim_buf_get_name(buffer) then
     return write_copy(buffer, event.match)
@@ -143,7 +132,6 @@ local function on_write(buffer, event)
   end
 end
 
----@param buffer integer
 local function set_keys(buffer)
   require("flemma.review.hunks").set_keys(buffer)
   vim.keymap.set("n", "ZZ", function()
@@ -154,7 +142,6 @@ local function set_keys(buffer)
 end
 
 --- Answers for the user when the buffer is gone: nothing was decided.
----@param buffer integer
 local function on_wipeout(buffer)
   local gone = reviews[buffer]
   reviews[buffer] = nil
@@ -167,12 +154,8 @@ local function on_wipeout(buffer)
   end
 end
 
----@param buffer integer
 local function follow(buffer)
   local group = api.nvim_create_augroup("flemma.review." .. buffer, {})
-  ---@param event string
-  ---@param description string
-  ---@param action fun(buffer: integer, event: vim.api.keyset.create_autocmd.callback_args)
   local function on(event, description, action)
     api.nvim_create_autocmd(event, {
       group = group,
@@ -188,7 +171,6 @@ local function follow(buffer)
 end
 
 --- Creates the buffer of a review.
----@param review flemma.review.Review
 ---@return integer buffer
 local function create(review)
   local buffer = api.nvim_create_buf(false, false)
@@ -206,9 +188,6 @@ local function create(review)
 end
 
 --- Replaces the text of a review, as one undo step unless it is new.
----@param buffer integer
----@param text string
----@param is_new boolean
 local function set_text(buffer, text, is_new)
   local lines = vim.split(text, "\n", { plain = true })
   if #lines > 1 and lines[#lines] == "" then
@@ -232,7 +211,6 @@ function M.open_from(chat, window)
 end
 
 --- Drops a call whose review the user closed without a decision.
----@param buffer integer
 local function on_closed(buffer)
   local review = reviews[buffer]
   if review and not review.answered and origins[review.chat] and vim.fn.bufwinid(buffer) == -1 then
@@ -242,16 +220,12 @@ local function on_closed(buffer)
 end
 
 --- Returns the window below which a review is opened; -1 if there is none.
----@param chat integer
----@return integer
 local function origin(chat)
   local window = origins[chat]
   return window and api.nvim_win_is_valid(window) and window or windows.showing(chat) or -1
 end
 
 --- Opens a window for a review below the chat, and enters it if the user is there.
----@param buffer integer
----@param review flemma.review.Review
 local function show(buffer, review)
   local from = origin(review.chat)
   local is_there = api.nvim_get_current_buf() == review.chat or api.nvim_get_current_win() == from
@@ -275,8 +249,6 @@ local function show(buffer, review)
 end
 
 --- Shows what cannot be applied, and moves the cursor to the first such line.
----@param buffer integer
----@param found { line: integer, message: string }[]
 local function show_problems(buffer, found)
   local line, window = problems.set(buffer, found), vim.fn.bufwinid(buffer)
   if line then

@@ -22,16 +22,11 @@ local WHY = "The answer is still arriving, so nothing was undone. Press u again 
 ---@type table<integer, flemma.rewind.State> Buffers into which an answer is written.
 local states = {}
 
----@param buffer integer
----@return integer
 local function step(buffer)
   return api.nvim_buf_call(buffer, vim.fn.changenr)
 end
 
 --- Returns the line above, without trailing blanks, which may be trimmed at any time.
----@param buffer integer
----@param row integer
----@return string
 local function line_above(buffer, row)
   local line = row > 0 and api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ""
   return (line:gsub("%s+$", ""))
@@ -51,9 +46,7 @@ function M.wrote(buffer, row)
 end
 
 --- Returns true if one of the steps that were undone contains text of the answer.
----@param state flemma.rewind.State
 ---@param now integer The step of the text as it is.
----@return boolean
 local function took_answer(state, now)
   for number = now + 1, state.last do
     if state.steps[number] then
@@ -111,7 +104,7 @@ function M.changed(buffer)
     return false
   end
   if api.nvim_get_current_buf() == buffer then
-    -- A change that is no undo or redo has the highest number so far. During an undo the
+    -- A change that is neither undo nor redo has the highest number so far. During an undo the
     -- number may be that of the step or one less.
     local now = vim.fn.changenr()
     state.torn = state.torn or now < state.newest or now == state.newest and state.steps[now]

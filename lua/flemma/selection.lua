@@ -5,8 +5,6 @@ local M = {}
 
 local api = vim.api
 
---- What replaces bytes that are not UTF-8, which no request can hold.
-local REPLACEMENT = "\239\191\189"
 --- What replaces NUL, which Neovim stores as a line feed.
 local NUL = "\226\144\128"
 
@@ -14,52 +12,17 @@ local NUL = "\226\144\128"
 ---@field first integer The first line, from 1.
 ---@field last integer
 
---- Returns the length of a valid UTF-8 character.
----@param text string
----@param at integer
----@return integer? bytes
-local function character(text, at)
-  local lead, second = text:byte(at, at + 1)
-  local length = lead < 0x80 and 1 or lead >= 0xC2 and lead < 0xE0 and 2 or lead >= 0xE0 and lead < 0xF0 and 3 or 4
-  if length == 1 then
-    return 1
-  elseif lead < 0xC2 or lead > 0xF4 or not text:find("^[\128-\191]+", at + 1) then
-    return nil
-  end
-  -- Overlong forms, surrogates, and what is above U+10FFFF.
-  local from = lead == 0xE0 and 0xA0 or lead == 0xF0 and 0x90 or 0x80
-  local to = lead == 0xED and 0x9F or lead == 0xF4 and 0x8F or 0xBF
-  local _, stop = text:find("^[\128-\191]+", at + 1)
-  return second >= from and second <= to and stop - at + 1 >= length and length or nil
-end
-
---- Replaces invalid bytes in a run of bytes that are not ASCII.
----@param run string
----@return string
-local function valid(run)
-  local parts, at = {}, 1
-  while at <= #run do
-    local length = character(run, at)
-    parts[#parts + 1] = length and run:sub(at, at + length - 1) or REPLACEMENT
-    at = at + (length or 1)
-  end
-  return table.concat(parts)
-end
-
---- Makes lines of a buffer text that a message can hold.
+--- Makes lines of a buffer text that a message can hold. The host replaces what is not UTF-8.
 ---@param lines string[]
 ---@return string[]
 function M.clean(lines)
   return vim.tbl_map(function(line)
-    local clean = line:gsub("[\n%z]", NUL):gsub("[\128-\255]+", valid)
-    return clean
+    return (line:gsub("[\n%z]", NUL))
   end, lines)
 end
 
 --- Returns the lines of a range. A range that is the last Visual selection is that exactly,
 --- also a part of a line or a block.
----@param range flemma.selection.Range
----@return string[]
 local function covered(range)
   local from, to = vim.fn.getpos("'<"), vim.fn.getpos("'>")
   local mode = vim.fn.visualmode()
@@ -70,8 +33,6 @@ local function covered(range)
 end
 
 --- Returns the longest run of backticks.
----@param lines string[]
----@return integer
 local function backticks(lines)
   local longest = 0
   for _, line in ipairs(lines) do

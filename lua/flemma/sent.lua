@@ -9,7 +9,6 @@ local NAMESPACE = api.nvim_create_namespace("flemma.sent")
 local UNITS = { "B", "KB", "MB" }
 local DAY = 24 * 60 * 60
 
----@param bytes integer
 ---@return string As in "2.3 KB".
 local function size(bytes)
   local unit = 1

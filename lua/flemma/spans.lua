@@ -15,8 +15,8 @@ local render = require("flemma.modules").lazy("flemma.render")
 local NAMESPACE = api.nvim_create_namespace("flemma.spans")
 --- Below the marks of |flemma.render|.
 local PRIORITY = 50
---- Below the colors of the code in a frontmatter, see |flemma.markup|.
-local BELOW = 30
+--- Backgrounds, and what is below the colors of code, see |flemma.markup|.
+local BELOW, IS_BELOW = 30, { FlemmaFrontmatter = true, FlemmaRole = true }
 
 ---@class flemma.spans.Table
 ---@field first integer The line of `lines[1]`.
@@ -49,9 +49,6 @@ function M.shift(spans, first, last, new_last)
   end
 end
 
----@param buffer integer
----@param row integer
----@param line table[]
 local function draw_line(buffer, row, line)
   for _, span in ipairs(line) do
     local whole = span[2] == -1
@@ -62,7 +59,7 @@ local function draw_line(buffer, row, line)
       hl_eol = whole,
       ephemeral = true,
       strict = false,
-      priority = span[3] == "FlemmaFrontmatter" and BELOW or PRIORITY,
+      priority = IS_BELOW[span[3]] and BELOW or PRIORITY,
     })
   end
 end
@@ -78,12 +75,10 @@ function M.start()
       if folds then
         folds.seen(window, buffer)
       end
-      if vim.bo[buffer].filetype == "chat" then
-        markup.drawn()
-      end
+      markup.drawn(buffer)
       if not viewport.watches(buffer) then
         -- No host yet, or none at all.
-        return markup.is_on(buffer) and vim.bo[buffer].filetype == "chat"
+        return false
       end
       drawing[window] = buffer
       viewport.seen(buffer, top, bottom + 1)
@@ -120,8 +115,6 @@ function M.start()
 end
 
 --- Returns the range of lines whose spans differ, to redraw no others.
----@param old flemma.spans.Table?
----@param new flemma.spans.Table
 ---@return integer? first
 ---@return integer? last
 local function difference(old, new)
@@ -146,9 +139,13 @@ function M.spans(message)
     return
   end
   local old = known[buffer]
+  if not old and vim.bo[buffer].syntax == "chat" then
+    -- It also marks what is text for the host.
+    vim.bo[buffer].syntax = ""
+  end
   known[buffer] = { first = message.first, lines = message.lines }
   local first, last = difference(old, known[buffer])
-  if markup.set(buffer, message.regions or {}, message.first, message.last) then
+  if markup.set(buffer, message.regions or {}) then
     first, last = message.first, message.last
   end
   if first then

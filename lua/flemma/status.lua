@@ -5,8 +5,6 @@ local M = {}
 local api = vim.api
 
 local WINBAR = "%{%v:lua.require'flemma.status'.winbar()%}"
---- Percent of the context from which on it is highlighted.
-local NEARLY_FULL = 80
 local TICK_MS = 1000
 local SEPARATOR = " · "
 --- The parts of a line, the most important first. A part for which there is no room is left out.
@@ -38,62 +36,18 @@ local states = require("flemma.state").by_buffer()
 ---@type uv.uv_timer_t? Runs only while something happens in a chat.
 local timer
 
-local WORDS = {
-  idle = "idle",
-  loading = "waiting for tools",
-  sending = "sending",
-  thinking = "thinking",
-  calling = "writing a call",
-  streaming = "streaming",
-  stalled = "no data",
-}
-
----@param message flemma.protocol.Statusline
----@return string
-local function doing(message)
-  if message.elsewhere and message.phase == "idle" then
-    return "open in another program"
-  elseif message.phase == "retrying" then
-    return ("retrying in %d s"):format(message.retry_in or 0)
-  elseif message.phase == "running" then
-    return message.running == 1 and "running 1 call" or ("running %d calls"):format(message.running)
-  elseif message.phase == "approval" then
-    return message.waiting == 1 and "waiting for approval" or ("%d calls wait for approval"):format(message.waiting)
-  end
-  return WORDS[message.phase] or message.phase
-end
-
 --- Returns the state of a chat as a table.
 ---@param buffer? integer By default the current one.
----@return flemma.status.Info? info Nil if the buffer is no chat that the host knows.
+---@return flemma.status.Info? info Nil if the buffer is not a chat that the host knows.
 function M.get(buffer)
   local state = states[buffer or api.nvim_get_current_buf()]
   if not state then
     return nil
   end
-  local message = state.message
-  local elapsed = message.elapsed_ms and message.elapsed_ms + vim.uv.now() - state.since
-  local limit = message.context_limit
-  local context = message.context and limit and limit > 0 and math.floor(message.context * 100 / limit) or nil
-  return {
-    provider = message.provider,
-    model = message.model,
-    phase = message.phase,
-    doing = doing(message),
-    seconds = elapsed and math.floor(elapsed / 1000),
-    running = message.running,
-    waiting = message.waiting,
-    queued = message.queued,
-    tokens = message.tokens,
-    cost = message.cost,
-    sums = message.sums,
-    context = context,
-    nearly_full = context ~= nil and context >= NEARLY_FULL,
-    plan = message.plan,
-  }
+  local elapsed = state.message.elapsed_ms and state.message.elapsed_ms + vim.uv.now() - state.since
+  return vim.tbl_extend("force", state.message, { seconds = elapsed and math.floor(elapsed / 1000) })
 end
 
----@param info flemma.status.Info
 ---@return table<string, string> parts Plain texts by name; absent ones are not known.
 local function parts_of(info)
   local escape = require("flemma.notices").escape
@@ -115,9 +69,6 @@ local function parts_of(info)
 end
 
 --- Joins parts that exist.
----@param separator string
----@param ... string?
----@return string
 local function join(separator, ...)
   local found = {}
   for at = 1, select("#", ...) do
@@ -129,7 +80,6 @@ local function join(separator, ...)
   return table.concat(found, separator)
 end
 
----@param parts table<string, string>
 ---@return string target
 ---@return string state Without the context.
 local function sides(parts)
@@ -139,9 +89,7 @@ local function sides(parts)
 end
 
 --- Returns the parts that fit into a line.
----@param parts table<string, string>
 ---@param room integer In columns.
----@return table<string, string>
 local function fit(parts, room)
   local fitting = {}
   for _, name in ipairs(PARTS) do
@@ -157,7 +105,7 @@ end
 --- Returns the state of a chat as one plain text.
 ---@param buffer? integer By default the current one.
 ---@param room? integer Most columns; without it nothing is left out.
----@return string text Empty if the buffer is no chat.
+---@return string text Empty if the buffer is not a chat.
 function M.line(buffer, room)
   local info = M.get(buffer)
   if not info then
@@ -168,16 +116,13 @@ function M.line(buffer, room)
   return join(SEPARATOR, target, state, parts.context)
 end
 
----@param group string
 ---@param text string? Plain.
 ---@return string? item For 'statusline'.
 local function colored(group, text)
   return text and text ~= "" and ("%%#%s#%s"):format(group, (text:gsub("%%", "%%%%"))) or nil
 end
 
----@param info flemma.status.Info
 ---@param room integer In columns.
----@return string
 local function winbar(info, room)
   -- A blank at both ends, and two between the halves.
   local parts = fit(parts_of(info), room - 4)
@@ -216,8 +161,6 @@ function M.winbar()
 end
 
 --- Gives a window of a chat its winbar, unless it has one of the user's.
----@param window integer
----@param enabled boolean
 local function set_winbar(window, enabled)
   local now = api.nvim_get_option_value("winbar", { win = window })
   local wanted = enabled and WINBAR or ""
@@ -231,7 +174,6 @@ end
 
 --- Breaks long lines of a chat between words, and indents what follows. Once per window, because the
 --- user may decide otherwise.
----@param window integer
 local function set_wrapping(window)
   local buffer = api.nvim_win_get_buf(window)
   if vim.w[window].flemma_wraps ~= buffer then
@@ -264,7 +206,6 @@ local function redraw()
 end
 
 --- Tells |flemma.progress| what a chat does.
----@param buffer integer
 local function follow(buffer)
   require("flemma.progress").update(buffer, assert(M.get(buffer)))
 end

@@ -37,7 +37,6 @@ function M.write(buffer)
   state.not_before = vim.uv.now() + math.min(took / SHARE, LONGEST_MS)
 end
 
----@param buffer integer
 ---@param delay integer Milliseconds until the write.
 ---@param longest integer The same if writing takes long.
 local function schedule(buffer, delay, longest)

@@ -6,8 +6,6 @@ local M = {}
 local known = { ask = false, all = false, items = {}, commands = {} }
 
 --- Switches the chat from which the picker was opened, or every chat.
----@param buffer integer
----@param words table<string, string>
 local function switch(buffer, words)
   if vim.api.nvim_buf_is_valid(buffer) then
     vim.api.nvim_buf_call(buffer, function()
@@ -16,21 +14,15 @@ local function switch(buffer, words)
   end
 end
 
----@param item flemma.protocol.Choice|flemma.protocol.Model
----@return string
 local function name_of(item)
   return item.name
 end
 
 --- Returns a line of the picker: the name, and what to know about it.
----@param item flemma.protocol.Choice|flemma.protocol.Model
----@return string
 local function label_of(item)
   return item.note == "" and item.name or ("%s  (%s)"):format(item.name, item.note)
 end
 
----@param name string?
----@return flemma.protocol.Choice?
 local function find(name)
   return vim.iter(known.items):find(function(item)
     return item.name == name

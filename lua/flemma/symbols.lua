@@ -21,16 +21,12 @@ CONTAINERS = vim.tbl_extend("error", CONTAINERS, { interface = true, enum = true
 
 --- Returns the name of a kind in words.
 ---@param kind integer Of the protocol of language servers.
----@return string
 local function kind_of(kind)
   local name = vim.lsp.protocol.SymbolKind[kind] or "symbol"
   return (name:gsub("(%l)(%u)", "%1 %2"):lower())
 end
 
 --- Adds symbols as a language server describes them.
----@param all flemma.symbols.Symbol[]
----@param symbols table[]
----@param prefix string
 local function add_answer(all, symbols, prefix)
   for _, it in ipairs(symbols) do
     local range = it.selectionRange or (it.location or {}).range
@@ -53,8 +49,6 @@ local ENDS = { "_definition", "_declaration", "_item", "_specifier", "_spec" }
 
 --- Returns what a node of a syntax tree defines. Grammars name such nodes alike, as in
 --- `function_definition`.
----@param node TSNode
----@return string?
 local function defines(node)
   local type = node:type()
   local is_definition = vim.iter(ENDS):any(function(ending)
@@ -68,8 +62,6 @@ local function defines(node)
 end
 
 --- Returns the node with the name of a definition. In C, that is inside declarators.
----@param node TSNode
----@return TSNode?
 local function name_in(node)
   local name = node:field("name")[1]
   local inner = node:field("declarator")[1]
@@ -86,9 +78,6 @@ end
 ---@field left integer How many nodes may still be looked at.
 
 --- Adds what a node of a syntax tree contains, in order.
----@param walk flemma.symbols.Walk
----@param node TSNode
----@param prefix string
 local function add_tree(walk, node, prefix)
   for child in node:iter_children() do
     walk.left = walk.left - 1
@@ -111,8 +100,6 @@ local function add_tree(walk, node, prefix)
 end
 
 --- Finds the symbols in the syntax tree of a buffer.
----@param buffer integer
----@param done fun(symbols: flemma.symbols.Symbol[])
 local function from_tree(buffer, done)
   local ok, parser = pcall(vim.treesitter.get_parser, buffer, nil, { error = false })
   if not ok or not parser then
@@ -129,8 +116,6 @@ local function from_tree(buffer, done)
 end
 
 --- Finds the symbols of a buffer.
----@param buffer integer
----@param done fun(symbols: flemma.symbols.Symbol[])
 local function find(buffer, done)
   local client = vim.lsp.get_clients({ bufnr = buffer, method = METHOD })[1]
   local is_answered = false

@@ -28,14 +28,10 @@ local young = {}
 local old = {}
 local count = 0
 
----@param key string
----@return flemma.syntax.Entry?
 local function find(key)
   return young[key] or old[key]
 end
 
----@param key string
----@param entry flemma.syntax.Entry
 local function keep(key, entry)
   if not young[key] then
     count = count + 1
@@ -46,17 +42,12 @@ local function keep(key, entry)
   young[key] = entry
 end
 
----@param line string
----@param pattern string
----@return integer
 local function count_of(line, pattern)
   local _, number = line:gsub(pattern, "")
   return number
 end
 
 --- Returns the lines as they are colored: the start of long ones, and none of dense ones.
----@param language flemma.syntax.Language
----@param lines string[]
 ---@return string[]? lines Nil if they would take too long.
 local function bounded(language, lines)
   local is_markdown = language.parser == "markdown"
@@ -79,7 +70,6 @@ local function bounded(language, lines)
   return cut
 end
 
----@param entry flemma.syntax.Entry
 local function call_waiting(entry)
   local waiting = entry.waiting
   if entry.complete then
@@ -91,9 +81,6 @@ local function call_waiting(entry)
 end
 
 --- Asks for colors by a syntax file, outside of a redraw.
----@param file string
----@param lines string[]
----@param entry flemma.syntax.Entry
 local function request(file, lines, entry)
   vim.schedule(function()
     require("flemma.syntax.file").request(file, lines, function(rows, complete)
@@ -104,10 +91,6 @@ local function request(file, lines, entry)
 end
 
 --- Asks for colors by a parser.
----@param language flemma.syntax.Language
----@param lines string[]
----@param skip integer
----@param entry flemma.syntax.Entry
 local function parse(language, lines, skip, entry)
   local tree = require("flemma.syntax.tree")
   local guess = tree.grown(language.parser, lines, skip, function(part)
@@ -120,11 +103,6 @@ local function parse(language, lines, skip, entry)
 end
 
 --- Replaces a guess once the text has not grown for a while, and forgets it if it has.
----@param language flemma.syntax.Language
----@param lines string[]
----@param skip integer
----@param entry flemma.syntax.Entry
----@param key string
 local function settle(language, lines, skip, entry, key)
   local tree = require("flemma.syntax.tree")
   vim.defer_fn(function()
@@ -142,11 +120,6 @@ local function settle(language, lines, skip, entry, key)
   end, tree.FULL_MS)
 end
 
----@param language flemma.syntax.Language
----@param lines string[]
----@param skip integer
----@param key string
----@return flemma.syntax.Entry
 local function compute(language, lines, skip, key)
   local entry = { rows = {}, complete = true, waiting = {} }
   if language.parser then

@@ -138,13 +138,13 @@
 ---@field max_retry_wait? number Longest wait in seconds that a server may demand with `Retry-After`. If it demands more, a message says when to try again. nil: 60.
 
 ---@class flemma.Options.tools
----@field require_approval? boolean Whether calls that no rule decides ask. false: they run.
+---@field require_approval? boolean true: calls that no rule decides ask. false: they run.
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string The calls that run without asking: a list of tool names, presets, and modules, or a function:
----@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|; "$trial" has the others tried, and approves those that change nothing, see |flemma-trials-rule|.
+---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|; "$trial" tries the other commands, and approves those that change nothing, see |flemma-trials-rule|.
 ---@field offer? string[] Tools that models are offered in addition to the default ones, see |flemma-built-in-tools|:
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.
----@field review? "after"|"always"|"none" When you see the changes that calls make in files and that a rule approves. "after": when the run is over, one line says how many files and lines changed, with the diffs of at most three files and 60 lines; <CR> opens them all. "always": each call of `write`, `edit`, and `apply_patch` waits for you. "none": neither. Calls that no rule approves wait in any case. See |flemma-review|.
+---@field review? "after"|"always"|"none" When you see changes of files that a rule approves. "after": when the run is over, one line says how many files and lines changed, with the diffs of at most three files and 60 lines; <CR> opens them all. "always": each call of `write`, `edit`, and `apply_patch` waits for you. "none": neither. Calls that no rule approves wait in any case. See |flemma-review|.
 ---@field diagnostics? boolean Whether the result of a call that changes a file names the new syntax errors, and the new diagnostics of language servers. See |flemma-new-problems|.
 ---@field review_delay? integer Milliseconds that a pending call must be visible before one press of Alt-Enter runs it, so that a key that was meant for something else does not. Another press runs it at once; a key that is held down does not. 0: no delay.
 ---@field max_concurrent? integer Maximum number of calls of a chat that run at the same time; 0: no limit.
@@ -158,7 +158,7 @@
 ---@field [string] table Of the tool of that name.
 
 ---@class flemma.Options.tools.autopilot
----@field enabled? boolean Whether approved calls run and their results are sent without a key. It stops if the same call fails with the same error in three requests.
+---@field enabled? boolean Whether approved calls run and their results are sent without a key. Autopilot stops if the same call fails with the same error in three requests.
 ---@field max_turns? integer Maximum number of requests in a row without a key from you.
 ---@field max_cost? number Price in US dollars at which autopilot stops and waits for a key. The request that exceeds it is the last. Before a request to a model without a known price, which could not be stopped, Neovim asks; `flemma send` fails. nil: no limit.
 
@@ -169,15 +169,15 @@
 ---@field allow? string[] Commands that "$shell-safe" also approves: programs, or programs with the words after them, such as "tokei" or "go test".
 ---@field deny? string[] Commands that never run, even if approved. They are recognized by name, which prevents mistakes, not attacks: what a program starts itself is not checked. A project's list is added to yours.
 ---@field unlisted? "ask"|"deny" Commands that "$shell-safe" would not approve. "ask": the other rules decide, and without one you are asked. "deny": they are refused.
----@field trial? boolean Whether commands can be tried with `:Flemma try`: run where they change nothing, to see what they would do. See |flemma-trials|.
+---@field trial? boolean Whether commands can be tried with `:Flemma try`, which runs them where they change nothing, to see what they would do. See |flemma-trials|.
 ---@field trial_home? string[] Files and folders in your home folder that commands also see when "$trial" tries them, besides the project and toolchains: "~/.config/foo". Secrets in them stay hidden, and so does a folder with more than 30,000 entries. See |flemma-trials-rule|.
 
 ---@class flemma.Options.tools.http_get
 ---@field allow? string[] Hosts that `http_get` fetches from without asking: "docs.rs", "*.example.org", "localhost:8080". Addresses that only this machine or its network can reach are refused unless listed here: "localhost", "127.0.0.1", "10.0.0.0/8".
 
 ---@class flemma.Options.chats
----@field folder? string Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working directory, as ".". nil: a folder for each project in `stdpath("state")/flemma`. References such as `@./src` then start from the project, and otherwise from the chat's folder. See |flemma-new|.
----@field autosave? "new"|"all"|false Which chats are saved after each answer and each result: "new", those that `:Flemma new`, `:Flemma ask`, and `:Flemma tutor` made; "all", also files that were there before; false, none. See |flemma-autosave|.
+---@field folder? string Where `:Flemma new` and `:Flemma ask` make new chats; relative to the working directory, such as ".". nil: a folder for each project in `stdpath("state")/flemma`. References such as `@./src` then start from the project, and otherwise from the chat's folder. See |flemma-new|.
+---@field autosave? "new"|"all"|false Which chats are saved after each answer and each result: "new", those that `:Flemma new`, `:Flemma ask`, and `:Flemma tutor` made; "all", also files that existed before; false, none. See |flemma-autosave|.
 ---@field templates? string Folder of your templates for `:Flemma new`, see |flemma-templates|. nil: `flemma/templates` in `stdpath("config")`.
 
 ---@class flemma.Options.checkpoints

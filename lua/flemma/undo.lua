@@ -13,9 +13,6 @@ local function close_step()
   vim.bo.undolevels = vim.bo.undolevels
 end
 
----@param buffer integer
----@param join boolean
----@param change fun()
 ---@return boolean ok
 ---@return string? why
 local function write(buffer, join, change)

@@ -4,10 +4,9 @@
 local M = {}
 
 local api = vim.api
+local lookup = require("flemma.lookup")
 
 local NAMESPACE = api.nvim_create_namespace("flemma.usage")
---- Most lines to search for a role marker.
-local SEARCHED = 2000
 --- The calls of an answer are drawn within two frames.
 local DELAY_MS = 40
 --- The host's lines by importance: figures, chat, model, all chats.
@@ -16,7 +15,6 @@ local ORDER = { 2, 3, 1, 4 }
 ---@type table<integer, flemma.protocol.Usage> What is or will be shown in each buffer.
 local latest = require("flemma.state").by_buffer()
 
----@param buffer integer
 local function clear(buffer)
   latest[buffer] = nil
   if api.nvim_buf_is_valid(buffer) then
@@ -24,26 +22,8 @@ local function clear(buffer)
   end
 end
 
---- Finds the last role marker, else the last line.
----@param buffer integer
----@return integer line
----@return string text
-local function marker(buffer)
-  local count = api.nvim_buf_line_count(buffer)
-  local first = math.max(0, count - SEARCHED)
-  local lines = api.nvim_buf_get_lines(buffer, first, count, false)
-  for at = #lines, 1, -1 do
-    if lines[at]:find("^@%u%l+:") then
-      return first + at - 1, lines[at]
-    end
-  end
-  return count - 1, lines[#lines]
-end
-
 --- Joins as many of the lines as fit into one, the most important ones first.
----@param lines string[]
 ---@param room integer In columns.
----@return string
 local function fit(lines, room)
   local best, chosen = "", {}
   for _, at in ipairs(ORDER) do
@@ -63,13 +43,10 @@ local function fit(lines, room)
   return best
 end
 
----@param message flemma.protocol.Usage
-local function show(message)
+---@param line integer That of the last message.
+local function show(message, line)
   local buffer = message.buffer
-  if not api.nvim_buf_is_loaded(buffer) then
-    return
-  end
-  local line, text = marker(buffer)
+  local text = api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] or ""
   local room = require("flemma.viewport").width(buffer) - api.nvim_strwidth(text) - 2
   local figures = fit(vim.tbl_map(require("flemma.notices").escape, message.lines), room)
   api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
@@ -92,9 +69,15 @@ function M.usage(message)
   end
   latest[buffer] = message
   vim.defer_fn(function()
-    if latest[buffer] == message then
-      show(message)
+    if latest[buffer] ~= message or not api.nvim_buf_is_loaded(buffer) then
+      return
     end
+    local count = api.nvim_buf_line_count(buffer)
+    lookup.ask("lookup", lookup.at(buffer, "to_message", count, { count = -1 }), function(line)
+      if latest[buffer] == message and api.nvim_buf_is_loaded(buffer) then
+        show(message, line or count - 1)
+      end
+    end)
   end, DELAY_MS)
   vim.defer_fn(function()
     if latest[buffer] == message then

@@ -20,7 +20,6 @@ local drawn = {}
 local scheduled = state.by_buffer()
 
 --- Returns the visible lines and the width of the narrowest window.
----@param buffer integer
 ---@return flemma.viewport.View? view Nil if no window of the tab page shows the buffer.
 local function current(buffer)
   local view ---@type flemma.viewport.View?
@@ -42,7 +41,6 @@ function M.width(buffer)
   return (current(buffer) or { width = DEFAULT_WIDTH }).width
 end
 
----@param buffer integer
 local function report(buffer)
   scheduled[buffer] = nil
   if sent[buffer] == nil or not api.nvim_buf_is_loaded(buffer) then

@@ -15,14 +15,11 @@ local MOST = 0.65
 ---@field split? "below"|"above" "below" by default.
 ---@field style? "minimal"
 
----@param window integer
----@return boolean
 local function is_floating(window)
   return api.nvim_win_get_config(window).relative ~= ""
 end
 
 --- Returns a window of this tab page that does not float: the last one, or else the first.
----@return integer
 local function not_floating()
   local last = vim.fn.win_getid(vim.fn.winnr("#"))
   if last ~= 0 and not is_floating(last) then
@@ -35,9 +32,6 @@ local function not_floating()
 end
 
 --- Opens a floating window over the lower part of another, or of the screen.
----@param buffer integer
----@param place flemma.window.Place
----@param over integer?
 ---@return integer window
 local function float(buffer, place, over)
   local top, left, width, height, above = 0, 0, vim.o.columns, vim.o.lines - vim.o.cmdheight - 1, 50
@@ -129,7 +123,6 @@ function M.return_from(window, to, closed)
 end
 
 --- Returns true if the current window may show another buffer.
----@return boolean
 local function is_free()
   -- A buffer with changes is hidden only if the user's 'hidden' allows that.
   return not vim.wo.winfixbuf and (vim.o.hidden or vim.bo.bufhidden ~= "" or not vim.bo.modified)

@@ -12,7 +12,6 @@ local LOOKS = {
 }
 
 --- Returns the length of the longest start of a text that fits.
----@param text string
 ---@param room integer In columns.
 ---@return integer bytes At least one whole character.
 local function fitting(text, room)
@@ -29,8 +28,6 @@ local function fitting(text, room)
 end
 
 --- Breaks one line between words, or inside a word that is longer than a line.
----@param line string
----@param room integer
 ---@param into string[] Gets the pieces.
 local function break_line(line, room, into)
   while api.nvim_strwidth(line) > room do

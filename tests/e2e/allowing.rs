@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::*;
 
 fn run(id: &str, line: &str) -> Answer {
-    Answer::new().tool_use(id, "bash", command(line))
+    Answer::new().tool_use(id, "bash", &command(line))
 }
 
 /// Chooses the first rule for the call at the cursor.
@@ -36,7 +36,7 @@ fn a_rule_chosen_by_key_runs_the_call_and_the_next_one_like_it() {
     assert!(editor.dir().join("one").exists() && !editor.dir().join("two").exists());
     editor.keys(":Flemma allow!<CR>");
     let path = "return vim.api.nvim_buf_get_name(0)";
-    let path = editor.lua(path, json!([]));
+    let path = editor.lua(path, &json!([]));
     let rules = fs::read_to_string(path.as_str().unwrap()).unwrap();
     assert!(
         rules.contains("command = [\"touch\", \"one\"]\nchat = "),
@@ -56,7 +56,7 @@ fn the_message_about_a_rule_stays_readable_when_the_call_is_folded() {
     wait_end(&editor, "Made.\n\n@You:\n\n");
     editor.wait_for("the closed call", |editor| {
         let folded = "return vim.fn.foldclosed(vim.fn.search('^\\\\*\\\\*Tool Result', 'nw'))";
-        editor.lua(folded, json!([])).as_i64() > Some(0)
+        editor.lua(folded, &json!([])).as_i64() > Some(0)
     });
     editor.wait_screen("the whole message", |rows| {
         let (message, chat) = rows.split_last().unwrap();

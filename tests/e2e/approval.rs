@@ -8,9 +8,9 @@ use crate::stage::*;
 /// Calls of `read`, `bash`, and `calculator`: `t_r`, `t_b`, and `t_c`.
 fn three_tools() -> Answer {
     Answer::new()
-        .tool_use("t_r", "read", file("f.txt"))
-        .tool_use("t_b", "bash", command("echo out"))
-        .tool_use("t_c", "calculator", json!({"expression": "2 + 2"}))
+        .tool_use("t_r", "read", &file("f.txt"))
+        .tool_use("t_b", "bash", &command("echo out"))
+        .tool_use("t_c", "calculator", &json!({"expression": "2 + 2"}))
 }
 
 /// The states of the three calls under these options, written in Lua.
@@ -63,7 +63,7 @@ fn a_function_receives_the_buffer_and_the_call() {
         end }",
         ["waits", "waits", "waits"],
     );
-    let calls = editor.lua("return calls", json!([]));
+    let calls = editor.lua("return calls", &json!([]));
     assert_eq!(
         calls["t_c"],
         json!([1, "calculator", {"expression": "2 + 2"}])
@@ -82,7 +82,7 @@ fn a_function_that_fails_makes_calls_wait_and_is_logged() {
     );
     editor.wait_for("a line in the log", |editor| {
         let code = "return table.concat(vim.fn.readfile(vim.fn.stdpath('log') .. '/flemma.log'))";
-        let log = editor.lua(code, json!([]));
+        let log = editor.lua(code, &json!([]));
         log.as_str()
             .unwrap_or_default()
             .contains("my policy is broken")
@@ -91,7 +91,7 @@ fn a_function_that_fails_makes_calls_wait_and_is_logged() {
 
 #[test]
 fn options_that_are_set_again_apply_at_once() {
-    let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
+    let call = |id| Answer::new().tool_use(id, "calculator", &json!({"expression": "1"}));
     let provider = Provider::anthropic([call("t_1"), Answer::says("Well."), call("t_2")]);
     let options = json!({"tools": {"auto_approve": ["calculator"]}});
     let editor = ask_with(&provider, options);
@@ -99,7 +99,7 @@ fn options_that_are_set_again_apply_at_once() {
     editor.wait_text("Well.\n\n@You:\n");
     editor.lua(
         "require('flemma').setup({ provider = 'anthropic', tools = { auto_approve = {} } })",
-        json!([]),
+        &json!([]),
     );
     editor.keys("GiAgain.<Esc><C-]>");
     wait_cursor(&editor, "**Tool Result:** `t_2`");
@@ -115,7 +115,7 @@ fn the_frontmatter_cannot_overrule_a_function_of_setup() {
         ("function() return nil end", "ran"),
         ("function() return true end", "ran"),
     ] {
-        let call = Answer::new().tool_use("t_b", "bash", command("echo out"));
+        let call = Answer::new().tool_use("t_b", "bash", &command("echo out"));
         let provider = Provider::anthropic([call]);
         let options = format!(
             "tools = {{ auto_approve = {function} }}, trust = {{ frontmatter = 'always' }}"

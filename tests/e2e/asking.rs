@@ -19,7 +19,7 @@ fn asked(provider: &Provider) -> String {
 /// The number of windows.
 fn windows(editor: &Editor) -> u64 {
     editor
-        .lua("return #vim.api.nvim_tabpage_list_wins(0)", json!([]))
+        .lua("return #vim.api.nvim_tabpage_list_wins(0)", &json!([]))
         .as_u64()
         .unwrap()
 }
@@ -87,7 +87,7 @@ fn a_chat_is_forked_at_the_cursor_and_exported() {
     editor.wait_text("## You\n\nOne?\n\n## Assistant\n\nSure.\n");
     let kind = editor.lua(
         "return { vim.bo.filetype, vim.bo.modified, vim.fn.expand('%:t'), vim.fn.expand('#:t') }",
-        json!([]),
+        &json!([]),
     );
     assert_eq!(
         kind,
@@ -99,7 +99,7 @@ fn a_chat_is_forked_at_the_cursor_and_exported() {
 
 #[test]
 fn a_saved_chat_is_picked_and_a_pending_call_is_approved_from_another_buffer() {
-    let call = Answer::new().tool_use("t_1", "bash", command("echo done"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo done"));
     let provider = Provider::anthropic([call, Answer::says("Done.")]);
     let editor = open(&provider, "@You:\nRun it.\n");
     editor.keys(":write<CR>:edit a.txt<CR>:Flemma chats<CR>1<CR>");

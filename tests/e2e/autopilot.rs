@@ -13,7 +13,7 @@ fn approving(mut tools: Json) -> Json {
 
 /// An answer that runs a command.
 fn runs(id: &str, text: &str) -> Answer {
-    Answer::new().tool_use(id, "bash", command(text))
+    Answer::new().tool_use(id, "bash", &command(text))
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn the_cursor_of_another_window_never_moves() {
         .tool_use(
             "t_1",
             "bash",
-            command("until [ -e go ]; do sleep 0.02; done"),
+            &command("until [ -e go ]; do sleep 0.02; done"),
         )
         .tool_use(
             "t_2",
             "write",
-            json!({"label": "", "path": "x", "content": "x"}),
+            &json!({"label": "", "path": "x", "content": "x"}),
         );
     let provider = Provider::anthropic([calls]);
     let options = json!({"tools": {"auto_approve": ["bash"]}});
@@ -86,7 +86,7 @@ fn the_cursor_of_another_window_never_moves() {
     wait_event(&editor, "FlemmaToolFinished t_1");
     editor.lua(
         "vim.api.nvim_win_call(vim.fn.win_getid(1), function() vim.cmd('Flemma tool:cancel') end)",
-        json!([]),
+        &json!([]),
     );
     wait_message(&editor, "No tool is running here.");
     assert_eq!(editor.cursor(), (1, 1));
@@ -108,7 +108,7 @@ fn events_report_the_start_and_the_end() {
           error("my own mistake")
         end })
     "#;
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
     editor.keys("<C-]>");
     wait_event(&editor, "FlemmaRested");
     let call = json!({"bufnr": true, "tool_id": "t_1", "tool_name": "bash"});
@@ -121,7 +121,7 @@ fn events_report_the_start_and_the_end() {
     let ended = with(call.clone(), "status", json!("success"));
     let ended = with(ended, "details", json!({"exit_code": 0}));
     assert_eq!(
-        editor.lua("return reported", json!([])),
+        editor.lua("return reported", &json!([])),
         json!([
             ["FlemmaRequestStarted", request],
             ["FlemmaRequestFinished", answered],
@@ -140,12 +140,12 @@ fn events_report_the_start_and_the_end() {
 fn cancel_ends_running_and_approved_calls() {
     for keys in ["<C-c>", ":Flemma cancel<CR>", ":Flemma tool:cancel-all<CR>"] {
         let calls = Answer::new()
-            .tool_use("t_1", "bash", command("echo started; sleep 3000"))
-            .tool_use("t_2", "bash", command("echo two"))
+            .tool_use("t_1", "bash", &command("echo started; sleep 3000"))
+            .tool_use("t_2", "bash", &command("echo two"))
             .tool_use(
                 "t_3",
                 "write",
-                json!({"label": "x", "path": "f.txt", "content": "x"}),
+                &json!({"label": "x", "path": "f.txt", "content": "x"}),
             );
         let provider = Provider::anthropic([calls]);
         let editor = ask_with(&provider, json!({"tools": {"auto_approve": []}}));

@@ -18,7 +18,7 @@ fn new_chat(provider: &Provider, options: Json) -> Editor {
     let setup = with_options(provider, options);
     let editor = setup.file("a.txt", "").start();
     watch(&editor);
-    editor.lua(COUNT, json!([]));
+    editor.lua(COUNT, &json!([]));
     editor.keys(":Flemma new<CR>");
     editor.wait_text("@You:");
     editor.keys("iHi<Esc>");
@@ -26,7 +26,7 @@ fn new_chat(provider: &Provider, options: Json) -> Editor {
 }
 
 fn path(editor: &Editor) -> String {
-    let path = editor.lua("return vim.fn.expand('%:p')", json!([]));
+    let path = editor.lua("return vim.fn.expand('%:p')", &json!([]));
     path.as_str().unwrap().to_owned()
 }
 
@@ -34,7 +34,7 @@ fn path(editor: &Editor) -> String {
 fn wait_saved(editor: &Editor, part: &str) {
     editor.wait_for(&format!("a file with {part}"), |it| {
         let text = fs::read_to_string(path(it)).unwrap_or_default();
-        text.contains(part) && it.lua("return vim.bo.modified", json!([])) == json!(false)
+        text.contains(part) && it.lua("return vim.bo.modified", &json!([])) == json!(false)
     });
 }
 
@@ -55,16 +55,16 @@ fn a_new_chat_is_saved_after_its_answer_and_quitting_loses_nothing() {
         !messages.contains("W11") && !messages.contains("W12"),
         "{messages}"
     );
-    editor.lua("_G.writes = 0", json!([]));
+    editor.lua("_G.writes = 0", &json!([]));
     editor.keys("<C-]>");
     wait_saved(&editor, "@Assistant:\nAgain.");
-    assert_eq!(editor.lua("return _G.writes", json!([])), json!(0));
+    assert_eq!(editor.lua("return _G.writes", &json!([])), json!(0));
 }
 
 #[test]
 fn a_result_is_saved_before_the_next_answer() {
     let gate = Gate::new();
-    let calls = Answer::new().tool_use("t_1", "bash", command("echo out"));
+    let calls = Answer::new().tool_use("t_1", "bash", &command("echo out"));
     let provider = Provider::anthropic([calls, Answer::says("Well.").gate(&gate)]);
     let editor = new_chat(&provider, json!({"tools": {"auto_approve": ["bash"]}}));
     editor.keys("<C-]>");
@@ -112,7 +112,10 @@ fn a_chat_that_changed_on_disk_is_not_overwritten() {
         fs::read_to_string(path(&editor)).unwrap(),
         "Another program's text.\n"
     );
-    assert_eq!(editor.lua("return vim.bo.modified", json!([])), json!(true));
+    assert_eq!(
+        editor.lua("return vim.bo.modified", &json!([])),
+        json!(true)
+    );
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn a_chat_is_saved_while_the_user_types() {
     });
     editor.keys(")");
     assert_eq!(
-        editor.lua("return vim.api.nvim_get_mode().mode", json!([])),
+        editor.lua("return vim.api.nvim_get_mode().mode", &json!([])),
         json!("i")
     );
     assert!(editor.text().contains("(a note)"), "{}", editor.text());
@@ -161,7 +164,10 @@ fn a_chat_that_another_neovim_has_is_never_saved() {
     wait_end(&second, "@Assistant:\nHello.\n\n@You:\n\n");
     at_rest(&second);
     assert!(!held.exists());
-    assert_eq!(second.lua("return vim.bo.modified", json!([])), json!(true));
+    assert_eq!(
+        second.lua("return vim.bo.modified", &json!([])),
+        json!(true)
+    );
     // The first one goes on as if nothing had happened.
     first.command("write");
     assert!(fs::read_to_string(&held).unwrap().contains("Of the first."));

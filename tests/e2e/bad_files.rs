@@ -65,7 +65,7 @@ fn assert_nothing_happened(editor: &Editor, provider: &Provider) {
     assert_eq!(commands_in(&editor.dir()), Vec::<u32>::new());
     let state = editor.lua(
         "return require('flemma.host').state().restarts",
-        serde_json::json!([]),
+        &serde_json::json!([]),
     );
     assert_eq!(state, serde_json::json!(0), "the host died");
 }
@@ -141,7 +141,7 @@ fn line_endings_are_kept_and_not_sent() {
     for (last, format) in [("\r\n", "dos"), ("\n", "unix")] {
         let call = json!({"label": "sum", "expression": "6*7"});
         let provider = Provider::anthropic([
-            Answer::new().tool_use("toolu_1", "calculator", call),
+            Answer::new().tool_use("toolu_1", "calculator", &call),
             Answer::says("42.\nIs it?"),
         ]);
         let options = json!({"tools": {"require_approval": false}});
@@ -150,7 +150,7 @@ fn line_endings_are_kept_and_not_sent() {
         let before = format!("@You:\r\nWhat is\r\nit?\r\n\r\n```\r\ncode\r\n```{last}");
         fs::write(&path, &before).unwrap();
         editor.command("edit windows.chat");
-        let ends = editor.lua("return vim.bo.fileformat", json!([]));
+        let ends = editor.lua("return vim.bo.fileformat", &json!([]));
         assert_eq!(ends, json!(format));
         editor.keys("<C-]>");
         wait_end(&editor, "42.\nIs it?\n\n@You:\n\n");

@@ -101,6 +101,34 @@ fn a_host_that_is_not_executable_is_reported_as_missing() {
 }
 
 #[test]
+fn a_chat_saved_before_the_host_is_ready_is_listed() {
+    let flemma = env!("CARGO_BIN_EXE_flemma");
+    let (folder, host) = program(&format!(
+        "until [ -e \"${{0%/*}}/ready\" ]; do sleep 0.01; done; exec '{flemma}' \"$@\""
+    ));
+    for keys in [
+        ":write<CR>:edit b.txt<CR>",
+        // What is typed after the save is not in the file, which is a chat nevertheless.
+        ":write<CR>Gomore<Esc>:edit b.txt<CR>",
+        // The chat is closed before the host is ready.
+        ":set nohidden<CR>:write<CR>:edit b.txt<CR>",
+        ":write<CR>:edit b.txt<CR>:bwipeout a.chat<CR>",
+        // It has another name by then.
+        ":write<CR>:file other.chat<CR>:edit b.txt<CR>",
+    ] {
+        let _ = fs::remove_file(folder.path().join("ready"));
+        let setup = Setup::new().host(&host);
+        let editor = setup.file("talks/a.chat", QUESTION).start();
+        editor.keys(keys);
+        editor.wait_for("the other file", |editor| editor.text() == "\n");
+
+        fs::write(folder.path().join("ready"), "").unwrap();
+        editor.keys(":Flemma chats<CR>1<CR>");
+        editor.wait_for("the chat", |editor| editor.text().starts_with(QUESTION));
+    }
+}
+
+#[test]
 fn a_host_of_another_version_is_stopped_and_both_versions_are_named() {
     let (folder, host) = program(&format!("cat \"${{0%/*}}/frame\"; {READ}"));
     fs::write(folder.path().join("frame"), welcome(99)).unwrap();

@@ -33,7 +33,7 @@ fn whole(dice: &mut Dice, seed: u64, fault: impl Fn(Answer) -> Answer) -> Answer
     }
     answer = answer.text_in_pieces("I'll look.\n```\n@Assistant:\nOpen fence", 4);
     for call in 0..1 + dice.below(2) {
-        answer = answer.tool_use(&format!("t_{seed}_{call}"), "bash", ran.clone());
+        answer = answer.tool_use(&format!("t_{seed}_{call}"), "bash", &ran);
     }
     fault(answer).text_in_pieces(&"And so on. ".repeat(LONG / 11 + 1), 60)
 }
@@ -74,7 +74,7 @@ fn scenario(seed: u64) -> (Answer, bool) {
     }
 }
 
-/// Whether the chat shows that its answer is incomplete or missing.
+/// Returns true if the chat shows that its answer is incomplete or missing.
 fn broke_off(text: &str) -> bool {
     text == QUESTION || text.contains("\n<!-- flemma:aborted: ")
 }
@@ -97,7 +97,7 @@ fn wait_rest(editor: &Editor, requests: usize) {
 /// Sends a question that gets a broken answer, and continues after it.
 #[track_caller]
 fn play(editor: &Editor, provider: &Provider, seed: u64) {
-    editor.lua("seen = {}", json!([]));
+    editor.lua("seen = {}", &json!([]));
     editor.command(&format!("edit {seed}.chat"));
     let (answer, incomplete) = scenario(seed);
     provider.then(answer);
@@ -114,7 +114,7 @@ fn play(editor: &Editor, provider: &Provider, seed: u64) {
     assert!(ran != broke, "seed {seed}\n{text}");
     let end = "@Assistant:\nDone.\n\n@You:\n\n";
     assert!(text.ends_with(end), "seed {seed}\n{text}");
-    let problems = editor.lua("return #vim.diagnostic.get(0)", json!([]));
+    let problems = editor.lua("return #vim.diagnostic.get(0)", &json!([]));
     assert_eq!(problems, json!(0), "seed {seed}\n{text}");
     editor.command("write");
 }

@@ -9,7 +9,7 @@ use crate::stage::*;
 fn waits(commands: &[&str]) -> (Provider, Editor) {
     let calls = commands.iter().enumerate();
     let answer = calls.fold(Answer::new(), |answer, (at, text)| {
-        answer.tool_use(&format!("t_{at}"), "bash", command(text))
+        answer.tool_use(&format!("t_{at}"), "bash", &command(text))
     });
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"tools": {"auto_approve": []}}));

@@ -11,7 +11,7 @@ use crate::traces::{press_cancel, unasked, wait_gate, wait_unlocked};
 /// Runs an approved command and waits for the next answer. Returns the editor and the result's text.
 #[track_caller]
 fn run(script: &str) -> (Editor, String) {
-    let answer = Answer::new().tool_use("toolu_1", "bash", command(script));
+    let answer = Answer::new().tool_use("toolu_1", "bash", &command(script));
     let provider = Provider::anthropic([answer, Answer::says("I see.")]);
     let editor = ask_with(&provider, unasked());
     editor.keys("<C-]>");
@@ -28,7 +28,7 @@ fn run(script: &str) -> (Editor, String) {
 #[track_caller]
 fn cancel(script: &str) -> (Editor, String) {
     let script = format!("{script}; touch ready; sleep 3000; true");
-    let answer = Answer::new().tool_use("toolu_1", "bash", command(&script));
+    let answer = Answer::new().tool_use("toolu_1", "bash", &command(&script));
     let provider = Provider::anthropic([answer]);
     let editor = ask_with(&provider, unasked());
     editor.keys("<C-]>");
@@ -138,7 +138,7 @@ fn one_key_cancels_fifty_commands() {
         answer = answer.tool_use(
             &format!("toolu_{number}"),
             "bash",
-            command("sleep 3000; true"),
+            &command("sleep 3000; true"),
         );
     }
     let provider = Provider::anthropic([answer]);

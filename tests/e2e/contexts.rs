@@ -52,12 +52,12 @@ fn the_model_gets_what_the_editor_and_git_have_when_the_chat_is_sent() {
            source = 'lint', code = 'E7' } })
          vim.fn.setqflist({}, ' ', { title = ':grep a', items = { { bufnr = buffer, lnum = 1, col = 5, text = 'def' },
            { text = 'done' } } })",
-        json!([]),
+        &json!([]),
     );
     std::fs::write(editor.dir().join("new.txt"), "new\n").unwrap();
     editor.lua(
         "vim.fn.writefile({ 'local function f() end' }, '.m.lua') vim.cmd.badd('.m.lua') vim.fn.bufload('.m.lua')",
-        json!([]),
+        &json!([]),
     );
     let text = "@You:\nSee @buffer:calc.py, @diagnostics, @quickfix, @symbols and @diff\n";
     editor.keys("<C-w>p");
@@ -89,7 +89,7 @@ fn a_buffer_that_is_not_open_and_a_name_of_two_are_diagnostics() {
     editor.keys("<C-]>");
     let messages = |editor: &Editor| {
         let code = "return vim.tbl_map(function(it) return it.message end, vim.diagnostic.get(0))";
-        editor.lua(code, json!([])).to_string()
+        editor.lua(code, &json!([])).to_string()
     };
     editor.wait_for("diagnostics", |it| {
         let all = messages(it);
@@ -126,7 +126,7 @@ fn the_menu_of_neovim_completes_as_the_user_types() {
         "local client = vim.lsp.get_clients({ bufnr = 0, name = 'flemma' })[1]
          vim.o.completeopt = 'menuone,noselect'
          vim.lsp.completion.enable(true, client.id, 0, { autotrigger = true })",
-        json!([]),
+        &json!([]),
     );
     for (typed, offered) in [
         ("@", "@diagnostics"),

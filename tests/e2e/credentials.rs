@@ -25,7 +25,7 @@ fn programs(scripts: &[(&str, &str)]) -> TempDir {
 
 /// An editor with these programs that is directed to `provider` and has no key in its environment.
 #[track_caller]
-fn keyless(provider: &Provider, programs: &TempDir, anthropic: Json) -> Editor {
+fn keyless(provider: &Provider, programs: &TempDir, anthropic: &Json) -> Editor {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(programs.path().to_owned()).chain(std::env::split_paths(&path));
     let setup = offline()
@@ -49,7 +49,7 @@ fn the_secret_service_is_queried_once() {
         "echo \"$@\" >> \"$0.asked\"; echo stored-key",
     )]);
     let provider = Provider::anthropic(["One.", "Two."]);
-    let editor = keyless(&provider, &store, json!({}));
+    let editor = keyless(&provider, &store, &json!({}));
     editor.keys("<C-]>");
     wait_end(&editor, "One.\n\n@You:\n\n");
     editor.keys("GiMore.<Esc><C-]>");
@@ -68,7 +68,7 @@ fn the_users_program_is_asked_last_and_prints_the_key_on_its_first_line() {
     ]);
     let provider = Provider::anthropic(["One."]);
     let own = json!({"api_key_command": ["my-pass", "anthropic"]});
-    let editor = keyless(&provider, &store, own);
+    let editor = keyless(&provider, &store, &own);
     editor.keys("<C-]>");
     editor.wait_text("One.");
     assert_eq!(key_of(&provider, 0), "anthropic-key");
@@ -95,7 +95,7 @@ fn a_missing_key_is_reported_with_each_place_and_reason() {
     ]);
     let provider = Provider::anthropic(["One."]);
     let own = json!({"api_key_command": ["my-pass"]});
-    let editor = keyless(&provider, &store, own);
+    let editor = keyless(&provider, &store, &own);
     editor.keys("<C-]>");
     let messages = wait_message(
         &editor,
@@ -118,7 +118,7 @@ fn a_missing_program_is_reported() {
     let store = programs(&[("secret-tool", "")]);
     let provider = Provider::anthropic(["One."]);
     let own = json!({"api_key_command": ["no-such-program"]});
-    let editor = keyless(&provider, &store, own);
+    let editor = keyless(&provider, &store, &own);
     editor.keys("<C-]>");
     let messages = wait_message(&editor, "There is no key for anthropic");
     assert!(messages.contains("key api) has none; "), "{messages}");
@@ -134,7 +134,7 @@ fn a_refused_key_is_looked_up_once_more() {
     let store = programs(&[("secret-tool", turn)]);
     let refused = || Answer::status(401, r#"{"error":{"message":"expired"}}"#);
     let provider = Provider::anthropic([refused(), Answer::says("One."), refused(), refused()]);
-    let editor = keyless(&provider, &store, json!({}));
+    let editor = keyless(&provider, &store, &json!({}));
     editor.keys("<C-]>");
     wait_end(&editor, "One.\n\n@You:\n\n");
     assert_eq!(key_of(&provider, 0), "key-0");
@@ -153,7 +153,7 @@ fn a_refused_key_is_looked_up_once_more() {
 fn a_program_that_waits_is_shown_and_can_be_cancelled() {
     let store = programs(&[("secret-tool", "echo $$ > \"$0.pid\"; exec sleep 1000")]);
     let provider = Provider::anthropic(["One."]);
-    let editor = keyless(&provider, &store, json!({}));
+    let editor = keyless(&provider, &store, &json!({}));
     editor.keys("<C-]>");
     editor.wait_screen("who is asked", |rows| {
         let note = "asking secret-tool for the key of anthropic";

@@ -109,7 +109,7 @@ fn a_rename_during_a_stream_changes_only_the_name() {
 #[test]
 fn an_approval_typed_before_a_rename_counts_after_it() {
     let call = crate::traces::counted("echo out");
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", call)]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", &call)]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     crate::traces::wait_review(&editor);
@@ -163,7 +163,7 @@ fn an_undo_followed_by_a_change_ends_and_marks_the_answer() {
     second.open();
     editor.wait_text("three");
     // In one call, so that Neovim handles nothing in between.
-    editor.lua("vim.cmd('normal! uGGAx')", json!([]));
+    editor.lua("vim.cmd('normal! uGGAx')", &json!([]));
     third.open();
     wait_request_over(&editor);
     let text = editor.text();
@@ -232,21 +232,21 @@ fn the_queue_waits_while_a_command_line_window_is_open() {
          local queue = require('flemma.queue')
          local blocked = queue.blocked
          queue.blocked = function(...) looked = looked + 1 return blocked(...) end",
-        json!([]),
+        &json!([]),
     );
     editor.keys("q:");
     gate.open();
     editor.wait_for("something that waits", |editor| {
         editor.lua(
             "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })",
-            json!([]),
+            &json!([]),
         ) == json!(true)
     });
-    let looks = || editor.lua("return looked", json!([])).as_u64().unwrap();
+    let looks = || editor.lua("return looked", &json!([])).as_u64().unwrap();
     // Each request is one iteration of the main loop, which may check the queue once.
     let before = looks();
     for _ in 0..20 {
-        editor.lua("return 1", json!([]));
+        editor.lua("return 1", &json!([]));
     }
     let during = looks() - before;
     assert!(during < 200, "{during} looks");
@@ -272,7 +272,7 @@ pub fn killed_and_recovered(editor: &Editor, provider: &Provider) -> Editor {
     next.command("set directory+=.");
     next.lua(
         "vim.o.directory = ...; vim.o.swapfile = true; vim.o.shortmess = vim.o.shortmess .. 'A'",
-        json!([format!("{}/swap//", home.display())]),
+        &json!([format!("{}/swap//", home.display())]),
     );
     next.command(&format!("silent! recover {}", chat.display()));
     watch(&next);
@@ -289,7 +289,7 @@ pub fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
     std::fs::create_dir_all(&swap).unwrap();
     editor.lua(
         "vim.o.directory = ...; vim.o.swapfile = true",
-        json!([format!("{}//", swap.display())]),
+        &json!([format!("{}//", swap.display())]),
     );
     editor.command("edit question.chat");
     watch(&editor);
@@ -299,7 +299,7 @@ pub fn with_swap(provider: &Provider, options: serde_json::Value) -> Editor {
 /// Waits until the swap file contains a text.
 #[track_caller]
 fn wait_swap(editor: &Editor, text: &str) {
-    let name = editor.lua("return vim.fn.swapname('%')", json!([]));
+    let name = editor.lua("return vim.fn.swapname('%')", &json!([]));
     let name = name.as_str().unwrap().to_owned();
     editor.wait_for(&format!("{text:?} in the swap file"), |_| {
         let swap = std::fs::read(&name).unwrap_or_default();
@@ -341,14 +341,14 @@ fn streamed_text_reaches_the_swap_file_during_a_pause() {
 #[test]
 fn a_recovered_chat_has_the_results_from_before_the_kill() {
     let call = crate::traces::counted("echo result");
-    let answer = Answer::new().tool_use("t_1", "bash", call);
+    let answer = Answer::new().tool_use("t_1", "bash", &call);
     let provider = Provider::anthropic([answer, Answer::new().stall()]);
     let editor = with_swap(&provider, unasked());
     // Nothing after the decision reaches the swap file.
     editor.lua(
         "local swap = require('flemma.swap')
          swap.changed = function() end",
-        json!([]),
+        &json!([]),
     );
     editor.keys("<C-]>");
     editor.wait_text("\nresult\n");

@@ -8,8 +8,8 @@ use crate::stage::*;
 /// Calls of `read` for `f.txt`, and of `bash` with `touch ran`.
 fn read_and_bash() -> Answer {
     Answer::says("I'll look.")
-        .tool_use("t_r", "read", file("f.txt"))
-        .tool_use("t_b", "bash", command("touch ran; echo out"))
+        .tool_use("t_r", "read", &file("f.txt"))
+        .tool_use("t_b", "bash", &command("touch ran; echo out"))
 }
 
 fn ran(editor: &harness::Editor) -> bool {
@@ -66,8 +66,8 @@ b
 #[test]
 fn alt_enter_runs_a_pending_call_and_moves_to_the_next() {
     let two = Answer::new()
-        .tool_use("t_1", "bash", command("echo one"))
-        .tool_use("t_2", "bash", command("echo two"));
+        .tool_use("t_1", "bash", &command("echo one"))
+        .tool_use("t_2", "bash", &command("echo two"));
     let provider = Provider::anthropic([two, Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");

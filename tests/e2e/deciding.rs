@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 
 /// A chat in which these commands are pending, with the cursor on the first.
-pub fn commands(commands: &[&str], tools: Json) -> (Provider, Editor) {
+pub fn commands(commands: &[&str], tools: &Json) -> (Provider, Editor) {
     let calls = commands.iter().enumerate();
     let answer = calls.fold(Answer::new(), |answer, (at, text)| {
-        answer.tool_use(&format!("t_{at}"), "bash", command(text))
+        answer.tool_use(&format!("t_{at}"), "bash", &command(text))
     });
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"tools": tools}));
@@ -32,7 +32,7 @@ pub fn open_window(editor: &Editor) {
 
 pub fn wait_window(editor: &Editor, is_open: bool) {
     editor.wait_for("the window of the call", |it| {
-        let name = it.lua("return vim.api.nvim_buf_get_name(0)", json!([]));
+        let name = it.lua("return vim.api.nvim_buf_get_name(0)", &json!([]));
         name.as_str().unwrap().starts_with("flemma-decision://") == is_open
     });
 }
@@ -42,7 +42,7 @@ fn nothing_asked() -> Json {
 }
 
 #[track_caller]
-fn asks(tool: &str, input: Json, tools: Json, expected: &str) {
+fn asks(tool: &str, input: &Json, tools: &Json, expected: &str) {
     let calls = Answer::new().tool_use("t_0", tool, input);
     let provider = Provider::anthropic([calls]);
     let setup = with_options(&provider, json!({"tools": tools}));
@@ -58,42 +58,42 @@ fn asks(tool: &str, input: Json, tools: Json, expected: &str) {
 fn a_pending_call_says_why_it_asks() {
     let auto = json!({"auto_approve": ["read", "write", "bash"]});
     let write = |path: &str| json!({"label": "", "path": path, "content": "x\n"});
-    asks("read", file("~/.ssh/id_rsa"), auto.clone(), "private keys");
+    asks("read", &file("~/.ssh/id_rsa"), &auto, "private keys");
     asks(
         "write",
-        write(".git/hooks/x"),
-        auto,
+        &write(".git/hooks/x"),
+        &auto,
         "the file is in a .git folder",
     );
     asks(
         "read",
-        file("f.txt"),
-        nothing_asked(),
+        &file("f.txt"),
+        &nothing_asked(),
         "not in auto_approve",
     );
     asks(
         "read",
-        file("/etc/hosts"),
-        nothing_asked(),
+        &file("/etc/hosts"),
+        &nothing_asked(),
         "outside the project",
     );
     asks(
         "write",
-        write("../other.txt"),
-        nothing_asked(),
+        &write("../other.txt"),
+        &nothing_asked(),
         "outside the project",
     );
     asks(
         "bash",
-        command("rm f.txt"),
-        nothing_asked(),
+        &command("rm f.txt"),
+        &nothing_asked(),
         "runs a command",
     );
     let safe = json!({"auto_approve": ["$shell-safe"]});
     asks(
         "bash",
-        command("cat ~/.ssh/id_rsa"),
-        safe,
+        &command("cat ~/.ssh/id_rsa"),
+        &safe,
         "a command that could show secrets",
     );
 }
@@ -115,7 +115,7 @@ fn the_window_shows_all_of_a_call_and_nothing_in_it_hides() {
         "echo {}\nprintf '\u{1b}[8m\u{202e}' # last",
         "x".repeat(400)
     );
-    let (_provider, editor) = commands(&[&long], nothing_asked());
+    let (_provider, editor) = commands(&[&long], &nothing_asked());
     open_window(&editor);
     let text = editor.text();
     assert!(text.starts_with("bash\nasks: runs a command\n"), "{text}");
@@ -131,7 +131,7 @@ fn the_window_shows_all_of_a_call_and_nothing_in_it_hides() {
 
 #[test]
 fn a_plain_key_in_the_window_runs_the_call() {
-    let (_provider, editor) = commands(&["echo one", "echo two"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one", "echo two"], &nothing_asked());
     open_window(&editor);
     editor.keys("a");
     wait_window(&editor, false);
@@ -139,14 +139,14 @@ fn a_plain_key_in_the_window_runs_the_call() {
         outcomes(it, ["t_0", "t_1"]) == ["ran", "waits"]
     });
     assert_eq!(
-        editor.lua("return vim.bo.filetype", json!([])),
+        editor.lua("return vim.bo.filetype", &json!([])),
         json!("chat")
     );
 }
 
 #[test]
 fn a_plain_key_in_the_window_runs_all_calls() {
-    let (provider, editor) = commands(&["echo one", "echo two"], nothing_asked());
+    let (provider, editor) = commands(&["echo one", "echo two"], &nothing_asked());
     open_window(&editor);
     editor.keys("A");
     wait_end(&editor, "Well.\n\n@You:\n\n");
@@ -156,7 +156,7 @@ fn a_plain_key_in_the_window_runs_all_calls() {
 
 #[test]
 fn a_call_is_rejected_in_its_window_with_a_reason() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     open_window(&editor);
     editor.keys("r<Esc>");
     // Leaving the prompt decides nothing.
@@ -172,7 +172,7 @@ fn a_call_is_rejected_in_its_window_with_a_reason() {
 fn became_in_chat(editor: &Editor) -> &'static str {
     let code = "local text = table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('question.chat'), 0, -1, false), '\\n')
         return text:find('status=pending', 1, true) ~= nil";
-    if editor.lua(code, json!([])) == json!(true) {
+    if editor.lua(code, &json!([])) == json!(true) {
         "pending"
     } else {
         "decided"
@@ -181,13 +181,13 @@ fn became_in_chat(editor: &Editor) -> &'static str {
 
 #[test]
 fn q_leaves_and_the_call_waits() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     open_window(&editor);
     editor.keys("q");
     wait_window(&editor, false);
     assert_eq!(became(&editor, "t_0"), "waits");
     assert_eq!(
-        editor.lua("return #vim.api.nvim_list_wins()", json!([])),
+        editor.lua("return #vim.api.nvim_list_wins()", &json!([])),
         json!(1)
     );
     // Enter opens it again, also on the call itself.
@@ -197,15 +197,15 @@ fn q_leaves_and_the_call_waits() {
 
 #[test]
 fn a_rule_is_chosen_in_the_window() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.lua(
         "vim.ui.select = function(items, options, done) _G.asked = options.prompt done(nil) end",
-        json!([]),
+        &json!([]),
     );
     open_window(&editor);
     editor.keys("l");
     editor.wait_for("the list of rules", |it| {
-        it.lua("return _G.asked ~= nil", json!([])) == json!(true)
+        it.lua("return _G.asked ~= nil", &json!([])) == json!(true)
     });
     assert_eq!(became_in_chat(&editor), "pending");
 }
@@ -213,7 +213,7 @@ fn a_rule_is_chosen_in_the_window() {
 #[test]
 fn no_key_decides_before_the_window_could_be_read() {
     let tools = json!({"auto_approve": [], "review_delay": 600_000});
-    let (_provider, editor) = commands(&["echo one"], tools);
+    let (_provider, editor) = commands(&["echo one"], &tools);
     open_window(&editor);
     for key in ["a", "A", "l", "r", "a"] {
         editor.keys(key);
@@ -228,7 +228,7 @@ fn no_key_decides_before_the_window_could_be_read() {
 
 #[test]
 fn a_call_that_changed_behind_its_window_is_not_decided_there() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     open_window(&editor);
     let change = "local chat = vim.fn.bufnr('question.chat')
         for row, line in ipairs(vim.api.nvim_buf_get_lines(chat, 0, -1, false)) do
@@ -236,7 +236,7 @@ fn a_call_that_changed_behind_its_window_is_not_decided_there() {
             vim.api.nvim_buf_set_lines(chat, row - 1, row, false, { (line:gsub('echo one', 'rm -rf .')) })
           end
         end";
-    editor.lua(change, json!([]));
+    editor.lua(change, &json!([]));
     editor.keys("a");
     editor.wait_for("the message", |it| {
         it.messages()
@@ -247,14 +247,14 @@ fn a_call_that_changed_behind_its_window_is_not_decided_there() {
 
 #[test]
 fn keys_without_a_modifier_type_in_a_pending_block() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     let maps = "local found = {}
         for _, map in ipairs(vim.api.nvim_buf_get_keymap(0, 'n')) do
           -- `K` is Neovim's own.
           if map.lhs ~= 'K' and not map.lhs:find('^[<g\\\\[%]]') then found[#found + 1] = map.lhs end
         end
         return found";
-    let plain = editor.lua(maps, json!([]));
+    let plain = editor.lua(maps, &json!([]));
     let leader: Vec<&str> = plain
         .as_array()
         .unwrap()
@@ -268,7 +268,7 @@ fn keys_without_a_modifier_type_in_a_pending_block() {
 
 #[test]
 fn ctrl_bracket_says_what_waits_and_which_keys_decide() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.keys("<C-]>");
     wait_message(
         &editor,
@@ -285,7 +285,7 @@ fn the_decision_empties_the_message_line_unless_something_else_is_there() {
         ("", "needs approval", "<M-CR>", ""),
         (their_own, "Their own.", "<M-CR>", "Their own."),
     ] {
-        let (_provider, editor) = commands(&["echo one"], nothing_asked());
+        let (_provider, editor) = commands(&["echo one"], &nothing_asked());
         let said = |rows: &[String]| rows.last().cloned().unwrap_or_default();
         editor.keys("<C-]>");
         editor.wait_screen("what waits", |rows| {
@@ -303,10 +303,10 @@ fn the_decision_empties_the_message_line_unless_something_else_is_there() {
 
 #[test]
 fn a_message_below_a_pending_call_is_offered_as_the_reason_of_a_rejection() {
-    let (provider, editor) = commands(&["echo one", "echo two"], nothing_asked());
+    let (provider, editor) = commands(&["echo one", "echo two"], &nothing_asked());
     editor.lua(
         "vim.ui.select = function(items, options, done) _G.items = items done(items[2], 2) end",
-        json!([]),
+        &json!([]),
     );
     editor.keys("GoUse another command.<Esc><C-]>");
     wait_message(
@@ -322,15 +322,15 @@ fn a_message_below_a_pending_call_is_offered_as_the_reason_of_a_rejection() {
 
 #[test]
 fn a_message_below_a_pending_call_stays_if_the_user_decides_first() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.lua(
         "vim.ui.select = function(items, options, done) _G.items = items done(items[1], 1) end",
-        json!([]),
+        &json!([]),
     );
     editor.keys("GoUse another command.<Esc><C-]>");
     wait_message(&editor, "bash waits, so your message is not sent.");
     editor.wait_for("the question", |it| {
-        it.lua("return _G.items ~= nil", json!([])) == json!(true)
+        it.lua("return _G.items ~= nil", &json!([])) == json!(true)
     });
     at_rest(&editor);
     assert_eq!(became(&editor, "t_0"), "waits");
@@ -343,10 +343,10 @@ fn a_message_below_a_pending_call_stays_if_the_user_decides_first() {
 
 #[test]
 fn a_pending_call_can_be_seen_where_fences_are_concealed() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.lua(
         "vim.wo.conceallevel, vim.wo.concealcursor = 2, 'nc' vim.treesitter.start(0, 'markdown')",
-        json!([]),
+        &json!([]),
     );
     editor.keys("gg");
     editor.wait_screen("concealed fences", |rows| {
@@ -366,42 +366,42 @@ fn float(editor: &Editor) {
     editor.lua(
         "vim.api.nvim_open_win(0, true, { relative = 'editor', row = 1, col = 4,
            width = vim.o.columns - 10, height = vim.o.lines - 6, border = 'rounded' })",
-        json!([]),
+        &json!([]),
     );
 }
 
 #[test]
 fn a_call_is_decided_in_a_floating_window() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     float(&editor);
     open_window(&editor);
     let floats = "return vim.api.nvim_win_get_config(0).relative ~= ''";
-    assert_eq!(editor.lua(floats, json!([])), json!(true));
+    assert_eq!(editor.lua(floats, &json!([])), json!(true));
     editor.wait_screen("the keys", |rows| {
         rows.concat().contains("a runs · t tries · A all")
     });
     editor.keys("a");
     wait_window(&editor, false);
-    assert_eq!(editor.lua(floats, json!([])), json!(true));
+    assert_eq!(editor.lua(floats, &json!([])), json!(true));
     wait_end(&editor, "Well.\n\n@You:\n\n");
 }
 
 #[test]
 fn a_fixed_window_is_no_dead_end() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.command("setlocal winfixbuf");
     open_window(&editor);
     editor.keys("q");
     wait_window(&editor, false);
     editor.command("Flemma new");
     editor.wait_for("another chat", |it| {
-        it.lua("return vim.fn.expand('%:t')", json!([])) != json!("question.chat")
+        it.lua("return vim.fn.expand('%:t')", &json!([])) != json!("question.chat")
     });
     editor.command("wincmd p");
     editor.command("Flemma log");
     let shows = |name: &str| {
         editor.wait_for(name, |it| {
-            it.lua("return vim.fn.expand('%:t')", json!([])) == json!(name)
+            it.lua("return vim.fn.expand('%:t')", &json!([])) == json!(name)
         });
     };
     shows("log");
@@ -416,7 +416,7 @@ fn a_fixed_window_is_no_dead_end() {
 
 #[test]
 fn a_window_without_room_for_a_split_is_no_dead_end() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     editor.command("set lines=14 winheight=10 winminheight=10");
     open_window(&editor);
     editor.keys("a");
@@ -445,17 +445,17 @@ fn no_message_waits_for_enter_without_a_line_for_messages() {
 
 #[test]
 fn the_outline_opens_after_all_clients_were_stopped() {
-    let (_provider, editor) = commands(&["echo one"], nothing_asked());
+    let (_provider, editor) = commands(&["echo one"], &nothing_asked());
     wait_server(&editor);
     editor.lua(
         "for _, client in ipairs(vim.lsp.get_clients()) do client:stop() end",
-        json!([]),
+        &json!([]),
     );
     editor.keys("gO");
     editor.wait_for("the outline", |it| {
         it.lua(
             "return vim.bo.buftype == 'quickfix' and #vim.fn.getloclist(0) > 0",
-            json!([]),
+            &json!([]),
         ) == json!(true)
     });
 }
@@ -469,10 +469,10 @@ fn a_file_is_opened_beside_a_fixed_window() {
     editor.command("setlocal winfixbuf");
     editor.keys("gg/f.txt<CR>gd");
     editor.wait_for("the file", |it| {
-        it.lua("return vim.fn.expand('%:t')", json!([])) == json!("f.txt")
+        it.lua("return vim.fn.expand('%:t')", &json!([])) == json!("f.txt")
     });
     assert_eq!(
-        editor.lua("return #vim.api.nvim_list_wins()", json!([])),
+        editor.lua("return #vim.api.nvim_list_wins()", &json!([])),
         json!(2)
     );
 }

@@ -16,7 +16,7 @@ fn edit() -> Json {
 
 /// An editor of 80x24 in which an edit waits.
 fn waiting(options: Json) -> (Provider, Editor) {
-    let calls = Answer::new().tool_use("t_1", "edit", edit());
+    let calls = Answer::new().tool_use("t_1", "edit", &edit());
     let provider = Provider::anthropic([calls, Answer::says("Done.")]);
     let setup = with_options(&provider, options).with("lexer.lua", LEXER);
     let editor = setup.size(80, 24).file("question.chat", QUESTION).start();

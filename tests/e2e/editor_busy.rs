@@ -32,7 +32,7 @@ fn check(busy: &str, free: &str, after: &str) {
     second.open();
     third.open();
     editor.wait_for("something that waits", |editor| {
-        editor.mode().blocking || editor.lua(HELD, json!([])) == json!(true)
+        editor.mode().blocking || editor.lua(HELD, &json!([])) == json!(true)
     });
     editor.keys(free);
     wait_end(&editor, "@You:\n\n");
@@ -40,7 +40,7 @@ fn check(busy: &str, free: &str, after: &str) {
     assert!(!editor.messages().contains("E5"), "{}", editor.messages());
 }
 
-/// Whether messages of the host are in the queue.
+/// Lua that returns true if messages of the host are in the queue.
 const HELD: &str = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
 
 #[test]
@@ -90,7 +90,7 @@ fn a_script_that_waits_for_a_character_gets_the_typed_one() {
     editor.keys("x");
     wait_end(&editor, "@You:\n\n");
     assert_eq!(editor.text(), ANSWER);
-    assert_eq!(editor.lua("return vim.g.typed", json!([])), json!("x"));
+    assert_eq!(editor.lua("return vim.g.typed", &json!([])), json!("x"));
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn under_a_textlock() {
         vim.wait(10000, function() return vim.g.go_on ~= nil end, 5)
         return ''
       end, { expr = true })";
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
     editor.keys("<F2>");
     second.open();
     third.open();
     editor.wait_for("something that waits", |editor| {
-        editor.lua(HELD, json!([])) == json!(true)
+        editor.lua(HELD, &json!([])) == json!(true)
     });
-    editor.lua("vim.g.go_on = 1", json!([]));
+    editor.lua("vim.g.go_on = 1", &json!([]));
     wait_end(&editor, "@You:\n\n");
     assert_eq!(editor.text(), ANSWER);
 }
@@ -128,7 +128,7 @@ fn in_visual_mode_the_selection_stays() {
     assert_eq!(editor.mode().name, "v");
     editor.keys("y");
     assert_eq!(
-        editor.lua("return vim.fn.getreg('\"')", json!([])),
+        editor.lua("return vim.fn.getreg('\"')", &json!([])),
         json!("@You:\nG")
     );
     assert_eq!(editor.text(), ANSWER);

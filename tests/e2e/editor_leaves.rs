@@ -25,7 +25,7 @@ fn with_three_commands(provider: &Provider) -> Editor {
 fn three_calls() -> Provider {
     let mut answer = Answer::new();
     for id in ["toolu_1", "toolu_2", "toolu_3"] {
-        answer = answer.tool_use(id, "bash", command(TREE));
+        answer = answer.tool_use(id, "bash", &command(TREE));
     }
     Provider::anthropic([answer])
 }
@@ -80,7 +80,7 @@ fn quitting_ends_the_commands_and_shows_no_error() {
 #[test]
 fn closing_the_chat_ends_its_commands_and_no_others() {
     let provider = three_calls();
-    provider.then(Answer::new().tool_use("toolu_9", "bash", command("sleep 3009; true")));
+    provider.then(Answer::new().tool_use("toolu_9", "bash", &command("sleep 3009; true")));
     let editor = with_three_commands(&provider);
     editor.command("write");
     editor.command("edit other.chat");

@@ -49,7 +49,7 @@ fn send(
 fn an_answer_that_ends_for_an_unknown_reason_fails_and_runs_no_call() {
     for (provider, _, word) in PROTOCOLS {
         let answer = Answer::says("Half.")
-            .tool_use("t_1", "bash", command("touch ran"))
+            .tool_use("t_1", "bash", &command("touch ran"))
             .stop(word);
         let (ran, chat, shell) = send(provider, vec![answer], &["--approve", "bash"]);
         assert_eq!(ran.code, Some(1), "{word}: {ran:?}");
@@ -73,8 +73,8 @@ fn an_answer_that_reaches_its_token_limit_is_marked_and_has_an_exit_code() {
 #[test]
 fn optional_arguments_may_be_missing() {
     let left_out = Answer::new()
-        .tool_use("t_1", "read", json!({"path": "f.txt"}))
-        .tool_use("t_2", "bash", json!({"command": "echo hi", "label": null}));
+        .tool_use("t_1", "read", &json!({"path": "f.txt"}))
+        .tool_use("t_2", "bash", &json!({"command": "echo hi", "label": null}));
     for (provider, _, _) in PROTOCOLS {
         let answers = vec![left_out.clone(), Answer::says("Done.")];
         let (ran, chat, _) = send(provider, answers, &["--approve", "bash"]);
@@ -105,7 +105,7 @@ fn a_character_split_between_events_is_whole() {
 fn a_call_that_a_rule_denies_has_an_exit_code() {
     let script = || {
         vec![
-            Answer::new().tool_use("t_1", "bash", command("make")),
+            Answer::new().tool_use("t_1", "bash", &command("make")),
             Answer::says("I may not."),
         ]
     };
@@ -126,7 +126,7 @@ fn a_call_that_a_rule_denies_has_an_exit_code() {
 fn a_result_that_mentions_a_denial_is_not_one() {
     let says = "echo 'The tool was denied by a policy.'; exit 3";
     let script = vec![
-        Answer::new().tool_use("t_1", "bash", command(says)),
+        Answer::new().tool_use("t_1", "bash", &command(says)),
         Answer::says("Well."),
     ];
     let (ran, _, _) = send(Provider::anthropic, script, &["--approve", "bash"]);

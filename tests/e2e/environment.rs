@@ -58,7 +58,7 @@ fn a_command_finds_no_key_in_the_processes_that_started_it() {
     let script = "p=$PPID; while readlink /proc/$p/exe | grep -qxE \"$FLEMMA(-leash)?\"; do \
                   echo \"$p $(tr '\\0' ' ' < /proc/$p/environ)\"; \
                   p=$(awk '/^PPid/ { print $2 }' /proc/$p/status); done > blocks; env > own";
-    let answer = Answer::new().tool_use("t_1", "bash", command(script));
+    let answer = Answer::new().tool_use("t_1", "bash", &command(script));
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let shell = Shell::new(&provider);
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_flemma")).unwrap();
@@ -100,7 +100,7 @@ fn standard_input_and_arguments_arrive() {
 
 #[test]
 fn a_worker_of_the_command_line_has_no_key_in_its_environment_block() {
-    let answer = Answer::new().tool_use("t_1", "bash", command("touch here; sleep 300; echo"));
+    let answer = Answer::new().tool_use("t_1", "bash", &command("touch here; sleep 300; echo"));
     let provider = Provider::anthropic([answer]);
     let shell = Shell::new(&provider);
     shell.write("a.chat", QUESTION);

@@ -10,12 +10,12 @@ use crate::stage::*;
 fn tools_of_every_kind_follow_the_same_rules() {
     let provider = Provider::anthropic([
         Answer::new()
-            .tool_use("t_built", "read", file("f.txt"))
-            .tool_use("t_lua", "greet", json!({"name": "Ann"}))
-            .tool_use("t_cmds", "say", json!({}))
-            .tool_use("t_script", "shout", json!({"text": "loud"}))
-            .tool_use("t_mcp", "fake__echo", json!({"value": "hi"}))
-            .tool_use("t_asks", "bash", command("echo out")),
+            .tool_use("t_built", "read", &file("f.txt"))
+            .tool_use("t_lua", "greet", &json!({"name": "Ann"}))
+            .tool_use("t_cmds", "say", &json!({}))
+            .tool_use("t_script", "shout", &json!({"text": "loud"}))
+            .tool_use("t_mcp", "fake__echo", &json!({"value": "hi"}))
+            .tool_use("t_asks", "bash", &command("echo out")),
         Answer::says("Well."),
     ]);
     let store = tempfile::tempdir().unwrap();

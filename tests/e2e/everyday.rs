@@ -24,7 +24,7 @@ fn view(editor: &Editor, names: &[&str]) -> Json {
     let code = "return vim.tbl_map(function(name)
         return { vim.api.nvim_get_option_value(name, {}), vim.api.nvim_get_option_value(name, { scope = 'global' }) }
       end, ...)";
-    editor.lua(code, json!([names]))
+    editor.lua(code, &json!([names]))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn options_can_be_set_twice() {
         .init(&format!("{setup}\n{register}\n{setup}\n{register}"))
         .file("question.chat", QUESTION)
         .start();
-    editor.lua(setup, json!([]));
+    editor.lua(setup, &json!([]));
     editor.keys("<C-]>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
     let said = editor.messages();

@@ -148,7 +148,7 @@ fn a_conversation_that_is_too_long_is_reported_and_not_shortened() {
 #[test]
 fn a_cut_inside_the_arguments_of_a_call_runs_nothing() {
     let long = format!("touch ran # {}", "x".repeat(2000));
-    let answer = Answer::says("Now.").tool_use("t_1", "bash", command(&long));
+    let answer = Answer::says("Now.").tool_use("t_1", "bash", &command(&long));
     for answer in [
         answer.clone().cut_after(1500),
         answer.clone().reset_after(1500),

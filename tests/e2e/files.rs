@@ -18,7 +18,7 @@ fn write(path: &str, content: &str) -> Json {
 
 /// Types `before` in the window of a chat beside `f.txt`, and runs an approved call.
 #[track_caller]
-fn run(tool: &str, input: Json, before: &str) -> Editor {
+fn run(tool: &str, input: &Json, before: &str) -> Editor {
     let provider = Provider::anthropic([Answer::new().tool_use("t_1", tool, input)]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).with("f.txt", "one\ntwo\nthree\n");
@@ -47,7 +47,7 @@ const UNSAVED: &str = ":edit f.txt<CR>Gomine<Esc>:buffer 1<CR>";
 
 #[test]
 fn a_file_is_edited_on_disk() {
-    let editor = run("edit", edit("f.txt", "two", "2"), "");
+    let editor = run("edit", &edit("f.txt", "two", "2"), "");
     assert_eq!(on_disk(&editor, "f.txt"), "one\n2\nthree\n");
 }
 
@@ -55,14 +55,14 @@ fn a_file_is_edited_on_disk() {
 fn an_open_file_is_edited_in_its_buffer_and_saved() {
     let editor = run(
         "edit",
-        edit("f.txt", "two", "2"),
+        &edit("f.txt", "two", "2"),
         ":edit f.txt<CR>:buffer 1<CR>",
     );
     assert_eq!(on_disk(&editor, "f.txt"), "one\n2\nthree\n");
     editor.command("buffer f.txt");
     assert_eq!(editor.text(), "one\n2\nthree\n");
     assert_eq!(
-        editor.lua("return vim.bo.modified", json!([])),
+        editor.lua("return vim.bo.modified", &json!([])),
         json!(false)
     );
 }
@@ -71,7 +71,7 @@ fn an_open_file_is_edited_in_its_buffer_and_saved() {
 #[track_caller]
 fn run_all(calls: &[(&str, Json)], open: &str) -> Editor {
     let answer = |(number, (tool, input)): (usize, &(&str, Json))| {
-        Answer::new().tool_use(&format!("t_{}", number + 1), tool, input.clone())
+        Answer::new().tool_use(&format!("t_{}", number + 1), tool, input)
     };
     let provider = Provider::anthropic(calls.iter().enumerate().map(answer));
     let options = json!({"tools": {"require_approval": false}});
@@ -112,17 +112,20 @@ fn an_unsaved_buffer_is_not_saved_over_what_a_command_wrote() {
     assert!(said.contains("another program changed it"), "{said}");
     // Doesn't enter the buffer: Neovim would ask which text to keep.
     let code = "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('f.txt'), 0, -1, false)";
-    let lines = editor.lua(code, json!([]));
+    let lines = editor.lua(code, &json!([]));
     assert_eq!(lines, json!(["one", "2", "three", "mine"]));
 }
 
 #[test]
 fn an_edit_keeps_unsaved_changes_and_is_one_undo_step() {
-    let editor = run("edit", edit("f.txt", "one\ntwo", "1\n2\n2.5"), UNSAVED);
+    let editor = run("edit", &edit("f.txt", "one\ntwo", "1\n2\n2.5"), UNSAVED);
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
     editor.command("buffer f.txt");
     assert_eq!(editor.text(), "1\n2\n2.5\nthree\nmine\n");
-    assert_eq!(editor.lua("return vim.bo.modified", json!([])), json!(true));
+    assert_eq!(
+        editor.lua("return vim.bo.modified", &json!([])),
+        json!(true)
+    );
     editor.keys("u");
     assert_eq!(editor.text(), "one\ntwo\nthree\nmine\n");
     editor.keys("u");
@@ -131,7 +134,7 @@ fn an_edit_keeps_unsaved_changes_and_is_one_undo_step() {
 
 #[test]
 fn a_write_updates_the_open_buffer() {
-    let editor = run("write", write("f.txt", "new\n"), UNSAVED);
+    let editor = run("write", &write("f.txt", "new\n"), UNSAVED);
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
     editor.command("buffer f.txt");
     assert_eq!(editor.text(), "new\n");
@@ -141,25 +144,25 @@ fn a_write_updates_the_open_buffer() {
 
 #[test]
 fn a_read_sees_what_the_user_has_not_saved() {
-    let editor = run("read", file("f.txt"), UNSAVED);
+    let editor = run("read", &file("f.txt"), UNSAVED);
     assert_eq!(output(&editor), "one\ntwo\nthree\nmine");
 }
 
 #[test]
 fn a_write_creates_folders_and_keeps_the_text() {
-    let editor = run("write", write("new/deep/g.txt", "é\r\n\n@You:\n```"), "");
+    let editor = run("write", &write("new/deep/g.txt", "é\r\n\n@You:\n```"), "");
     assert_eq!(on_disk(&editor, "new/deep/g.txt"), "é\r\n\n@You:\n```");
 }
 
 #[test]
 fn an_edit_without_exactly_one_match_changes_nothing() {
-    let editor = run("edit", edit("f.txt", "twoo", "2"), "");
+    let editor = run("edit", &edit("f.txt", "twoo", "2"), "");
     let said = output(&editor);
     assert!(said.contains("two"), "{said}");
     assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
 
-    let editor = run("edit", edit("f.txt", "o", "0"), "");
+    let editor = run("edit", &edit("f.txt", "o", "0"), "");
     assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
     assert_eq!(on_disk(&editor, "f.txt"), "one\ntwo\nthree\n");
 }
@@ -167,7 +170,7 @@ fn an_edit_without_exactly_one_match_changes_nothing() {
 #[test]
 fn a_partial_read_says_where_to_continue() {
     let input = json!({"label": "", "path": "f.txt", "offset": 2, "limit": 1});
-    let editor = run("read", input, "");
+    let editor = run("read", &input, "");
     let said = output(&editor);
     assert!(
         said.starts_with("two\n") && said.contains("offset=3"),
@@ -177,7 +180,7 @@ fn a_partial_read_says_where_to_continue() {
 
 #[test]
 fn the_model_gets_a_tools_error_unchanged() {
-    let call = Answer::new().tool_use("t_1", "read", file("missing.txt"));
+    let call = Answer::new().tool_use("t_1", "read", &file("missing.txt"));
     let provider = Provider::anthropic([call]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
@@ -192,7 +195,7 @@ fn the_model_gets_a_tools_error_unchanged() {
 #[test]
 fn a_failed_command_is_no_error_and_reports_its_code() {
     let text = "echo out; echo err >&2; read line; exit 3";
-    let editor = run("bash", command(text), "");
+    let editor = run("bash", &command(text), "");
     assert_eq!(
         result(&editor, "t_1"),
         "**Tool Result:** `t_1`\n\n```\nout\nerr\n\nCommand exited with code 3\n```"
@@ -202,7 +205,7 @@ fn a_failed_command_is_no_error_and_reports_its_code() {
 #[test]
 fn a_command_that_takes_too_long_is_stopped_and_its_output_kept() {
     let input = json!({"label": "", "command": "echo begun; sleep 60", "timeout": 1});
-    let editor = run("bash", input, "");
+    let editor = run("bash", &input, "");
     let block = result(&editor, "t_1");
     assert!(
         block.starts_with("**Tool Result:** `t_1` (error)\n\n```\nbegun\n"),
@@ -213,7 +216,7 @@ fn a_command_that_takes_too_long_is_stopped_and_its_output_kept() {
 
 #[test]
 fn long_output_keeps_its_end_and_is_saved_whole() {
-    let editor = run("bash", command("seq 3000"), "");
+    let editor = run("bash", &command("seq 3000"), "");
     let said = output(&editor);
     assert!(said.starts_with("1001\n"), "{}", &said[..40]);
     let notice = said.lines().last().unwrap();
@@ -235,7 +238,7 @@ fn long_output_keeps_its_end_and_is_saved_whole() {
 
 #[test]
 fn output_with_fences_gets_a_longer_fence() {
-    let editor = run("bash", command("printf '````\\n@You:\\n````'"), "");
+    let editor = run("bash", &command("printf '````\\n@You:\\n````'"), "");
     assert_eq!(
         result(&editor, "t_1").lines().nth(2),
         Some("`````"),
@@ -248,8 +251,8 @@ fn output_with_fences_gets_a_longer_fence() {
 #[test]
 fn paths_are_relative_to_the_chats_folder() {
     let calls = Answer::new()
-        .tool_use("t_1", "bash", command("pwd"))
-        .tool_use("t_2", "read", file("near.txt"));
+        .tool_use("t_1", "bash", &command("pwd"))
+        .tool_use("t_2", "read", &file("near.txt"));
     let provider = Provider::anthropic([calls]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).with("sub/near.txt", "near\n");
@@ -267,17 +270,17 @@ fn paths_are_relative_to_the_chats_folder() {
 #[test]
 fn the_next_call_works_after_one_that_failed() {
     let calls = Answer::new()
-        .tool_use("t_1", "read", file("missing.txt"))
-        .tool_use("t_2", "calculator", json!({"expression": "1 /"}))
+        .tool_use("t_1", "read", &file("missing.txt"))
+        .tool_use("t_2", "calculator", &json!({"expression": "1 /"}))
         .tool_use(
             "t_3",
             "calculator",
-            json!({"expression": "2 ^ 10 + sqrt(16)"}),
+            &json!({"expression": "2 ^ 10 + sqrt(16)"}),
         )
         .tool_use(
             "t_4",
             "calculator_async",
-            json!({"expression": "6 * 7", "delay": 1}),
+            &json!({"expression": "6 * 7", "delay": 1}),
         );
     let provider = Provider::anthropic([calls]);
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
@@ -292,8 +295,8 @@ fn the_next_call_works_after_one_that_failed() {
 fn a_write_does_not_follow_a_link_made_after_it_was_approved() {
     let input = json!({"label": "", "path": "d/post-checkout", "content": "#!/bin/sh\n"});
     let calls = Answer::new()
-        .tool_use("t_1", "bash", command("rmdir d && ln -s .git/hooks d"))
-        .tool_use("t_2", "write", input);
+        .tool_use("t_1", "bash", &command("rmdir d && ln -s .git/hooks d"))
+        .tool_use("t_2", "write", &input);
     let provider = Provider::anthropic([calls]);
     let options = json!({"tools": {"require_approval": false, "max_concurrent": 1}});
     let setup = with_options(&provider, options).with(".git/hooks/sample", "");
@@ -308,7 +311,7 @@ fn a_write_does_not_follow_a_link_made_after_it_was_approved() {
 
 #[test]
 fn the_next_command_runs_in_the_new_working_directory() {
-    let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
+    let calls = Answer::new().tool_use("t_1", "bash", &command("pwd"));
     let provider = Provider::anthropic([calls]);
     let options = json!({"tools": {"require_approval": false, "bash": {"cwd": "$CWD"}}});
     let setup = with_options(&provider, options).with("sub/f.txt", "");
@@ -330,7 +333,7 @@ fn commands_run_in_the_folder_that_the_options_name() {
         ("$CWD", "/work"),
         ("sub/deep", "/work/sub/deep"),
     ] {
-        let calls = Answer::new().tool_use("t_1", "bash", command("pwd"));
+        let calls = Answer::new().tool_use("t_1", "bash", &command("pwd"));
         let provider = Provider::anthropic([calls]);
         let options = json!({"tools": {"require_approval": false, "bash": {"cwd": cwd}}});
         let setup = with_options(&provider, options).with("sub/deep/f.txt", "");

@@ -15,7 +15,7 @@ fn a_new_chat_starts_with_a_prompt_and_the_cursor_below_it() {
     editor.command("edit new.chat");
     assert_eq!(editor.text(), "@You:\n\n");
     assert_eq!(editor.cursor(), (1, 0));
-    let modified = editor.lua("return vim.bo.modified", json!([]));
+    let modified = editor.lua("return vim.bo.modified", &json!([]));
     assert_eq!(modified, false);
     editor.keys("iGo.<Esc>u");
     assert_eq!(editor.text(), "@You:\n\n");
@@ -60,14 +60,14 @@ const NOTIFIER: &str = "notified = {}
     end";
 
 fn list(editor: &Editor, name: &str) -> Vec<String> {
-    let found = editor.lua(&format!("return {name}"), json!([]));
+    let found = editor.lua(&format!("return {name}"), &json!([]));
     serde_json::from_value(found).unwrap()
 }
 
 #[test]
 fn a_hidden_chat_notifies_once_that_it_needs_you() {
     let says = |answer: Answer| answer.text("Well.");
-    let calls = |answer: Answer| answer.tool_use("t_1", "bash", command("true"));
+    let calls = |answer: Answer| answer.tool_use("t_1", "bash", &command("true"));
     let rows: [(&dyn Fn(Answer) -> Answer, &str); 2] = [
         (&says, "question.chat: the answer is complete."),
         (&calls, "question.chat: 1 call needs your approval (bash)."),
@@ -77,7 +77,7 @@ fn a_hidden_chat_notifies_once_that_it_needs_you() {
         let provider = Provider::anthropic([rest(Answer::new().gate(&gate))]);
         let options = json!({"ui": {"bell": "osc9"}, "tools": {"auto_approve": []}});
         let editor = ask_with(&provider, options);
-        editor.lua(NOTIFIER, json!([]));
+        editor.lua(NOTIFIER, &json!([]));
         editor.keys("<C-]>");
         gate.wait_reached();
         editor.command("enew");
@@ -97,7 +97,7 @@ fn a_hidden_chat_notifies_once_that_it_needs_you() {
 fn a_visible_chat_sends_no_notification() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"ui": {"bell": "bell"}}));
-    editor.lua(NOTIFIER, json!([]));
+    editor.lua(NOTIFIER, &json!([]));
     editor.keys("<C-]>");
     wait_end(&editor, "Well.\n\n@You:\n\n");
     wait_event(&editor, "FlemmaRested");
@@ -132,7 +132,7 @@ fn a_diagnostic_shows_its_text_below_its_line() {
             && at("Write \"@You:\"").is_some()
     });
     // The user's own display of diagnostics replaces the plugin's.
-    editor.lua("vim.diagnostic.config({ virtual_text = true })", json!([]));
+    editor.lua("vim.diagnostic.config({ virtual_text = true })", &json!([]));
     editor.wait_for("no second text", |editor| editor.virtual_lines().is_empty());
 }
 
@@ -140,9 +140,9 @@ fn a_diagnostic_shows_its_text_below_its_line() {
 fn a_write_says_what_happens_to_the_file_and_where_a_link_leads() {
     let write = |path: &str| json!({"label": "", "path": path, "content": "x"});
     let calls = Answer::new()
-        .tool_use("t_1", "write", write("new.txt"))
-        .tool_use("t_2", "write", write("f.txt"))
-        .tool_use("t_3", "write", write("link.txt"));
+        .tool_use("t_1", "write", &write("new.txt"))
+        .tool_use("t_2", "write", &write("f.txt"))
+        .tool_use("t_3", "write", &write("link.txt"));
     let provider = Provider::anthropic([calls]);
     let setup = with_options(&provider, json!({"tools": {"auto_approve": []}}));
     let editor = setup
@@ -168,7 +168,7 @@ fn a_write_says_what_happens_to_the_file_and_where_a_link_leads() {
 
 #[test]
 fn a_policy_function_that_fails_is_reported_and_the_call_waits() {
-    let call = Answer::new().tool_use("t_1", "read", file("f.txt"));
+    let call = Answer::new().tool_use("t_1", "read", &file("f.txt"));
     let provider = Provider::anthropic([call]);
     let setup = with_lua_options(
         &provider,

@@ -19,7 +19,7 @@ fn waits(provider: &Provider, delay: u64) -> Editor {
 }
 
 fn one_call() -> Provider {
-    Provider::anthropic([Answer::new().tool_use("t_1", "bash", counted("echo out"))])
+    Provider::anthropic([Answer::new().tool_use("t_1", "bash", &counted("echo out"))])
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_call_that_has_been_visible_runs_at_the_first_alt_enter() {
                  local _, _, drawn_ms = require('flemma.render').seen(buffer)
                  return drawn_ms.t_1 or 0";
     editor.wait_for("the call to be on the screen for a while", |editor| {
-        editor.lua(drawn, json!([])).as_u64() >= Some(50)
+        editor.lua(drawn, &json!([])).as_u64() >= Some(50)
     });
     editor.keys("<M-CR>");
     editor.wait_text("\nout\n");
@@ -66,8 +66,8 @@ fn a_call_that_has_been_visible_runs_at_the_first_alt_enter() {
 #[test]
 fn a_call_to_which_the_cursor_was_moved_runs_at_the_second_alt_enter() {
     let calls = Answer::new()
-        .tool_use("t_1", "bash", counted("echo one"))
-        .tool_use("t_2", "bash", counted("echo two"));
+        .tool_use("t_1", "bash", &counted("echo one"))
+        .tool_use("t_2", "bash", &counted("echo two"));
     let provider = Provider::anthropic([calls]);
     let editor = waits(&provider, 1000);
     editor.keys("<C-]>");
@@ -76,7 +76,7 @@ fn a_call_to_which_the_cursor_was_moved_runs_at_the_second_alt_enter() {
                  local _, _, drawn_ms = require('flemma.render').seen(buffer)
                  return math.min(drawn_ms.t_1 or 0, drawn_ms.t_2 or 0)";
     editor.wait_for("both calls to be on the screen for a while", |editor| {
-        editor.lua(drawn, json!([])).as_u64() >= Some(1000)
+        editor.lua(drawn, &json!([])).as_u64() >= Some(1000)
     });
     editor.keys("<M-CR>");
     wait_cursor(&editor, "**Tool Result:** `t_2`");

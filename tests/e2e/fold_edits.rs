@@ -16,7 +16,7 @@ fn both_levels(editor: &Editor) -> (String, String) {
       end
       local arrived = vim.wo.foldtext ~= 'foldtext()'
       return { levels(vim.fn.winnr('#')), arrived and levels(vim.fn.winnr()) or '' }";
-    let both = editor.lua(code, json!([]));
+    let both = editor.lua(code, &json!([]));
     let text = |at: usize| both[at].as_str().unwrap_or_default().to_owned();
     (text(0), text(1))
 }
@@ -139,7 +139,7 @@ fn the_line_of_a_closed_fold_is_redrawn_when_its_text_changes() {
     // Neovim has already drawn the line with the old text when the new fold text arrives.
     editor.lua(
         "vim.api.nvim_buf_set_lines(0, 5, 6, false, { 'What else?' })",
-        json!([]),
+        &json!([]),
     );
     editor.wait_screen("its new words", |rows| {
         let words = "@You: What else?";

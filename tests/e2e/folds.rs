@@ -58,7 +58,7 @@ fn folds(editor: &Editor) -> String {
         levels[line] = vim.fn.foldclosed(line) ~= -1 and '#' or level == 0 and '.' or tostring(level)
       end
       return table.concat(levels)";
-    let levels = editor.lua(code, json!([]));
+    let levels = editor.lua(code, &json!([]));
     levels.as_str().unwrap_or_default().to_owned()
 }
 
@@ -316,7 +316,7 @@ fn folds_return_when_a_window_shows_the_chat_again() {
     editor.command("enew | redraw");
     editor.lua(
         "vim.api.nvim_buf_set_lines(vim.fn.bufnr('question.chat'), 3, 3, false, { '', '' })",
-        json!([]),
+        &json!([]),
     );
     editor.command("buffer question.chat");
     wait_folds(&editor, &OPENED.replacen('.', "...", 1));
@@ -345,7 +345,7 @@ fn other_foldmethods_and_disabled_folds_are_left_alone() {
             folds(&editor)
         );
         assert_eq!(
-            editor.lua("return { vim.wo.foldtext, vim.wo.foldlevel }", json!([])),
+            editor.lua("return { vim.wo.foldtext, vim.wo.foldlevel }", &json!([])),
             json!(["foldtext()", 0])
         );
     }
@@ -368,7 +368,7 @@ fn options_decide_which_folds_close_and_errors_never_do() {
         // Options can be changed later.
         editor.lua(
             "require('flemma').setup({ folds = { closed = {} }, sandbox = { enabled = false } })",
-            json!([]),
+            &json!([]),
         );
         editor.keys("zR:edit!<CR>");
         wait_folds(&editor, &OPENED.replace('#', "2"));
@@ -384,7 +384,7 @@ fn thinking_around_the_cursor_stays_open() {
         wait_folds(&editor, "111 1111111 .");
         editor.keys(cursor);
         let close = "vim.api.nvim_buf_set_lines(0, 7, 8, true, { '</thinking>' })";
-        editor.lua(close, json!([]));
+        editor.lua(close, &json!([]));
         wait_folds(&editor, expected);
     }
 }
@@ -409,12 +409,12 @@ fn a_long_chat_is_folded_in_pieces_and_keys_send_no_messages() {
         table.insert(sent, items)
         receive(message)
       end";
-    editor.lua(count, json!([]));
+    editor.lua(count, &json!([]));
     editor.command("edit + question.chat");
     watch(&editor);
     wait_folds(&editor, &(["111", "1###111"].concat().repeat(400) + ".."));
     let sent = || -> Vec<u64> {
-        let sent = editor.lua("return sent", json!([]));
+        let sent = editor.lua("return sent", &json!([]));
         serde_json::from_value(sent).unwrap()
     };
     at_rest(&editor);

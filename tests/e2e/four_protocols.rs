@@ -12,8 +12,8 @@ fn script(name: &str) -> [Answer; 3] {
     let calls = Answer::new()
         .thinking(&format!("Thought of {name}.\n@You: no"), Some("c2lnbmVk"))
         .text(&format!("I am {name}."))
-        .tool_use(&format!("{name}_1"), "read", file("f.txt"))
-        .tool_use(&format!("{name}_2"), "read", file("none.txt"));
+        .tool_use(&format!("{name}_1"), "read", &file("f.txt"))
+        .tool_use(&format!("{name}_2"), "read", &file("none.txt"));
     let done = Answer::says(&format!("Done by {name}."));
     [calls, done, Answer::says(&format!("Seen by {name}."))]
 }

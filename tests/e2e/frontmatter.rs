@@ -46,11 +46,11 @@ fn five_tools() -> Answer {
     let write = json!({"label": "testing", "path": "new.txt", "content": "b"});
     let edit = json!({"label": "testing", "path": "f.txt", "oldText": "a", "newText": "b"});
     Answer::new()
-        .tool_use("t_r", "read", file("f.txt"))
-        .tool_use("t_w", "write", write)
-        .tool_use("t_e", "edit", edit)
-        .tool_use("t_b", "bash", command("echo out"))
-        .tool_use("t_c", "calculator", json!({"expression": "2 + 2"}))
+        .tool_use("t_r", "read", &file("f.txt"))
+        .tool_use("t_w", "write", &write)
+        .tool_use("t_e", "edit", &edit)
+        .tool_use("t_b", "bash", &command("echo out"))
+        .tool_use("t_c", "calculator", &json!({"expression": "2 + 2"}))
 }
 
 #[test]
@@ -71,19 +71,19 @@ fn the_documented_functions_and_presets_of_setup_work() {
     ];
     for (options, line, expected) in rows {
         let calls = Answer::new()
-            .tool_use("t_r", "read", file("f.txt"))
+            .tool_use("t_r", "read", &file("f.txt"))
             .tool_use(
                 "t_w",
                 "write",
-                json!({"label": "", "path": "n", "content": ""}),
+                &json!({"label": "", "path": "n", "content": ""}),
             )
             .tool_use(
                 "t_e",
                 "edit",
-                json!({"label": "", "path": "f.txt", "oldText": "a", "newText": "b"}),
+                &json!({"label": "", "path": "f.txt", "oldText": "a", "newText": "b"}),
             )
-            .tool_use("t_b", "bash", command(line))
-            .tool_use("t_c", "calculator", json!({"expression": "2 + 2"}));
+            .tool_use("t_b", "bash", &command(line))
+            .tool_use("t_c", "calculator", &json!({"expression": "2 + 2"}));
         let provider = Provider::anthropic([calls]);
         let setup = with_lua_options(&provider, options).with("f.txt", "a\n");
         let editor = setup.file("question.chat", QUESTION).start();

@@ -9,9 +9,9 @@ use crate::stage::*;
 fn two_reads() -> Answer {
     Answer::new()
         .thinking("I look at both.", Some("S1"))
-        .tool_use("fc-1", "read", file("f.txt"))
+        .tool_use("fc-1", "read", &file("f.txt"))
         .thinking("", Some("S2"))
-        .tool_use("fc-2", "read", file("f.txt"))
+        .tool_use("fc-2", "read", &file("f.txt"))
 }
 
 fn parts(body: &Json, message: usize) -> &Json {
@@ -60,7 +60,7 @@ fn parallel_calls_keep_their_signatures() {
 
 #[test]
 fn calls_without_ids_get_unique_ones() {
-    let call = || Answer::new().tool_use("", "read", file("f.txt"));
+    let call = || Answer::new().tool_use("", "read", &file("f.txt"));
     let provider = Provider::gemini([call(), call(), Answer::says("Well.")]);
     let setup = setup(&provider).with("f.txt", "a\n");
     let editor = setup.file("question.chat", QUESTION).start();

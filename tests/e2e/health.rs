@@ -17,7 +17,7 @@ fn report(editor: &Editor) -> String {
     editor.text()
 }
 
-/// Whether the report has a line of this level with all of these, and a fix below it.
+/// Returns true if the report has a line of this level with all of these, and a fix below it.
 fn has(report: &str, level: &str, parts: &[&str]) -> bool {
     let mut lines = report.lines();
     lines.any(|line| line.contains(level) && parts.iter().all(|part| line.contains(part)))
@@ -84,7 +84,7 @@ fn what_is_broken_is_named_with_a_fix() {
     });
     let setup = with_options(&provider, options);
     let editor = setup.file("notes.txt", "text\n").start();
-    let state = editor.lua("return vim.fn.stdpath('state')", json!([]));
+    let state = editor.lua("return vim.fn.stdpath('state')", &json!([]));
     // A file in the place of the folder, because nothing is unwritable for root.
     let state = std::path::Path::new(state.as_str().unwrap()).join("flemma");
     drop(fs::remove_dir_all(&state));

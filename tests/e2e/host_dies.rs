@@ -88,7 +88,7 @@ fn in_the_middle_of_text_what_was_shown_stays_and_is_marked() {
 
 #[test]
 fn before_the_placeholder_is_written_the_call_does_not_run_by_itself() {
-    let answer = Answer::new().tool_use("toolu_1", "bash", counted(""));
+    let answer = Answer::new().tool_use("toolu_1", "bash", &counted(""));
     let provider = Provider::anthropic([answer, Answer::says("Done.")]);
     let editor = ask_with(&provider, unasked());
     let first = host(&editor);
@@ -112,7 +112,7 @@ fn before_the_placeholder_is_written_the_call_does_not_run_by_itself() {
 
 #[test]
 fn after_an_approval_by_policy_the_call_waits_for_review() {
-    let answer = Answer::new().tool_use("toolu_1", "bash", counted(""));
+    let answer = Answer::new().tool_use("toolu_1", "bash", &counted(""));
     let provider = Provider::anthropic([answer, Answer::says("Done.")]);
     let editor = ask_with(&provider, unasked());
     let first = host(&editor);
@@ -134,7 +134,7 @@ fn after_all_results_the_next_key_sends_them_once() {
     let gate = Gate::new();
     let call = json!({"label": "sum", "expression": "6*7"});
     let provider = Provider::anthropic([
-        Answer::new().tool_use("toolu_1", "calculator", call),
+        Answer::new().tool_use("toolu_1", "calculator", &call),
         Answer::new().gate(&gate),
         Answer::says("It is 42."),
     ]);
@@ -155,7 +155,7 @@ fn after_all_results_the_next_key_sends_them_once() {
 
 #[test]
 fn an_approval_of_the_old_host_is_not_trusted_by_the_new_one() {
-    let provider = Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", counted(""))]);
+    let provider = Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", &counted(""))]);
     let editor = open(&provider, QUESTION);
     let first = host(&editor);
     editor.keys("<C-]>");

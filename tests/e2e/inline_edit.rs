@@ -18,7 +18,7 @@ fn editing(provider: &Provider) -> (Editor, [Answer; 2]) {
     let edits = json!([{"oldText": "def add(a, b):", "newText": "def add(a: int, b: int):"}]);
     let path = editor.dir().join("calc.py").display().to_string();
     let input = json!({"label": "add types", "path": path, "edits": edits});
-    let call = Answer::new().tool_use("t_1", "edit", input);
+    let call = Answer::new().tool_use("t_1", "edit", &input);
     (editor, [call, Answer::says("Done.")])
 }
 
@@ -30,7 +30,7 @@ fn proposing(provider: &Provider) -> Editor {
 }
 
 fn filetype(editor: &Editor) -> String {
-    let found = editor.lua("return vim.bo.filetype", json!([]));
+    let found = editor.lua("return vim.bo.filetype", &json!([]));
     found.as_str().unwrap_or_default().to_owned()
 }
 
@@ -40,7 +40,7 @@ fn wait_review(editor: &Editor) {
 
 fn wait_file(editor: &Editor) {
     editor.wait_for("the file alone", |it| {
-        let windows = it.lua("return #vim.api.nvim_tabpage_list_wins(0)", json!([]));
+        let windows = it.lua("return #vim.api.nvim_tabpage_list_wins(0)", &json!([]));
         filetype(it) == "python" && windows == json!(1)
     });
 }
@@ -57,7 +57,7 @@ fn chat(editor: &Editor) -> (String, bool) {
           return { text, not vim.bo[buffer].modified }
         end
       end";
-    let found = editor.lua(code, json!([]));
+    let found = editor.lua(code, &json!([]));
     let text = found[0].as_str().unwrap_or_default().to_owned();
     (text, found[1] == json!(true))
 }
@@ -100,7 +100,7 @@ fn a_proposal_opens_as_a_review_and_a_write_applies_it_in_one_undo_step() {
     // The buffer had unsaved text, so the file is not written.
     let path = editor.dir().join("calc.py");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), FILE);
-    assert_eq!(editor.lua("return vim.fn.line(\"'a\")", json!([])), 4);
+    assert_eq!(editor.lua("return vim.fn.line(\"'a\")", &json!([])), 4);
     editor.keys("u");
     let before = "def add(a, b):\n    return a + b\n\nadd(1, 2)  # three";
     assert_eq!(editor.text().trim_end(), before);

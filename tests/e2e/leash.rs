@@ -14,7 +14,7 @@ fn shell(commands: &[&str]) -> (Shell, Provider) {
     let calls = commands.iter().enumerate();
     let answer = calls.fold(Answer::new(), |answer, (number, line)| {
         let input: Value = command(line);
-        answer.tool_use(&format!("t_{number}"), "bash", input)
+        answer.tool_use(&format!("t_{number}"), "bash", &input)
     });
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let shell = Shell::new(&provider);

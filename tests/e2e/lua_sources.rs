@@ -36,7 +36,7 @@ fn a_pending_call_has_the_tools_own_preview() {
         ("error('boom')", "t: q=\"x⤶y\""),
         ("return 7", "t: q=\"x⤶y\""),
     ] {
-        let provider = calls("t", json!({"q": "x\ny"}));
+        let provider = calls("t", &json!({"q": "x\ny"}));
         let editor = waits_with_preview(&provider, body);
         editor.wait_screen(&format!("the preview {line:?}"), |rows| {
             rows.iter().any(|row| row.contains(line))
@@ -46,7 +46,7 @@ fn a_pending_call_has_the_tools_own_preview() {
 
 #[test]
 fn a_key_waits_for_sources_and_sends_once() {
-    let provider = calls("found", json!({"word": "now"}));
+    let provider = calls("found", &json!({"word": "now"}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'found' }} }} }})
          tools = require('flemma.tools')
@@ -73,7 +73,7 @@ fn a_key_waits_for_sources_and_sends_once() {
     editor.wait_screen("that it waits", |rows| waits(rows));
     editor.keys("<C-]>");
     assert_eq!(provider.requests().len(), 0);
-    editor.lua("finish()", json!([]));
+    editor.lua("finish()", &json!([]));
     editor.wait_screen("that it waits no more", |rows| !waits(rows));
     wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
     assert_eq!(result(&editor, "t_1"), done("now"));
@@ -118,7 +118,7 @@ fn a_broken_source_is_reported_and_loses_only_its_own_tools() {
 #[test]
 fn rules_may_name_a_tool_that_is_not_loaded_yet() {
     // "bosh" is one letter from a built-in tool.
-    let provider = calls("bosh", json!({"word": "now"}));
+    let provider = calls("bosh", &json!({"word": "now"}));
     let editor = ask_with(&provider, json!({}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'bosh' }} }} }})
@@ -166,9 +166,9 @@ fn strict_is_sent_only_where_set_and_supported() {
 fn the_manuals_first_lua_tool_works() {
     for (path, block) in [
         ("question.chat", done("2 lines")),
-        ("none.txt", "none.txt is no file.".to_owned()),
+        ("none.txt", "none.txt is not a file.".to_owned()),
     ] {
-        let provider = calls("line_count", json!({"path": path}));
+        let provider = calls("line_count", &json!({"path": path}));
         let editor = ask(&provider, &manual_snippet("flemma-lua-tools"));
         let said = ended(&editor);
         assert!(said.contains(&block), "{said}");
@@ -177,7 +177,7 @@ fn the_manuals_first_lua_tool_works() {
 
 #[test]
 fn the_manuals_asynchronous_tool_works() {
-    let provider = calls("fetch", json!({"url": "file:///etc/hostname/nothing"}));
+    let provider = calls("fetch", &json!({"url": "file:///etc/hostname/nothing"}));
     let init = format!(
         "tools.register('fetch', {{ description = 'Fetches', {} }})",
         manual_snippet("flemma-tools-execute")
@@ -210,7 +210,7 @@ fn a_tool_that_is_mentioned_is_offered_from_then_on() {
         Answer::new().tool_use(
             "t_1",
             "calculator_async",
-            json!({"expression": "100*50", "delay": 1}),
+            &json!({"expression": "100*50", "delay": 1}),
         ),
         Answer::says("Well."),
         Answer::says("No."),
@@ -218,11 +218,11 @@ fn a_tool_that_is_mentioned_is_offered_from_then_on() {
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
     editor.keys("<C-]>");
     editor.wait_text("Yes.\n\n@You:\n");
-    editor.lua(GROUPS, json!([]));
+    editor.lua(GROUPS, &json!([]));
     // The tool is offered only if it is mentioned. An unknown name is text.
     editor.keys("Go@calculator_async what is 100*50? @nobody<Esc>");
     editor.wait_for("the name to stand out", |editor| {
-        editor.lua("return groups.FlemmaToolName", json!([])) == json!(true)
+        editor.lua("return groups.FlemmaToolName", &json!([])) == json!(true)
     });
     editor.keys("<C-]>");
     wait_result(&editor, "t_1", "**Tool Result:** `t_1`\n\n```\n5000\n```");
@@ -259,7 +259,7 @@ fn with_a_zebra(provider: &Provider) -> Editor {
 
 #[test]
 fn a_tools_name_is_completed_after_an_at() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     let editor = with_a_zebra(&provider);
     wait_server(&editor);
     editor.keys("GoAsk @zeb<C-x><C-o>");
@@ -268,7 +268,7 @@ fn a_tools_name_is_completed_after_an_at() {
 
 #[test]
 fn the_list_of_tools_says_where_each_comes_from() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     let editor = with_a_zebra(&provider);
     editor.command("Flemma tool:list");
     editor.wait_text("All tools");
@@ -337,7 +337,7 @@ fn the_specifications_complete_example_uses_its_context() {
     ] {
         let provider = calls(
             "export",
-            json!({"path": "out.txt", "content": "x".repeat(size)}),
+            &json!({"path": "out.txt", "content": "x".repeat(size)}),
         );
         let editor = ask(&provider, EXPORT);
         assert_eq!(ended(&editor), block);
@@ -351,7 +351,7 @@ fn a_tool_asks_the_sandbox_of_its_chat_before_it_writes() {
           tostring(ctx.sandbox.is_path_writable('new.txt')), tostring(ctx.sandbox.is_path_writable('/etc/new.txt')),
           tostring(words and words[#words] or why) }, ' ') }";
     for (enabled, said) in [("true", "true false ls"), ("false", "true true ls")] {
-        let provider = calls("t", json!({}));
+        let provider = calls("t", &json!({}));
         let init = format!(
             "require('flemma').setup({{ provider = 'anthropic', tools = {{ require_approval = false }},
                sandbox = {{ enabled = {enabled} }} }})\n{}",
@@ -363,7 +363,7 @@ fn a_tool_asks_the_sandbox_of_its_chat_before_it_writes() {
 
 #[test]
 fn the_default_timeout_ends_tools_and_sources_without_their_own() {
-    let provider = calls("slow", json!({}));
+    let provider = calls("slow", &json!({}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic',
            tools = {{ require_approval = false, default_timeout = 0.3 }} }})

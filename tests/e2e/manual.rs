@@ -67,7 +67,7 @@ fn setup_accepts_each_example_of_an_option() {
         end
         return { next(options) ~= nil or ... == '', ran.code, wrong }";
     for example in examples {
-        let taken = editor.lua(code, json!([example]));
+        let taken = editor.lua(code, &json!([example]));
         assert_eq!(
             taken,
             json!([true, 0, []]),

@@ -26,7 +26,7 @@ fn options(store: &Path, approved: &[&str]) -> Json {
 }
 
 fn echo(id: &str) -> Answer {
-    Answer::new().tool_use(id, "fake__echo", json!({"value": "hi"}))
+    Answer::new().tool_use(id, "fake__echo", &json!({"value": "hi"}))
 }
 
 /// The names of the tools that a request offers.
@@ -69,7 +69,7 @@ fn a_known_server_is_started_only_by_a_call() {
           waits = waits + ((message.label or ''):find('^Waiting for tool') and 1 or 0)
           return request(message)
         end";
-    editor.lua(count, json!([]));
+    editor.lua(count, &json!([]));
     editor.keys("<C-]>");
     wait_end(&editor, "@You:\n\n");
     editor.command("Flemma restart");
@@ -77,7 +77,7 @@ fn a_known_server_is_started_only_by_a_call() {
     wait_result(&editor, "t_e", "**Tool Result:** `t_e`\n\n```\n\"hi\"\n```");
     wait_end(&editor, "Done.\n\n@You:\n\n");
     // Only the first key waited for the tools. After the restart, they were known.
-    assert_eq!(editor.lua("return waits", json!([])), 1);
+    assert_eq!(editor.lua("return waits", &json!([])), 1);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_tool_whose_description_changed_is_offered_as_it_was_and_refused_until_the_u
     let store = tempfile::tempdir().unwrap();
     let store = store.path().join("s");
     let said = || Answer::says("Well.");
-    let call = Answer::new().tool_use("t_1", "fake__echo", json!({"value": "hi"}));
+    let call = Answer::new().tool_use("t_1", "fake__echo", &json!({"value": "hi"}));
     let provider = Provider::anthropic([said(), call, said(), said()]);
     let editor = ask_with(&provider, options(&store, &["fake__echo"]));
     editor.keys("<C-]>");
@@ -196,7 +196,7 @@ fn the_state_of_a_server_is_shown_in_a_window() {
 fn no_server_outlives_the_editor() {
     let store = tempfile::tempdir().unwrap();
     let provider =
-        Provider::anthropic([Answer::new().tool_use("t_w", "fake__wait", json!({"value": 1}))]);
+        Provider::anthropic([Answer::new().tool_use("t_w", "fake__wait", &json!({"value": 1}))]);
     let editor = ask_with(&provider, options(&store.path().join("s"), &["fake__wait"]));
     editor.keys("<C-]>");
     let servers = crate::processes::wait_commands(&editor, 1);

@@ -64,7 +64,7 @@ fn get_and_delete_need_a_session() {
 #[test]
 fn with_the_token_any_host_name_is_accepted() {
     let shell = Shell::offline();
-    let body = call(1, "calculator", json!({"expression": "7*8"})).to_string();
+    let body = call(1, "calculator", &json!({"expression": "7*8"})).to_string();
     let token = "Authorization: Bearer s3cret\r\n";
     let http = Http::start(&shell, Some("s3cret"));
     for host in ["machine.example:12345", "192.168.1.20", "[fd00::1]:80"] {
@@ -92,7 +92,7 @@ fn endless_requests_block_no_other_client() {
             stream
         })
         .collect();
-    let request = call(1, "calculator", json!({"expression": "7*8"}));
+    let request = call(1, "calculator", &json!({"expression": "7*8"}));
     assert_eq!(http.post(&CURL, &request).0, 200);
     drop(held);
 }
@@ -106,7 +106,7 @@ fn tools_of_a_folder_are_served_when_it_is_named() {
     );
     shell.write("more/hello/hello.py", "print(\"hello\")\n");
     let mut client = Client::greeted(&shell, &["--tools-dir", "more", "--approve", "hello"]);
-    client.send(&call(2, "hello", json!({})));
+    client.send(&call(2, "hello", &json!({})));
     let answer = client.receive();
     let text = &answer["result"]["content"][0]["text"];
     assert_eq!(text.as_str().map(str::trim), Some("hello"), "{answer}");

@@ -29,7 +29,7 @@ fn initialize(version: &str) -> Value {
     }})
 }
 
-pub fn call(id: u64, name: &str, arguments: Value) -> Value {
+pub fn call(id: u64, name: &str, arguments: &Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
@@ -97,7 +97,7 @@ fn a_client_of_the_older_version_initializes_lists_and_calls() {
     );
     assert!(!names.contains(&"execute_code") && !names.contains(&"calculator_async"));
     assert!(tools.iter().all(|it| it["inputSchema"]["type"] == "object"));
-    client.send(&call(3, "calculator", json!({"expression": "7*8"})));
+    client.send(&call(3, "calculator", &json!({"expression": "7*8"})));
     let called = client.receive();
     assert_eq!(called["id"], 3);
     assert_eq!(
@@ -118,7 +118,7 @@ fn a_client_of_the_newer_version_does_not_initialize() {
         .as_array()
         .unwrap();
     assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
-    let mut request = call(2, "calculator", json!({"expression": "7*8"}));
+    let mut request = call(2, "calculator", &json!({"expression": "7*8"}));
     request["params"]["_meta"] = meta();
     client.send(&request);
     let called = client.receive();
@@ -132,7 +132,7 @@ fn a_denied_call_says_how_to_allow_it() {
     let shell = Shell::offline();
     let command = json!({"command": "touch ran; echo out"});
     let mut client = Client::greeted(&shell, &[]);
-    client.send(&call(2, "bash", command.clone()));
+    client.send(&call(2, "bash", &command));
     let refused = client.receive();
     assert_eq!(refused["result"]["isError"], true);
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
@@ -141,7 +141,7 @@ fn a_denied_call_says_how_to_allow_it() {
     client.leave();
 
     let mut client = Client::greeted(&shell, &["--approve", "bash"]);
-    client.send(&call(2, "bash", command));
+    client.send(&call(2, "bash", &command));
     assert_eq!(client.receive()["result"]["content"][0]["text"], "out");
     client.leave();
     let log = shell.run(&["log"]);
@@ -154,12 +154,12 @@ fn what_calls_changed_is_restored_by_flemma_undo() {
     shell.write("a.txt", "one\n");
     let mut client = Client::greeted(&shell, &["--approve", "write", "--approve", "bash"]);
     let write = json!({"label": "", "path": "a.txt", "content": "two\n"});
-    client.send(&call(2, "write", write));
+    client.send(&call(2, "write", &write));
     assert_eq!(client.receive()["result"]["isError"], false);
     client.send(&call(
         3,
         "bash",
-        json!({"command": "echo three > a.txt; echo x > b.txt"}),
+        &json!({"command": "echo three > a.txt; echo x > b.txt"}),
     ));
     assert_eq!(client.receive()["result"]["isError"], false);
     client.leave();
@@ -175,12 +175,12 @@ fn what_calls_changed_is_restored_by_flemma_undo() {
 fn a_wrong_call_and_a_failed_call_have_different_errors() {
     let shell = Shell::offline();
     let mut client = Client::greeted(&shell, &[]);
-    client.send(&call(2, "clculator", json!({})));
+    client.send(&call(2, "clculator", &json!({})));
     assert_eq!(client.receive()["error"]["code"], -32602);
-    client.send(&call(3, "calculator", json!({"expression": 7})));
+    client.send(&call(3, "calculator", &json!({"expression": 7})));
     let unfit = client.receive();
     assert_eq!(unfit["result"]["isError"], true, "{unfit}");
-    client.send(&call(4, "read", json!({"path": "missing.txt"})));
+    client.send(&call(4, "read", &json!({"path": "missing.txt"})));
     assert_eq!(client.receive()["result"]["isError"], true);
     client.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "no/such"}));
     assert_eq!(client.receive()["error"]["code"], -32601);
@@ -203,7 +203,7 @@ fn with_an_endless_command(shell: &Shell) -> (Client, u32) {
     client.send(&call(
         2,
         "bash",
-        json!({"command": "echo $$ > pid; sleep 600"}),
+        &json!({"command": "echo $$ > pid; sleep 600"}),
     ));
     shell.wait_file("pid", "\n");
     let pid = shell.read("pid").trim().parse().unwrap();
@@ -217,7 +217,7 @@ fn a_cancelled_request_ends_what_it_started() {
     let params = json!({"requestId": 2, "reason": "enough"});
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
     wait("the command's end", || !is_running(pid));
-    client.send(&call(3, "calculator", json!({"expression": "1+1"})));
+    client.send(&call(3, "calculator", &json!({"expression": "1+1"})));
     assert_eq!(client.receive()["id"], 3);
     client.leave();
 }
@@ -237,7 +237,7 @@ fn progress_is_sent_to_clients_that_ask_for_it() {
     let mut request = call(
         2,
         "bash",
-        json!({"command": "echo first; until [ -e go ]; do sleep 0.01; done"}),
+        &json!({"command": "echo first; until [ -e go ]; do sleep 0.01; done"}),
     );
     request["params"]["_meta"] = json!({"progressToken": "p"});
     client.send(&request);
@@ -262,7 +262,7 @@ fn a_reading_command_runs_read_only_and_the_log_names_the_sandbox() {
         shell.configure(&format!("[sandbox]\nenabled = {enabled}\n"));
         let held = |arguments: &[&str]| {
             let mut client = Client::greeted(&shell, arguments);
-            client.send(&call(2, "bash", asked.clone()));
+            client.send(&call(2, "bash", &asked));
             let text = client.receive()["result"]["content"][0]["text"].clone();
             client.leave();
             let log = shell.run(&["log", "1000"]).out;

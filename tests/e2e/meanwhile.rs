@@ -22,7 +22,7 @@ fn ctrl_c_is_not_lost_while_neovim_has_much_to_do() {
     at_rest(&editor);
     // Neovim checks for Ctrl-C between these callbacks, and treats it as an interrupt.
     let much = "for _ = 1, 50 do vim.schedule(function() vim.uv.sleep(2) end) end";
-    editor.lua(much, json!([]));
+    editor.lua(much, &json!([]));
     editor.keys("<C-c>");
     editor.wait_text("Once\n\n<!-- flemma:aborted: cancelled by the user -->");
     at_rest(&editor);
@@ -58,7 +58,7 @@ fn two_chats_are_answered_at_the_same_time_and_do_not_mix() {
 
 #[test]
 fn a_command_of_one_chat_locks_no_other() {
-    let call = Answer::new().tool_use("t_1", "bash", waits_for("go"));
+    let call = Answer::new().tool_use("t_1", "bash", &waits_for("go"));
     let provider = Provider::anthropic([call, Answer::says("Two.")]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).with("other.chat", "@You:\nAnd you?\n");
@@ -77,7 +77,7 @@ fn a_command_of_one_chat_locks_no_other() {
 
 #[test]
 fn a_pending_call_ends_insert_mode() {
-    let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo out"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let editor = open(&provider, "@You:\n");
     editor.keys("GoGo.<C-]>");
@@ -89,7 +89,7 @@ fn a_pending_call_ends_insert_mode() {
 
 #[test]
 fn one_undo_removes_a_result_and_the_call_waits_again() {
-    let call = Answer::new().tool_use("t_1", "bash", command("echo x >> log; echo out"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo x >> log; echo out"));
     let provider = Provider::anthropic([call]);
     // With folds, the first key would only open the fold of the call.
     let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});

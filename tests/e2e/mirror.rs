@@ -91,7 +91,7 @@ fn sent(editor: &Editor, provider: &Provider, count: usize) -> String {
     editor.keys("<C-]>");
     let requests = provider.wait_requests(count);
     editor.wait_for("the end of the request", |editor| {
-        editor.lua("return vim.g.finished", json!([])) == json!(count)
+        editor.lua("return vim.g.finished", &json!([])) == json!(count)
     });
     let content = requests[count - 1].body["messages"][0]["content"].clone();
     let text = content.as_str().map(str::to_owned);
@@ -107,7 +107,7 @@ fn three_thousand_changes_of_all_kinds_reach_the_host() {
     editor.command("let g:finished = 0");
     editor.command("autocmd User FlemmaRequestFinished let g:finished += 1");
     for round in 1..=ROUNDS {
-        editor.lua(CHANGE, json!([round, CHANGES]));
+        editor.lua(CHANGE, &json!([round, CHANGES]));
         let lines = editor.lines();
         assert_eq!(lines[0], "@You:");
         let expected = lines[1..].join("\n");
@@ -134,13 +134,13 @@ const ANEW: &str = r#"
 
 #[test]
 fn an_edit_during_a_snapshot_is_applied_once() {
-    let call = Answer::says("Some words.").tool_use("t_1", "read", file("f.txt"));
+    let call = Answer::says("Some words.").tool_use("t_1", "read", &file("f.txt"));
     let answers = ["Well.", "Right.", "Fine."].map(Answer::says);
     let provider = Provider::anthropic([call].into_iter().chain(answers));
     let editor = open(&provider, "@You:\nGo.\n");
     std::fs::write(editor.dir().join("f.txt"), "one\n").unwrap();
     host(&editor);
-    editor.lua(ANEW, json!([]));
+    editor.lua(ANEW, &json!([]));
     editor.keys(":Flemma queue And more.<CR><C-]>");
     wait_end(&editor, "Right.\n\n@You:\n\n");
     at_rest(&editor);

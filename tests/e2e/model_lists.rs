@@ -1,4 +1,4 @@
-//! The provider's own list of models: fetched beside a request, and used by later ones.
+//! The provider's own list of models: fetched alongside a request, and used by later ones.
 
 use std::fs;
 use std::path::Path;

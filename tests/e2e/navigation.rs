@@ -11,7 +11,7 @@ fn with_pending_call() -> (Provider, Editor) {
     let call = Answer::says("# Plan\n\nFirst, a look.").tool_use(
         "t_1",
         "bash",
-        json!({"label": "looking", "command": "echo ran"}),
+        &json!({"label": "looking", "command": "echo ran"}),
     );
     let provider = Provider::anthropic([call.stop("tool_use"), Answer::says("Well.")]);
     let editor = open(&provider, QUESTION);
@@ -33,6 +33,28 @@ fn the_outline_of_neovim_lists_messages_calls_and_headings() {
         let has = |text: &str| screen.iter().any(|line| line.contains(text));
         has("Plan") && has("→ bash") && has("@Assistant: # Plan")
     });
+}
+
+#[test]
+fn movements_go_to_messages_and_calls_and_operators_take_the_text_of_a_message() {
+    let (_provider, editor) = with_pending_call();
+    let wait_line = |start: &str| {
+        editor.wait_for(start, |it| line(it).starts_with(start));
+    };
+    editor.keys("gg]m");
+    wait_line("@Assistant:");
+    editor.keys("]t");
+    wait_line("**Tool Use:**");
+    editor.keys("2[m");
+    wait_line("@You:");
+    // The host knows what was typed just now.
+    editor.keys("oMore.<Esc>O@You:<Esc>gg]mjdim");
+    editor.wait_for("the text is deleted", |it| !it.text().contains("More."));
+    assert!(
+        editor.text().starts_with("@You:\n@You:\n"),
+        "{}",
+        editor.text()
+    );
 }
 
 #[test]
@@ -70,6 +92,6 @@ fn a_file_is_completed_by_some_of_its_letters() {
     // The cursor is on the path, which `gf` opens.
     editor.keys("gf");
     editor.wait_for("the file", |editor| {
-        editor.lua("return vim.fn.expand('%:t')", json!([])) == json!("a lexer.rs")
+        editor.lua("return vim.fn.expand('%:t')", &json!([])) == json!("a lexer.rs")
     });
 }

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 
 fn closed_fold_at(editor: &Editor, line: u64) -> bool {
-    editor.lua("return vim.fn.foldclosed(...) ~= -1", json!([line])) == json!(true)
+    editor.lua("return vim.fn.foldclosed(...) ~= -1", &json!([line])) == json!(true)
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_new_chat_has_a_folded_system_prompt_and_its_first_message_includes_the_rule
     assert!(message.contains("Use tabs."), "{message}");
 
     // The name is new, and the file is not written before the user does.
-    let name = |editor: &Editor| editor.lua("return vim.fn.expand('%:t')", json!([]));
+    let name = |editor: &Editor| editor.lua("return vim.fn.expand('%:t')", &json!([]));
     let first = name(&editor);
     editor.keys("<Esc>:Flemma new<CR>");
     editor.wait_for("another chat", |editor| name(editor) != first);
@@ -52,7 +52,7 @@ fn a_template_of_the_users_own_counts_as_typed_and_may_set_options() {
     editor.keys("<C-]>");
     editor.wait_text("@Assistant:\nHello.");
     assert_eq!(provider.requests()[0].body["max_tokens"], 7);
-    let folder = editor.lua("return vim.fn.expand('%:p:h:t')", json!([]));
+    let folder = editor.lua("return vim.fn.expand('%:p:h:t')", &json!([]));
     assert_eq!(folder, json!("chats"));
 }
 
@@ -181,13 +181,15 @@ fn in_git(options: Json) -> Editor {
 
 #[test]
 fn a_new_chat_is_in_the_state_folder_and_belongs_to_its_project() {
-    let provider = Provider::anthropic([Answer::says("Hello.")]);
-    let setup = setup(&provider).with("src/f.c", "int f;\n");
+    let provider = Provider::anthropic([Answer::says("Hello."), Answer::says("Again.")]);
+    let setup = setup(&provider)
+        .with("src/f.c", "int f;\n")
+        .with("src/g.c", "int g;\n");
     let editor = setup.file("a.txt", "").start();
     watch(&editor);
     editor.keys(":Flemma new<CR>");
     editor.wait_text("@You:");
-    let path = editor.lua("return vim.fn.expand('%:p')", json!([]));
+    let path = editor.lua("return vim.fn.expand('%:p')", &json!([]));
     let path = path.as_str().unwrap().to_owned();
     assert!(path.contains("/flemma/by-project/"), "{path}");
     // References and calls start from the project.
@@ -196,16 +198,14 @@ fn a_new_chat_is_in_the_state_folder_and_belongs_to_its_project() {
     assert!(provider.requests()[0].body.to_string().contains("int f;"));
     // It is found again, and still belongs to the project.
     editor.wait_for("the file", |_| std::path::Path::new(&path).exists());
-    let listed = editor.lua("return require('flemma.chats').list(false)", json!([]));
+    let listed = editor.lua("return require('flemma.chats').found(false)", &json!([]));
     assert_eq!(listed[0]["path"], json!(path), "{listed}");
     editor.command("bwipeout!");
     editor.command(&format!("edit {path}"));
     editor.wait_text("Hello.");
-    let base = editor.lua(
-        "return require('flemma.chat_folder').base(...)",
-        json!([path]),
-    );
-    assert_eq!(base, editor.lua("return vim.fn.getcwd()", json!([])));
+    editor.keys("Go@./src/g.c<Esc><C-]>");
+    editor.wait_text("Again.");
+    assert!(provider.requests()[1].body.to_string().contains("int g;"));
     assert!(!editor.dir().join(".git").exists());
 }
 
@@ -219,10 +219,10 @@ fn chats_in_a_project_are_kept_out_of_git_only_if_the_user_wants_that() {
                done(items[{choice}], items[{choice}] and {choice} or nil)
              end"
         );
-        editor.lua(&answer, json!([]));
+        editor.lua(&answer, &json!([]));
         editor.keys(":Flemma new<CR>");
         editor.wait_for("the question", |it| {
-            it.lua("return _G.asked", json!([]))
+            it.lua("return _G.asked", &json!([]))
                 == json!("Git does not ignore the chats of this folder:")
         });
         let file = editor.dir().join(".git/info/exclude");
@@ -232,7 +232,7 @@ fn chats_in_a_project_are_kept_out_of_git_only_if_the_user_wants_that() {
                 .lines()
                 .any(|it| it == "*.chat")
         };
-        assert_eq!(has(), expected);
+        editor.wait_for("the choice to be kept", |_| has() == expected);
     }
 }
 
@@ -260,13 +260,13 @@ fn with_autochdir_a_call_is_shown_and_runs_in_the_chats_folder_whatever_window_w
     let path = "../src/f.c";
     let edit = |old: &str, new: &str| json!({"label": "edit", "path": path, "oldText": old, "newText": new});
     let calls = Answer::new()
-        .tool_use("t_1", "edit", edit("int f;", "long f;"))
+        .tool_use("t_1", "edit", &edit("int f;", "long f;"))
         .tool_use(
             "t_2",
             "read",
-            json!({"label": "", "path": path, "offset": null, "limit": null}),
+            &json!({"label": "", "path": path, "offset": null, "limit": null}),
         )
-        .tool_use("t_3", "bash", command("echo \"$PWD\"; cat ../src/f.c"));
+        .tool_use("t_3", "bash", &command("echo \"$PWD\"; cat ../src/f.c"));
     let provider = Provider::anthropic([calls, Answer::says("Done.")]);
     let tools = json!({"tools": {"auto_approve": []}, "sandbox": {"enabled": false}});
     let setup = with_options(&provider, tools)

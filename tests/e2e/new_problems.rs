@@ -50,7 +50,7 @@ fn edit(path: &str, old: &str, new: &str) -> Json {
 }
 
 /// A chat beside `f.lua` and `f.txt`, in which the model makes this edit, which a rule approves.
-fn editor(options: Json, edit: Json) -> (Editor, Provider) {
+fn editor(options: Json, edit: &Json) -> (Editor, Provider) {
     let calls = Answer::says("I'll edit.").tool_use("t_1", "edit", edit);
     let provider = Provider::anthropic([calls, Answer::says("Edited.")]);
     let setup = stage::with_options(&provider, options)
@@ -63,9 +63,9 @@ fn editor(options: Json, edit: Json) -> (Editor, Provider) {
 
 /// Opens a file in Neovim with a language server.
 fn serve(editor: &Editor, path: &str, mute: bool) {
-    editor.lua(SERVER, json!([path, mute]));
+    editor.lua(SERVER, &json!([path, mute]));
     editor.wait_for("diagnostics of the file", |editor| {
-        editor.lua("return #vim.diagnostic.get(0)", json!([])) == json!(1)
+        editor.lua("return #vim.diagnostic.get(0)", &json!([])) == json!(1)
     });
     editor.command("buffer question.chat");
 }
@@ -79,7 +79,7 @@ fn send(editor: &Editor) -> String {
 
 #[test]
 fn a_new_syntax_error_is_named_after_the_result() {
-    let (editor, _provider) = editor(json!({}), edit("f.lua", "local b = 2", "local b = = 2"));
+    let (editor, _provider) = editor(json!({}), &edit("f.lua", "local b = 2", "local b = = 2"));
     let result = send(&editor);
     let (first, rest) = result.split_once("New problems in ").unwrap();
     assert!(first.contains("```\nApplied the edit to f.lua"), "{result}");
@@ -93,7 +93,7 @@ fn a_new_syntax_error_is_named_after_the_result() {
 
 #[test]
 fn a_change_that_breaks_nothing_is_reported_as_before() {
-    let (editor, _provider) = editor(json!({}), edit("f.lua", "local b = 2", "local b = 3"));
+    let (editor, _provider) = editor(json!({}), &edit("f.lua", "local b = 2", "local b = 3"));
     let result = send(&editor);
     assert!(!result.contains("problems"), "{result}");
 }
@@ -101,7 +101,7 @@ fn a_change_that_breaks_nothing_is_reported_as_before() {
 #[test]
 fn the_new_diagnostics_of_a_language_server_are_named() {
     let new = "TODO: zero\nTODO: one";
-    let (editor, _provider) = editor(json!({}), edit("f.txt", "TODO: one", new));
+    let (editor, _provider) = editor(json!({}), &edit("f.txt", "TODO: one", new));
     serve(&editor, "f.txt", false);
     let result = send(&editor);
     let report =
@@ -119,7 +119,7 @@ fn a_server_that_says_nothing_and_an_option_end_the_wait() {
         (json!({}), true),
         (json!({"tools": {"diagnostics": false}}), false),
     ] {
-        let (editor, _provider) = editor(options, edit("f.txt", "two", "TODO: two"));
+        let (editor, _provider) = editor(options, &edit("f.txt", "two", "TODO: two"));
         serve(&editor, "f.txt", mute);
         let result = send(&editor);
         assert!(result.contains("Applied the edit to f.txt"), "{result}");
@@ -131,7 +131,7 @@ fn a_server_that_says_nothing_and_an_option_end_the_wait() {
 fn a_script_that_edits_through_another_tool_gets_the_problems_and_the_counts() {
     let python = "import llmr.mcp as m\n\
         print(m.call_tool('edit', {'label': '', 'path': 'f.lua', 'oldText': 'b = 2', 'newText': 'b = = 2'}))\n";
-    let calls = Answer::says("I'll edit.").tool_use("t_1", "fix", json!({}));
+    let calls = Answer::says("I'll edit.").tool_use("t_1", "fix", &json!({}));
     let provider = Provider::anthropic([calls, Answer::says("Edited.")]);
     let options = json!({"tools": {"auto_approve": ["$default", "fix"]}});
     let folder = "../config/flemma/tools/fix";

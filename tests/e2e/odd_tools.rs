@@ -64,7 +64,7 @@ fn a_call_of_an_adapted_tool_reaches_the_server_as_the_server_defined_it() {
     assert!(declared(0)["parametersJsonSchema"]["properties"]["_top"].is_object());
 
     let arguments = json!({"_top": 10.0, "at": [9_007_199_254_740_993_u64]});
-    provider.then(Answer::new().tool_use("t_1", &wire, arguments));
+    provider.then(Answer::new().tool_use("t_1", &wire, &arguments));
     provider.then(Answer::says("Done."));
     send(&shell);
     assert_eq!(

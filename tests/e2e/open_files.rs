@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// Whether the call must fail.
+    /// Returns true if the call must fail.
     fn fails(&self) -> bool {
         self.form == "readonly" && self.tool != "read" && self.state != "modified"
     }
@@ -180,7 +180,7 @@ impl Row {
                     local form = text.form_of(buffer)\n\
                     local bytes = text.encode(text.of(buffer), form.encoding) or ''\n\
                     return { vim.text.hexencode(bytes), vim.bo[buffer].modified }";
-        let found = editor.lua(code, json!([self.name()]));
+        let found = editor.lua(code, &json!([self.name()]));
         let (name, modified) = (self.name(), self.state == "modified");
         assert_eq!(found[1], json!(modified), "{name}");
         let held = found[0].as_str().unwrap().to_lowercase();
@@ -225,7 +225,7 @@ fn file_buffer_and_result_agree_in_every_case() {
     let answer = |(number, row): (usize, &Row)| (format!("t_{number}"), row.tool, row.input());
     let calls = rows.iter().enumerate().map(answer);
     let answer = calls.fold(Answer::new(), |all, (id, tool, input)| {
-        all.tool_use(&id, tool, input)
+        all.tool_use(&id, tool, &input)
     });
     let provider = Provider::anthropic([answer]);
     let options = json!({"tools": {"require_approval": false}});

@@ -92,7 +92,7 @@ fn control_characters_of_all_kinds_reach_the_terminal_as_visible_signs() {
     let calls = Answer::new().text(&format!("text {evil}\n")).tool_use(
         "toolu_1",
         "bash",
-        json!({"label": evil, "command": format!("echo {evil}"), "timeout": null}),
+        &json!({"label": evil, "command": format!("echo {evil}"), "timeout": null}),
     );
     let refusal =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": evil}});

@@ -11,7 +11,7 @@ const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }"
 
 /// A provider whose model calls a command in each answer.
 fn accomplice(ids: &[&str]) -> Provider {
-    let call = |id: &&str| Answer::new().tool_use(id, "bash", command("echo out"));
+    let call = |id: &&str| Answer::new().tool_use(id, "bash", &command("echo out"));
     Provider::anthropic(ids.iter().map(call).collect::<Vec<_>>())
 }
 

@@ -16,8 +16,8 @@ fn rows_with(editor: &Editor, start: &str) -> Vec<String> {
 fn two_calls() -> Provider {
     Provider::anthropic([
         Answer::new()
-            .tool_use("t_1", "read", file("f.txt"))
-            .tool_use("t_2", "bash", command("echo out; exit 3")),
+            .tool_use("t_1", "read", &file("f.txt"))
+            .tool_use("t_2", "bash", &command("echo out; exit 3")),
         Answer::says("Well."),
     ])
 }

@@ -34,7 +34,7 @@ fn with_clipboard(provider: &Provider, programs: &[(&str, &str)]) -> Editor {
         std::fs::set_permissions(bin.join(name), mode).unwrap();
     }
     let code = "vim.env.PATH = ... .. ':' .. vim.env.PATH";
-    editor.lua(code, json!([bin.display().to_string()]));
+    editor.lua(code, &json!([bin.display().to_string()]));
     editor
 }
 
@@ -65,7 +65,7 @@ fn a_clipboard_without_an_image_and_a_machine_without_a_program_say_so() {
     editor.keys(":Flemma paste<CR>");
     wait_message(&editor, "The clipboard has no image, as wl-paste says.");
     std::fs::remove_file(editor.dir().join("bin/wl-paste")).unwrap();
-    editor.lua("vim.env.PATH = ''", json!([]));
+    editor.lua("vim.env.PATH = ''", &json!([]));
     editor.keys(":Flemma paste<CR>");
     wait_message(
         &editor,

@@ -38,31 +38,31 @@ fn waiting_in_the_file(name: &str, input: &str) -> String {
 #[test]
 fn a_pending_call_of_each_tool_shows_what_it_would_do() {
     let calls = Answer::new()
-        .tool_use("t_1", "calculator", json!({"expression": "2 + 2"}))
+        .tool_use("t_1", "calculator", &json!({"expression": "2 + 2"}))
         .tool_use(
             "t_2",
             "calculator_async",
-            json!({"expression": "sqrt(16)", "delay": 500}),
+            &json!({"expression": "sqrt(16)", "delay": 500}),
         )
         .tool_use(
             "t_3",
             "bash",
-            json!({"label": "checking repo", "command": "git status", "timeout": null}),
+            &json!({"label": "checking repo", "command": "git status", "timeout": null}),
         )
         .tool_use(
             "t_4",
             "read",
-            json!({"label": "reading tail", "path": "config.lua", "offset": 100, "limit": 50}),
+            &json!({"label": "reading tail", "path": "config.lua", "offset": 100, "limit": 50}),
         )
         .tool_use(
             "t_5",
             "edit",
-            json!({"label": "fixing typo", "path": "config.lua", "oldText": "a", "newText": "b"}),
+            &json!({"label": "fixing typo", "path": "config.lua", "oldText": "a", "newText": "b"}),
         )
         .tool_use(
             "t_6",
             "write",
-            json!({"label": "saving log", "path": "output.txt", "content": "x".repeat(2355)}),
+            &json!({"label": "saving log", "path": "output.txt", "content": "x".repeat(2355)}),
         );
     let provider = Provider::anthropic([calls]);
     let setup = with_options(&provider, approve_nothing()).size(100, 120);
@@ -127,7 +127,7 @@ fn combining_characters_stay_with_their_base() {
 
 #[test]
 fn a_preview_disappears_when_the_call_has_its_result() {
-    let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo out"));
     let provider = Provider::anthropic([call]);
     let editor = ask_with(&provider, json!({}));
     editor.keys("<C-]>");
@@ -148,7 +148,7 @@ fn a_preview_is_coloured_like_a_comment_or_as_the_user_says() {
         wait_previews(editor, &["calculator: 1"]);
         editor.lua(
             "return vim.api.nvim_get_hl(0, { name = 'FlemmaToolPreview' })",
-            json!([]),
+            &json!([]),
         )
     };
     let editor = offline().file("question.chat", &text).start();
@@ -180,7 +180,7 @@ fn a_running_call_shows_its_tools_label_seconds_and_output() {
     let call = Answer::new().tool_use(
         "t_1",
         "bash",
-        command("echo working; until [ -e go ]; do sleep 0.02; done"),
+        &command("echo working; until [ -e go ]; do sleep 0.02; done"),
     );
     let provider = Provider::anthropic([call]);
     let options = json!({"tools": {"require_approval": false}, "folds": {"closed": []}});
@@ -209,8 +209,8 @@ fn a_running_call_shows_its_tools_label_seconds_and_output() {
 #[test]
 fn a_call_that_failed_shows_a_cross() {
     let call = Answer::new()
-        .tool_use("t_1", "read", file("missing.txt"))
-        .tool_use("t_2", "bash", command("exit 3"));
+        .tool_use("t_1", "read", &file("missing.txt"))
+        .tool_use("t_2", "bash", &command("exit 3"));
     let provider = Provider::anthropic([call]);
     let options = json!({"tools": {"require_approval": false}});
     let editor = ask_with(&provider, options);

@@ -305,7 +305,7 @@ fn try_all(probes: &[&Probe], network: bool, is_tried: bool) {
     for user in users() {
         let call = json!({"label": "", "command": "bash ./probes.sh", "timeout": LIMIT});
         let provider = Provider::anthropic([
-            Answer::new().tool_use("t_1", "bash", call),
+            Answer::new().tool_use("t_1", "bash", &call),
             Answer::says("Well."),
         ]);
         let world = World::new(user, &provider, network);

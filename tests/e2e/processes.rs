@@ -63,7 +63,7 @@ pub fn next_host(editor: &Editor, old: &Host) -> Host {
 
 fn is_ready(editor: &Editor) -> bool {
     let code = "local host = package.loaded['flemma.host'] return host ~= nil and host.state().welcome ~= nil";
-    editor.lua(code, serde_json::json!([])) == serde_json::json!(true)
+    editor.lua(code, &serde_json::json!([])) == serde_json::json!(true)
 }
 
 /// The direct children of a process.

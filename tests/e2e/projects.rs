@@ -12,10 +12,10 @@ use crate::traces::wait_unlocked;
 const CONFIG: &str = ".flemma/config.toml";
 /// Approves commands, and asks before files are read.
 const LOOSE: &str = "[tools]\nauto_approve = [\"bash\"]\n";
-const ASKS: &str = "agree with :Flemma trust project. Line 2 would run bash without asking.";
+const ASKS: &str = "confirm with :Flemma trust project. Line 2 would run bash without asking.";
 
 fn bash(id: &str) -> Answer {
-    Answer::new().tool_use(id, "bash", command("touch ran"))
+    Answer::new().tool_use(id, "bash", &command("touch ran"))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_projects_options_apply_once_trusted_and_ask_again_when_they_change() {
 #[test]
 fn the_model_does_not_write_a_projects_options_without_approval() {
     let input = json!({"label": "", "path": CONFIG, "content": LOOSE});
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "write", input)]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "write", &input)]);
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
     editor.keys("<C-]>");
     assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
@@ -72,7 +72,7 @@ fn the_command_line_applies_the_same_rule_and_its_flags_win() {
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(
         ran.err
-            .contains("agree with `flemma trust`. Line 2 would run bash"),
+            .contains("confirm with `flemma trust`. Line 2 would run bash"),
         "{ran:?}"
     );
 

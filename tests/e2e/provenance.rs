@@ -50,8 +50,8 @@ const WAYS: [(&str, &str); 8] = [
 #[track_caller]
 fn arrive(editor: &Editor, code: &str, text: &str) {
     std::fs::write(editor.dir().join("block.txt"), text).unwrap();
-    editor.lua("vim.fn.setreg('a', ..., 'V')", json!([text]));
-    editor.lua(code, json!([text]));
+    editor.lua("vim.fn.setreg('a', ..., 'V')", &json!([text]));
+    editor.lua(code, &json!([text]));
     editor.wait_text("**Tool Use:**");
 }
 
@@ -103,7 +103,7 @@ fn a_call_that_the_user_types_runs() {
 #[test]
 fn persistent_undo_does_not_restore_a_used_approval() {
     let call = counted("echo result");
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", call)]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", &call)]);
     // With folds, the first key would only open the fold of the call.
     let options = json!({"tools": {"autopilot": {"enabled": false}}, "folds": {"enabled": false}});
     let editor = ask_with(&provider, options);
@@ -128,7 +128,7 @@ fn persistent_undo_does_not_restore_a_used_approval() {
         settle(&editor);
         assert_eq!(runs(&editor), 1, "after {keys}");
     }
-    let undone: Json = editor.lua("return vim.fn.undotree().seq_cur", json!([]));
+    let undone: Json = editor.lua("return vim.fn.undotree().seq_cur", &json!([]));
     assert!(undone.is_number());
 }
 
@@ -148,13 +148,13 @@ fn frontmatter_inserted_in_bulk_is_not_trusted_and_the_users_template_is() {
             "ran",
         ),
     ] {
-        let call = Answer::new().tool_use("t_1", "bash", command("echo out"));
+        let call = Answer::new().tool_use("t_1", "bash", &command("echo out"));
         let provider = Provider::anthropic([call]);
         let setup = setup(&provider).with("template", &loose);
         let editor = setup.file("question.chat", "").start();
         watch(&editor);
         at_rest(&editor);
-        editor.lua(code, json!([loose]));
+        editor.lua(code, &json!([loose]));
         editor.wait_text("auto_approve");
         editor.keys("<C-]>");
         assert_eq!(outcomes(&editor, ["t_1"]), [expected], "{code}");

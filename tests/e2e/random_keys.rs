@@ -75,10 +75,10 @@ fn answer(random: &mut Random, number: usize) -> Answer {
     let id = format!("t_{number}");
     let text = "Some words.\n@You:\n```\nand ";
     match random.below(8) {
-        0 => Answer::new().tool_use(&id, "bash", command("echo out")),
-        1 => Answer::new().tool_use(&id, "bash", command("sleep 0.05; exit 3")),
-        2 => Answer::says(text).tool_use(&id, "read", file("question.chat")),
-        3 => Answer::new().tool_use(&id, "no_such_tool", json!({"a": 1})),
+        0 => Answer::new().tool_use(&id, "bash", &command("echo out")),
+        1 => Answer::new().tool_use(&id, "bash", &command("sleep 0.05; exit 3")),
+        2 => Answer::says(text).tool_use(&id, "read", &file("question.chat")),
+        3 => Answer::new().tool_use(&id, "no_such_tool", &json!({"a": 1})),
         4 => Answer::status(400, "{\"error\": \"no\"}"),
         5 => Answer::says(text).stall(),
         _ => Answer::says(text),
@@ -150,7 +150,7 @@ fn keys(random: &mut Random, wild: bool, token: &str) -> String {
 fn sent(editor: &Editor, provider: &Provider, question: &str) -> Option<Vec<Json>> {
     editor.lua(
         "vim.api.nvim_buf_set_lines(0, -1, -1, false, { '@You:', ... })",
-        json!([question]),
+        &json!([question]),
     );
     let seen = |name: &str| {
         let events = events(editor);
@@ -204,7 +204,7 @@ fn strip(value: &mut Json) {
     }
 }
 
-/// Whether two requests are equal, except that calls without a result in the first may have one in the
+/// Returns true if two requests are equal, except that calls without a result in the first may have one in the
 /// second.
 fn agrees(first: &Json, second: &Json) -> bool {
     match (first, second) {
@@ -223,7 +223,7 @@ fn agrees(first: &Json, second: &Json) -> bool {
     }
 }
 
-/// Whether the second list starts with the first one.
+/// Returns true if the second list starts with the first one.
 fn begins_with(second: &[Json], first: &[Json]) -> bool {
     second.len() >= first.len() && first.iter().zip(second).all(|(a, b)| agrees(a, b))
 }
@@ -271,7 +271,7 @@ pub fn play(seed: u64) {
         );
     }
     let messages = before + &editor.messages();
-    let path = editor.lua("return require('flemma.config').get().host.log", json!([]));
+    let path = editor.lua("return require('flemma.config').get().host.log", &json!([]));
     let log = std::fs::read_to_string(path.as_str().unwrap()).unwrap_or_default();
     let faults = [
         "could not handle a message",

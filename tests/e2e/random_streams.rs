@@ -49,14 +49,14 @@ fn stream(chat: usize, random: &mut Random) -> (Answer, Stream) {
 fn show(editor: &Editor, name: &str) {
     editor.lua(
         "vim.cmd('silent buffer ' .. vim.fn.bufadd(...))",
-        json!([name]),
+        &json!([name]),
     );
 }
 
-/// Whether the answer of the current chat is still streaming, according to the status line.
+/// Returns true if the answer of the current chat is still streaming, according to the status line.
 fn is_streaming(editor: &Editor) -> bool {
     let code = "return require('flemma.status').text(vim.api.nvim_get_current_buf())";
-    let said = editor.lua(code, json!([]));
+    let said = editor.lua(code, &json!([]));
     said.as_str().unwrap_or_default().contains(": ")
 }
 

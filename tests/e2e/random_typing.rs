@@ -28,7 +28,7 @@ fn answers(runs: usize) -> Vec<Answer> {
         answer.tool_use(
             &format!("t_{number}"),
             "bash",
-            command(&format!("sleep 0.02; echo result {number}")),
+            &command(&format!("sleep 0.02; echo result {number}")),
         )
     };
     let numbers: Vec<usize> = (0..runs).collect();
@@ -118,7 +118,7 @@ fn play(seed: u64, runs: usize) -> Figures {
     }
     let messages = editor.messages();
     assert!(!messages.contains("E21"), "seed {seed}: {messages}");
-    let register = editor.lua("return vim.fn.getreg('\"')", json!([]));
+    let register = editor.lua("return vim.fn.getreg('\"')", &json!([]));
     assert_eq!(register, json!(""), "seed {seed}: a command took text");
     Figures {
         characters: typed.iter().map(String::len).sum(),

@@ -51,7 +51,7 @@ fn an_image_is_sent_as_an_attachment() {
 /// The zero-based lines of all diagnostics.
 fn diagnostic_lines(editor: &Editor) -> Vec<u64> {
     let code = "return vim.tbl_map(function(it) return it.lnum end, vim.diagnostic.get(0))";
-    let lines = editor.lua(code, json!([]));
+    let lines = editor.lua(code, &json!([]));
     lines
         .as_array()
         .unwrap()
@@ -78,7 +78,7 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     editor.command("Flemma allow-file");
     wait_message(
         &editor,
-        "as it is now; when it has changed you are asked again. :Flemma trust! takes that back.",
+        "as it is now; if it changes, you are asked again. :Flemma trust! revokes that.",
     );
     editor.wait_for("no diagnostic", |editor| {
         diagnostic_lines(editor).is_empty()
@@ -97,7 +97,7 @@ fn a_file_outside_the_project_is_sent_once_the_user_agrees() {
     std::fs::write(editor.dir().join("../outside.txt"), "0ther").unwrap();
     editor.command("edit!");
     editor.keys("<C-]>");
-    wait_diagnostic(&editor, "has changed since you agreed to send it");
+    wait_diagnostic(&editor, "has changed since you allowed it");
     assert_eq!(provider.requests().len(), 2);
     std::fs::write(editor.dir().join("../outside.txt"), "s3cret").unwrap();
     editor.command("Flemma trust!");
@@ -171,10 +171,10 @@ fn written_after(text: &str, first: Option<Json>) -> (String, String) {
     let write = json!({"label": "", "path": "f.txt", "content": "a\nb\nc\nd\n"});
     let write = Answer::says("Now")
         .gate(&gate)
-        .tool_use("t_2", "write", write);
+        .tool_use("t_2", "write", &write);
     let commands = first.into_iter();
     let script = commands
-        .map(|it| Answer::says("First").tool_use("t_1", "bash", it))
+        .map(|it| Answer::says("First").tool_use("t_1", "bash", &it))
         .chain([write, Answer::says("Done.")]);
     let provider = Provider::anthropic(script);
     let options = json!({"tools": {"require_approval": false}});

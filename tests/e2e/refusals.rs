@@ -130,7 +130,7 @@ fn a_missing_key_is_reported_with_its_variable_and_nothing_is_sent() {
 /// Checks an answer that breaks off: its text stays with the reason, none of its calls runs, and the
 /// next key continues it.
 #[track_caller]
-fn broken(answer: Answer, message: &str) -> (Editor, [serde_json::Value; 2]) {
+fn broken(answer: &Answer, message: &str) -> (Editor, [serde_json::Value; 2]) {
     let mut bodies = Vec::new();
     let mut last = None;
     for start in [
@@ -160,7 +160,7 @@ fn broken(answer: Answer, message: &str) -> (Editor, [serde_json::Value; 2]) {
 #[test]
 fn a_connection_that_breaks_keeps_the_text_that_came() {
     let answer = Answer::new().text_in_pieces("Once upon a time there was", 4);
-    let (editor, bodies) = broken(answer.cut_after(900), "The connection ended");
+    let (editor, bodies) = broken(&answer.cut_after(900), "The connection ended");
     assert!(editor.text().contains("@Assistant:\nOnce upon"));
     assert!(bodies[0].to_string().contains("Once upon"));
 }
@@ -171,7 +171,7 @@ fn an_error_in_the_middle_keeps_the_text_and_says_which() {
     let answer = Answer::says("Half an answer")
         .bytes(format!("event: error\ndata: {error}\n\n"))
         .text(" and more");
-    let (editor, _) = broken(answer, "ended its answer with an error (Overloaded)");
+    let (editor, _) = broken(&answer, "ended its answer with an error (Overloaded)");
     assert!(
         editor
             .text()
@@ -183,16 +183,16 @@ fn an_error_in_the_middle_keeps_the_text_and_says_which() {
 fn a_connection_cut_after_a_whole_call_runs_nothing() {
     // The call is complete, but not its message.
     let answer = Answer::new()
-        .tool_use("t_1", "bash", command("touch ran"))
+        .tool_use("t_1", "bash", &command("touch ran"))
         .text_in_pieces("and then some more text that takes a while to say", 2);
-    let (editor, _) = broken(answer.cut_after(2600), "The connection ended");
+    let (editor, _) = broken(&answer.cut_after(2600), "The connection ended");
     assert!(result(&editor, "t_1").starts_with("**Tool Result:** `t_1` (error)"));
 }
 
 #[test]
 fn an_answer_may_arrive_in_any_pieces() {
     let text = "日本 👩‍👩‍👧 é\n- and a list";
-    let call = |answer: Answer| answer.tool_use("t_1", "bash", command("echo 日本"));
+    let call = |answer: Answer| answer.tool_use("t_1", "bash", &command("echo 日本"));
     let expected = "@Assistant:\n日本 👩‍👩‍👧 é\n- and a list\n\n**Tool Use:** `bash` (`t_1`)";
     for odd in [
         call(Answer::says(text)).dribble(1),

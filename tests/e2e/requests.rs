@@ -10,13 +10,13 @@ use crate::wire::{expect_valid_completion, expect_valid_messages};
 /// An answer with text, a call that reads a file, and a command that is denied.
 fn two_calls() -> Answer {
     Answer::says("I'll look.")
-        .tool_use("t_1", "read", file("f.txt"))
-        .tool_use("t_2", "bash", command("rm -rf x"))
+        .tool_use("t_1", "read", &file("f.txt"))
+        .tool_use("t_2", "bash", &command("rm -rf x"))
 }
 
 /// Plays a turn with [`two_calls`]. Returns its two requests.
 #[track_caller]
-fn play(provider: Provider) -> Vec<Recorded> {
+fn play(provider: &Provider) -> Vec<Recorded> {
     let options = json!({
         "model": "scripted-1",
         "parameters": {"max_tokens": 1000, "temperature": 0.5},
@@ -25,7 +25,7 @@ fn play(provider: Provider) -> Vec<Recorded> {
             "auto_approve": ["$careful"],
         },
     });
-    let setup = with_options(&provider, options).with("f.txt", "  a\n\n@You:\n");
+    let setup = with_options(provider, options).with("f.txt", "  a\n\n@You:\n");
     let text = "@System:\nBe brief.\n\n@You:\nWhat is\n  in f.txt?\n";
     let editor = setup.file("question.chat", text).start();
     editor.keys("<C-]>");
@@ -45,7 +45,7 @@ fn without_marks(mut messages: Json) -> Json {
 
 #[test]
 fn anthropic_receives_calls_results_and_errors_as_its_documentation_says() {
-    let requests = play(Provider::anthropic([two_calls(), Answer::says("Well.")]));
+    let requests = play(&Provider::anthropic([two_calls(), Answer::says("Well.")]));
     let request = &requests[1];
     assert_eq!(request.path, "/v1/messages");
     assert_eq!(request.header("x-api-key"), Some("test-key"));
@@ -78,7 +78,7 @@ fn anthropic_receives_calls_results_and_errors_as_its_documentation_says() {
 #[test]
 fn a_chat_completions_server_receives_the_same_conversation() {
     let provider = Provider::chat_completions([two_calls(), Answer::says("Well.")]);
-    let requests = play(provider);
+    let requests = play(&provider);
     let request = &requests[1];
     assert_eq!(request.path, "/v1/chat/completions");
     assert_eq!(request.header("authorization"), Some("Bearer test-key"));
@@ -121,7 +121,7 @@ fn thinking_goes_back_to_anthropic_with_its_signature() {
         .thinking("Let me see.\n@You: no", Some("c2lnbmF0dXJl"))
         .redacted_thinking("b3BhcXVl")
         .text("I'll look.")
-        .tool_use("t_1", "read", file("f.txt"));
+        .tool_use("t_1", "read", &file("f.txt"));
     let provider = Provider::anthropic([thinks, Answer::says("Well.")]);
     // A model that takes a number of tokens.
     let options = json!({
@@ -167,7 +167,7 @@ fn reasoning_of_a_server_is_shown_as_thinking() {
 
 #[test]
 fn text_for_the_user_only_is_not_sent() {
-    let call = Answer::new().tool_use("t_1", "bash", command("exit 3"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("exit 3"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({"tools": {"require_approval": false}}));
     editor.keys("<C-]>");
@@ -184,8 +184,8 @@ fn openai_receives_reasoning_calls_and_results_as_its_documentation_says() {
     let thinks = Answer::new()
         .thinking("Let me see.\n@You: no", Some("ZW5jcnlwdGVk"))
         .text("I'll look.")
-        .tool_use("call_1", "read", file("f.txt"))
-        .tool_use("call_2", "read", file("none.txt"));
+        .tool_use("call_1", "read", &file("f.txt"))
+        .tool_use("call_2", "read", &file("none.txt"));
     let provider = Provider::responses([thinks, Answer::says("Well.")]);
     let options = json!({
         "parameters": {"thinking": "low", "max_tokens": 1000, "openai": {"reasoning": "medium"}},
@@ -240,7 +240,7 @@ fn deepseek_receives_its_own_thinking() {
     let thinks =
         Answer::new()
             .thinking("Let me see.", None)
-            .tool_use("call_1", "read", file("f.txt"));
+            .tool_use("call_1", "read", &file("f.txt"));
     let provider = Provider::chat_completions([thinks, Answer::says("Well.")]);
     let options = json!({
         "provider": "deepseek",

@@ -38,7 +38,7 @@ fn ask_for_command(provider: &Provider, options: &str, init: &str) -> Editor {
 }
 
 fn calls(line: &str) -> Provider {
-    let call = Answer::new().tool_use("t_b", "bash", command(line));
+    let call = Answer::new().tool_use("t_b", "bash", &command(line));
     Provider::anthropic([call, Answer::says("Well.")])
 }
 
@@ -85,7 +85,7 @@ fn a_resolver_that_fails_passes_or_denies_if_it_fails_closed() {
 
 #[test]
 fn resolvers_can_be_added_and_removed_later() {
-    let call = |id| Answer::new().tool_use(id, "bash", command("echo out"));
+    let call = |id| Answer::new().tool_use(id, "bash", &command("echo out"));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
     let editor = ask_with(&provider, json!({}));
     editor.lua(
@@ -93,20 +93,20 @@ fn resolvers_can_be_added_and_removed_later() {
            asked = context
            return 'deny'
          end })",
-        json!([]),
+        &json!([]),
     );
     editor.keys("<C-]>");
     editor.wait_text("**Tool Result:** `t_1` (error)");
     editor.wait_text("**Tool Result:** `t_2` (error)");
     let asked = editor.lua(
         "return { asked.tool_id, asked.bufnr == vim.api.nvim_get_current_buf() }",
-        json!([]),
+        &json!([]),
     );
     assert_eq!(asked, json!(["t_2", true]));
     editor.wait_text("@Assistant:\nWell.\n\n@You:\n");
 
     let removed = "return require('flemma.tools.approval').unregister('mine')";
-    assert_eq!(editor.lua(removed, json!([])), json!(true));
+    assert_eq!(editor.lua(removed, &json!([])), json!(true));
     provider.then(call("t_3"));
     editor.keys("GoAgain.<Esc><C-]>");
     wait_result(
@@ -120,7 +120,7 @@ fn resolvers_can_be_added_and_removed_later() {
 fn a_hundred_calls_are_asked_about_in_one_message() {
     let mut answer = Answer::new();
     for number in 0..100 {
-        answer = answer.tool_use(&format!("t_{number}"), "bash", command("true"));
+        answer = answer.tool_use(&format!("t_{number}"), "bash", &command("true"));
     }
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let init = "
@@ -143,7 +143,7 @@ fn a_hundred_calls_are_asked_about_in_one_message() {
     let editor = ask_for_command(&provider, "", init);
     editor.wait_text("@Assistant:\nWell.");
     assert_eq!(
-        editor.lua("return { messages, asked }", json!([])),
+        editor.lua("return { messages, asked }", &json!([])),
         json!([1, 200])
     );
     assert_eq!(editor.text().matches("denied by a policy").count(), 100);

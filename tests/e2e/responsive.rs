@@ -26,11 +26,11 @@ fn two_thousand_deltas_leave_the_main_loop_running() {
     let answer = Answer::new().text_in_pieces(&text, text.len() / 2000);
     let provider = Provider::anthropic([answer]);
     let editor = open(&provider, QUESTION);
-    editor.lua(PROBE, json!([]));
+    editor.lua(PROBE, &json!([]));
     editor.keys("<C-]>");
     editor.keys("ggOtyped while it streams<Esc>");
     wait_end(&editor, "The end.\n\n@You:\n\n");
-    let probe = editor.lua("return probe", json!([]));
+    let probe = editor.lua("return probe", &json!([]));
     let ticks = probe["ticks"].as_u64().unwrap();
     eprintln!(
         "longest pause of the main loop: {} ms in {ticks} ticks",

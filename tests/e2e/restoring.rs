@@ -14,12 +14,12 @@ const BEFORE: &str = "1\n2\n3\n4\n5\n";
 pub fn choose(editor: &Editor, item: usize) {
     let code = "local item = ...
       vim.ui.select = function(items, _, done) done(items[item], item) end";
-    editor.lua(code, json!([item]));
+    editor.lua(code, &json!([item]));
 }
 
 fn write(text: &str) -> Answer {
     let input = json!({"label": "", "path": "a.txt", "content": text});
-    Answer::new().tool_use("t_1", "write", input)
+    Answer::new().tool_use("t_1", "write", &input)
 }
 
 #[test]
@@ -40,14 +40,14 @@ fn an_undo_changes_an_open_file_as_one_step_and_keeps_what_is_not_saved() {
     editor.command("buffer a.txt");
     let state = "return { vim.api.nvim_buf_get_lines(0, 0, -1, false), vim.bo.modified }";
     let merged = json!([["1", "2", "3", "4", "five"], true]);
-    assert_eq!(editor.lua(state, json!([])), merged);
+    assert_eq!(editor.lua(state, &json!([])), merged);
     assert_eq!(
         fs::read_to_string(editor.dir().join("a.txt")).unwrap(),
         "ONE\n2\n3\n4\n5\n"
     );
     editor.keys("u");
     let typed = json!([["ONE", "2", "3", "4", "five"], true]);
-    assert_eq!(editor.lua(state, json!([])), typed);
+    assert_eq!(editor.lua(state, &json!([])), typed);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
     let ran = shell.run_with(&["undo"], "y\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.err.contains("`flemma undo --redo` takes that back"),
+        ran.err.contains("`flemma undo --redo` reverts that"),
         "{}",
         ran.err
     );
@@ -87,7 +87,7 @@ fn a_shell_lists_the_files_and_asks_before_it_restores_them() {
 #[test]
 fn a_call_whose_files_all_changed_since_can_be_skipped() {
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "bash", command("echo b > b.txt")),
+        Answer::new().tool_use("t_1", "bash", &command("echo b > b.txt")),
         write("ONE\n"),
         Answer::says("Done."),
     ]);
@@ -127,17 +127,17 @@ fn a_call_whose_new_file_has_unsaved_text_is_not_taken_for_undone() {
     editor.lua(
         "local ask = vim.ui.select
        vim.ui.select = function(items, ...) listed = items; ask(items, ...) end",
-        json!([]),
+        &json!([]),
     );
     editor.command("Flemma undo");
     let listed = "return listed or {}";
-    editor.wait_for("the list", |it| it.lua(listed, json!([])) != json!([]));
+    editor.wait_for("the list", |it| it.lua(listed, &json!([])) != json!([]));
     let items = json!([
         "Leave 1 file unchanged, and go on to the call before",
         "Leave everything as it is",
         "keep     a.txt: it has changed since",
     ]);
-    assert_eq!(editor.lua(listed, json!([])), items);
+    assert_eq!(editor.lua(listed, &json!([])), items);
     editor.keys(":buffer a.txt<CR>:edit!<CR>:buffer question.chat<CR>");
     choose(&editor, 1);
     editor.command("Flemma undo");
@@ -190,7 +190,7 @@ fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhi
     let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; rm go begun
       for i in 0 1 2 3 4 5 6 7 8; do echo x > f$i; done; echo two >> a.txt";
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "bash", command(script)),
+        Answer::new().tool_use("t_1", "bash", &command(script)),
         Answer::says("Done."),
     ]);
     let options = json!({"tools": {"require_approval": false}});
@@ -220,7 +220,7 @@ fn a_command_that_changed_ten_files_is_undone_except_what_the_user_saved_meanwhi
         [BEFORE, "", "mine\n"]
     );
     editor.command("Flemma redo");
-    wait_message(&editor, ":Flemma undo takes that back");
+    wait_message(&editor, ":Flemma undo reverts that");
     assert_eq!([read("f3"), read("mine.txt")], ["x\n", "mine\n"]);
 
     // The chat is cut as one step, which `u` takes back.
@@ -251,7 +251,7 @@ fn the_diff_of_a_listed_file_is_shown_until_the_user_decides() {
     editor.keys("1<CR>");
     wait_message(&editor, "Restored 1 file: a.txt.");
     let state = "return { vim.bo.filetype, #vim.api.nvim_list_wins() }";
-    assert_eq!(editor.lua(state, json!([])), json!(["chat", 1]));
+    assert_eq!(editor.lua(state, &json!([])), json!(["chat", 1]));
     assert_eq!(
         fs::read_to_string(editor.dir().join("a.txt")).unwrap(),
         BEFORE

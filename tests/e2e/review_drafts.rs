@@ -18,7 +18,7 @@ const DRAFT: &str = "for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
 /// Waits until the review without its first hunk is written.
 fn wait_draft(editor: &Editor) {
     editor.wait_for("a draft", |it| {
-        let text = it.lua(DRAFT, json!([]));
+        let text = it.lua(DRAFT, &json!([]));
         let text = text.as_str().unwrap_or_default();
         text.contains("+eighteen") && !text.contains("+two")
     });
@@ -26,7 +26,7 @@ fn wait_draft(editor: &Editor) {
 
 fn chat(editor: &Editor) -> String {
     let code = "return table.concat(vim.fn.getbufline('question.chat', 1, '$'), '\\n')";
-    let text = editor.lua(code, json!([]));
+    let text = editor.lua(code, &json!([]));
     text.as_str().unwrap_or_default().to_owned()
 }
 

@@ -18,7 +18,7 @@ const OTHERS: &str = "local found = {}
     end
     return found";
 
-/// Whether a review is shown, and whether it is in diff mode.
+/// Lua that returns if a review is shown, and if it is in diff mode.
 const REVIEW: &str = "for _, window in ipairs(vim.api.nvim_list_wins()) do
       if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'diff' then
         return { true, vim.wo[window].diff, vim.wo[window].scrollbind }
@@ -28,12 +28,12 @@ const REVIEW: &str = "for _, window in ipairs(vim.api.nvim_list_wins()) do
 
 fn wait_shown(editor: &Editor) {
     editor.wait_for("the review", |it| {
-        it.lua(REVIEW, json!([])) == json!([true, false, false])
+        it.lua(REVIEW, &json!([])) == json!([true, false, false])
     });
 }
 
 fn here(editor: &Editor) -> Json {
-    editor.lua("return vim.fn.expand('%:t')", json!([]))
+    editor.lua("return vim.fn.expand('%:t')", &json!([]))
 }
 
 #[test]
@@ -41,20 +41,20 @@ fn windows_in_diff_mode_stay_as_they_are() {
     let (_provider, editor) = waiting();
     std::fs::write(editor.dir().join("g.txt"), "line 1\nline 3\n").unwrap();
     editor.command("botright vsplit f.txt | diffthis | vsplit g.txt | diffthis | wincmd t");
-    let before = editor.lua(OTHERS, json!([]));
+    let before = editor.lua(OTHERS, &json!([]));
     assert_eq!(before["g.txt"][0], json!(true));
     editor.keys(":Flemma review<CR>");
     wait_review(&editor);
     wait_shown(&editor);
-    assert_eq!(editor.lua(OTHERS, json!([])), before);
+    assert_eq!(editor.lua(OTHERS, &json!([])), before);
     editor.keys("]cdih");
-    assert_eq!(editor.lua(OTHERS, json!([])), before);
+    assert_eq!(editor.lua(OTHERS, &json!([])), before);
     editor.keys(":w<CR>");
     editor.wait_for("the end of the review", |it| {
-        it.lua(REVIEW, json!([])) == json!([false])
+        it.lua(REVIEW, &json!([])) == json!([false])
     });
     wait_end(&editor, "Done.\n\n@You:\n\n");
-    assert_eq!(editor.lua(OTHERS, json!([])), before);
+    assert_eq!(editor.lua(OTHERS, &json!([])), before);
     assert_eq!(here(&editor), json!("question.chat"));
 }
 
@@ -66,7 +66,7 @@ fn a_chat_in_diff_mode_is_reviewed_outside_of_it() {
     wait_shown(&editor);
     editor.keys(":q<CR>");
     wait_chat(&editor);
-    assert_eq!(editor.lua("return vim.wo.diff", json!([])), json!(true));
+    assert_eq!(editor.lua("return vim.wo.diff", &json!([])), json!(true));
 }
 
 #[test]
@@ -79,11 +79,11 @@ fn a_review_that_comes_late_does_not_take_the_focus() {
         let (_provider, editor) = waiting();
         // The host answers after both.
         let code = "vim.cmd('Flemma review') vim.cmd(...)";
-        editor.lua(code, json!([elsewhere]));
+        editor.lua(code, &json!([elsewhere]));
         let there = here(&editor);
         wait_shown(&editor);
         assert_eq!(here(&editor), there, "{elsewhere}");
-        let now = editor.lua("return vim.api.nvim_get_mode().mode", json!([]));
+        let now = editor.lua("return vim.api.nvim_get_mode().mode", &json!([]));
         assert_eq!(now, json!(mode), "{elsewhere}");
     }
 }

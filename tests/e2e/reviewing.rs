@@ -26,7 +26,7 @@ pub fn waiting() -> (Provider, Editor) {
         {"oldText": "line 18\n", "newText": "eighteen\n"},
     ]);
     let input = json!({"label": "", "path": "f.txt", "edits": edits});
-    let calls = Answer::new().tool_use("t_1", "edit", input);
+    let calls = Answer::new().tool_use("t_1", "edit", &input);
     let provider = Provider::anthropic([calls, Answer::says("Done.")]);
     let setup = with_options(&provider, json!({"tools": {"auto_approve": []}}));
     let setup = setup.with("f.txt", before()).size(80, 24);
@@ -42,7 +42,7 @@ pub fn waiting() -> (Provider, Editor) {
 /// Waits until the review is the current window.
 pub fn wait_review(editor: &Editor) {
     editor.wait_for("the review", |it| {
-        it.lua("return vim.bo.filetype", json!([])) == json!("diff")
+        it.lua("return vim.bo.filetype", &json!([])) == json!("diff")
     });
 }
 
@@ -50,7 +50,7 @@ pub fn wait_chat(editor: &Editor) {
     editor.wait_for("the chat alone", |it| {
         it.lua(
             "return {vim.bo.filetype, #vim.api.nvim_list_wins()}",
-            json!([]),
+            &json!([]),
         ) == json!(["chat", 1])
     });
 }
@@ -101,24 +101,24 @@ fn only_a_typed_write_in_the_window_approves() {
         "vim.cmd('normal ZZ')",
     ];
     for write in writes {
-        editor.lua(write, json!([]));
+        editor.lua(write, &json!([]));
         editor.lua(
             "if vim.bo.filetype ~= 'diff' then vim.cmd('Flemma review') end",
-            json!([]),
+            &json!([]),
         );
         wait_review(&editor);
     }
     assert_eq!(file(&editor), before());
     assert!(
         !editor
-            .lua("return vim.fn.bufname('%')", json!([]))
+            .lua("return vim.fn.bufname('%')", &json!([]))
             .to_string()
             .contains("question")
     );
     let chat = "return table.concat(vim.fn.getbufline('question.chat', 1, '$'), '\\n')";
     assert!(
         editor
-            .lua(chat, json!([]))
+            .lua(chat, &json!([]))
             .to_string()
             .contains("status=pending")
     );
@@ -136,7 +136,7 @@ fn q_decides_nothing_and_the_draft_is_there_again() {
     let text = editor
         .lua(
             "return table.concat(vim.fn.getline(1, '$'), '\\n')",
-            json!([]),
+            &json!([]),
         )
         .to_string();
     assert!(!text.contains("two") && text.contains("eighteen"), "{text}");
@@ -144,7 +144,7 @@ fn q_decides_nothing_and_the_draft_is_there_again() {
     let text = editor
         .lua(
             "return table.concat(vim.fn.getline(1, '$'), '\\n')",
-            json!([]),
+            &json!([]),
         )
         .to_string();
     assert!(text.contains("+two"), "{text}");
@@ -166,7 +166,7 @@ fn an_emptied_review_asks_for_a_reason_and_rejects_the_call() {
 /// Lines of the review with a diagnostic, from 1.
 fn problems(editor: &Editor) -> Vec<u64> {
     let code = "return vim.tbl_map(function(it) return it.lnum + 1 end, vim.diagnostic.get(0))";
-    let lines = editor.lua(code, json!([]));
+    let lines = editor.lua(code, &json!([]));
     let lines = lines.as_array().into_iter().flatten();
     lines.filter_map(|it| it.as_u64()).collect()
 }

@@ -13,12 +13,12 @@ const BEFORE: &str = "1\n2\n3\n4\n5\n";
 fn edit(id: &str, old: &str, new: &str) -> Answer {
     let edits = json!([{"oldText": old, "newText": new}]);
     let input = json!({"label": "", "path": "a.txt", "edits": edits});
-    Answer::new().tool_use(id, "edit", input)
+    Answer::new().tool_use(id, "edit", &input)
 }
 
 fn write(id: &str, path: &str, text: &str) -> Answer {
     let input = json!({"label": "", "path": path, "content": text});
-    Answer::new().tool_use(id, "write", input)
+    Answer::new().tool_use(id, "write", &input)
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
         edit("t_3", "2\n", "TWO\n"),
         Answer::says("Done 3."),
     ]);
-    let setup = setup(&provider).with("a.txt", BEFORE).size(80, 24);
+    let setup = setup(&provider).with("a.txt", BEFORE).size(64, 24);
     let editor = setup.file("question.chat", QUESTION).start();
     let read = |name: &str| fs::read_to_string(editor.dir().join(name)).unwrap_or_default();
     editor.keys("<C-]>");
@@ -71,7 +71,7 @@ fn a_rewind_over_three_turns_restores_files_and_keeps_the_users_edit() {
         rows.iter().any(|row| row.contains("create   b.txt"))
     });
     editor.keys("1<CR>");
-    wait_message(&editor, ":Flemma undo takes that back");
+    wait_message(&editor, ":Flemma undo reverts that");
     let after = ["ONE\nTWO\n3\n4\nfive\n".to_owned(), "new\n".to_owned()];
     assert_eq!([read("a.txt"), read("b.txt")], after);
 }
@@ -106,7 +106,7 @@ fn a_message_that_arrives_as_a_list_closes_asks_for_no_key() {
           end)
         end
     "#;
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
     editor.keys(":Flemma rewind<CR>");
     editor.wait_screen("the messages", |rows| {
         rows.iter()
@@ -117,7 +117,7 @@ fn a_message_that_arrives_as_a_list_closes_asks_for_no_key() {
         rows.iter().any(|row| row.contains("remove   another.txt"))
     });
     editor.keys("1<CR>");
-    wait_message(&editor, ":Flemma redo takes that back");
+    wait_message(&editor, ":Flemma redo reverts that");
     assert!(!editor.mode().blocking);
 }
 
@@ -126,10 +126,10 @@ fn hold_choice(editor: &Editor) {
     let code = "vim.ui.select = function(items, _, done)
       decide = function() decide = nil; done(items[1], 1) end
     end";
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
     editor.keys(":Flemma undo<CR>");
     editor.wait_for("the list", |it| {
-        it.lua("return decide ~= nil", json!([])) == json!(true)
+        it.lua("return decide ~= nil", &json!([])) == json!(true)
     });
 }
 
@@ -158,15 +158,15 @@ fn two_neovims_that_undo_at_once_lose_nothing() {
     // Both lists are of the same text, so the second choice is about an older one.
     hold_choice(&first);
     hold_choice(&second);
-    first.lua("decide()", json!([]));
+    first.lua("decide()", &json!([]));
     wait_message(&first, "Restored 1 file");
     assert_eq!(read(), "1\n2\n3\n4\nFIVE\n");
-    second.lua("decide()", json!([]));
+    second.lua("decide()", &json!([]));
     wait_message(&second, "nothing was restored");
     assert_eq!(read(), "1\n2\n3\n4\nFIVE\n");
 
     hold_choice(&second);
-    second.lua("decide()", json!([]));
+    second.lua("decide()", &json!([]));
     wait_message(&second, "Restored 1 file");
     assert_eq!(read(), BEFORE);
 }
@@ -178,7 +178,7 @@ fn slow(id: &str, folder: &Path, first: &str, then: &str) -> Answer {
         "cd {folder}; {first}; touch begun_{id}
          while [ ! -e go_{id} ]; do sleep 0.02; done; rm go_{id} begun_{id}; {then}"
     );
-    Answer::new().tool_use(id, "bash", command(&script))
+    Answer::new().tool_use(id, "bash", &command(&script))
 }
 
 #[test]
@@ -214,11 +214,11 @@ fn commands_of_two_neovims_that_overlap_are_undone_together_in_either() {
     second.lua(
         "vim.ui.select = function(items, options, done)
            asked = options.prompt; done(items[1], 1) end",
-        json!([]),
+        &json!([]),
     );
     second.keys(":Flemma undo<CR>");
     wait_message(&second, "Restored 3 files");
-    let asked = second.lua("return asked", json!([]));
+    let asked = second.lua("return asked", &json!([]));
     assert_eq!(asked, json!("Undo 2 calls (bash)?"));
     assert_eq!(
         [read("a.txt"), read("b.txt"), read("c.txt")],

@@ -26,7 +26,7 @@ fn example(name: &str) -> String {
     fs::read_to_string(repository().join(format!("examples/commands/{name}.yaml"))).unwrap()
 }
 
-/// Whether a request offers the tools that a command has in addition to those of a chat.
+/// Returns true if a request offers the tools that a command has in addition to those of a chat.
 fn offers_http_get(body: &Json) -> bool {
     let tools = body["tools"].as_array().into_iter().flatten();
     tools
@@ -40,8 +40,8 @@ fn a_command_sends_its_prompt_and_prints_the_last_words() {
     let list = json!({"path": "README.md", "max_lines": 1});
     let provider = Provider::anthropic([
         Answer::says("Looking.")
-            .tool_use("t_1", "read_file", look)
-            .tool_use("t_2", "read_file", list),
+            .tool_use("t_1", "read_file", &look)
+            .tool_use("t_2", "read_file", &list),
         Answer::says("All is well."),
     ]);
     let shell = shell(&provider);
@@ -121,7 +121,7 @@ fn five_rounds_are_the_limit() {
     let provider = Provider::anthropic((0..9).map(|turn| {
         let id = format!("t_{turn}");
         let call = json!({"expression": "1+1"});
-        Answer::says(&format!("Round {turn}.")).tool_use(&id, "calculator", call)
+        Answer::says(&format!("Round {turn}.")).tool_use(&id, "calculator", &call)
     }));
     let shell = shell(&provider);
     let ran = shell.run(&["run", "check-deps"]);
@@ -139,7 +139,7 @@ fn a_write_is_asked_about_and_the_answer_can_be_piped() {
     let write = json!({"path": "out.txt", "content": "new\n"});
     for (answer, code, written) in [("y\n", 0, true), ("n\n", 4, false)] {
         let provider = Provider::anthropic([
-            Answer::new().tool_use("t", "write_file", write.clone()),
+            Answer::new().tool_use("t", "write_file", &write),
             Answer::says("Done."),
         ]);
         let shell = shell(&provider);
@@ -160,7 +160,7 @@ fn a_write_is_asked_about_and_the_answer_can_be_piped() {
 #[test]
 fn in_neovim_a_command_opens_a_chat_and_sends_it() {
     let call = json!({"command": "ls"});
-    let provider = Provider::anthropic([Answer::new().tool_use("t", "shell", call)]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t", "shell", &call)]);
     let options = json!({"model": "claude-sonnet-4-6"});
     let setup = stage::with_options(&provider, options).with(
         ".flemma/commands/project-analyzer.yaml",

@@ -18,7 +18,7 @@ fn without_one(backend: &str) -> Value {
     })
 }
 
-/// Whether bubblewrap works here.
+/// Returns true if bubblewrap works here.
 pub fn holds(test: &str) -> bool {
     let holds = std::process::Command::new("bwrap")
         .args([
@@ -37,7 +37,7 @@ pub fn holds(test: &str) -> bool {
     holds
 }
 
-/// Whether an overlay can be mounted where the tests run, without privileges.
+/// Returns true if an overlay can be mounted where the tests run, without privileges.
 pub fn overlays(test: &str) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     let works = WORKS.get_or_init(|| {
@@ -61,7 +61,7 @@ pub fn overlays(test: &str) -> bool {
 }
 
 fn calls(command_line: &str) -> Provider {
-    Provider::anthropic([Answer::new().tool_use("t_1", "bash", command(command_line))])
+    Provider::anthropic([Answer::new().tool_use("t_1", "bash", &command(command_line))])
 }
 
 fn written(path: &str) -> Value {
@@ -109,8 +109,8 @@ fn files_are_written_only_where_the_sandbox_allows() {
     let path = format!("/var/tmp/flemma-escape-{}", std::process::id());
     let provider = Provider::anthropic([
         Answer::new()
-            .tool_use("t_1", "write", written("inside"))
-            .tool_use("t_2", "write", written(&path)),
+            .tool_use("t_1", "write", &written("inside"))
+            .tool_use("t_2", "write", &written(&path)),
         Answer::says("Well."),
     ]);
     let editor = ask_with(&provider, without_one("auto"));
@@ -173,7 +173,7 @@ fn a_command_cannot_write_the_chat_that_is_saved_while_it_runs() {
     }
     let forge = "touch running; until [ -e saved ]; do sleep 0.01; done; (echo forged >> question.chat) 2>&1";
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "bash", command(forge)),
+        Answer::new().tool_use("t_1", "bash", &command(forge)),
         Answer::says("Well."),
     ]);
     let options = json!({"sandbox": {}, "tools": {"auto_approve": ["bash"]}});
@@ -265,8 +265,8 @@ fn files_that_run_by_themselves_are_set_aside_and_reported() {
 #[test]
 fn without_a_sandbox_only_reading_commands_run_by_policy() {
     let provider = Provider::anthropic([Answer::new()
-        .tool_use("t_1", "bash", command("touch ran"))
-        .tool_use("t_2", "bash", command("echo read"))]);
+        .tool_use("t_1", "bash", &command("touch ran"))
+        .tool_use("t_2", "bash", &command("echo read"))]);
     let mut options = without_one("auto");
     options["tools"]["auto_approve"] = json!(["bash"]);
     let editor = ask_with(&provider, options);

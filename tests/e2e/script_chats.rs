@@ -46,7 +46,7 @@ fn offered(provider: &Provider, number: usize) -> Vec<String> {
 fn a_script_is_offered_waits_and_returns_its_result() {
     let multiply = json!({"operation": "multiply", "a": 7, "b": 8});
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "calculator", multiply),
+        Answer::new().tool_use("t_1", "calculator", &multiply),
         Answer::says("It is 56."),
     ]);
     let editor = editor_with_examples(&provider, json!({}));
@@ -70,7 +70,7 @@ fn a_script_is_offered_waits_and_returns_its_result() {
 
 #[test]
 fn changed_folders_apply_from_the_next_turn() {
-    let call = |id: &str, name: &str, input: Json| Answer::new().tool_use(id, name, input);
+    let call = |id: &str, name: &str, input: Json| Answer::new().tool_use(id, name, &input);
     let text = json!({"text": "abc"});
     let provider = Provider::anthropic([
         call("t_1", "shout", text.clone()),
@@ -156,7 +156,7 @@ fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
     let provider = Provider::anthropic([
         Answer::says("One."),
         Answer::says("Two."),
-        Answer::new().tool_use("t_1", "hi", json!({})),
+        Answer::new().tool_use("t_1", "hi", &json!({})),
         Answer::says("Three."),
     ]);
     let setup = with_options(&provider, json!({}));
@@ -187,7 +187,7 @@ fn a_projects_tools_are_trusted_in_neovim_with_a_command() {
 
 #[test]
 fn cancelling_ends_a_script_and_what_it_started() {
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "slow", json!({}))]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "slow", &json!({}))]);
     let setup = with_options(&provider, json!({"tools": {"auto_approve": ["slow"]}}));
     let python = "import subprocess, os\nchild = subprocess.Popen(['sleep', '600'])\n\
                   open('pid', 'w').write(str(child.pid))\nchild.wait()\n";
@@ -206,7 +206,7 @@ fn cancelling_ends_a_script_and_what_it_started() {
 #[test]
 fn a_tools_other_output_reaches_autocommands_and_the_log_and_no_model() {
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "aside", json!({})),
+        Answer::new().tool_use("t_1", "aside", &json!({})),
         Answer::says("Done."),
     ]);
     let options = json!({"tools": {"require_approval": false}});
@@ -220,18 +220,18 @@ fn a_tools_other_output_reaches_autocommands_and_the_log_and_no_model() {
     let editor = start(setup);
     let code = "vim.api.nvim_create_autocmd('User', { pattern = 'FlemmaToolFinished',
         callback = function(event) details = event.data.details end })";
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
     editor.keys("<C-]>");
     editor.wait_text("Done.\n\n@You:\n");
     assert_eq!(
-        editor.lua("return details", json!([])),
+        editor.lua("return details", &json!([])),
         json!({"stderr": "ASIDE"})
     );
     let sent = provider.wait_requests(2)[1].body.to_string();
     assert!(sent.contains("aloud") && !sent.contains("ASIDE"), "{sent}");
     let code = "return vim.fn.readfile(vim.fn.stdpath('log') .. '/flemma.log')";
     let log = editor
-        .lua(code, json!([]))
+        .lua(code, &json!([]))
         .to_string()
         .replace("\\\"", "\"");
     assert!(log.contains(r#"details={"stderr":"ASIDE"#), "{log}");

@@ -23,12 +23,12 @@ fn multiply(id: &str) -> Answer {
     let call = json!({"name": "calculator", "arguments": arguments});
     Answer::new()
         .thinking("Well.", Some("sig"))
-        .tool_use(id, "execute_tool", call)
+        .tool_use(id, "execute_tool", &call)
 }
 
 #[test]
 fn a_script_asks_a_model_that_calls_a_tool_by_the_rules() {
-    let search = Answer::new().tool_use("t_0", "tool_search", json!({"query": "arithmetic"}));
+    let search = Answer::new().tool_use("t_0", "tool_search", &json!({"query": "arithmetic"}));
     let provider = Provider::anthropic([search, multiply("t_1"), Answer::says("It is 345.")]);
     let ran = ask(&provider, "ask,calculator");
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_script_asks_a_model_that_calls_a_tool_by_the_rules() {
 #[test]
 fn a_script_runs_no_call_that_the_rules_do_not_approve() {
     let shout = json!({"name": "shout", "arguments": {"text": "x"}});
-    let call = Answer::new().tool_use("t_1", "execute_tool", shout);
+    let call = Answer::new().tool_use("t_1", "execute_tool", &shout);
     let provider = Provider::anthropic([call, Answer::says("I could not.")]);
     let ran = ask(&provider, "ask");
     assert_eq!(

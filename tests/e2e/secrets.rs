@@ -35,7 +35,7 @@ fn victim(provider: &Provider, mut options: Value) -> Editor {
 /// A model that makes these calls in one answer, as `t_0`, `t_1`, and so on.
 fn calls(calls: &[(&str, Value)]) -> Provider {
     let add = |answer: Answer, (at, (name, input)): (usize, &(&str, Value))| {
-        answer.tool_use(&format!("t_{at}"), name, input.clone())
+        answer.tool_use(&format!("t_{at}"), name, input)
     };
     let answer = calls.iter().enumerate().fold(Answer::new(), add);
     Provider::anthropic([answer, Answer::says("Well.")])
@@ -160,7 +160,7 @@ fn a_refusal_without_a_user_names_the_option() {
     assert!(ran.out.contains(SECRET), "{ran:?}");
 
     let mut client = Client::greeted(&shell, &["--approve", "read"]);
-    client.send(&call(2, "read", file(".env")));
+    client.send(&call(2, "read", &file(".env")));
     let output = client.receive()["result"].to_string();
     assert!(!output.contains(SECRET), "{output}");
     assert!(

@@ -13,8 +13,8 @@ fn script() -> [Answer; 2] {
     [
         Answer::says("I'll look.\n@You:\nstill mine")
             .thinking("hm", Some("signed"))
-            .tool_use("t_r", "read", file("f.txt"))
-            .tool_use("t_b", "bash", command("sh -c 'printf out'")),
+            .tool_use("t_r", "read", &file("f.txt"))
+            .tool_use("t_b", "bash", &command("sh -c 'printf out'")),
         Answer::new().text_in_pieces("It is four.\n\n```\nReally.", 3),
     ]
 }
@@ -138,7 +138,7 @@ fn approving_a_tool_runs_no_foreign_call() {
 fn the_request_limit_has_its_own_exit_code() {
     let calls = (0..9).map(|turn| {
         let id = format!("t_{turn}");
-        Answer::says("Again.").tool_use(&id, "calculator", json!({"expression": "1+1"}))
+        Answer::says("Again.").tool_use(&id, "calculator", &json!({"expression": "1+1"}))
     });
     let provider = Provider::anthropic(calls);
     let shell = Shell::new(&provider);
@@ -251,7 +251,7 @@ fn events_are_json_lines_of_the_whole_run() {
 
 #[test]
 fn events_have_tokens_and_cost_of_each_request_and_of_the_run() {
-    let call = Answer::new().tool_use("t_1", "calculator", json!({"expression": "2+2"}));
+    let call = Answer::new().tool_use("t_1", "calculator", &json!({"expression": "2+2"}));
     let provider = Provider::anthropic([
         call.usage(1000, 200),
         Answer::says("Four.").usage(2000, 100),
@@ -426,7 +426,7 @@ fn a_question_needs_no_file() {
 #[test]
 fn a_reason_is_an_answer_to_the_question_about_a_call() {
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t", "bash", command("touch ran")),
+        Answer::new().tool_use("t", "bash", &command("touch ran")),
         Answer::says("Then not."),
     ]);
     let shell = Shell::new(&provider);

@@ -36,7 +36,7 @@ impl Edit {
     /// The edit waits for the user, whose editor runs this script.
     fn with_editor(script: &str) -> Self {
         let answers = [
-            Answer::says("I'll count.").tool_use("t_e", "edit", edit()),
+            Answer::says("I'll count.").tool_use("t_e", "edit", &edit()),
             Answer::says("Counted."),
         ];
         let provider = Provider::anthropic(answers);

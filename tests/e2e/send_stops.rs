@@ -69,7 +69,7 @@ fn text_that_arrives_after_an_interrupt_is_not_written() {
 
 #[test]
 fn a_call_that_fails_in_the_same_way_three_times_ends_it() {
-    let call = |id| Answer::new().tool_use(id, "bash", command("echo no; exit 3"));
+    let call = |id| Answer::new().tool_use(id, "bash", &command("echo no; exit 3"));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), call("t_3"), call("t_4")]);
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
@@ -89,7 +89,7 @@ fn a_call_that_fails_in_the_same_way_three_times_ends_it() {
 #[test]
 fn a_command_that_is_interrupted_leaves_no_process() {
     let provider =
-        Provider::anthropic([Answer::new().tool_use("t", "bash", command("sleep 60 & sleep 60"))]);
+        Provider::anthropic([Answer::new().tool_use("t", "bash", &command("sleep 60 & sleep 60"))]);
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
     let child = shell.start(&["send", "question.chat", "--yes"]);
@@ -129,10 +129,10 @@ fn when_the_program_is_killed_its_commands_end_with_it() {
     let provider = Provider::anthropic([Answer::new().tool_use(
         "t",
         "bash",
-        command("setsid sleep 60 & sleep 60"),
+        &command("setsid sleep 60 & sleep 60"),
     )]);
     for kill_the_watcher in [true, false] {
-        provider.then(Answer::new().tool_use("t", "bash", command("setsid sleep 60 & sleep 60")));
+        provider.then(Answer::new().tool_use("t", "bash", &command("setsid sleep 60 & sleep 60")));
         let shell = Shell::new(&provider);
         shell.write("question.chat", QUESTION);
         let mut child = shell.start(&["send", "question.chat", "--yes"]);
@@ -212,7 +212,8 @@ fn two_runs_do_not_work_on_one_file() {
 
 #[test]
 fn an_interrupt_at_a_question_leaves_the_call_waiting() {
-    let provider = Provider::anthropic([Answer::new().tool_use("t", "bash", command("touch ran"))]);
+    let provider =
+        Provider::anthropic([Answer::new().tool_use("t", "bash", &command("touch ran"))]);
     let shell = Shell::new(&provider);
     shell.write("question.chat", QUESTION);
     let mut started = shell.command(&["send", "question.chat"]);

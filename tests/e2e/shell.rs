@@ -115,7 +115,7 @@ impl Shell {
     /// Runs `flemma` without standard input.
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Ran {
-        read(self.command(arguments).output().unwrap())
+        read(&self.command(arguments).output().unwrap())
     }
 
     /// Runs `flemma` with this standard input.
@@ -130,7 +130,7 @@ impl Shell {
         // Fails if the program ends without reading.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
-        read(child.wait_with_output().unwrap())
+        read(&child.wait_with_output().unwrap())
     }
 
     /// Runs `flemma` in a terminal in which these lines are typed.
@@ -158,7 +158,7 @@ impl Shell {
         }
         let ran = child.wait_with_output().unwrap();
         drop(stdin);
-        read(ran)
+        read(&ran)
     }
 
     /// Starts `flemma` in the background.
@@ -189,10 +189,10 @@ pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
 /// Waits for a program to end, and returns its output.
 #[track_caller]
 pub fn end(child: Child) -> Ran {
-    read(child.wait_with_output().unwrap())
+    read(&child.wait_with_output().unwrap())
 }
 
-fn read(output: Output) -> Ran {
+fn read(output: &Output) -> Ran {
     Ran {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),

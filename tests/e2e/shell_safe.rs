@@ -11,8 +11,8 @@ use crate::stage::*;
 /// A call that only reads and one that writes, `t_r` and `t_w`.
 fn two_commands() -> Answer {
     Answer::new()
-        .tool_use("t_r", "bash", command("ls | wc -l"))
-        .tool_use("t_w", "bash", command("ls; touch ran"))
+        .tool_use("t_r", "bash", &command("ls | wc -l"))
+        .tool_use("t_w", "bash", &command("ls; touch ran"))
 }
 
 #[track_caller]
@@ -60,7 +60,7 @@ fn the_user_adds_commands_and_forbids_others() {
         "{said}"
     );
     // Not even if the user approves it by hand.
-    let call = Answer::new().tool_use("t_h", "bash", command("wc -l f"));
+    let call = Answer::new().tool_use("t_h", "bash", &command("wc -l f"));
     let provider = Provider::anthropic([call]);
     let options = json!({"tools": {"auto_approve": [], "bash": {"deny": ["wc"]}}});
     let editor = ask_with(&provider, options);
@@ -172,7 +172,7 @@ fn the_command_lines_options_add_and_forbid_commands() {
 
 #[test]
 fn a_restricted_chat_tells_the_model_what_it_may_not_do() {
-    let call = Answer::new().tool_use("t", "bash", command("rm x"));
+    let call = Answer::new().tool_use("t", "bash", &command("rm x"));
     let provider = Provider::anthropic([call, Answer::says("I see.")]);
     let shell = Shell::new(&provider);
     let ran = shell.run(&["send", "a.chat", "-m", "Go.", "--restricted"]);
@@ -285,7 +285,7 @@ fn approved_commands_run_read_only() {
     }
 }
 
-/// Whether bubblewrap works on this machine.
+/// Returns true if bubblewrap works on this machine.
 fn tools_hold() -> bool {
     let mut bwrap = std::process::Command::new("bwrap");
     bwrap.args([
@@ -327,7 +327,7 @@ fn local_addresses_are_fetched_only_if_the_options_name_them() {
     );
     shell.configure("[tools.http_get]\nallow = [\"http://a/\"]\n");
     let ran = shell.run(&["tool", "http_get", &call]);
-    assert!(ran.err.contains("\"http://a/\" is no host."), "{ran:?}");
+    assert!(ran.err.contains("\"http://a/\" is not a host."), "{ran:?}");
 }
 
 #[test]
@@ -336,9 +336,9 @@ fn a_call_that_the_view_hinders_waits_and_an_approval_runs_it() {
         return;
     }
     let calls = Answer::new()
-        .tool_use("t_1", "bash", command("find . -name f.txt -delete"))
-        .tool_use("t_2", "bash", command("grep -c nothing g.txt"))
-        .tool_use("t_3", "bash", command("grep -r KEY sub"));
+        .tool_use("t_1", "bash", &command("find . -name f.txt -delete"))
+        .tool_use("t_2", "bash", &command("grep -c nothing g.txt"))
+        .tool_use("t_3", "bash", &command("grep -r KEY sub"));
     let provider = Provider::anthropic([calls, Answer::says("Well.")]);
     let options = json!({"sandbox": {}, "tools": {"auto_approve": ["$shell-safe"]}});
     let setup = with_options(&provider, options).with("f.txt", "a\n");
@@ -346,7 +346,7 @@ fn a_call_that_the_view_hinders_waits_and_an_approval_runs_it() {
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
     editor.keys("<C-]>");
-    let asks = "asks: was hindered in the read-only view (Read-only file system)";
+    let asks = "asks: failed in the read-only view (Read-only file system)";
     editor.wait_screen(asks, |rows| rows.iter().any(|row| row.starts_with(asks)));
     // A command that fails by itself has its result, and so has one that meets a secret, which an
     // approval would not open.
@@ -378,7 +378,7 @@ fn in_a_shell_a_call_that_the_view_hinders_is_asked_about_or_rejected() {
     let shell = Shell::offline();
     shell.write("f.txt", "a\n");
     let delete = bash("find . -name f.txt -delete");
-    let why = "The command was hindered in the read-only view (Read-only file system).";
+    let why = "The command failed in the read-only view (Read-only file system).";
     let ran = shell.run(&["tool", "bash", &delete]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.out.contains(why), "{ran:?}");

@@ -48,7 +48,7 @@ fn shown(calls: Answer) -> (Provider, Editor) {
 }
 
 fn one_edit() -> Answer {
-    Answer::new().tool_use("t_1", "edit", edit("one", "1"))
+    Answer::new().tool_use("t_1", "edit", &edit("one", "1"))
 }
 
 #[track_caller]
@@ -105,7 +105,7 @@ fn a_second_alt_enter_before_the_change_is_shown_approves_nothing() {
 
 #[test]
 fn a_typed_approval_of_a_deleted_file_is_reset() {
-    let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", write()));
+    let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", &write()));
     fs::remove_file(editor.dir().join("f.txt")).unwrap();
     editor.keys(&format!("{APPROVE}<C-]>"));
     wait_message(&editor, "f.txt is gone, and would be made anew");
@@ -120,7 +120,7 @@ fn a_typed_approval_of_a_deleted_file_is_reset() {
 
 #[test]
 fn a_link_that_leads_elsewhere_asks_again() {
-    let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", write()));
+    let (_provider, editor) = shown(Answer::new().tool_use("t_1", "write", &write()));
     let dir = editor.dir();
     fs::write(dir.join("other.txt"), "one\ntwo\n").unwrap();
     fs::remove_file(dir.join("f.txt")).unwrap();
@@ -150,7 +150,7 @@ fn typing_in_the_file_is_a_change_and_viewing_it_is_not() {
 
 #[test]
 fn calls_on_one_file_all_run_when_approved_in_turn() {
-    let calls = one_edit().tool_use("t_2", "edit", edit("two", "2"));
+    let calls = one_edit().tool_use("t_2", "edit", &edit("two", "2"));
     let (_provider, editor) = shown(calls);
     editor.keys("<M-CR>");
     wait_cursor(&editor, "**Tool Result:** `t_2`");
@@ -165,8 +165,8 @@ fn a_file_that_changes_before_its_approved_call_runs_is_left_alone() {
     let wait = command("until [ -e go ]; do sleep 0.02; done");
     let calls =
         Answer::new()
-            .tool_use("t_1", "bash", wait)
-            .tool_use("t_2", "edit", edit("one", "1"));
+            .tool_use("t_1", "bash", &wait)
+            .tool_use("t_2", "edit", &edit("one", "1"));
     let provider = Provider::anthropic([calls]);
     let mut options = ask_always();
     options["tools"]["max_concurrent"] = json!(1);

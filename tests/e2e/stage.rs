@@ -195,13 +195,13 @@ pub fn watch(editor: &Editor) {
           table.insert(seen, vim.trim(event.match .. " " .. about))
         end })
     "#;
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
 }
 
 /// Flemma's `User` events since [`watch`], each with its call or status.
 #[track_caller]
 pub fn events(editor: &Editor) -> Vec<String> {
-    let seen = editor.lua("return seen", json!([]));
+    let seen = editor.lua("return seen", &json!([]));
     let names = seen.as_array().into_iter().flatten();
     names
         .map(|name| name.as_str().unwrap_or_default().to_owned())
@@ -221,7 +221,7 @@ pub fn wait_event(editor: &Editor, event: &str) {
 pub fn wait_diagnostic(editor: &Editor, text: &str) {
     let code = "return vim.tbl_map(function(it) return it.message end, vim.diagnostic.get(0))";
     editor.wait_for(&format!("the diagnostic {text:?}"), |editor| {
-        let messages = editor.lua(code, json!([]));
+        let messages = editor.lua(code, &json!([]));
         let messages = messages.as_array().into_iter().flatten();
         messages
             .filter_map(Json::as_str)
@@ -277,7 +277,7 @@ pub fn wait_server(editor: &Editor) {
     editor.wait_for("the language server", |editor| {
         let code = "local client = vim.lsp.get_clients({ bufnr = 0, name = 'flemma' })[1]
           return client ~= nil and client.initialized == true";
-        editor.lua(code, json!([])) == json!(true)
+        editor.lua(code, &json!([])) == json!(true)
     });
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-/// Whether a row shows all of these, in this order.
+/// Returns true if a row shows all of these, in this order.
 fn shows(row: &str, parts: &[&str]) -> bool {
     let mut rest = row;
     parts.iter().all(|part| match rest.split_once(part) {
@@ -65,23 +65,29 @@ fn a_winbar_of_the_user_stays_and_the_option_removes_ours() {
         .options(json!({"provider": "tutor", "ui": {"winbar": false}}))
         .file("question.chat", QUESTION)
         .start();
-    assert_eq!(editor.lua("return vim.wo.winbar", json!([])), "");
+    assert_eq!(editor.lua("return vim.wo.winbar", &json!([])), "");
     editor.command("set winbar=mine");
-    editor.lua("require('flemma').setup({ provider = 'tutor' })", json!([]));
+    editor.lua(
+        "require('flemma').setup({ provider = 'tutor' })",
+        &json!([]),
+    );
     editor.wait_screen("the user's winbar", |rows| rows[0].starts_with("mine"));
     editor.command("set winbar=");
-    editor.lua("require('flemma').setup({ provider = 'tutor' })", json!([]));
+    editor.lua(
+        "require('flemma').setup({ provider = 'tutor' })",
+        &json!([]),
+    );
     wait_top(&editor, &["tutor", "idle"]);
 }
 
 #[test]
 fn a_pending_call_is_announced_in_the_status_line() {
-    let call = Answer::new().tool_use("t_1", "write", json!({"path": "f", "content": ""}));
+    let call = Answer::new().tool_use("t_1", "write", &json!({"path": "f", "content": ""}));
     let provider = Provider::anthropic([call]);
     let editor = ask_with(&provider, json!({"tools": {"auto_approve": []}}));
     editor.keys("<C-]>");
     editor.wait_for("the call", |editor| {
-        let line = editor.lua("return require('flemma.status').line()", json!([]));
+        let line = editor.lua("return require('flemma.status').line()", &json!([]));
         line.as_str()
             .is_some_and(|line| line.contains("waiting for approval"))
     });

@@ -21,10 +21,10 @@ fn three_calls() -> Answer {
         .tool_use(
             "t_1",
             "bash",
-            command(&format!("{}; echo one", gate("gate"))),
+            &command(&format!("{}; echo one", gate("gate"))),
         )
-        .tool_use("t_2", "bash", command("echo >> ran"))
-        .tool_use("t_3", "bash", command("echo >> ran"))
+        .tool_use("t_2", "bash", &command("echo >> ran"))
+        .tool_use("t_3", "bash", &command("echo >> ran"))
 }
 
 /// A chat in which the first of three calls is running.
@@ -34,7 +34,7 @@ fn first_of_three_runs(provider: &Provider) -> Editor {
     editor.keys("<C-]>");
     wait_gate(&editor, "gate");
     editor.wait_for("a locked chat", |editor| {
-        editor.lua("return vim.bo.modifiable", json!([])) == json!(false)
+        editor.lua("return vim.bo.modifiable", &json!([])) == json!(false)
     });
     editor
 }
@@ -103,7 +103,7 @@ fn without_a_message_the_command_asks_for_it() {
     editor.keys(":Flemma steer<CR>STOP<CR>");
     editor.wait_text("\n\nSTOP\n");
     assert_eq!(
-        editor.lua("return vim.fn.histget('cmd')", json!([])),
+        editor.lua("return vim.fn.histget('cmd')", &json!([])),
         json!("Flemma steer STOP")
     );
     editor.keys(":Flemma steer<CR><Esc>");
@@ -167,7 +167,7 @@ fn closing_a_chat_reports_unsent_messages() {
 
 #[test]
 fn the_command_line_sends_one_message_after_the_other() {
-    let ask = Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"}));
+    let ask = Answer::new().tool_use("t", "calculator", &json!({"expression": "1+1"}));
     let answers = [
         ask,
         Answer::says("Two."),
@@ -208,7 +208,7 @@ fn messages_that_the_command_line_could_not_send_are_in_the_file() {
 
     // Without autopilot, the model is not done after its calls.
     shell.write("config.toml", "[tools.autopilot]\nenabled = false\n");
-    provider.then(Answer::new().tool_use("t", "calculator", json!({"expression": "1+1"})));
+    provider.then(Answer::new().tool_use("t", "calculator", &json!({"expression": "1+1"})));
     let ran = shell.run(&[
         "send",
         "b.chat",

@@ -26,7 +26,7 @@ fn ask(provider: &Provider, init: &str) -> Editor {
     editor
 }
 
-fn calls(name: &str, input: Json) -> Provider {
+fn calls(name: &str, input: &Json) -> Provider {
     let call = Answer::new().tool_use("t_1", name, input);
     Provider::anthropic([call, Answer::says("Well.")])
 }
@@ -50,20 +50,20 @@ fn failed(text: &str) -> String {
 
 /// The notes of the tool, in order.
 fn order(editor: &Editor) -> Json {
-    editor.lua("return order", json!([]))
+    editor.lua("return order", &json!([]))
 }
 
-fn calculate(num1: Json, num2: Json, operation: &str) -> Json {
+fn calculate(num1: &Json, num2: &Json, operation: &str) -> Json {
     json!({"num1": num1, "num2": num2, "operation": operation})
 }
 
 #[test]
 fn the_specifications_calculator_multiplies() {
     for input in [
-        calculate(json!(100), json!(50), "multiply"),
-        calculate(json!("100"), json!("50"), "multiply"),
+        calculate(&json!(100), &json!(50), "multiply"),
+        calculate(&json!("100"), &json!("50"), "multiply"),
     ] {
-        let provider = calls("calculator", input);
+        let provider = calls("calculator", &input);
         let editor = ask(&provider, CALCULATOR);
         wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
         assert_eq!(
@@ -99,20 +99,20 @@ fn each_validation_error_of_the_calculator_reaches_the_model() {
             "First number is missing or invalid",
         ),
         (
-            calculate(json!(1), json!("x"), "add"),
+            calculate(&json!(1), &json!("x"), "add"),
             "Second number is missing or invalid",
         ),
         (json!({"num1": 1, "num2": 2}), "Operation is missing"),
         (
-            calculate(json!(1), json!(0), "divide"),
+            calculate(&json!(1), &json!(0), "divide"),
             "Cannot divide by zero",
         ),
         (
-            calculate(json!(1), json!(2), "power"),
+            calculate(&json!(1), &json!(2), "power"),
             "Invalid operation: must be add, subtract, multiply, or divide",
         ),
     ] {
-        let provider = calls("calculator", input);
+        let provider = calls("calculator", &input);
         let editor = ask(&provider, CALCULATOR);
         wait_end(&editor, "@Assistant:\nWell.\n\n@You:\n\n");
         assert_eq!(result(&editor, "t_1"), failed(error));
@@ -148,7 +148,7 @@ fn functions_can_answer_in_every_way_but_once() {
             failed("Step 1 must give { status = \"success\" or \"error\", data = … }, and gave 7."),
         ),
     ] {
-        let provider = calls("t", json!({}));
+        let provider = calls("t", &json!({}));
         let init = format!(
             "tools.register('t', {{ description = 'T', handlers = {{ on_exit = note('exit') }}, cmds = {{
                function(self, actions, input, handler) {body} end }} }})"
@@ -161,7 +161,7 @@ fn functions_can_answer_in_every_way_but_once() {
 
 #[test]
 fn a_function_that_never_answers_is_stopped_at_its_time_limit() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     let init = "tools.register('t', { description = 'T', timeout = 0.2, handlers = { on_exit = note('exit') },
         cmds = { function(self, actions, input, handler) end } })";
     let editor = ask(&provider, init);
@@ -174,7 +174,7 @@ fn a_function_that_never_answers_is_stopped_at_its_time_limit() {
 
 #[test]
 fn each_step_gets_the_output_of_the_one_before() {
-    let provider = calls("t", json!({"word": "x"}));
+    let provider = calls("t", &json!({"word": "x"}));
     let init = "tools.register('t', {
         description = 'T',
         schema = { action = { word = 'x' } },
@@ -191,7 +191,7 @@ fn each_step_gets_the_output_of_the_one_before() {
 
 #[test]
 fn commands_run_in_order_with_each_argument_unchanged() {
-    let provider = calls("t", json!({"word": "a b; %s '\"$HOME"}));
+    let provider = calls("t", &json!({"word": "a b; %s '\"$HOME"}));
     let init = "tools.register('t', {
         description = 'T',
         schema = { action = { word = 'x' } },
@@ -209,8 +209,8 @@ fn commands_run_in_order_with_each_argument_unchanged() {
 #[test]
 fn a_failed_command_ends_only_its_tool() {
     let first = Answer::new()
-        .tool_use("t_1", "t", json!({}))
-        .tool_use("t_2", "fine", json!({}));
+        .tool_use("t_1", "t", &json!({}))
+        .tool_use("t_2", "fine", &json!({}));
     let provider = Provider::anthropic([first, Answer::says("Well.")]);
     let init = "tools.register('t', {
         description = 'T',
@@ -232,7 +232,7 @@ fn a_failed_command_ends_only_its_tool() {
 
 #[test]
 fn what_a_successful_command_prints_to_standard_error_is_kept() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     let init = "tools.register('t', {
         description = 'T',
         output = { success = function(agent, step, stdout) table.insert(order, agent.stderr[#agent.stderr]) end },
@@ -249,7 +249,7 @@ fn what_a_successful_command_prints_to_standard_error_is_kept() {
 
 #[test]
 fn a_missing_command_is_reported() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     let init = "tools.register('t', { description = 'T', cmds = { { 'no-such-program', 'x' } } })";
     let block = ended(&ask(&provider, init));
     assert!(
@@ -260,7 +260,7 @@ fn a_missing_command_is_reported() {
 
 #[test]
 fn setup_may_create_the_commands_and_runs_for_each_call() {
-    let call = |id| Answer::new().tool_use(id, "run", json!({"word": id}));
+    let call = |id| Answer::new().tool_use(id, "run", &json!({"word": id}));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
     let init = "tools.register('run', {
         description = 'T',
@@ -287,7 +287,7 @@ fn setup_may_create_the_commands_and_runs_for_each_call() {
 
 #[test]
 fn a_cancel_ends_the_command_and_comes_to_on_exit_once() {
-    let provider = calls("t", json!({}));
+    let provider = calls("t", &json!({}));
     // In a sandbox, process ids differ.
     let init = "require('flemma').setup({ provider = 'anthropic', sandbox = { enabled = false },
         tools = { require_approval = false } })
@@ -324,7 +324,7 @@ const CAREFUL: &str = "tools.register('careful', {
 
 #[test]
 fn a_tool_that_requires_approval_waits_with_its_own_prompt() {
-    let provider = calls("careful", json!({"word": "delete"}));
+    let provider = calls("careful", &json!({"word": "delete"}));
     let editor = ask(&provider, CAREFUL);
     editor.wait_screen("the prompt", |rows| {
         rows.iter().any(|row| row.contains("careful: DELETE?"))
@@ -341,7 +341,7 @@ fn a_rejection_has_the_tools_text_or_the_users_reason() {
         ("/pending<CR>cwrejected<Esc>oNo.<Esc>", "No."),
     ] {
         for press in ["<C-]>", "<M-CR>"] {
-            let provider = calls("careful", json!({"word": "delete"}));
+            let provider = calls("careful", &json!({"word": "delete"}));
             let editor = ask(&provider, CAREFUL);
             editor.wait_text("status=pending");
             editor.keys(keys);
@@ -361,7 +361,7 @@ fn setup_runs_once_before_the_approval() {
             failed("Not run: echo delete it"),
         ),
     ] {
-        let provider = calls("careful", json!({"word": "delete"}));
+        let provider = calls("careful", &json!({"word": "delete"}));
         let init = "tools.register('careful', {
             description = 'T',
             schema = { action = { word = 'x' } },
@@ -389,7 +389,7 @@ fn setup_runs_once_before_the_approval() {
 
 #[test]
 fn a_rule_that_names_the_tool_approves_it() {
-    let provider = calls("careful", json!({"word": "delete"}));
+    let provider = calls("careful", &json!({"word": "delete"}));
     let init = format!(
         "require('flemma').setup({{ provider = 'anthropic', tools = {{ auto_approve = {{ 'careful' }} }} }})\n{CAREFUL}"
     );
@@ -398,19 +398,19 @@ fn a_rule_that_names_the_tool_approves_it() {
 
 #[test]
 fn a_json_schema_is_sent_unchanged() {
-    let provider = calls("t", json!({"count": 2}));
+    let provider = calls("t", &json!({"count": 2}));
     let init = "tools.register('t', { description = 'T',
         schema = { type = 'object', properties = { count = { type = 'integer' } }, required = { 'count' } },
         cmds = { function(self, actions) return { status = 'success', data = type(actions.count) } end } })";
     assert_eq!(ended(&ask(&provider, init)), done("number"));
-    let provider = calls("t", json!({"count": "2"}));
+    let provider = calls("t", &json!({"count": "2"}));
     let block = ended(&ask(&provider, init));
     assert!(block.contains("do not fit the schema"), "{block}");
 }
 
 #[test]
 fn the_manuals_command_tool_works() {
-    let provider = calls("word_count", json!({"path": "question.chat"}));
+    let provider = calls("word_count", &json!({"path": "question.chat"}));
     let said = ended(&ask(&provider, &manual_snippet("flemma-cmds")));
     assert!(said.contains("\n2 question.chat\n-rw"), "{said}");
 }

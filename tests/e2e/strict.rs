@@ -148,7 +148,7 @@ fn edit(id: &str, path: &str, old: &str, new: &str) -> Answer {
         json!({"label": "edit", "path": path, "oldText": old, "newText": new, "edits": null});
     Answer::new()
         .thinks("I edit it.")
-        .tool_use(id, "edit", input)
+        .tool_use(id, "edit", &input)
 }
 
 /// An answer that only speaks, after some thinking.

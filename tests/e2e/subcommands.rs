@@ -7,7 +7,10 @@ use crate::stage::*;
 
 #[track_caller]
 fn completions(editor: &Editor, line: &str) -> serde_json::Value {
-    editor.lua("return vim.fn.getcompletion(..., 'cmdline')", json!([line]))
+    editor.lua(
+        "return vim.fn.getcompletion(..., 'cmdline')",
+        &json!([line]),
+    )
 }
 
 #[test]
@@ -46,12 +49,26 @@ fn subcommands_are_completed() {
 }
 
 #[test]
+fn a_command_that_comes_before_the_host_is_carried_out_although_ctrl_c_follows() {
+    for command in ["steer Look here.", "queue Look here."] {
+        let editor = offline().file("question.chat", "@You:\n").start();
+        editor.keys(&format!(":Flemma {command}<CR><C-c>"));
+        editor.wait_text("Look here.");
+    }
+    let editor = offline().file("question.chat", QUESTION).start();
+    editor.keys(":Flemma rename Another name<CR><C-c>");
+    editor.wait_for("the new name", |it| {
+        it.lua("return vim.fn.expand('%:t')", &json!([])) == json!("another-name.chat")
+    });
+}
+
+#[test]
 fn a_subcommand_outside_a_chat_says_where_it_works() {
     let editor = offline().with("note.txt", "x\n").start();
     editor.keys(":edit note.txt<CR>:Flemma send<CR>");
     wait_message(
         &editor,
-        ":Flemma send works in a chat, and this buffer is none.",
+        "This buffer is not a chat. Open a file whose name ends in .chat",
     );
 }
 
@@ -97,7 +114,7 @@ fn send_sends_and_cancel_cancels() {
 
 #[test]
 fn autopilot_is_switched_off_and_on() {
-    let call = |id| Answer::new().tool_use(id, "calculator", json!({"expression": "1"}));
+    let call = |id| Answer::new().tool_use(id, "calculator", &json!({"expression": "1"}));
     let provider = Provider::anthropic([call("t_1"), call("t_2"), Answer::says("Well.")]);
     let options = json!({"tools": {"auto_approve": ["calculator"]}});
     let editor = ask_with(&provider, options);
@@ -142,7 +159,7 @@ fn keys_can_be_changed_and_switched_off() {
     let keymaps = json!({"keymaps": {"normal": {"send": "<F5>", "cancel": false}}});
     let editor = ask_with(&provider, keymaps);
     let mapped = |key: &str| {
-        editor.lua("return vim.fn.maparg(..., 'n') ~= '' or vim.fn.maparg(..., 'n', false, true).callback ~= nil", json!([key]))
+        editor.lua("return vim.fn.maparg(..., 'n') ~= '' or vim.fn.maparg(..., 'n', false, true).callback ~= nil", &json!([key]))
     };
     assert_eq!(mapped("<C-]>"), json!(false));
     assert_eq!(mapped("<C-c>"), json!(false));

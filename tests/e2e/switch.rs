@@ -59,12 +59,12 @@ fn without_arguments_a_menu_offers_presets_and_models() {
           local answer = table.remove(answers, 1)
           done(vim.iter(items):find(function(item) return item.name == answer end))
         end";
-    editor.lua(pick, json!([]));
+    editor.lua(pick, &json!([]));
     editor.command("Flemma switch");
     wait_message(&editor, "sent to anthropic (claude-sonnet-4-5)");
-    let asked = editor.lua("return asked[1]", json!([]));
+    let asked = editor.lua("return asked[1]", &json!([]));
     assert_eq!(asked, "$brief");
-    let asked = editor.lua("return asked", json!([]));
+    let asked = editor.lua("return asked", &json!([]));
     let has = |label: &str| asked.as_array().unwrap().iter().any(|it| it == label);
     assert!(has("anthropic  (has a key)"), "{asked}");
     let sonnet = "claude-sonnet-5-5  (context 1M, $2 in, $10 out per million tokens)";
@@ -80,8 +80,12 @@ fn providers_models_and_parameters_are_completed() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let options = json!({"presets": {"$brief": "anthropic claude-opus-4-1 max_tokens=50"}});
     let editor = ask_with(&provider, options);
-    let complete =
-        |line: &str| editor.lua("return vim.fn.getcompletion(..., 'cmdline')", json!([line]));
+    let complete = |line: &str| {
+        editor.lua(
+            "return vim.fn.getcompletion(..., 'cmdline')",
+            &json!([line]),
+        )
+    };
     let first = |line: &str| complete(line)[0].clone();
     editor.wait_for("the host's choices", |_| {
         first("Flemma switch ") == "$brief"
@@ -114,7 +118,7 @@ fn setup_can_name_a_preset_and_two_providers_send_nothing() {
     let provider = Provider::anthropic([Answer::says("Well.")]);
     let presets = json!({"$brief": {"provider": "anthropic", "model": "m-1", "max_tokens": 50}});
     let editor = open(&provider, QUESTION);
-    let setup = |options: Json| editor.lua("require('flemma').setup(...)", json!([options]));
+    let setup = |options: Json| editor.lua("require('flemma').setup(...)", &json!([options]));
     setup(json!({"presets": presets, "model": "$brief", "provider": "openai"}));
     wait_message(&editor, "a preset of anthropic, but provider is \"openai\"");
     editor.keys("<CR><C-]>");

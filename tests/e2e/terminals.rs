@@ -10,7 +10,7 @@ use crate::shell::Shell;
 const TRICK: &str = "\u{202e}txt.exe\u{1b}[31m\u{200b}\u{9b}";
 const SPELLED: &str = "<202e>txt.exe^[[31m<200b><9b>";
 
-/// Whether a text has no character that a terminal interprets.
+/// Returns true if a text has no character that a terminal interprets.
 fn is_harmless(text: &str) -> bool {
     let special = ['\u{202e}', '\u{1b}', '\u{200b}', '\u{9b}'];
     !text.contains(special)
@@ -75,7 +75,7 @@ fn results_and_lists_are_escaped_on_a_terminal_and_raw_in_a_pipe() {
 
 #[test]
 fn the_log_and_messages_about_a_file_are_escaped() {
-    let answer = Answer::new().tool_use("t_1", "ba\u{202e}sh", json!({}));
+    let answer = Answer::new().tool_use("t_1", "ba\u{202e}sh", &json!({}));
     let provider = Provider::anthropic([answer]);
     let shell = Shell::new(&provider);
     let ran = shell.run(&["send", "a.chat", "-m", "Go."]);

@@ -211,7 +211,7 @@ fn a_proxy_is_used_unless_excluded() {
     company.fails(&past, &[NAME, "cannot be reached"]);
     assert_eq!(*company.asked.lock().unwrap(), Vec::<String>::new());
     company.works(&through);
-    // The list of models is asked for beside the request, maybe through a connection of its own.
+    // The list of models is fetched alongside the request, maybe through a connection of its own.
     let asked = company.asked.lock().unwrap().clone();
     let connect = format!("CONNECT {NAME}:443 HTTP/1.1");
     assert!(

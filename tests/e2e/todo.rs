@@ -34,10 +34,10 @@ fn the_latest_list_is_shown_while_the_model_works_and_is_a_checklist_in_the_chat
     let first = list(&[("Read", "in_progress"), ("Write", "pending")]);
     let second = list(&[("Read", "completed"), ("Write", "in_progress")]);
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "todo", first),
+        Answer::new().tool_use("t_1", "todo", &first),
         Answer::new()
             .gate(&gates[0])
-            .tool_use("t_2", "todo", second),
+            .tool_use("t_2", "todo", &second),
         Answer::new().gate(&gates[1]).text("Half of it is done."),
     ]);
     let editor = ask_with(&provider, offered());
@@ -64,7 +64,7 @@ fn a_cancelled_run_removes_the_list_and_queued_messages_are_below_it() {
     let gate = Gate::new();
     let call = list(&[("Read", "in_progress")]);
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "todo", call),
+        Answer::new().tool_use("t_1", "todo", &call),
         Answer::new().gate(&gate),
     ]);
     let editor = ask_with(&provider, offered());

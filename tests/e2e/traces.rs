@@ -76,7 +76,7 @@ pub fn press_cancel(editor: &Editor, what: &str, shows: impl Fn(&Editor) -> bool
 #[track_caller]
 pub fn wait_unlocked(editor: &Editor) {
     editor.wait_for("a chat that can be changed", |editor| {
-        editor.lua("return vim.bo.modifiable", json!([])) == json!(true)
+        editor.lua("return vim.bo.modifiable", &json!([])) == json!(true)
     });
 }
 
@@ -93,7 +93,7 @@ pub fn kill_host_at(editor: &Editor, host: &crate::processes::Host, text: &str) 
           end
         end })
     ";
-    editor.lua(code, json!([text, [host.worker, host.watcher]]));
+    editor.lua(code, &json!([text, [host.worker, host.watcher]]));
 }
 
 /// A shell command that waits until [`open_gate`] is called with the same name.
@@ -121,7 +121,7 @@ pub fn wait_request_over(editor: &Editor) {
     editor.wait_for("the end of the request", |editor| {
         let said = editor.lua(
             "return require('flemma.status').text(vim.api.nvim_get_current_buf())",
-            json!([]),
+            &json!([]),
         );
         // During a request this is its state, with a colon; afterwards, its usage.
         !said.as_str().unwrap_or_default().contains(": ")

@@ -29,7 +29,7 @@ fn asked(
 ) -> (Provider, Editor) {
     let mut calls = Answer::new();
     for (number, script) in scripts.iter().enumerate() {
-        calls = calls.tool_use(&format!("t_{}", number + 1), "bash", command(script));
+        calls = calls.tool_use(&format!("t_{}", number + 1), "bash", &command(script));
     }
     let provider = Provider::anthropic([calls, Answer::says("Well.")]);
     let mut setup = with_options(&provider, options);
@@ -133,19 +133,19 @@ fn what_needs_the_network_or_changes_git_runs_when_it_is_approved() {
     for (script, expected) in [
         (
             "(exec 3<>/dev/tcp/192.0.2.9/80)",
-            "tried: it needs the network, so approving runs the command",
+            "tried: it needs the network, so approving runs it",
         ),
         (
             commit,
-            "tried: it changes Git's own files, so approving runs the command",
+            "tried: it changes Git's own files, so approving runs it",
         ),
         (
             "echo x > /etc/flemma-test",
-            "tried: the trial was in its way (Read-only file system)",
+            "tried: the trial did not allow it (Read-only file system)",
         ),
         (
             "mkfifo pipe",
-            "tried: it makes pipe, which is no regular file, so approving runs the command",
+            "tried: it creates pipe, which is not a regular file, so approving runs it",
         ),
     ] {
         let (_provider, editor) = waiting(&[], script);
@@ -192,6 +192,89 @@ fn a_file_that_changed_since_the_trial_is_not_overwritten() {
     assert_eq!(read(&editor, "b.txt").unwrap(), "mine\n");
 }
 
+/// A file's text, as the editor sees it.
+fn seen(editor: &Editor, name: &str) -> serde_json::Value {
+    let code = "local ok, lines = pcall(vim.fn.readfile, ...); return ok and lines[1] or 'none'";
+    editor.lua(code, &json!([name]))
+}
+
+/// A chat with this pending command, in a project with these files. A folder of the editor is a disk
+/// of this size in bytes.
+fn on_small_disk(
+    (folder, size): (&'static str, u64),
+    files: &[(&str, &[u8])],
+    script: &str,
+) -> (Provider, Editor) {
+    let provider = Provider::anthropic([
+        Answer::new().tool_use("t_1", "bash", &command(script)),
+        Answer::says("Well."),
+    ]);
+    let mut setup = with_options(&provider, json!({"sandbox": {}})).small_disk(folder, size);
+    for (name, content) in files {
+        setup = setup.with(name, content);
+    }
+    let editor = setup.file("question.chat", QUESTION).start();
+    editor.command("call system('git init -q')");
+    editor.keys("<C-]>");
+    assert_eq!(outcomes(&editor, ["t_1"]), ["waits"]);
+    (provider, editor)
+}
+
+#[test]
+fn where_the_disk_is_full_nothing_of_an_outcome_is_applied() {
+    if !overlays("where_the_disk_is_full_nothing_of_an_outcome_is_applied") {
+        return;
+    }
+    let full = "there is not enough room on the disk";
+    let large = "echo two > a.txt; head -c 700000 /dev/urandom > b.bin";
+    let many = "echo two > a.txt; for i in $(seq 20); do head -c 40000 /dev/urandom > f$i; done";
+    for (disk, script, why) in [
+        (("work", 600_000), large, full),
+        (("work", 600_000), many, full),
+        (("state", 1_200_000), large, "it could not be stored: "),
+    ] {
+        let (_provider, editor) = on_small_disk(disk, &[("a.txt", b"one\n")], script);
+        editor.keys("<M-t>");
+        wait_tried(&editor);
+        editor.keys("<M-CR>");
+        editor.wait_for("the result", |editor| became(editor, "t_1") == "failed");
+        let output = result(&editor, "t_1");
+        assert!(output.contains("Nothing was changed: "), "{output}");
+        assert!(output.contains(why), "{output}");
+        assert_eq!(seen(&editor, "a.txt"), "one");
+        assert_eq!(seen(&editor, "b.bin"), "none");
+        assert_eq!(seen(&editor, "f1"), "none");
+    }
+}
+
+#[test]
+fn where_the_disk_is_full_nothing_is_undone() {
+    if !overlays("where_the_disk_is_full_nothing_is_undone") {
+        return;
+    }
+    let files: [(&str, &[u8]); 2] = [("a.txt", b"one\n"), ("b.bin", &[b'b'; 400_000])];
+    let script = "echo two > a.txt; rm b.bin";
+    let (_provider, editor) = on_small_disk(("work", 600_000), &files, script);
+    editor.keys("<M-CR>");
+    wait_end(&editor, "Well.\n\n@You:\n\n");
+    assert_eq!(seen(&editor, "b.bin"), "none");
+    editor.command("call system('head -c 400000 /dev/zero > filler')");
+    choose(&editor, 1);
+    for command in ["Flemma undo", "Flemma undo b.bin"] {
+        editor.command("messages clear");
+        editor.command(command);
+        wait_message(
+            &editor,
+            "Nothing was restored: there is not enough room on the disk.",
+        );
+        assert_eq!(seen(&editor, "a.txt"), "two");
+    }
+    editor.command("call delete('filler')");
+    editor.command("Flemma undo");
+    wait_message(&editor, "Restored 2 files");
+    assert_eq!(seen(&editor, "a.txt"), "one");
+}
+
 #[test]
 fn ignored_files_are_counted_and_applied() {
     if !overlays("ignored_files_are_counted_and_applied") {
@@ -219,7 +302,7 @@ fn a_trial_of_a_rule_goes_on_from_what_earlier_ones_wrote_to_ignored_folders() {
         return;
     }
     let build = "mkdir -p target && echo built >> target/log && cat target/log";
-    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", command(script));
+    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", &command(script));
     let provider = Provider::anthropic([
         call("t_1", build),
         call("t_2", build),
@@ -264,7 +347,7 @@ fn what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders() {
     if !overlays("what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders") {
         return;
     }
-    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", command(script));
+    let call = |id: &str, script: &str| Answer::new().tool_use(id, "bash", &command(script));
     let provider = Provider::anthropic([
         call("t_1", "mkfifo pipe"),
         call(
@@ -279,7 +362,7 @@ fn what_is_no_file_counts_neither_in_tmp_nor_in_ignored_folders() {
     let editor = setup.file("question.chat", QUESTION).start();
     git(&editor.dir(), &["init", "-q"]);
     editor.keys("<C-]>");
-    let why = "tried: it makes pipe, which is no regular file";
+    let why = "tried: it creates pipe, which is not a regular file";
     editor.wait_for("the outcome", |editor| {
         shown(editor).iter().any(|it| it.starts_with(why))
     });
@@ -332,7 +415,7 @@ fn a_hunk_that_is_dropped_in_a_review_is_not_applied_and_the_model_reads_so() {
     assert!(output.contains("a.txt"), "{output}");
 }
 
-/// Whether the call is being tried, by its label.
+/// Returns true if the call is being tried, by its label.
 fn is_tried(editor: &Editor) -> bool {
     let drawn = editor.virtual_text();
     drawn.iter().any(|it| it.text.contains("is being tried"))
@@ -472,7 +555,7 @@ fn what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question() {
     ];
     let both = with_trial(&["$default", "$trial"]);
     let (_provider, editor) = asked(&[("a.txt", "one\n")], &scripts, both);
-    let home = editor.lua("return vim.uv.os_homedir()", json!([]));
+    let home = editor.lua("return vim.uv.os_homedir()", &json!([]));
     fs::create_dir_all(format!("{}/notes", home.as_str().unwrap())).unwrap();
     editor.wait_for("the outcomes", |editor| {
         let tried = shown(editor);
@@ -490,7 +573,7 @@ fn what_a_trial_cannot_take_waits_and_a_rule_that_asks_keeps_its_question() {
         result(&editor, "t_3")
     );
     let asks = "flemma.opt.tools.auto_approve = function(name) if name == 'bash' then return false end end";
-    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", command("true"))]);
+    let provider = Provider::anthropic([Answer::new().tool_use("t_1", "bash", &command("true"))]);
     let setup = with_options(&provider, with_trial(&["$default", "$trial"]));
     let editor = setup.file("question.chat", "").start();
     watch(&editor);
@@ -526,18 +609,21 @@ fn what_a_command_does_to_its_view_stays_in_it() {
             "for i in 1 2 3; do head -c 500000000 /dev/zero > b$i; done; sleep 60",
             "it wrote more than 1 GiB",
         ),
-        ("mkfifo p", "tried: it makes p, which is no regular file"),
+        (
+            "mkfifo p",
+            "tried: it creates p, which is not a regular file",
+        ),
         (
             "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'",
-            "tried: it makes s, which is no",
+            "tried: it creates s, which is not a regular file",
         ),
         (
             "mknod n c 0 0 || mknod n b 7 0",
-            "tried: the trial was in its way (Operation not permitted)",
+            "tried: the trial did not allow it (Operation not permitted)",
         ),
         (
             "chmod 4755 a.txt",
-            "tried: the trial was in its way (Operation not permitted)",
+            "tried: the trial did not allow it (Operation not permitted)",
         ),
         ("chmod 000 a.txt", "tried: it makes a.txt unreadable"),
         ("chmod 000 old", "tried: it "),
@@ -579,7 +665,7 @@ fn what_a_command_does_to_its_view_stays_in_it() {
 /// The number of layers of trials.
 fn layers(editor: &Editor) -> serde_json::Value {
     let glob = "return #vim.fn.glob(vim.fn.stdpath('state') .. '/flemma/temporary/.flemma-*/0/upper', true, true)";
-    editor.lua(glob, json!([]))
+    editor.lua(glob, &json!([]))
 }
 
 /// The names, modes, and sizes of everything in the project.
@@ -598,7 +684,7 @@ fn a_shell_shows_what_a_command_would_change_before_it_asks() {
     if !overlays("a_shell_shows_what_a_command_would_change_before_it_asks") {
         return;
     }
-    let call = Answer::new().tool_use("t_1", "bash", command("echo two >> a.txt; echo out"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo two >> a.txt; echo out"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let shell = Shell::new(&provider);
     shell.write("a.txt", "one\n");
@@ -630,7 +716,7 @@ fn git(folder: &std::path::Path, words: &[&str]) {
 
 /// Makes this the only pending call of a chat, tries it, and returns the first line of its outcome.
 fn outcome_of(editor: &Editor, provider: &Provider, id: &str, script: &str) -> String {
-    provider.then(Answer::new().tool_use(id, "bash", command(script)));
+    provider.then(Answer::new().tool_use(id, "bash", &command(script)));
     provider.then(Answer::says("Well."));
     editor.keys("GoGo on.<Esc><C-]>");
     editor.wait_for("the call", |editor| became(editor, id) == "waits");
@@ -716,7 +802,7 @@ fn files_of_another_group_are_read_and_what_writes_them_runs_when_approved() {
     }
     editor.keys("<M-t>");
     let lines = wait_tried(&editor);
-    let expected = "tried: the trial was in its way (Value too large for defined data type)";
+    let expected = "tried: the trial did not allow it (Value too large for defined data type)";
     assert!(
         lines.iter().any(|it| it.starts_with(expected)),
         "{lines:#?}"
@@ -732,8 +818,8 @@ fn two_chats_try_at_once_and_the_second_to_change_a_file_is_told() {
         return;
     }
     let provider = Provider::anthropic([
-        Answer::new().tool_use("t_1", "bash", command("echo first >> a.txt")),
-        Answer::new().tool_use("t_2", "bash", command("echo second >> a.txt")),
+        Answer::new().tool_use("t_1", "bash", &command("echo first >> a.txt")),
+        Answer::new().tool_use("t_2", "bash", &command("echo second >> a.txt")),
         Answer::says("Well."),
         Answer::says("Well."),
     ]);
@@ -750,11 +836,12 @@ fn two_chats_try_at_once_and_the_second_to_change_a_file_is_told() {
     assert_eq!(outcomes(&editor, ["t_2"]), ["waits"]);
     editor.keys("<M-t>:buffer question.chat<CR><M-t>");
     wait_tried(&editor);
-    editor.keys("<M-CR>");
-    editor.wait_for("the first result", |editor| became(editor, "t_1") == "ran");
+    // A trial that still runs when the first change is applied would begin with it.
     editor.keys(":buffer other.chat<CR>");
     wait_tried(&editor);
-    editor.keys("<M-CR>");
+    editor.keys(":buffer question.chat<CR><M-CR>");
+    editor.wait_for("the first result", |editor| became(editor, "t_1") == "ran");
+    editor.keys(":buffer other.chat<CR><M-CR>");
     editor.wait_for("the second result", |editor| {
         became(editor, "t_2") == "failed"
     });
@@ -838,7 +925,7 @@ fn in_plan_mode_commands_run_as_trials_whose_changes_are_discarded() {
         ),
         (
             "t_6",
-            "(plan mode: the command ran in a trial, and the trial was in its way (Read-only file system))",
+            "(plan mode: the command ran in a trial, and the trial did not allow it (Read-only file system))",
         ),
     ] {
         assert!(
@@ -927,7 +1014,7 @@ fn in_a_shell_plan_mode_says_so_before_it_asks() {
     if !overlays("in_a_shell_plan_mode_says_so_before_it_asks") {
         return;
     }
-    let call = Answer::new().tool_use("t_1", "bash", command("echo two >> a.txt; cat a.txt"));
+    let call = Answer::new().tool_use("t_1", "bash", &command("echo two >> a.txt; cat a.txt"));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let shell = Shell::new(&provider);
     shell.write("a.txt", "one\n");
@@ -950,14 +1037,14 @@ fn a_trial_that_nobody_asked_for_sees_what_the_user_lists_of_the_home_folder() {
         return;
     }
     let script = "cd ~; cat .config/foo/settings; cat .config/foo/.env; ls other; ls .config";
-    let call = Answer::new().tool_use("t_1", "bash", command(script));
+    let call = Answer::new().tool_use("t_1", "bash", &command(script));
     let provider = Provider::anthropic([call, Answer::says("Well.")]);
     let mut options = with_trial(&["$default", "$trial"]);
     options["tools"]["bash"] = json!({"trial_home": ["~/.config/foo", "~/missing"]});
     let setup = with_options(&provider, options);
     let editor = setup.file("question.chat", QUESTION).start();
     watch(&editor);
-    let home = editor.lua("return vim.uv.os_homedir()", json!([]));
+    let home = editor.lua("return vim.uv.os_homedir()", &json!([]));
     let home = std::path::PathBuf::from(home.as_str().unwrap());
     for (name, text) in [
         (".config/foo/settings", "shown"),

@@ -17,7 +17,7 @@ const LOOSE: &str = "flemma.opt.tools.auto_approve = { \"$default\", \"bash\" }"
 const WITHHELD: &str = "Line 2 of the frontmatter would run bash without asking.";
 
 fn bash(id: &str, line: &str) -> Answer {
-    Answer::new().tool_use(id, "bash", command(line))
+    Answer::new().tool_use(id, "bash", &command(line))
 }
 
 /// The log of decisions of an editor's host.
@@ -115,9 +115,9 @@ fn files_that_decide_what_runs_are_written_only_with_approval() {
         .iter()
         .enumerate()
         .fold(Answer::new(), |answer, (at, path)| {
-            answer.tool_use(&format!("t_{at}"), "write", write(path))
+            answer.tool_use(&format!("t_{at}"), "write", &write(path))
         });
-    let answer = answer.tool_use("t_free", "write", write("free.txt"));
+    let answer = answer.tool_use("t_free", "write", &write("free.txt"));
     let provider = Provider::anthropic([answer]);
     let options = json!({"tools": {"require_approval": false}});
     let setup = with_options(&provider, options).with(".git/HEAD", "x");
@@ -141,8 +141,8 @@ fn files_that_decide_what_runs_are_written_only_with_approval() {
 #[test]
 fn the_log_has_a_decision_for_every_call() {
     let calls = bash("t_b", "echo out")
-        .tool_use("t_r", "read", file("nothing.txt"))
-        .tool_use("t_c", "calculator", json!({"expression": "2"}));
+        .tool_use("t_r", "read", &file("nothing.txt"))
+        .tool_use("t_c", "calculator", &json!({"expression": "2"}));
     let provider = Provider::anthropic([calls, Answer::says("Well.")]);
     let options = json!({"tools": {"auto_approve": ["$default", "calculator"]}});
     let editor = ask_with(&provider, options);
@@ -188,13 +188,13 @@ fn the_log_has_a_decision_for_every_call() {
 #[test]
 fn the_log_names_calls_that_did_not_run_and_the_reason() {
     let calls = bash("t_no", "touch ran")
-        .tool_use("t_hand", "bash", command("touch ran"))
-        .tool_use("t_den", "calculator", json!({"expression": "2"}))
-        .tool_use("t_odd", "bsah", json!({}))
+        .tool_use("t_hand", "bash", &command("touch ran"))
+        .tool_use("t_den", "calculator", &json!({"expression": "2"}))
+        .tool_use("t_odd", "bsah", &json!({}))
         .tool_use(
             "t_key",
             "write",
-            json!({"label": "", "path": ".bashrc", "content": ""}),
+            &json!({"label": "", "path": ".bashrc", "content": ""}),
         );
     let provider = Provider::anthropic([calls, Answer::says("Well.")]);
     let options = json!({"tools": {
@@ -244,14 +244,14 @@ const LOOSE_CHAT: &str = "```lua\nflemma.opt.tools.auto_approve = {\"bash\"}\n``
 #[test]
 fn the_command_line_shows_what_a_frontmatter_allows_and_asks() {
     let calls = || {
-        let call = Answer::new().tool_use("t_1", "bash", command("printf ran > ran"));
+        let call = Answer::new().tool_use("t_1", "bash", &command("printf ran > ran"));
         [call, Answer::says("Well.")]
     };
     let provider = Provider::anthropic(calls().into_iter().chain(calls()));
     let shell = Shell::new(&provider);
     shell.write("a.chat", LOOSE_CHAT);
     let ran = shell.run(&["send", "a.chat"]);
-    assert!(ran.err.contains("agree with `flemma trust`"), "{ran:?}");
+    assert!(ran.err.contains("confirm with `flemma trust`"), "{ran:?}");
     assert!(!shell.path("ran").exists());
 
     shell.write("a.chat", LOOSE_CHAT);

@@ -22,9 +22,9 @@ fn ran() -> (Provider, Editor) {
         Answer::new().tool_use(
             "t_1",
             "edit",
-            json!({"label": "", "path": "a.txt", "edits": edits}),
+            &json!({"label": "", "path": "a.txt", "edits": edits}),
         ),
-        Answer::new().tool_use("t_2", "bash", command(script)),
+        Answer::new().tool_use("t_2", "bash", &command(script)),
         Answer::says("Done."),
     ]);
     let options = json!({"tools": {"require_approval": false}});
@@ -53,7 +53,7 @@ fn open(editor: &Editor, keys: &str) {
 /// Chooses the first item of each list that is shown from now on.
 fn choose_first(editor: &Editor) {
     let code = "vim.ui.select = function(items, _, done) done(items[1], 1) end";
-    editor.lua(code, json!([]));
+    editor.lua(code, &json!([]));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_is_not_saved_is_merged_as_one_undo_step_and_a_conflict_leaves_its_file()
     editor.keys(":buffer a.txt<CR>");
     let state = "return { table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' '), vim.bo.modified }";
     assert_eq!(
-        editor.lua(state, json!([])),
+        editor.lua(state, &json!([])),
         json!(["1 2 3 4 five 6 7 8 nine", true])
     );
     assert_eq!(
@@ -133,7 +133,7 @@ fn what_is_not_saved_is_merged_as_one_undo_step_and_a_conflict_leaves_its_file()
     );
     editor.keys("u");
     assert_eq!(
-        editor.lua(state, json!([])),
+        editor.lua(state, &json!([])),
         json!(["one 2 3 4 five 6 7 8 nine", true])
     );
 }
@@ -150,7 +150,7 @@ fn a_new_file_with_unsaved_text_stays_and_an_open_deleted_one_comes_back() {
     assert_eq!(read(&editor, "gone.txt"), "gone\n");
     editor.keys(":buffer new.txt<CR>");
     let lines = "return vim.api.nvim_buf_get_lines(0, 0, -1, false)";
-    assert_eq!(editor.lua(lines, json!([])), json!(["new", "mine"]));
+    assert_eq!(editor.lua(lines, &json!([])), json!(["new", "mine"]));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_file_can_be_reviewed_and_restored_alone_also_after_a_restart() {
     editor.keys(":Flemma undo b.txt<CR>");
     wait_message(
         &editor,
-        "Restored 1 file: b.txt. :Flemma redo takes that back.",
+        "Restored 1 file: b.txt. :Flemma redo reverts that.",
     );
     assert_eq!(read(&editor, "b.txt"), BEFORE);
     assert_eq!(read(&editor, "new.txt"), "new\n");

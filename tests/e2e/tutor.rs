@@ -62,7 +62,7 @@ fn the_screen_says_that_the_tutor_answers() {
         .start();
     editor.keys("<C-]>");
     editor.wait_for("the name of the tutor", |editor| {
-        let status = editor.lua("return require('flemma').statusline()", json!([]));
+        let status = editor.lua("return require('flemma').statusline()", &json!([]));
         status.as_str().unwrap_or_default().contains("tutor")
     });
     editor.keys(":Flemma status<CR>");
@@ -75,7 +75,7 @@ fn each_tutorial_is_a_chat_of_its_own_that_is_saved() {
     for name in ["tutor.chat", "tutor-2.chat", "tutor-3.chat"] {
         editor.keys(":Flemma tutor<CR>");
         editor.wait_for(name, |it| {
-            it.lua("return vim.fn.expand('%:t')", json!([])) == json!(name)
+            it.lua("return vim.fn.expand('%:t')", &json!([])) == json!(name)
         });
         // The second one has a number although the first was not saved.
         if name != "tutor.chat" {
@@ -84,7 +84,7 @@ fn each_tutorial_is_a_chat_of_its_own_that_is_saved() {
             editor.wait_for("the saved chat", |it| {
                 let saved =
                     "return vim.fn.filereadable(vim.fn.expand('%:p')) == 1 and not vim.bo.modified";
-                it.lua(saved, json!([])) == json!(true)
+                it.lua(saved, &json!([])) == json!(true)
             });
         }
     }
@@ -105,7 +105,7 @@ fn the_tutors_edit_runs_without_asking_and_enter_shows_what_it_changed() {
     editor.keys("G<CR>");
     editor.wait_for("the diff", |it| {
         let is_turn = "return vim.fn.bufname('%'):find('^flemma%-review://%d+/turn_') ~= nil";
-        it.lua(is_turn, json!([])) == json!(true)
+        it.lua(is_turn, &json!([])) == json!(true)
     });
     assert!(editor.text().contains("+Some keys:"), "{}", editor.text());
 }

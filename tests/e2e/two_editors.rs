@@ -175,7 +175,7 @@ fn a_change_by_the_command_line_is_read_before_the_next_key() {
 fn the_chat_is_kept_until_everything_that_the_host_wrote_is_saved() {
     let answers = [
         Answer::says("Gone."),
-        Answer::new().tool_use("t_1", "bash", json!({"label": "a", "command": "true"})),
+        Answer::new().tool_use("t_1", "bash", &json!({"label": "a", "command": "true"})),
         Answer::status(400, "no"),
     ];
     for (answer, end) in answers
@@ -190,7 +190,7 @@ fn the_chat_is_kept_until_everything_that_the_host_wrote_is_saved() {
             provider.requests().len() == 1 && it.text().contains(end)
         });
         at_rest(&first);
-        let is_modified = first.lua("return vim.bo.modified", json!([])) == json!(true);
+        let is_modified = first.lua("return vim.bo.modified", &json!([])) == json!(true);
         if !is_modified {
             crate::shell::wait("the chat to be free", || free(&first));
             continue;
@@ -217,7 +217,7 @@ fn the_chat_is_kept_until_everything_that_the_host_wrote_is_saved() {
     }
 }
 
-/// Whether no program has locked a chat.
+/// Returns true if no program has locked a chat.
 fn free(editor: &Editor) -> bool {
     let state = editor
         .dir()
@@ -289,7 +289,7 @@ fn a_chat_with_another_name_is_another_chat() {
     ));
     wait_message(&second, "This chat is open in Neovim");
     second.wait_for("its status line", |second| {
-        let line = second.lua("return require('flemma').statusline()", json!([]));
+        let line = second.lua("return require('flemma').statusline()", &json!([]));
         line == json!("open in another program")
     });
     // Two windows of one Neovim with the same file show one chat.
@@ -312,7 +312,7 @@ fn a_key_on_a_changed_chat_waits_and_keeps_what_is_typed_after_it() {
     editor.command("write");
     crate::shell::wait("the chat to be free", || free(&editor));
     // Like the lock of this Neovim's previous host, which is about to end.
-    let pid = editor.lua("return vim.fn.getpid()", json!([]));
+    let pid = editor.lua("return vim.fn.getpid()", &json!([]));
     let record = json!({"name": "Neovim", "pid": pid, "since": 0, "chat": ""});
     fs::write(&lease, record.to_string()).unwrap();
     let held = fs::File::open(&lease).unwrap();

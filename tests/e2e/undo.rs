@@ -131,7 +131,7 @@ fn an_answer_is_undone_in_few_steps_and_redone() {
 #[test]
 fn undoing_and_redoing_a_result_runs_nothing() {
     let call = crate::traces::counted("echo result");
-    let provider = Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", call)]);
+    let provider = Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", &call)]);
     let editor = crate::stage::ask_with(&provider, crate::traces::unasked());
     editor.keys("<C-]>");
     wait_end(&editor, "Done.\n\n@You:\n\n");
@@ -145,7 +145,7 @@ fn undoing_and_redoing_a_result_runs_nothing() {
     crate::traces::settle(&editor);
     assert_eq!(crate::traces::runs(&editor), 1);
     assert_eq!(provider.requests().len(), 2);
-    let clean = editor.lua("return vim.bo.modifiable", json!([]));
+    let clean = editor.lua("return vim.bo.modifiable", &json!([]));
     assert_eq!(clean, json!(true));
 }
 
@@ -154,7 +154,7 @@ fn undoing_and_redoing_a_result_runs_nothing() {
 #[test]
 fn an_interrupted_result_that_is_undone_waits_for_review_when_the_chat_is_opened_again() {
     let call = crate::traces::counted("sleep 3000; true");
-    let answer = Answer::new().tool_use("toolu_1", "bash", call);
+    let answer = Answer::new().tool_use("toolu_1", "bash", &call);
     let provider = Provider::anthropic([answer, Answer::says("Well.")]);
     let editor = crate::stage::ask_with(&provider, crate::traces::unasked());
     let first = host(&editor);

@@ -66,7 +66,7 @@ fn opened_again_they_are_in_the_prompt(provider: &Provider, first: &Editor) {
     settle(&again);
     assert_eq!(provider.requests().len(), 1);
     again.wait_for("nothing kept twice", |again| {
-        kept(first).is_empty() && again.lua("return vim.bo.modified", json!([])) == json!(true)
+        kept(first).is_empty() && again.lua("return vim.bo.modified", &json!([])) == json!(true)
     });
     again.keys("<C-]>");
     wait_end(&again, "Next.\n\n@Assistant:\nYes.\n\n@You:\n\n");

@@ -16,7 +16,7 @@ fn figures(editor: &Editor) -> Vec<String> {
 }
 
 fn statusline(editor: &Editor) -> Json {
-    editor.lua("return require('flemma').statusline()", json!([]))
+    editor.lua("return require('flemma').statusline()", &json!([]))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn usage_is_shown_per_answer_and_for_the_whole_chat() {
     let api = "local session = require('flemma.session')
         local latest, totals = session.latest(), session.totals()
         return { session.count(), latest.model, latest.output, latest.cost, totals.input }";
-    let found = editor.lua(api, json!([]));
+    let found = editor.lua(api, &json!([]));
     assert_eq!(found, json!([2, "claude-sonnet-5-5", 100, 0.005, 3000]));
     editor.command("Flemma usage");
     editor.wait_for("the report", |editor| {
@@ -77,7 +77,7 @@ fn usage_covers_no_text_in_a_small_terminal() {
             rows.iter()
                 .any(|row| row.starts_with("@You: ") && row.contains(" out, $"))
         });
-        let windows = editor.lua("return #vim.api.nvim_list_wins()", json!([]));
+        let windows = editor.lua("return #vim.api.nvim_list_wins()", &json!([]));
         assert_eq!(windows, 1);
     }
 }
@@ -112,7 +112,7 @@ fn usage_of_earlier_sessions_is_summed_per_day_model_and_project() {
 fn the_usage_log_is_shown_outside_a_chat_and_damaged_lines_are_named() {
     let log = "{\"time\": 1\n{\"time\": 4102444800000, \"provider\": \"groq\", \"requests\": 3}\n";
     let editor = offline().file("notes.txt", "text\n").start();
-    let state = editor.lua("return vim.fn.stdpath('state') .. '/flemma'", json!([]));
+    let state = editor.lua("return vim.fn.stdpath('state') .. '/flemma'", &json!([]));
     let state = Path::new(state.as_str().unwrap());
     fs::create_dir_all(state).unwrap();
     fs::write(state.join("usage.jsonl"), log).unwrap();

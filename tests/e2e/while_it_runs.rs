@@ -11,7 +11,7 @@ use crate::traces::{
 };
 
 /// One answer with one call of `bash`.
-fn one_call(arguments: serde_json::Value) -> Provider {
+fn one_call(arguments: &serde_json::Value) -> Provider {
     Provider::anthropic([Answer::new().tool_use("toolu_1", "bash", arguments)])
 }
 
@@ -23,14 +23,14 @@ fn running(provider: &Provider) -> Editor {
     editor.keys("<C-]>");
     wait_gate(&editor, "gate");
     editor.wait_for("a locked chat", |editor| {
-        editor.lua("return vim.bo.modifiable", json!([])) == json!(false)
+        editor.lua("return vim.bo.modifiable", &json!([])) == json!(false)
     });
     editor
 }
 
 #[test]
 fn the_text_is_locked_and_another_file_is_not() {
-    let provider = one_call(command(&gate("gate")));
+    let provider = one_call(&command(&gate("gate")));
     let editor = running(&provider);
     let before = editor.text();
     editor.keys("ggdG");
@@ -46,7 +46,7 @@ fn the_text_is_locked_and_another_file_is_not() {
 
 #[test]
 fn a_call_whose_result_is_undone_needs_a_new_approval() {
-    let provider = one_call(counted("echo result"));
+    let provider = one_call(&counted("echo result"));
     // With folds, the first key would only open the fold of the call.
     let options = json!({
         "tools": {"require_approval": false, "autopilot": {"enabled": false}},
@@ -76,7 +76,7 @@ fn a_call_whose_result_is_undone_needs_a_new_approval() {
 
 #[test]
 fn reloading_the_file_forgets_the_call_and_its_result() {
-    let provider = one_call(counted(&format!("{}; echo SECRET", gate("gate"))));
+    let provider = one_call(&counted(&format!("{}; echo SECRET", gate("gate"))));
     let editor = running(&provider);
     editor.command("edit!");
     assert_eq!(editor.text(), QUESTION);
@@ -91,7 +91,7 @@ fn reloading_the_file_forgets_the_call_and_its_result() {
 
 #[test]
 fn a_saved_approval_does_not_count_after_a_reload() {
-    let provider = one_call(counted(""));
+    let provider = one_call(&counted(""));
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     wait_review(&editor);
@@ -105,7 +105,7 @@ fn a_saved_approval_does_not_count_after_a_reload() {
 
 #[test]
 fn a_formatter_that_runs_on_save_approves_nothing() {
-    let provider = one_call(counted(""));
+    let provider = one_call(&counted(""));
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
     wait_review(&editor);
@@ -126,10 +126,10 @@ fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
         .tool_use(
             "toolu_1",
             "bash",
-            command(&format!("{}; seq 30", gate("gate"))),
+            &command(&format!("{}; seq 30", gate("gate"))),
         )
-        .tool_use("toolu_2", "bash", command("echo second"))
-        .tool_use("toolu_3", "bash", command("echo third"));
+        .tool_use("toolu_2", "bash", &command("echo second"))
+        .tool_use("toolu_3", "bash", &command("echo third"));
     let provider = Provider::anthropic([answer]);
     let editor = open(&provider, QUESTION);
     editor.keys("<C-]>");
@@ -142,10 +142,10 @@ fn a_key_applies_to_the_call_on_the_screen_when_it_was_pressed() {
     open_gate(&editor, "gate");
     editor.wait_for("a result that is held back", |editor| {
         let held = "return pcall(vim.api.nvim_get_autocmds, { group = 'flemma.queue' })";
-        editor.lua(held, json!([])) == json!(true)
+        editor.lua(held, &json!([])) == json!(true)
     });
     // Does what the key does while the operator is pending.
-    editor.lua("require('flemma.buffer').command('resolve')", json!([]));
+    editor.lua("require('flemma.buffer').command('resolve')", &json!([]));
     editor.keys("<Esc>");
     editor.wait_text("```\nsecond\n```");
     editor.wait_for("the first result", |editor| {

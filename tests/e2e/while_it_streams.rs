@@ -45,14 +45,14 @@ fn a_chat_that_is_renamed_meanwhile_gets_the_whole_answer_and_keeps_its_undo_his
     let editor = streaming(&provider, "two");
     editor.keys(":Flemma rename The numbers<CR>");
     editor.wait_for("the new name", |editor| {
-        editor.lua("return vim.fn.expand('%:t')", json!([])) == json!("the-numbers.chat")
+        editor.lua("return vim.fn.expand('%:t')", &json!([])) == json!("the-numbers.chat")
     });
     gate.open();
     wait_end(&editor, "three.\n\n@You:\n\n");
     let files = "local names = vim.fn.readdir('.', function(name) return name:find('%.chat$') and 1 or 0 end)
         return { names, #vim.api.nvim_list_bufs(), vim.fn.undotree().seq_last > 0 }";
     assert_eq!(
-        editor.lua(files, json!([])),
+        editor.lua(files, &json!([])),
         json!([["the-numbers.chat"], 1, true])
     );
     editor.command("write");
@@ -200,15 +200,15 @@ fn cursors_of_other_windows_and_tabs_stay_where_they_are() {
       end, vim.tbl_filter(function(window)
         return window ~= vim.api.nvim_get_current_win() and vim.api.nvim_win_get_config(window).relative == ''
       end, vim.api.nvim_list_wins()))";
-    let before = editor.lua(cursors, json!([]));
-    let focus = editor.lua("return vim.api.nvim_get_current_win()", json!([]));
+    let before = editor.lua(cursors, &json!([]));
+    let focus = editor.lua("return vim.api.nvim_get_current_win()", &json!([]));
     editor.keys("<C-]>");
     editor.wait_text("two");
     gate.open();
     wait_end(&editor, "@You:\n\n");
-    assert_eq!(editor.lua(cursors, json!([])), before);
+    assert_eq!(editor.lua(cursors, &json!([])), before);
     assert_eq!(
-        editor.lua("return vim.api.nvim_get_current_win()", json!([])),
+        editor.lua("return vim.api.nvim_get_current_win()", &json!([])),
         focus
     );
     assert_eq!(before.as_array().unwrap().len(), 2);
@@ -220,7 +220,7 @@ fn line_endings_of_the_file_are_not_sent() {
     let provider = Provider::anthropic([Answer::says("Yes."), Answer::says("Again.")]);
     let editor = open(&provider, "@You:\r\nOne\r\ntwo\r\n");
     assert_eq!(
-        editor.lua("return vim.bo.fileformat", json!([])),
+        editor.lua("return vim.bo.fileformat", &json!([])),
         json!("dos")
     );
     editor.keys("<C-]>");

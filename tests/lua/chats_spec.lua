@@ -1,12 +1,9 @@
---- Finding chats: titles, lists, and searches.
+--- Chats and lines that the host found, and pending calls.
 -- luacheck: globals test same
 
 local chats = require("flemma.chats")
-local known_chats = require("flemma.known_chats")
+local host = require("chat")
 local render = require("flemma.render")
-
--- The list of chats is in it.
-vim.env.XDG_STATE_HOME = vim.fn.tempname()
 
 --- Makes a folder with these chats, which is the folder for new chats.
 ---@param texts table<string, string>
@@ -34,48 +31,21 @@ local function with(module, name, by, body)
   assert(ok, why)
 end
 
-test("a title is the first line that the user wrote", function()
-  for text, title in pairs({
-    ["@You:\nHow are you?\nMore"] = "How are you?",
-    ["@System:\nBe brief.\n\n@You: Inline.\n"] = "Inline.",
-    ["```lua\nx = 1\n```\n\n@You:\n\n\n  Below\27[2J.\n"] = "Below [2J.",
-    ["@You:\n\n@Assistant:\nHm"] = "(empty)",
-    ["no chat"] = "(empty)",
-    [""] = "(empty)",
-    ["@You:\n" .. ("ä"):rep(100)] = ("ä"):rep(72),
-  }) do
-    same(known_chats.title(text), title)
+test("lines that the host finds are in the quickfix list", function()
+  local root = folder({ ["a.chat"] = "@You:\nA needle [1]" })
+  host.answers.search = function(question)
+    same(question.words, { "NEEDLE", "[1]" })
+    return { { filename = root .. "/a.chat", lnum = 2, text = "A needle [1]" } }
   end
-end)
-
-test("chats of the folder and of the list are found once, those of the project alone if wanted", function()
-  local root = folder({ ["a.chat"] = "@You:\nOne", ["b.txt"] = "@You:" })
-  local elsewhere = vim.fn.tempname() .. ".chat"
-  vim.fn.writefile({ "@You:", "Two" }, elsewhere)
-  known_chats.add(elsewhere)
-  known_chats.add(elsewhere)
-  known_chats.add(root .. "/a.chat")
-  known_chats.add("/missing.chat")
-  local found = known_chats.chats()
-  known_chats.read_titles(found)
-  local titles = vim.tbl_map(function(chat)
-    return chat.title
-  end, found)
-  table.sort(titles)
-  same(titles, { "One", "Two" })
-  same(#known_chats.chats(root), 1)
-  vim.fn.delete(elsewhere)
-  same(#known_chats.chats(), 1)
-end)
-
-test("a search finds lines that contain all words, in any order and case", function()
-  same(chats.matches("An Apple\nPie and apple\n\napple pie", { "pie", "apple" }), {
-    { 2, "Pie and apple" },
-    { 4, "apple pie" },
-  })
-  same(chats.matches("a.b", { "a%.b" }), {})
-  local root = folder({ ["a.chat"] = "@You:\nA needle [1]\nneedle" })
+  local when_ready = require("flemma.host").when_ready
+  require("flemma.host").when_ready = function(job)
+    job()
+  end
   chats.search({ "NEEDLE", "[1]" })
+  require("flemma.host").when_ready = when_ready
+  vim.wait(2000, function()
+    return #vim.fn.getqflist() > 0
+  end, 1)
   local list = vim.fn.getqflist()
   same({ #list, list[1].lnum, list[1].text, vim.fn.bufname(list[1].bufnr) }, {
     1,
@@ -88,8 +58,13 @@ end)
 
 test("the picker shows the last chat first and opens the chosen one", function()
   local root = folder({ ["old.chat"] = "@You:\nOld", ["new.chat"] = "@You:\nNew" })
-  vim.uv.fs_utime(root .. "/old.chat", 1000, 1000)
   vim.cmd.cd(root)
+  host.answers.chats = function()
+    local function chat(name, title)
+      return { path = ("%s/%s.chat"):format(root, name), time = 0, title = title, name = name .. ".chat" }
+    end
+    return { chat("new", "New\27"), chat("old", "Old") }
+  end
   local shown
   with(vim.ui, "select", function(items, options, choose)
     shown = vim.tbl_map(options.format_item, items)
@@ -97,7 +72,7 @@ test("the picker shows the last chat first and opens the chosen one", function()
   end, function()
     chats.pick(false)
   end)
-  assert(shown[1]:find("New  (new.chat)", 1, true), shown[1])
+  assert(shown[1]:find("New^[  (new.chat)", 1, true), shown[1])
   same(vim.fn.expand("%:t"), "old.chat")
   vim.cmd.bwipeout({ bang = true })
 end)

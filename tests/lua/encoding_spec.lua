@@ -6,9 +6,7 @@ vim.fn.mkdir(folder, "p")
 local TEXT = "@You:\n\nWhy → 🙂 é?\n\n@Assistant:\n\nBecause  \nit is.\n"
 
 vim.cmd("runtime plugin/flemma.lua")
-require("flemma.host").send = function()
-  return true
-end
+require("chat")
 
 ---@param name string
 ---@param text string

@@ -33,40 +33,6 @@ local function blocks(lines, language)
   return found
 end
 
-test("every sub-command has a help tag", function()
-  local tags = {}
-  for _, lines in pairs(help_files()) do
-    for _, line in ipairs(lines) do
-      for tag in line:gmatch("%*(:Flemma[^%s*|]*)%*") do
-        tags[tag] = true
-      end
-    end
-  end
-  local missing = {}
-  for name in pairs(require("flemma.commands").COMMANDS) do
-    if not tags[":Flemma-" .. name] then
-      table.insert(missing, name)
-    end
-  end
-  same(missing, {})
-end)
-
-test("the help names only sub-commands that exist", function()
-  local commands = require("flemma.commands").COMMANDS
-  local unknown = {}
-  for file, lines in pairs(help_files()) do
-    for number, line in ipairs(lines) do
-      -- A word such as {name} or ... stands for others.
-      for name in line:gmatch("[:>,]Flemma ([%l][%l:-]*!?)") do
-        if not commands[name] and not commands[name:gsub("[:-]$", "")] then
-          table.insert(unknown, ("%s:%d: %s"):format(file, number, name))
-        end
-      end
-    end
-  end
-  same(unknown, {})
-end)
-
 test("Lua in the help compiles", function()
   local invalid, count = {}, 0
   for file, lines in pairs(help_files()) do

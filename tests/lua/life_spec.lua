@@ -163,7 +163,7 @@ test("a host that keeps dying is restarted three times, then off with a hint", f
   assert(reported[#reported]:find(":Flemma restart", 1, true), reported[#reported])
 end)
 
-test("while the program is being installed, its absence is no error", function()
+test("while the program is being installed, its absence is not an error", function()
   local named, binary = vim.env.FLEMMA_HOST, host.binary
   local install = require("flemma.install")
   local is_running = install.is_running

@@ -2,6 +2,7 @@
 -- luacheck: globals test same
 
 local chat = require("chat")
+local lookup = require("flemma.lookup")
 local lsp = require("flemma.lsp")
 
 --- Attaches the client to a new chat.
@@ -49,13 +50,13 @@ test("a request ends without a result when the host is lost, the chat is closed,
     {
       ask(buffer, client),
       function()
-        lsp.forget()
+        lookup.forget()
       end,
     },
     {
       ask(buffer, client),
       function()
-        lsp.forget(buffer)
+        lookup.forget(buffer)
       end,
     },
   }

@@ -1,4 +1,4 @@
---- Colors of Markdown and code, without a host unless a test sends its regions.
+--- Colors of Markdown and code in the regions that a host sends.
 -- luacheck: globals test same
 
 local markup = require("flemma.markup")
@@ -7,11 +7,25 @@ local syntax = require("flemma.syntax")
 
 vim.cmd("syntax on")
 
+--- Makes a chat. Its text below a role marker is Markdown, apart from other regions.
 ---@param lines string[]
+---@param ... flemma.markup.Region
 ---@return integer buffer
-local function chat_of(lines)
+local function chat_of(lines, ...)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  local all, at = {}, 1
+  for _, region in ipairs({ ... }) do
+    vim.list_extend(all, at < region[1] - 1 and { { at, region[1] - 1, "markdown", "" } } or {})
+    all[#all + 1], at = region, region[2] + 1
+  end
+  vim.list_extend(all, at < #lines and { { at, #lines, "markdown", "" } } or {})
+  markup.set(buffer, all)
+  vim.api.nvim_buf_attach(buffer, false, {
+    on_lines = function(_, _, _, first, last, new_last)
+      markup.changed(buffer, first, last, new_last)
+    end,
+  })
   return buffer
 end
 
@@ -55,14 +69,18 @@ test("Markdown in a message has the groups of Neovim's own Markdown", function()
 end)
 
 test("code has the colors of its language, from a parser or a syntax file", function()
-  local buffer = chat_of({ "@You:", "```lua", "local a", "```", "", "~~~ py", "return 1", "~~~" })
+  local buffer = chat_of(
+    { "@You:", "```lua", "local a", "```", "", "~~~ py", "return 1", "~~~" },
+    { 2, 3, "language", "lua" },
+    { 6, 7, "language", "py" }
+  )
   shows(buffer, 2, "local{@keyword.lua}")
   shows(buffer, 6, "return{Statement}")
   same(drawn(buffer, 1), "```{FlemmaFence} lua{FlemmaLanguage}")
 end)
 
 test("a fence that is not closed yet is code, and keeps its colors while it grows", function()
-  local buffer = chat_of({ "@Assistant:", "```python", "def f():", "    ret" })
+  local buffer = chat_of({ "@Assistant:", "```python", "def f():", "    ret" }, { 2, 4, "language", "python" })
   shows(buffer, 2, "def{Statement}")
   vim.api.nvim_buf_set_text(buffer, 3, 7, 3, 7, { "urn 1", "# done" })
   -- Without waiting for the new colors.
@@ -71,43 +89,37 @@ test("a fence that is not closed yet is code, and keeps its colors while it grow
   shows(buffer, 4, "# done{Comment}")
 end)
 
-test("the structure of a chat has colors before a host is ready", function()
-  local buffer = chat_of({
-    "@Assistant:",
-    "<thinking>",
-    "# no heading",
-    "</thinking>",
-    "**Tool Use:** `bash` (`t`)",
-    "",
-    "```json",
-    '{"a": 1}',
-    "```",
-    "@You:",
-    "**Tool Result:** `t` (error)",
-    "",
-    "````",
-    "```",
-    "# plain",
-    "````",
-  })
-  same(drawn(buffer, 0), "@Assistant:{FlemmaAssistant} {FlemmaRole}")
+test("thinking, results, and the ids of headers have colors, and a fence in a result has none", function()
+  local lines = { "@Assistant:", "<thinking>", "# no heading", "</thinking>", "**Tool Use:** `bash` (`t`)", "" }
+  vim.list_extend(lines, { "@You:", "**Tool Result:** `t` (error)", "", "````", "```", "# plain", "````" })
+  local buffer = chat_of(lines)
+  markup.set(buffer, { { 1, 4, "thinking", "" }, { 10, 12, "plain", "" } })
   shows(buffer, 2, "# no heading{FlemmaThinking}")
-  shows(buffer, 4, "**Tool Use:** `bash` (`t`){FlemmaToolUse}")
   shows(buffer, 4, "(`t`){FlemmaToolId}")
-  shows(buffer, 10, "**Tool Result:** `t` (error){FlemmaToolError}")
-  same(drawn(buffer, 13), "{FlemmaCode}")
-  same(drawn(buffer, 14), "{FlemmaCode}")
+  shows(buffer, 7, "`t`{FlemmaToolId}")
+  same({ drawn(buffer, 10), drawn(buffer, 11) }, { "{FlemmaCode}", "{FlemmaCode}" })
 end)
 
-test("the host's regions win, and move with the text", function()
+test("before a host is ready, a syntax file colors role markers and nothing else", function()
+  vim.cmd.new()
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { "@You: # a", "@You:s", "@Assistant:", "# b", "`c`" })
+  vim.bo.syntax = "chat"
+  local function group(row)
+    return vim.fn.synIDattr(vim.fn.synID(row, 1, 1), "name")
+  end
+  same(vim.tbl_map(group, { 1, 2, 3, 4, 5 }), { "FlemmaUser", "", "FlemmaAssistant", "", "" })
+  same(vim.fn.synIDattr(vim.fn.synID(1, 7, 1), "name"), "")
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+test("the host's regions move with the text", function()
   local buffer = chat_of({ "", "local a", "", "# b" })
-  assert(markup.set(buffer, { { 1, 2, "file", "src/f.lua" }, { 3, 4, "markdown", "" } }, 0, 4))
+  assert(markup.set(buffer, { { 1, 2, "file", "src/f.lua" }, { 3, 4, "markdown", "" } }))
   shows(buffer, 1, "local{@keyword.lua}")
   vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { "new" })
-  markup.changed(buffer, 0, 0, 1)
   shows(buffer, 2, "local{@keyword.lua}")
   shows(buffer, 4, "# b{@markup.heading.1.markdown}")
-  same(markup.set(buffer, { { 2, 3, "file", "src/f.lua" }, { 4, 5, "markdown", "" } }, 0, 5), false)
+  same(markup.set(buffer, { { 2, 3, "file", "src/f.lua" }, { 4, 5, "markdown", "" } }), false)
 end)
 
 test("a region grows with lines that are added at its end", function()
@@ -119,7 +131,7 @@ test("a region grows with lines that are added at its end", function()
 end)
 
 test("'conceallevel' hides the marks of emphasis and fences, never text", function()
-  local buffer = chat_of({ "@You:", "a *b*", "```c", "int x;", "```" })
+  local buffer = chat_of({ "@You:", "a *b*", "```c", "int x;", "```" }, { 3, 4, "language", "c" })
   local hidden = {}
   for row = 0, 4 do
     local text = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
@@ -156,7 +168,10 @@ test("the name of a language selects what is installed and runs nothing", functi
 end)
 
 test("a modeline in code sets no option", function()
-  local buffer = chat_of({ "@You:", "```python", "# vim: set tabstop=3 ft=lua :", "x = 1" })
+  local buffer = chat_of(
+    { "@You:", "```python", "# vim: set tabstop=3 ft=lua :", "x = 1" },
+    { 2, 4, "language", "python" }
+  )
   shows(buffer, 2, "{Comment}")
   for _, other in ipairs(vim.api.nvim_list_bufs()) do
     same({ vim.bo[other].tabstop == 3, vim.bo[other].filetype == "lua" }, { false, false })
@@ -166,7 +181,7 @@ end)
 test("hostile text is drawn without an error", function()
   local lines = { "@You:", ("*a `b "):rep(3000), (">"):rep(5000) .. " x", "\0\1\255\254", ("[a]("):rep(2000) }
   vim.list_extend(lines, { "", "```lua", ("x = 1 "):rep(5000), ("("):rep(4000), "\255\0" })
-  local buffer = chat_of(lines)
+  local buffer = chat_of(lines, { 7, #lines, "language", "lua" })
   for row = 0, #lines - 1 do
     markup.spans(buffer, row)
   end
@@ -196,21 +211,9 @@ test("of a line of many megabytes only the start is read and colored", function(
   assert(read > 0 and read < 10 * 1000, read)
 end)
 
-test("without a host, messages and thinking have folds", function()
-  local lines =
-    { "@You:", "a", "```", "@You:", "```", "@Assistant:", "<thinking>", "hm", "</thinking>", "b", "@You:", "c" }
-  local found = {}
-  for _, part in ipairs(require("flemma.folds.guess").parts(lines)) do
-    for _, fold in ipairs(part.items) do
-      found[#found + 1] = ("%d-%d %s %s"):format(fold[1], fold[2], fold[6], fold[7])
-    end
-  end
-  same(found, { "0-5 @You: a", "5-10 @Assistant: hm", "6-9 thinking hm" })
-end)
-
 test("while code arrives, its colors are those of the whole text soon after", function()
   local lines = { "@Assistant:", "```c", "/*", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*/", "int x;" }
-  local buffer = chat_of(lines)
+  local buffer = chat_of(lines, { 2, #lines, "language", "c" })
   shows(buffer, 11, "9{@comment.c}")
   vim.api.nvim_buf_set_lines(buffer, -1, -1, false, { "int y;" })
   -- Only the last lines are parsed, which do not say that this is a comment.

@@ -2,9 +2,8 @@
 --- of their public functions.
 -- luacheck: globals test same
 
+local host = require("chat")
 local pickers = require("flemma.pickers")
-
-vim.env.XDG_STATE_HOME = vim.fn.tempname()
 
 --- Runs a body in a project with two chats, of which `new.chat` changed last.
 ---@param modules table<string, table> Modules of other plugins.
@@ -12,12 +11,17 @@ vim.env.XDG_STATE_HOME = vim.fn.tempname()
 local function with(modules, body)
   local root = vim.uv.fs_realpath(vim.fn.tempname():match("^(.*)/")) .. "/" .. vim.uv.hrtime()
   vim.fn.mkdir(root, "p")
-  for name, time in pairs({ old = 1000, new = 2000 }) do
+  local found = {}
+  for at, name in ipairs({ "new", "old" }) do
     local path = ("%s/%s.chat"):format(root, name)
-    vim.fn.writefile({ "@You:", "The " .. name .. " one\27" }, path)
-    vim.uv.fs_utime(path, time, time)
+    vim.fn.writefile({ "@You:", "x" }, path)
+    found[at] = { path = path, time = 0, title = ("The %s one\27"):format(name), name = name .. ".chat" }
   end
-  require("flemma.config").load({ chats = { folder = root } })
+  host.answers.chats = function()
+    return vim.tbl_filter(function(chat)
+      return vim.uv.fs_stat(chat.path) ~= nil
+    end, found)
+  end
   vim.cmd.cd(root)
   for name, module in pairs(modules) do
     package.loaded[name] = module
@@ -27,7 +31,7 @@ local function with(modules, body)
     package.loaded[name] = nil
   end
   vim.cmd("silent! %bwipeout!")
-  require("flemma.config").load({})
+  host.answers = {}
   assert(ok, why)
 end
 
@@ -65,7 +69,7 @@ test("fzf-lua gets one line per chat, and opens the chosen one", function()
   with({ ["fzf-lua"] = fzf }, function()
     pickers.fzf_lua({ winopts = { height = 0.5 } })
     same(#lines, 2)
-    assert(lines[1]:find("The new one   (new.chat)", 1, true), lines[1])
+    assert(lines[1]:find("The new one^[  (new.chat)", 1, true), lines[1])
     same({ options.prompt, options.winopts.height, options.all }, { "Chats of this project> ", 0.5 })
     options.actions.default({ lines[2] })
     same(vim.fn.expand("%:t"), "old.chat")

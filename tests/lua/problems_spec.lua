@@ -53,7 +53,7 @@ test("a text without errors, or without a parser, has none", function()
   same(find({ path = "/x/f.unknown", before = "= =", after = "= = =" }), { ask = 1, before = {}, after = {} })
 end)
 
-test("errors that are nested deeply, or many, are no errors of the plugin", function()
+test("errors that are nested deeply, or many, do not count as errors of the plugin", function()
   local deep = find({ path = "/x/f.lua", after = "x = " .. ("("):rep(20000) })
   same(deep.before, {})
   local many = find({ path = "/x/f.lua", after = ("x = = 1\n"):rep(3000) })

@@ -179,7 +179,6 @@ test("the plugin uses the default of an invalid option", function()
     highlights = {},
     highlight = true,
     winbar = true,
-    folds = true,
     chats = { autosave = "new" },
     host = { log = "/tmp/x.log" },
     default_timeout = 30,
@@ -203,18 +202,6 @@ test("two letters that are swapped are one mistake", function()
   same(nearest("chast", { "chats" }), "chats")
 end)
 
-test("an unknown command suggests the nearest one, a group its members", function()
-  same(commands.unknown("stauts"), 'There is no command "stauts". Did you mean "status"?')
-  same(commands.unknown("alow"), 'There is no command "alow". Did you mean "allow"?')
-  same(commands.unknown("tool"), ":Flemma tool is a group. Its commands: tool:cancel, tool:cancel-all, tool:list.")
-  same(
-    commands.unknown("sandbox:off"),
-    'There is no command "sandbox:off". Commands: sandbox:clear, sandbox:disable, sandbox:enable, sandbox:status.'
-  )
-  same(commands.complete("auto", "Flemma auto"), { "autopilot:disable", "autopilot:enable", "autopilot:status" })
-  same(commands.complete("", "Flemma send "), {})
-end)
-
 test("words of a command are named or numbered", function()
   same(commands.arguments({ "verbose", "model=x=y" }), { ["1"] = "verbose", model = "x=y" })
 end)
@@ -230,9 +217,6 @@ test("a path on Windows has a drive, and slashes or backslashes", function()
     same(path.below([[C:\p]], [[C:\]]), "p")
     same(path.below([[C:\p2\a]], "C:/p"), nil)
     same(path.root([[D:\p]]), "D:/")
-    local reference = require("flemma.project_rules").reference
-    same(reference("C:/p/AGENTS.md", "C:/p/chats"), "@../AGENTS.md")
-    same(reference("D:/q/x y.md", "C:/p"), "@//D%3A/q/x%20y.md")
   end)
   path.as_on(false, function()
     same(path.slashed([[a\b]]), [[a\b]])

@@ -24,7 +24,7 @@ local TEXTS = {
   "",
   "short",
   "Anthropic refused the key (401, invalid x-api-key). Set ANTHROPIC_API_KEY; the conversation is unchanged.",
-  ("https://example.org/" .. ("a"):rep(90) .. " is no address, so nothing was sent."),
+  ("https://example.org/" .. ("a"):rep(90) .. " is not an address, so nothing was sent."),
   ("日本語のとても長い文章 "):rep(9),
   ("e\204\129\204\130 "):rep(40),
   "two\nlines, of which the second is somewhat longer than the first one",
@@ -119,7 +119,7 @@ test("a remark about a call that was deleted at the end of the chat is below the
   same(below(buffer), { { 0, "! It runs already." }, { 0, "! And this." } })
 end)
 
-test("a message that fits into one line is no remark, unless it is an error", function()
+test("a message that fits into one line does not become a remark, unless it is an error", function()
   local buffer = chat.new({ "@You:" })
   chat.host("notify", { buffer = buffer, level = "info", message = "Cancelled." })
   same(below(buffer), {})

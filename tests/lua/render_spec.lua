@@ -135,7 +135,7 @@ test("removed lines have the background of added ones in red, unless the color s
   end
   same({ removed(0x005523, { fg = 0xffc0b9, ctermfg = 9 }) }, { 0x550023, 9 })
   same({ removed(0x005523, { fg = 0xffc0b9, bg = 0x400000 }) }, { 0x400000, false })
-  -- Red says nothing beside blue.
+  -- Red says nothing next to blue.
   same({ removed(0x000055, { fg = 0xffc0b9 }) }, { false, false })
   vim.cmd("highlight clear")
   highlights.define({})

@@ -229,8 +229,17 @@ test("a long output is sent in pieces", function()
     local id = callbacks.add(function()
       return { success = true, output = text }
     end)
-    local message =
-      { buffer = 0, call = 1, ["function"] = id, tool = "t", input = {}, cwd = "/", path = "", timeout = 1 }
+    local message = {
+      buffer = 0,
+      call = 1,
+      ["function"] = id,
+      tool = "t",
+      input = {},
+      cwd = "/",
+      path = "",
+      folder = "/",
+      timeout = 1,
+    }
     calls.tool_call(message)
     host.send = send
     same(#sent, 3)

@@ -103,8 +103,8 @@ TRIAL = [
 ]
 TRIALS = {
     "no-effect": ("grep -n PATTERN src/lexer.py", "tried: no effect · exit code 0"),
-    "hindered": ("touch /etc/formulas", "tried: the trial was in its way (Read-only file system)"),
-    "network": ("(exec 3<>/dev/tcp/192.0.2.9/80)", "tried: it needs the network, so approving runs the command"),
+    "hindered": ("touch /etc/formulas", "tried: the trial did not allow it (Read-only file system), so approving runs it"),
+    "network": ("(exec 3<>/dev/tcp/192.0.2.9/80)", "tried: it needs the network, so approving runs it"),
 }
 
 MARKDOWN = '''## What changed

@@ -81,7 +81,8 @@ def run(stage):
         return ["Done: `1.5`", "changed 1 file"]
     if stage.look.rows < 50:
         return ["→ bash $ echo", "✗ bash · exit 1", "Missing return type", "Done: `1.5`"]
-    return ["→ edit +2 −2 src/lexer.py", "✓ edit · +2 −2", "✓ bash", "✗ bash · exit 1", "Done: `1.5`"]
+    # How much is above depends on whether the diff below was drawn before the window was scrolled.
+    return ["→ bash $ echo", "✓ edit · +2 −2", "✓ bash", "✗ bash · exit 1", "Done: `1.5`"]
 
 
 def changes(stage):

@@ -2,6 +2,7 @@
 //!
 //! `run` answers one prompt.
 
+mod approval;
 mod run;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -9,18 +10,23 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chat::Problem;
 use chat::answer::AnswerWriter;
+use chat::approval::CallKey;
 use chat::cycle::{Cycle, Options};
-use chat::prompt::PromptRole;
+use chat::document::{Document, Role};
+use chat::prompt::{self, Prompt, PromptMessage, PromptRole};
+use chat::text::Text;
+use chat::tool::{ToolDefinition, ToolUseId};
+use chat::write::{self, TextEdit};
+use chat::{Problem, references, say, scan};
+use provider::{StreamEvent, Usage};
+use serde_json::Value;
 use tokio::sync::mpsc;
-use tools::{Precedence, Registry, Tool, ToolContext};
+use tokio::sync::mpsc::UnboundedSender;
+use tools::{Precedence, Ran, Registry, Tool, ToolContext};
 
-use crate::approval::Approval;
-use crate::conversation::Conversation;
-use crate::event::Call;
+use self::approval::Approval;
 use crate::provider::Provider;
-use crate::remote::{Remote, RunInput};
 
 pub use run::Run;
 
@@ -215,10 +221,13 @@ impl Agent {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
-        let asking = self.registry.iter().filter(|tool| tool.asks_always());
+        let asking = self
+            .registry
+            .iter()
+            .filter(|tool| tool.traits().asks_always);
         let asking: BTreeSet<String> = asking.map(|tool| tool.name().to_owned()).collect();
         // Nested tools are callable only through a tool that runs them.
-        let others = self.context.nested.tools().into_iter();
+        let others = self.context.exec.nested.tools().into_iter();
         let own = self.registry.iter().map(|tool| tool.definition());
         // Later, so that an own tool replaces a nested one of the same name.
         let tools = others.chain(own).map(|tool| (tool.name.clone(), tool));
@@ -237,4 +246,237 @@ impl Agent {
 /// Folder for long outputs, in the state folder of the XDG base directory specification.
 fn outputs() -> PathBuf {
     tools::state_home().join("flemma/outputs")
+}
+
+/// An in-memory `.chat` document.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    text: Text,
+    /// Number of messages already reported to the program.
+    reported: usize,
+}
+
+impl Conversation {
+    pub(crate) fn document(&self) -> Document<'_> {
+        Document::parse(&self.text)
+    }
+
+    /// Returns the text as a `.chat` file would contain it.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(self.text.bytes()).into_owned()
+    }
+
+    pub(crate) fn apply(&mut self, edits: Vec<TextEdit>) {
+        // From the last edit to the first, so that their line numbers stay valid.
+        for edit in edits.into_iter().rev() {
+            self.text.splice(edit.lines, &edit.replacement);
+        }
+    }
+
+    /// Sets the system prompt.
+    pub(crate) fn instruct(&mut self, words: &str) {
+        let words = words.trim_end();
+        let words = references::escaped("", words).unwrap_or_else(|| words.to_owned());
+        let lines: Vec<_> = words.lines().map(scan::escape_line).collect();
+        let lines: Vec<&str> = lines.iter().map(|line| line.as_ref()).collect();
+        let edit = write::append_message(&self.document(), Role::System, &lines);
+        self.apply(vec![edit]);
+        // An open fence would swallow the first message.
+        self.apply(write::close_fences(&self.document()));
+    }
+
+    /// Appends a message of the user.
+    pub(crate) fn say(&mut self, words: &str) {
+        let edit = say::say(&self.document(), &[words]);
+        self.apply(vec![edit]);
+    }
+
+    /// Appends an answer; `text` comes from [`crate::answer::AnswerBuilder`].
+    pub(crate) fn answer(&mut self, text: &str) {
+        // The text starts with a line end, because it is made to follow a role marker.
+        let lines: Vec<&str> = text.split('\n').skip(1).collect();
+        let edit = write::append_message(&self.document(), Role::Assistant, &lines);
+        self.apply(vec![edit]);
+    }
+
+    /// Returns the result of a call, if the document has one.
+    pub(crate) fn result(&self, id: &ToolUseId) -> Option<String> {
+        let document = self.document();
+        let mut calls = document.turns().rev().flat_map(|turn| turn.calls);
+        let call = calls.find(|call| call.tool_use.id == *id && call.is_answered())?;
+        let result = call.result?;
+        Some(document.lossy(result.body.clone()).into_owned())
+    }
+
+    /// Returns the request for this conversation with these tools.
+    pub(crate) fn prompt(&self, tools: &[ToolDefinition]) -> Prompt {
+        prompt::build(&self.document(), tools)
+    }
+
+    /// Returns the messages of a request that were not reported before.
+    pub(crate) fn new_messages(&mut self, prompt: &Prompt) -> Vec<PromptMessage> {
+        let new = prompt.messages.get(self.reported..).unwrap_or_default();
+        self.reported = prompt.messages.len();
+        new.to_vec()
+    }
+
+    /// Returns the answer just written, as a message. Leaves out what follows it in the
+    /// request: placeholder results, because its calls have none yet.
+    pub(crate) fn new_answer(&mut self) -> Option<PromptMessage> {
+        let mut prompt = self.prompt(&[]);
+        let is_answer = |message: &PromptMessage| message.role == PromptRole::Assistant;
+        let at = prompt.messages.iter().rposition(is_answer)?;
+        self.reported = at + 1;
+        Some(prompt.messages.swap_remove(at))
+    }
+}
+
+/// Something that happened while a prompt was answered.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A message of the conversation in its final form: the user's, with tool results
+    /// first, or the model's.
+    Message(PromptMessage),
+    /// A request was sent.
+    RequestStarted {
+        /// Its number in this run, from 1.
+        number: u32,
+    },
+    /// The request is waiting, for example for an overloaded server.
+    Waiting(String),
+    /// A piece of the answer's text.
+    Text(String),
+    /// All text since the last event of another kind was thinking.
+    TextWasThinking,
+    /// A sentence about the answer or its request, for the user.
+    Remark(String),
+    /// A piece of the model's thinking.
+    Thinking(String),
+    /// The model called a tool. Whether it runs is decided when the answer is complete.
+    ToolUse(Call),
+    /// The answer ended.
+    RequestFinished {
+        /// Token usage, as far as the provider reports it.
+        usage: Usage,
+    },
+    /// A call was approved and started.
+    ToolStarted {
+        /// The call.
+        call: Call,
+        /// The tool's display name.
+        label: String,
+    },
+    /// Output of a running call.
+    ToolOutput {
+        /// The call's ID.
+        id: ToolUseId,
+        /// The new output.
+        text: String,
+    },
+    /// A running call ended.
+    ToolFinished {
+        /// The call's ID.
+        id: ToolUseId,
+        /// The tool's name.
+        name: String,
+        /// The tool's display name.
+        label: String,
+        /// The result for the model.
+        content: String,
+        /// True if the result is an error.
+        is_error: bool,
+        /// Details that are not sent to the provider.
+        details: Option<Value>,
+    },
+    /// A call did not run: it was not approved, was invalid, or was skipped by steering.
+    ToolNotRun {
+        /// The call's ID.
+        id: ToolUseId,
+        /// The tool's name.
+        name: String,
+        /// The result for the model.
+        why: String,
+    },
+    /// The request limit was reached; the results of the last calls are sent with the next
+    /// prompt.
+    TurnLimit {
+        /// Number of requests.
+        requests: u32,
+    },
+    /// The run ended. This is its last event.
+    Finished(Ended),
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The call's ID.
+    pub id: ToolUseId,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments; a string if they are not valid JSON.
+    pub input: Value,
+}
+
+/// The outcome of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// The model completed its answer.
+    Done,
+    /// The limit of requests was reached, see [`Event::TurnLimit`].
+    TurnLimit,
+    /// It was cancelled.
+    Cancelled,
+    /// A request failed or could not be sent.
+    Failed(Problem),
+}
+
+/// An input to a run.
+#[derive(Debug)]
+pub(crate) enum RunInput {
+    /// Events of the request with this number.
+    Stream(u64, Vec<StreamEvent>),
+    /// The reason why the request with this number waits.
+    Waiting(u64, String),
+    /// Output of a running call.
+    Output(ToolUseId, String),
+    /// A call ended.
+    Ended(CallKey, Ran),
+    /// The program's decision about a call.
+    Decided(CallKey, bool),
+    /// A steering message.
+    Steer(String),
+    /// A message to send when the model is done.
+    FollowUp(String),
+    /// Cancel the run.
+    Cancel,
+}
+
+/// A handle to steer and cancel a conversation from any task.
+#[derive(Debug, Clone)]
+pub struct Remote(pub(crate) UnboundedSender<RunInput>);
+
+impl Remote {
+    /// Steers the model: running calls finish, calls that have not started are skipped, and
+    /// the model reads this message next.
+    pub fn steer(&self, words: impl Into<String>) {
+        self.send(RunInput::Steer(words.into()));
+    }
+
+    /// Queues a message that is sent when the model is done.
+    pub fn follow_up(&self, words: impl Into<String>) {
+        self.send(RunInput::FollowUp(words.into()));
+    }
+
+    /// Cancels the open request or the running calls; each call still gets a result. Does
+    /// nothing if the conversation is idle.
+    pub fn cancel(&self) {
+        self.send(RunInput::Cancel);
+    }
+
+    fn send(&self, input: RunInput) {
+        // If the agent was dropped, there is nothing left to do.
+        drop(self.0.send(input));
+    }
 }

@@ -56,7 +56,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The rules are those of a chat in the editor, with the same code ([`chat::cycle`]): a
+//! A chat in the editor follows the same rules, with the same code ([`chat::cycle`]): a
 //! call runs only if a name or a function approves it; a call that cannot run ends in an
 //! error result for the model; every request is counted; text of a model or a tool never
 //! becomes a call. The conversation is the text of a `.chat` file ([`Agent::chat`]).
@@ -65,17 +65,11 @@
 
 mod agent;
 pub mod answer;
-mod approval;
-mod conversation;
-mod event;
 mod provider;
-mod remote;
 pub mod transport;
 
-pub use self::agent::{Agent, Run};
-pub use self::event::{Call, Ended, Event};
+pub use self::agent::{Agent, Call, Ended, Event, Remote, Run};
 pub use self::provider::Provider;
-pub use self::remote::Remote;
 
 pub use ::provider::{Patience, Thinking, ThinkingLevel, Usage};
 pub use async_trait::async_trait;

@@ -5,8 +5,9 @@
 
 mod attempt;
 mod client;
-mod refusals;
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use chat::prompt::Prompt;
 use provider::model_list::ListRequest;
 use provider::{
     Decoder, Endpoint, Failure, Feature, HttpRequest, Parameters, Patience, RefusedParameter,
-    RetryDecision, Secret, ServerRefusal, StreamEvent, Tries,
+    RetryDecision, Secret, ServerRefusal, StreamEvent, Tries, Without,
 };
 use reqwest::Client;
 use serde_json::Value;
@@ -134,7 +135,7 @@ pub async fn send(
         ended = work => ended,
     };
     if let Err(problem) = ended {
-        drop(events.send(vec![StreamEvent::Error(endpoint.redact(problem))]));
+        drop(events.send(vec![StreamEvent::Error(endpoint.redact(&problem))]));
     }
 }
 
@@ -153,8 +154,8 @@ async fn answer(
         patience.connect,
     )?;
     name_model(&client, endpoint, &mut parameters).await;
-    parameters.without = parameters.without.and(refusals::features(endpoint));
-    parameters.refused = refusals::parameters(endpoint, &parameters.model);
+    parameters.without = parameters.without.and(refused_features(endpoint));
+    parameters.refused = refused_parameters(endpoint, &parameters.model);
     let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
@@ -197,7 +198,7 @@ async fn name_model(client: &Client, endpoint: &Endpoint, parameters: &mut Param
 struct Outgoing {
     /// For another key or a request with fewer features; freed when the server answers.
     prompt: Option<Prompt>,
-    /// Whether another key was tried.
+    /// True if another key was tried.
     is_renewed: bool,
     /// Freed at the first word of the answer, after which nothing is retried.
     request: Option<HttpRequest>,
@@ -252,7 +253,7 @@ impl Outgoing {
         let request = Some(provider::encode(prompt, endpoint, parameters)?);
         let is_other = request != self.request;
         if is_other {
-            refusals::remember_feature(endpoint, feature);
+            remember_feature(endpoint, feature);
             free(std::mem::replace(&mut self.request, request));
         }
         Ok(is_other)
@@ -293,7 +294,7 @@ impl Outgoing {
         };
         // A server that refuses what was left out already means something else.
         if parameters.refused.contains(refused)
-            || !refusals::remember_parameter(endpoint, &parameters.model, refused)
+            || !remember_parameter(endpoint, &parameters.model, refused)
         {
             return false;
         }
@@ -442,4 +443,51 @@ fn too_long(problem: Problem, asked: Duration, patience: provider::Patience) -> 
         patience.longest_wait.as_secs()
     );
     Problem::new(what, problem.fix)
+}
+
+/// Maximum number of parameters that are left out for one model. A server that refuses more
+/// refuses everything.
+const MOST: usize = 6;
+
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+#[derive(Default)]
+struct Known {
+    features: HashMap<String, Without>,
+    parameters: HashMap<(String, String), Vec<RefusedParameter>>,
+}
+
+fn with<T>(look: impl FnOnce(&mut Known) -> T) -> T {
+    look(&mut KNOWN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Returns the features that the server at this address refused.
+fn refused_features(endpoint: &Endpoint) -> Without {
+    with(|known| known.features.get(&endpoint.base_url).copied()).unwrap_or_default()
+}
+
+/// Remembers that the server at this address refused a feature.
+fn remember_feature(endpoint: &Endpoint, feature: Feature) {
+    let address = endpoint.base_url.clone();
+    with(|known| known.features.entry(address).or_default().add(feature));
+}
+
+/// Returns the parameters that the server refused for a model, in that order.
+fn refused_parameters(endpoint: &Endpoint, model: &str) -> Vec<RefusedParameter> {
+    let key = (endpoint.base_url.clone(), model.to_owned());
+    with(|known| known.parameters.get(&key).cloned()).unwrap_or_default()
+}
+
+/// Remembers a refused parameter. Returns false if there are too many: then a request
+/// without it would change nothing.
+fn remember_parameter(endpoint: &Endpoint, model: &str, refused: &RefusedParameter) -> bool {
+    let key = (endpoint.base_url.clone(), model.to_owned());
+    with(|known| {
+        let of_model = known.parameters.entry(key).or_default();
+        // Two requests at the same time may learn the same.
+        if !of_model.contains(refused) && of_model.len() < MOST {
+            of_model.push(refused.clone());
+        }
+        of_model.contains(refused)
+    })
 }

@@ -4,7 +4,7 @@
 //! structure?) is made before its bytes are returned. The one exception is
 //! [`AnswerWriter::text_was_thinking`]. Knows neither provider nor buffer.
 
-use crate::escape::{LineStart, escape_line, line_start};
+use crate::scan::{LineStart, escape_line, line_start};
 use crate::scan::{TEXT_BREAK, fence};
 use crate::write;
 
@@ -14,15 +14,15 @@ pub struct AnswerWriter {
     /// Text that is final but not taken yet.
     out: String,
     block: Block,
-    /// Whether the message has a block.
+    /// True if the message has a block.
     started: bool,
-    /// Whether the last block is a text, and the next text is another part of the answer.
+    /// True if the last block is a text, and the next text is another part of the answer.
     is_after_text: bool,
-    /// Whether the answer is complete.
+    /// True if the answer is complete.
     finished: bool,
     /// Start of a line that may become structure, or blanks before any text.
     held: String,
-    /// Whether `held` is the start of a line.
+    /// True if `held` is the start of a line.
     at_line_start: bool,
     /// The current line, while it may be a fence.
     fence_line: Option<String>,
@@ -30,7 +30,7 @@ pub struct AnswerWriter {
     line_ends: usize,
     /// The open fence: mark and length.
     open_fence: Option<(u8, usize)>,
-    /// Whether the last line of the text closes a fence like a line that the writer adds.
+    /// True if the last line of the text closes a fence like a line that the writer adds.
     ends_like_added: bool,
     /// Received thinking. It is written as a whole, because its signature is in the opening
     /// tag but arrives last.

@@ -4,23 +4,28 @@
 //! Pure: resolvers that are functions are not called here. [`decide`] returns the function
 //! whose answer it needs and is called again with the answer. `function` interprets such
 //! answers.
+//!
+//! [`ArgumentRules`] inspect the arguments of a call, also of the inner call of `execute_tool`.
+//! They depend only on the call's text and are evaluated directly.
 
-mod argument_rules;
 mod function;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use argument_rules::{ArgumentRule, ArgumentRules, EXECUTE_TOOL, inside, meant};
-pub use function::{Function, FunctionId, FunctionKind, OnError, Returned};
-
 use crate::tool::ToolUseId;
+
+pub use function::{Function, FunctionId, FunctionKind, OnError, Returned};
 
 /// Name of the resolver that applies the user's options.
 pub const CONFIG: &str = "urn:flemma:approval:config";
+
 /// Name of the resolver that applies the chat's frontmatter.
 pub const FRONTMATTER: &str = "urn:flemma:approval:frontmatter";
+
 /// Name of the resolver that approves calls on which no other has an opinion.
 pub const CATCH_ALL: &str = "urn:flemma:approval:catch-all";
 
@@ -74,10 +79,10 @@ pub struct Resolver {
     pub priority: i32,
     /// The source of its answers.
     pub source: OpinionSource,
-    /// Whether it approves nothing in a chat whose frontmatter sets `auto_approve`, so that
+    /// True if it approves nothing in a chat whose frontmatter sets `auto_approve`, so that
     /// a chat can be stricter than the options. It still denies.
     pub yields: bool,
-    /// Whether the chat's frontmatter sets `auto_approve`.
+    /// True if the chat's frontmatter sets `auto_approve`.
     yielded: bool,
 }
 
@@ -165,7 +170,7 @@ pub struct Policy {
     pub deny: BTreeSet<String>,
     /// Rules for tools in neither list.
     pub argument_rules: ArgumentRules,
-    /// Whether commands on which no rule has an opinion are tried first.
+    /// True if commands on which no rule has an opinion are tried first.
     pub tries: bool,
 }
 
@@ -217,7 +222,7 @@ impl ResolverChain {
     /// Returns the chain for a chat whose frontmatter sets `auto_approve`, even to an empty
     /// list. Its opinion replaces the [`FRONTMATTER`] resolver, and yielding resolvers
     /// approve nothing. If that resolver was removed, it is not added again.
-    pub fn with_frontmatter(&self, source: OpinionSource) -> Self {
+    pub fn with_frontmatter(&self, source: &OpinionSource) -> Self {
         Self(
             self.0
                 .iter()
@@ -338,6 +343,97 @@ pub struct Question {
     pub input: Value,
     /// The function to ask.
     pub function: Function,
+}
+
+/// A built-in rule that inspects a call's arguments.
+pub trait ArgumentRule: fmt::Debug + Send + Sync {
+    /// Returns the rule's decision, or `None` without an opinion.
+    fn decide(&self, call: &CallKey) -> Option<Decision>;
+
+    /// Returns the name to log; `None` means the resolver's.
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the reason for a denial, for the model.
+    fn reason(&self, _call: &CallKey) -> Option<String> {
+        None
+    }
+}
+
+/// A list of rules; the first one with an opinion decides. Lists are equal if they share
+/// the same rules.
+#[derive(Debug, Clone, Default)]
+pub struct ArgumentRules(Vec<Arc<dyn ArgumentRule>>);
+
+impl ArgumentRules {
+    /// Appends a rule.
+    pub fn add(&mut self, rule: Arc<dyn ArgumentRule>) {
+        self.0.push(rule);
+    }
+
+    /// Returns true if there are no rules.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the first opinion.
+    pub fn decide(&self, call: &CallKey) -> Option<Decision> {
+        self.0.iter().find_map(|rule| rule.decide(call))
+    }
+
+    /// Returns the first opinion with the rule's name.
+    pub fn opinion(&self, call: &CallKey) -> Option<(Decision, Option<&'static str>)> {
+        let mut opinions = self.0.iter();
+        opinions.find_map(|rule| Some((rule.decide(call)?, rule.name())))
+    }
+
+    /// Returns the first reason.
+    pub fn reason(&self, call: &CallKey) -> Option<String> {
+        self.0.iter().find_map(|rule| rule.reason(call))
+    }
+}
+
+impl PartialEq for ArgumentRules {
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+}
+
+impl Eq for ArgumentRules {}
+
+/// Name of the tool that runs another tool.
+pub const EXECUTE_TOOL: &str = "execute_tool";
+
+/// Returns the call to decide about and its arguments: for [`EXECUTE_TOOL`], the inner
+/// call, to which all rules apply.
+pub fn meant(call: &CallKey, input: &Value) -> (CallKey, Value) {
+    // All other tools decide about their own calls only.
+    let Some((name, inner)) = inside(&call.name, input) else {
+        return (call.clone(), input.clone());
+    };
+    let key = CallKey {
+        // Results and approvals refer to the outer call by this ID.
+        id: call.id.clone(),
+        name: name.to_owned(),
+        input: crate::json::canonical(&inner),
+    };
+    (key, inner)
+}
+
+/// Returns the tool and arguments inside a call of [`EXECUTE_TOOL`].
+pub fn inside<'a>(name: &str, input: &'a Value) -> Option<(&'a str, Value)> {
+    if name != EXECUTE_TOOL {
+        return None;
+    }
+    let inner = input.get("name")?.as_str()?;
+    // Some models omit empty arguments.
+    let arguments = match input.get("arguments") {
+        None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
+        Some(arguments) => arguments.clone(),
+    };
+    Some((inner, arguments))
 }
 
 #[cfg(test)]

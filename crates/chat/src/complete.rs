@@ -1,4 +1,4 @@
-//! What can be completed at a place of a document: which kind of word is being written, and
+//! Completion at a place of a document: which kind of word is being written, and
 //! where it begins.
 //!
 //! Knows neither tools nor files nor options: a session has the words.

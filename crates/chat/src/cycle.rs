@@ -6,24 +6,14 @@
 //! in this session, and the number of requests since the user last sent one. [`step`]
 //! returns effects as data and performs none.
 
-mod blocked;
-mod cancel;
-mod categorize;
-mod change;
 mod classify;
-mod decided;
-mod ends;
 mod event;
 mod idle;
 mod keys;
 mod messages;
 mod plan;
-mod plan_call;
 mod provenance;
 mod settle;
-mod sight;
-mod start;
-mod stuck;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -33,15 +23,15 @@ use crate::document::{Document, PairedCall, Parsed, Role};
 use crate::origin::Origins;
 use crate::prompt;
 use crate::tool::ToolOutcome;
-use decided::Ledger;
+use event::Ledger;
 use messages::QueuedMessages;
 use provenance::Provenance;
 
-pub use cancel::INTERRUPTED;
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
-pub use decided::{DEFAULT, Decided, REVIEWED, Ruling, is_by_hand};
 pub use event::{AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options};
+pub use event::{DEFAULT, Decided, REVIEWED, Ruling, is_by_hand};
+pub use keys::INTERRUPTED;
 pub use messages::SKIPPED;
 
 /// Consecutive requests without the user.
@@ -55,7 +45,7 @@ struct AutopilotRun {
 /// Runtime state of one chat that its text cannot hold.
 #[derive(Debug, Default)]
 pub struct Cycle {
-    /// Whether a request is open.
+    /// True if a request is open.
     request: bool,
     /// Running calls, oldest first.
     running: Vec<CallKey>,
@@ -69,16 +59,14 @@ pub struct Cycle {
     disarmed: bool,
     /// The requests since the user last sent one.
     run: AutopilotRun,
-    /// Whether the last request was refused because it would exceed a limit of autopilot.
-    limited: bool,
-    /// Whether autopilot stopped because the model kept repeating a failing call.
-    stuck: bool,
+    /// Why autopilot stopped, until the next key.
+    stopped: Option<AutopilotStop>,
     /// The origin of calls and approvals.
     provenance: Provenance,
     /// The lines that were typed in this session.
     origins: Origins,
     /// The last text change, if it touched a placeholder.
-    change: Option<change::StatusChange>,
+    change: Option<provenance::StatusChange>,
     /// The text that was last searched for approvals.
     observed: Weak<Parsed>,
     /// Answers of function resolvers in this batch.
@@ -89,6 +77,15 @@ pub struct Cycle {
     refusals: BTreeMap<CallKey, String>,
     /// Messages the user queued while the model was working.
     messages: QueuedMessages,
+}
+
+/// Why autopilot stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AutopilotStop {
+    /// The next request would exceed a limit.
+    Limit,
+    /// The model kept repeating a failing call.
+    Loop,
 }
 
 /// How the run of a call ended.
@@ -104,25 +101,33 @@ enum RunEnd {
 #[derive(Debug)]
 struct Batch {
     goal: Goal,
-    /// Whether anything was written or run; a batch that did nothing sends.
+    /// True if anything was written or run; a batch that did nothing sends.
     worked: bool,
-    /// Whether the conversation may be sent at the end.
+    /// True if the conversation may be sent at the end.
     may_send: bool,
     /// The user's text below the calls when the batch began. Text typed since then is not
     /// sent without another key.
     words: Option<String>,
-    /// Whether open fences were just closed, which changes `words`.
+    /// True if open fences were just closed, which changes `words`.
     repaired: bool,
-    /// Whether the user steered: that is sent with or without autopilot.
+    /// True if the user steered: that is sent with or without autopilot.
     steered: bool,
     /// The call to whose result the cursor moves.
     shown: Option<CallKey>,
-    /// Whether the cursor was moved to the first pending call.
+    /// True if the cursor was moved to the first pending call.
     reviewed: bool,
-    /// Whether a key started the batch, rather than an answer.
-    by_key: bool,
-    /// Whether the key was Ctrl-], which says so if it finds nothing to do.
-    advances: bool,
+    start: Start,
+}
+
+/// The trigger of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// An answer, a message, or a trial.
+    Other,
+    /// A key that decides about calls.
+    Key,
+    /// Ctrl-], which says so if it finds nothing to do.
+    Advance,
 }
 
 /// The calls that a batch is about.
@@ -146,35 +151,35 @@ impl Cycle {
         &self.running
     }
 
-    /// Whether results are waiting to be written while other calls still run.
+    /// Returns true if results are waiting to be written while other calls still run.
     pub fn collects_results(&self) -> bool {
         !self.finished.is_empty() && !self.running.is_empty()
     }
 
-    /// Whether approved calls wait for a free slot.
+    /// Returns true if approved calls wait for a free slot.
     pub fn has_queue(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Whether a request is open.
+    /// Returns true if a request is open.
     pub fn is_sending(&self) -> bool {
         self.request
     }
 
-    /// Whether there is no open request, running call, or open question.
+    /// Returns true if there is no open request, running call, or open question.
     pub fn is_idle(&self) -> bool {
         let idle = self.running.is_empty() && self.queue.is_empty() && self.finished.is_empty();
         idle && !self.request && self.batch.is_none()
     }
 
-    /// Whether autopilot stopped at `max_turns` requests or at `max_cost`.
+    /// Returns true if autopilot stopped at `max_turns` requests or at `max_cost`.
     pub fn reached_limit(&self) -> bool {
-        self.limited
+        self.stopped == Some(AutopilotStop::Limit)
     }
 
-    /// Whether autopilot stopped because the model kept repeating a failing call.
+    /// Returns true if autopilot stopped because the model kept repeating a failing call.
     pub fn is_stuck(&self) -> bool {
-        self.stuck
+        self.stopped == Some(AutopilotStop::Loop)
     }
 
     /// Handles [`CycleEvent::Recorded`], which does not depend on the text.
@@ -287,15 +292,14 @@ impl Cycle {
         }
     }
 
-    fn begin(&mut self, goal: Goal, words: Option<String>) {
+    fn begin(&mut self, goal: Goal, words: Option<String>, start: Start) {
         // A new batch asks the functions again, because their rules may have changed.
         self.answers.clear();
         let (running, queue) = (&self.running, &self.queue);
         self.ledger
             // Keeps what was logged about calls in progress, so that it is not logged twice.
             .begin(|call| running.contains(call) || queue.contains(call));
-        self.limited = false;
-        self.stuck = false;
+        self.stopped = None;
         self.batch = Some(Batch {
             goal,
             worked: false,
@@ -306,8 +310,7 @@ impl Cycle {
             steered: false,
             shown: None,
             reviewed: false,
-            by_key: false,
-            advances: false,
+            start,
         });
     }
 }

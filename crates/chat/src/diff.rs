@@ -3,35 +3,32 @@
 //! Knows texts only: the caller reads files. Lines end at `\n`, as for `patch`; a `\r` before it
 //! is part of the line. Work and memory are bounded, so that no text stalls the caller: where
 //! the limits are reached, more lines count as changed than need to.
+//!
+//! Also unified diffs as text, for `patch` and `git apply`; what the arguments of a call say
+//! about the texts of files ([`StatedChange`]); and changes that lines don't show ([`Note`]).
 
-mod notes;
 pub mod review;
 mod shown;
-mod stated;
-mod unified;
-mod words;
-
-#[cfg(test)]
-mod tests;
 
 use core::fmt;
 use core::iter::Sum;
 use core::time::Duration;
+use std::borrow::Cow;
+use std::fmt::Write;
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff, group_diff_ops};
 
 use crate::text::Lines;
 
-pub use notes::Note;
 pub use shown::{Extent, Row, RowKind, ShownDiff, Wrapped, shown, wrapped};
-pub use stated::{StatedChange, StatedFile};
-pub use unified::NO_NEWLINE;
 
 /// Maximum lines of context around changes.
 pub const MOST_CONTEXT: usize = 3;
+
 /// Maximum changed lines of each text that are compared. Of larger changes, all lines between
 /// the first and the last difference count as changed.
 const MOST_LINES: usize = 50_000;
+
 /// Maximum time for comparing lines.
 const TIME: Duration = Duration::from_millis(200);
 
@@ -48,7 +45,7 @@ pub struct FileDiff<'t> {
     pub counts: Counts,
     /// Changes that lines don't show.
     pub notes: Vec<Note>,
-    /// Whether `\r` at the end of a line means something: not all lines have it.
+    /// True if `\r` at the end of a line means something: not all lines have it.
     shows_returns: bool,
 }
 
@@ -99,8 +96,8 @@ pub struct Hunk<'t> {
 impl<'t> FileDiff<'t> {
     /// Compares two texts. A file that does not exist has the empty text.
     pub fn of(before: &'t str, after: &'t str) -> Self {
-        let notes = notes::notes(before, after);
-        let shows_returns = notes::shows_returns(before, after);
+        let notes = notes(before, after);
+        let shows_returns = shows_returns(before, after);
         let (above, before, after) = differing(before, after);
         let is_large = before.len().max(after.len()) > MOST_LINES;
         let ops = if is_large {
@@ -253,3 +250,221 @@ fn lines_below(text: &str) -> usize {
     let newline = lines.nth(MOST_CONTEXT);
     newline.map_or(text.len(), |(at, _)| at + 1)
 }
+
+/// The remark after a line without a line break.
+pub const NO_NEWLINE: &str = "\\ No newline at end of file";
+
+/// The name of a file that does not exist.
+const NONE: &str = "/dev/null";
+
+impl FileDiff<'_> {
+    /// Prints the difference of a file. `exists` says whether it does before and after. Texts
+    /// that are equal print nothing.
+    pub fn unified(&self, name: &str, exists: (bool, bool)) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let mut text = String::new();
+        for (sign, side, exists) in [("---", 'a', exists.0), ("+++", 'b', exists.1)] {
+            let name = if exists {
+                // An absolute name would otherwise get two slashes after the side.
+                quoted(&format!("{side}/{}", name.trim_start_matches('/'))).into_owned()
+            } else {
+                NONE.to_owned()
+            };
+            text.push_str(&format!("{sign} {name}\n"));
+        }
+        for hunk in self.hunks(MOST_CONTEXT) {
+            hunk.print(&mut text);
+        }
+        text
+    }
+}
+
+impl Hunk<'_> {
+    /// `@@ -1,3 +1,4 @@`.
+    pub fn header(&self) -> String {
+        format!("@@ -{} +{} @@", range(&self.before), range(&self.after))
+    }
+
+    fn print(&self, text: &mut String) {
+        text.push_str(&self.header());
+        text.push('\n');
+        for line in &self.lines {
+            text.push(line.kind.sign());
+            text.push_str(line.text);
+            if !line.text.ends_with('\n') {
+                text.push_str(&format!("\n{NO_NEWLINE}\n"));
+            }
+        }
+    }
+}
+
+impl LineKind {
+    /// The first character of the line in a unified diff.
+    pub fn sign(self) -> char {
+        match self {
+            Self::Context => ' ',
+            Self::Added => '+',
+            Self::Removed => '-',
+        }
+    }
+}
+
+/// First line, from 1, and number of lines. An empty range is named by the line above it.
+fn range(lines: &Lines) -> String {
+    let first = lines.start + usize::from(!lines.is_empty());
+    format!("{first},{}", lines.len())
+}
+
+/// Quotes a name as Git does, if it would not end at the end of its line.
+fn quoted(name: &str) -> Cow<'_, str> {
+    let is_plain = |it: char| !it.is_control() && !matches!(it, '"' | '\\');
+    if name.chars().all(is_plain) {
+        // A tab ends a name that contains blanks.
+        return if name.contains(' ') {
+            format!("{name}\t").into()
+        } else {
+            name.into()
+        };
+    }
+    let mut quoted = String::from("\"");
+    for byte in name.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            // Writing to a string cannot fail.
+            _ => drop(write!(quoted, "\\{byte:03o}")),
+        }
+    }
+    quoted.push('"');
+    quoted.into()
+}
+
+/// The changes of a call in files, as far as its arguments state them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatedChange {
+    /// Names of the arguments that say it.
+    pub arguments: &'static [&'static str],
+    /// The files, in the order of the arguments.
+    pub files: Vec<StatedFile>,
+}
+
+/// A file of a [`StatedChange`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatedFile {
+    /// The file as the call names it.
+    pub name: String,
+    /// Changes that texts don't show, such as `deleted`.
+    pub remark: Option<String>,
+    /// Pieces of its text, and what replaces each.
+    pub texts: Vec<(String, String)>,
+}
+
+impl StatedChange {
+    /// Returns how many lines the call adds and removes. `None` if it replaces no text.
+    pub fn counts(&self) -> Option<Counts> {
+        let has_texts = self.files.iter().any(|it| !it.texts.is_empty());
+        has_texts.then(|| self.files.iter().map(StatedFile::counts).sum())
+    }
+}
+
+impl StatedFile {
+    /// Returns how many lines of the file are added and removed.
+    pub fn counts(&self) -> Counts {
+        let texts = self.texts.iter();
+        texts
+            .map(|(before, after)| FileDiff::of(before, after).counts)
+            .sum()
+    }
+}
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+
+/// A change that lines don't show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// The text gets other line endings.
+    Endings(Ending, Ending),
+    /// A new text has `\r\n`.
+    Returns,
+    /// The text gets a byte order mark.
+    MarkAdded,
+    /// The text loses its byte order mark.
+    MarkRemoved,
+}
+
+/// The line endings of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// `\n`.
+    Newline,
+    /// `\r\n`.
+    ReturnNewline,
+    /// Both.
+    Mixed,
+}
+
+impl Note {
+    /// A few words for the user.
+    pub fn text(self) -> String {
+        match self {
+            Self::Endings(from, to) => format!("line endings {} → {}", from.name(), to.name()),
+            Self::Returns => "CRLF line endings".to_owned(),
+            Self::MarkAdded => "byte order mark added".to_owned(),
+            Self::MarkRemoved => "byte order mark removed".to_owned(),
+        }
+    }
+}
+
+impl Ending {
+    /// The endings of a text; `None` if it has only one line.
+    fn of(text: &str) -> Option<Self> {
+        let all = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        match text.matches("\r\n").count() {
+            _ if all == 0 => None,
+            0 => Some(Self::Newline),
+            pairs if pairs == all => Some(Self::ReturnNewline),
+            _ => Some(Self::Mixed),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Newline => "LF",
+            Self::ReturnNewline => "CRLF",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// Returns what lines don't show of a change from `before` to `after`. A text that is emptied
+/// has none.
+fn notes(before: &str, after: &str) -> Vec<Note> {
+    if after.is_empty() {
+        return Vec::new();
+    }
+    let endings = match (Ending::of(before), Ending::of(after)) {
+        // For a new text, `\n` is expected and needs no note.
+        (None, Some(Ending::ReturnNewline)) if before.is_empty() => Some(Note::Returns),
+        // A text of one line has no line endings to compare.
+        (Some(from), Some(to)) if from != to => Some(Note::Endings(from, to)),
+        _ => None,
+    };
+    let mark = match (before.starts_with(MARK), after.starts_with(MARK)) {
+        (false, true) => Some(Note::MarkAdded),
+        (true, false) => Some(Note::MarkRemoved),
+        _ => None,
+    };
+    endings.into_iter().chain(mark).collect()
+}
+
+/// Returns true unless all lines of both texts end in `\r\n`.
+fn shows_returns(before: &str, after: &str) -> bool {
+    let ends = |text| Ending::of(text).is_none_or(|it| it == Ending::ReturnNewline);
+    !ends(before) || !ends(after)
+}
+
+#[cfg(test)]
+mod tests;

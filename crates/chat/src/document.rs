@@ -5,10 +5,10 @@
 //! and never stored, so a `.chat` file contains its whole state. Parsing cannot fail: text
 //! that does not match the grammar stays in the document as text. Nothing here decides what
 //! happens next.
+//!
+//! A [`Block`] has the lines that it covers, not their text. A [`Diagnostic`] is about text that
+//! does not fit the grammar, and may have a fix.
 
-mod block;
-mod fixes;
-mod own;
 mod pairing;
 mod parse;
 
@@ -18,15 +18,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::block::{Aborted, Block, ResultKind, ThinkingBlock, ToolResultBlock, ToolUseBlock};
-pub(crate) use self::own::PARAGRAPH_BREAK;
-pub use self::pairing::{PairedCall, Turn};
-use crate::diagnostic::{Diagnostic, Fix};
-use crate::escape::unescape_line;
 use crate::json;
-pub use crate::role::Role;
-pub use crate::status::Status;
+use crate::scan::unescape_line;
 use crate::text::{Lines, Text};
+use crate::tool::ToolUseId;
+
+use self::pairing::Pair;
+pub use self::pairing::{PairedCall, Turn};
+pub use crate::scan::Role;
+pub use crate::status::Status;
 
 /// A text with its parse result. Every byte belongs to exactly one frontmatter, prelude,
 /// message marker, or block.
@@ -54,6 +54,8 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
     /// Assistant messages with a call that has no result yet, in order.
     pub(crate) unanswered: Vec<usize>,
+    /// All calls with their results, in order.
+    pairs: Vec<Pair>,
 }
 
 /// A code fence without a closing line. It ends at the next role marker.
@@ -63,7 +65,7 @@ pub struct OpenFence {
     pub lines: Lines,
     /// The missing closing line.
     pub closing: String,
-    /// Whether it belongs to a tool header, which closing it would complete.
+    /// True if it belongs to a tool header, which closing it would complete.
     pub below_header: bool,
 }
 
@@ -91,7 +93,7 @@ pub struct Message {
     pub inline: Option<usize>,
     /// Indexes of its blocks, see [`Parsed::blocks_of`].
     pub(crate) blocks: Range<usize>,
-    /// Whether prose not written by the model contains `@` or `{{`, which may address a
+    /// True if prose not written by the model contains `@` or `{{`, which may address a
     /// tool or refer to a file. Most messages need no further search.
     pub may_refer: bool,
 }
@@ -140,7 +142,8 @@ impl<'t> Document<'t> {
     }
 
     /// Pairs calls with results, from the message `first` on.
-    fn paired(text: &'t Text, parsed: Parsed, first: usize) -> Self {
+    fn paired(text: &'t Text, mut parsed: Parsed, first: usize) -> Self {
+        pairing::pair_from(&mut parsed, first);
         let mut document = Self::of(text, Arc::new(parsed));
         let (unanswered, unpaired) = pairing::look(&document, first);
         let parsed = Arc::make_mut(&mut document.parsed);
@@ -263,7 +266,7 @@ impl<'t> Document<'t> {
     }
 
     /// Returns the fix for a line, or for any line of its block: keys put the cursor on a
-    /// block's first line. The fix may change other lines than those of the problem.
+    /// block's first line. The fix may change other lines than the problem is about.
     pub fn fix_at(&self, line: usize) -> Option<&Fix> {
         let meet = |one: &Lines, other: &Lines| one.start < other.end && other.start < one.end;
         let all = || self.diagnostics.iter().filter(|it| it.fix.is_some());
@@ -298,5 +301,258 @@ impl<'t> Document<'t> {
             .get(at)
             .filter(|message| message.lines.contains(&line))
             .map(|_| at)
+    }
+}
+
+/// A block of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Text, blank lines included.
+    Prose(Lines),
+    /// A call, in an `@Assistant:` message only.
+    ToolUse(ToolUseBlock),
+    /// An answer to a call, in a `@You:` message only.
+    ToolResult(ToolResultBlock),
+    /// Thinking, in an `@Assistant:` message only.
+    Thinking(ThinkingBlock),
+    /// The comment between two texts that the provider sent as separate parts of one answer,
+    /// in an `@Assistant:` message only.
+    TextBreak(Lines),
+    /// The comment of an answer that was cut off, in an `@Assistant:` message only.
+    Aborted(Aborted),
+}
+
+impl Block {
+    /// Returns the lines the block covers.
+    pub fn lines(&self) -> Lines {
+        match self {
+            Block::Prose(lines) | Block::TextBreak(lines) => lines.clone(),
+            Block::ToolUse(it) => it.lines.clone(),
+            Block::ToolResult(it) => it.lines.clone(),
+            Block::Thinking(it) => it.lines.clone(),
+            Block::Aborted(it) => it.lines.clone(),
+        }
+    }
+}
+
+/// A `**Tool Use:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUseBlock {
+    /// ID that results refer to; need not be unique.
+    pub id: ToolUseId,
+    /// The tool's name, shared by all calls of a tool.
+    pub name: Arc<str>,
+    /// The fence's language if it is neither absent nor `json`; the call is then invalid.
+    pub other_language: Option<Box<str>>,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// The lines inside the fence.
+    pub body: Lines,
+}
+
+/// A `**Tool Result:**` block whose fence is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResultBlock {
+    /// The call this block answers.
+    pub tool_use_id: ToolUseId,
+    /// A placeholder or a result.
+    pub kind: ResultKind,
+    /// Header through closing fence.
+    pub lines: Lines,
+    /// The lines inside the fence.
+    pub body: Lines,
+}
+
+/// Contents of a tool result's fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// A `flemma:tool` fence: the call has a status but no result yet.
+    Placeholder(Status),
+    /// A real result, which the model will see.
+    Final {
+        /// True if the header ends in `(error)`.
+        is_error: bool,
+    },
+}
+
+/// A thinking block, tags included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThinkingBlock {
+    /// Opening tag through closing tag.
+    pub lines: Lines,
+    /// The lines between the tags; empty if self-closing.
+    pub body: Lines,
+    /// The provider that signed it and its signature.
+    pub signature: Option<(String, String)>,
+    /// True if the body is a provider's opaque data.
+    pub redacted: bool,
+}
+
+/// The comment at the end of an answer that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aborted {
+    /// One line.
+    pub lines: Lines,
+    /// The reason, without `-->`.
+    pub reason: String,
+}
+
+/// Gives a call an id that no other call has.
+fn unique(call: &ToolUseBlock) -> Fix {
+    let header = call.lines.start..call.lines.start + 1;
+    // The line number makes the new ID unique.
+    let id = format!("{}_{}", call.id, header.start + 1);
+    Fix {
+        title: "Give this call a unique id".to_owned(),
+        lines: header,
+        replacement: vec![format!("**Tool Use:** `{}` (`{id}`)", call.name)],
+    }
+}
+
+/// Deletes a result that no call has.
+fn without_result(document: &Document<'_>, result: &ToolResultBlock) -> Fix {
+    let mut lines = result.lines.clone();
+    // The blank line below it would be a second one.
+    let is_inside = lines.end < document.text.line_count();
+    if is_inside && document.is_blank(lines.end..lines.end + 1) {
+        lines.end += 1;
+    }
+    Fix {
+        title: "Delete this result".to_owned(),
+        lines,
+        replacement: Vec::new(),
+    }
+}
+
+/// Adds a result for a call to the message after it. `None` if that has text on its marker
+/// line.
+fn with_result(document: &Document<'_>, call: &ToolUseBlock, answers: &Message) -> Option<Fix> {
+    let marker = answers.lines.start..answers.lines.start + 1;
+    let mut replacement = vec![document.lossy(marker.clone()).into_owned()];
+    let header = format!("**Tool Result:** `{}` (error)", call.id);
+    let block = [&*header, "", "```", "The call was not run.", "```", ""];
+    replacement.extend(block.map(str::to_owned));
+    answers.inline.is_none().then(|| Fix {
+        title: "Add an error result for this call".to_owned(),
+        lines: marker,
+        replacement,
+    })
+}
+
+/// Makes the arguments of a call readable. `None` if only the user can.
+fn readable(document: &Document<'_>, call: &ToolUseBlock) -> Option<Fix> {
+    let text = document.lossy(call.body.clone());
+    if call.other_language.is_none() {
+        let repaired = json::repaired(&text)?;
+        return Some(Fix {
+            title: "Repair the JSON".to_owned(),
+            lines: call.body.clone(),
+            replacement: repaired.split('\n').map(str::to_owned).collect(),
+        });
+    }
+    json::parse_object(&text).ok()?;
+    let fence = call.body.start.checked_sub(1)?;
+    let line = document.lossy(fence..fence + 1);
+    let ticks: String = line.chars().take_while(|it| "`~".contains(*it)).collect();
+    Some(Fix {
+        title: "Write \"json\" behind the fence".to_owned(),
+        lines: fence..fence + 1,
+        replacement: vec![format!("{ticks}json")],
+    })
+}
+
+/// Separates paragraphs of own text that had results between them.
+pub(crate) const PARAGRAPH_BREAK: &str = "\n\n";
+
+impl Document<'_> {
+    /// Returns the paragraphs of own text in a message, none blank, each with its first line.
+    pub(crate) fn own_paragraphs(
+        &self,
+        message: &Message,
+    ) -> impl Iterator<Item = (usize, String)> {
+        let blocks = self.blocks_of(message).iter();
+        blocks.filter_map(move |block| {
+            let Block::Prose(lines) = block else {
+                return None;
+            };
+            // Only the first block can start on the marker's line.
+            let column = message
+                .inline
+                .filter(|_| lines.start == message.lines.start)
+                .unwrap_or(0);
+            let text = self.prose(lines.clone(), column);
+            let (skipped, text) = trim_blank_lines(&text);
+            (!text.is_empty()).then(|| (lines.start + skipped, text.to_owned()))
+        })
+    }
+}
+
+/// Removes blank lines at both ends, and returns how many there were above. Keeps the
+/// indentation of the first line.
+fn trim_blank_lines(text: &str) -> (usize, &str) {
+    let text = text.trim_end();
+    let blank = text.len() - text.trim_start().len();
+    let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    (text[..start].matches('\n').count(), &text[start..])
+}
+
+/// Severity of a diagnostic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something will not happen as written.
+    Error,
+    /// A probable mistake.
+    Warning,
+}
+
+/// A diagnostic about some lines of the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The lines concerned.
+    pub lines: Lines,
+    /// Its severity.
+    pub severity: Severity,
+    /// A sentence with the problem and its consequence.
+    pub message: String,
+    /// A change that fixes the problem.
+    pub fix: Option<Fix>,
+}
+
+/// A change of whole lines that the user can apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// Title as a command: `Write "approved"`.
+    pub title: String,
+    /// The lines it replaces.
+    pub lines: Lines,
+    /// The new lines.
+    pub replacement: Vec<String>,
+}
+
+impl Diagnostic {
+    /// Something will not happen as written.
+    pub fn error(lines: Lines, message: impl Into<String>) -> Self {
+        Self {
+            lines,
+            severity: Severity::Error,
+            message: message.into(),
+            fix: None,
+        }
+    }
+
+    /// A probable mistake.
+    pub fn warning(lines: Lines, message: impl Into<String>) -> Self {
+        Self {
+            lines,
+            severity: Severity::Warning,
+            message: message.into(),
+            fix: None,
+        }
+    }
+
+    /// Adds a fix.
+    pub fn with_fix(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! The model's text is untrusted: invisible characters are spelled out, and long values are cut
 //! with the number of what is left out.
+//!
+//! [`arguments`] has all of them as lines, for the window in which the user decides about the
+//! call: nothing is left out, and nothing in them can hide.
 
 use serde_json::Value;
 
@@ -12,20 +15,25 @@ use crate::visible;
 
 /// Maximum number of fields.
 const MOST_FIELDS: usize = 12;
+
 /// How much of a value an answered call shows.
 pub const BRIEF: Extent = Extent { lines: 8, rows: 3 };
+
 /// How much of a value a call shows that waits for a decision of the user.
 pub const THOROUGH: Extent = Extent {
     lines: 30,
     rows: 20,
 };
+
 /// How much of a value the hover shows, which can be scrolled.
 pub const ALMOST_ALL: Extent = Extent {
     lines: 1_000,
     rows: 100,
 };
+
 /// Maximum columns of a name.
 const NAME: usize = 16;
+
 /// Columns before names, and between names and values.
 const GAPS: usize = 4;
 
@@ -36,7 +44,7 @@ pub struct Fields {
     pub rows: Vec<FieldRow>,
     /// The changes of the call in files, as its arguments state them.
     pub files: Vec<StatedFile>,
-    /// Whether the rows leave something out.
+    /// True if the rows leave something out.
     pub is_cut: bool,
 }
 
@@ -48,7 +56,7 @@ pub struct FieldRow {
     pub name: String,
     /// A part of the value.
     pub text: String,
-    /// Whether the text is a remark, and no part of the value.
+    /// True if the text is a remark, and no part of the value.
     pub is_remark: bool,
 }
 
@@ -96,7 +104,7 @@ pub fn without_shown(mut input: Value, shown: &str) -> Value {
         return input;
     };
     arguments.retain(|_, value| !value.is_null());
-    // The name of the tool is no argument.
+    // The name of the tool is not an argument.
     let mut left = shown.split_once(": ").map_or(shown, |it| it.1).to_owned();
     let mut strings: Vec<(String, String)> = arguments
         .iter()
@@ -178,6 +186,45 @@ fn count(more: usize, noun: &str) -> String {
     format!("… {more} more {noun}{plural}")
 }
 
+/// A line of a call's arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WholeLine {
+    /// The name of an argument.
+    Name(String),
+    /// A line of its value.
+    Value(String),
+}
+
+/// Returns the arguments of a call, each with its name above its value. `input` is JSON, or any
+/// text if the model wrote none.
+pub fn arguments(input: &str) -> Vec<WholeLine> {
+    match serde_json::from_str(input) {
+        Ok(Value::Object(arguments)) => {
+            let lines = arguments.iter().flat_map(|(name, value)| {
+                let name = WholeLine::Name(visible::line(name));
+                std::iter::once(name).chain(value_lines(value))
+            });
+            lines.collect()
+        }
+        Ok(value) => value_lines(&value),
+        Err(_) => text_lines(input),
+    }
+}
+
+fn value_lines(value: &Value) -> Vec<WholeLine> {
+    match value {
+        Value::String(text) => text_lines(text),
+        // It is a value already, so writing it cannot fail.
+        other => text_lines(&serde_json::to_string_pretty(other).unwrap_or_default()),
+    }
+}
+
+fn text_lines(text: &str) -> Vec<WholeLine> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let lines = text.split('\n').map(visible::line);
+    lines.map(WholeLine::Value).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -256,7 +303,7 @@ mod tests {
         let more = json!({"command": "ls -l", "timeout": 60, "tags": ["a"]});
         let rest = json!({"timeout": 60, "tags": ["a"]});
         assert_eq!(left(&more, "bash: $ ls -l  # 60"), rest);
-        // What is a part of another argument, or of the preview's own marks, is not shown.
+        // Not shown: parts of another argument or of the preview's own marks.
         for (folder, line) in [
             ("/", "shell: $ ls /tmp"),
             ("/tmp", "shell: $ ls /tmp"),
@@ -306,5 +353,40 @@ mod tests {
                 prop_assert!(!text.chars().any(hides), "{row:?}");
             }
         }
+    }
+
+    fn shown_lines(input: &str) -> Vec<String> {
+        let lines = arguments(input).into_iter().map(|line| match line {
+            WholeLine::Name(name) => format!("{name}:"),
+            WholeLine::Value(text) => format!("  {text}"),
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn every_argument_is_there_in_full_and_in_the_models_order() {
+        let long = "x".repeat(5000);
+        let input = serde_json::json!({"n": 3, "command": format!("a\n{long}\n"), "list": [1]});
+        let long = format!("  {long}");
+        let expected = [
+            "n:", "  3", "command:", "  a", &long, "list:", "  [", "    1", "  ]",
+        ];
+        assert_eq!(shown_lines(&input.to_string()), expected);
+        assert_eq!(shown_lines("no JSON\nat all"), ["  no JSON", "  at all"]);
+    }
+
+    #[test]
+    fn nothing_hides() {
+        let input = serde_json::json!({
+            "a\u{1b}b": "\u{a0}\t.",
+            "command": format!("ls\u{1b}[8m\r\u{202e}x\u{200b}{}rm -rf ~", " ".repeat(300)),
+        });
+        let expected = [
+            "a<1b>b:",
+            "  <a0>\t.",
+            "command:",
+            "  ls<1b>[8m<0d><202e>x<200b>␣×300rm -rf ~",
+        ];
+        assert_eq!(shown_lines(&input.to_string()), expected);
     }
 }

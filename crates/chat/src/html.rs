@@ -1,8 +1,10 @@
 //! A chat as a web page in one file: without scripts, and without anything that a browser
 //! would load. All text is escaped, because most of it is a model's.
+//!
+//! Markdown becomes HTML in which nothing is active: no HTML of the text, no images, and links
+//! to web pages and mail addresses only.
 
-mod markdown;
-
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag};
 use serde_json::Value;
 
 use crate::approval::inside;
@@ -15,6 +17,7 @@ use crate::title::title;
 use crate::visible;
 
 const STYLE: &str = include_str!("html/style.css");
+
 /// Lines of context in the diffs of calls.
 const CONTEXT: usize = 3;
 
@@ -69,7 +72,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
 }
 
 /// Appends the lines of a diff, with the colors of their signs.
-pub(crate) fn diff_lines<'l>(lines: impl Iterator<Item = &'l str>, out: &mut String) {
+fn diff_lines<'l>(lines: impl Iterator<Item = &'l str>, out: &mut String) {
     for line in lines {
         let class = match line.as_bytes().first() {
             Some(b'+') => "add",
@@ -121,12 +124,12 @@ impl Page<'_> {
         match block {
             Block::Prose(lines) => {
                 let text = self.prose(message, lines);
-                self.out.push_str(&markdown::html(&text));
+                self.out.push_str(&html(&text));
             }
             Block::Thinking(it) => {
                 self.details("thinking", FoldKind::Thinking, block, false);
                 let text = self.document.prose(it.body.clone(), 0);
-                self.out.push_str(&markdown::html(&text));
+                self.out.push_str(&html(&text));
                 self.out.push_str("</details>\n");
             }
             Block::ToolUse(call) => {
@@ -228,6 +231,157 @@ impl Page<'_> {
         self.out.push_str(start);
         escape(text, &mut self.out);
         self.out.push_str(end);
+    }
+}
+
+/// Beginnings of links that do nothing but open a page or write a message.
+const SAFE: [&str; 3] = ["http://", "https://", "mailto:"];
+
+/// Returns the HTML of a text.
+fn html(text: &str) -> String {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut page = Writer::default();
+    for event in Parser::new_ext(text, options) {
+        page.event(event);
+    }
+    page.out
+}
+
+#[derive(Default)]
+struct Writer {
+    out: String,
+    /// The ends of the open elements.
+    open: Vec<&'static str>,
+    /// Text of the code block that is read, and whether it is a diff.
+    code: Option<(String, bool)>,
+    is_head: bool,
+}
+
+impl Writer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(_) => self.end(),
+            // HTML of the text is shown as text.
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
+            Event::Code(text) => self.element("<code>", &text, "</code>"),
+            Event::SoftBreak => self.out.push('\n'),
+            Event::HardBreak => self.out.push_str("<br>\n"),
+            Event::Rule => self.out.push_str("<hr>\n"),
+            Event::TaskListMarker(is_done) => {
+                self.out.push_str(if is_done { "☑ " } else { "☐ " });
+            }
+            Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.text(&text)
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match &mut self.code {
+            Some((code, _)) => code.push_str(text),
+            None => escape(text, &mut self.out),
+        }
+    }
+
+    fn element(&mut self, start: &str, text: &str, end: &str) {
+        self.out.push_str(start);
+        escape(text, &mut self.out);
+        self.out.push_str(end);
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        let (start, end) = match tag {
+            Tag::Heading { level, .. } => heading(level),
+            Tag::CodeBlock(kind) => {
+                self.code = Some((String::new(), is_diff(&kind)));
+                ("<pre><code>", "</code></pre>\n")
+            }
+            Tag::List(Some(first)) => {
+                self.out.push_str(&format!("<ol start=\"{first}\">\n"));
+                ("", "</ol>\n")
+            }
+            Tag::Link { dest_url, .. } => self.link(&dest_url),
+            // Loading an image would tell its server who reads the chat, so only link to it.
+            Tag::Image { dest_url, .. } => {
+                self.out.push_str("Image: ");
+                self.link(&dest_url)
+            }
+            Tag::TableHead => {
+                self.is_head = true;
+                ("<tr>", "</tr>\n")
+            }
+            Tag::TableRow => {
+                self.is_head = false;
+                ("<tr>", "</tr>\n")
+            }
+            Tag::TableCell if self.is_head => ("<th>", "</th>"),
+            other => plain(&other),
+        };
+        self.out.push_str(start);
+        self.open.push(end);
+    }
+
+    fn end(&mut self) {
+        // Code blocks contain only text, so this is the end of the code block.
+        if let Some((code, is_diff)) = self.code.take() {
+            if is_diff {
+                diff_lines(code.lines(), &mut self.out)
+            } else {
+                escape(&code, &mut self.out)
+            }
+        }
+        self.out.push_str(self.open.pop().unwrap_or_default());
+    }
+
+    /// Begins a link if its address is safe; otherwise only its text is shown.
+    fn link(&mut self, address: &CowStr<'_>) -> (&'static str, &'static str) {
+        let lower = address.to_ascii_lowercase();
+        // Addresses such as `javascript:` would run code.
+        if !SAFE.iter().any(|start| lower.starts_with(start)) {
+            return ("", "");
+        }
+        self.out.push_str("<a rel=\"noreferrer\" href=\"");
+        // Old browsers take a backtick for a quotation mark.
+        escape(&address.replace('`', "%60"), &mut self.out);
+        ("\">", "</a>")
+    }
+}
+
+fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
+    // Below the headings of the messages.
+    match level {
+        HeadingLevel::H1 => ("<h3>", "</h3>\n"),
+        HeadingLevel::H2 => ("<h4>", "</h4>\n"),
+        HeadingLevel::H3 => ("<h5>", "</h5>\n"),
+        _ => ("<h6>", "</h6>\n"),
+    }
+}
+
+fn plain(tag: &Tag<'_>) -> (&'static str, &'static str) {
+    match tag {
+        Tag::Paragraph | Tag::HtmlBlock => ("<p>", "</p>\n"),
+        Tag::BlockQuote(_) => ("<blockquote>\n", "</blockquote>\n"),
+        Tag::List(None) => ("<ul>\n", "</ul>\n"),
+        Tag::Item => ("<li>", "</li>\n"),
+        Tag::Table(_) => ("<table>\n", "</table>\n"),
+        Tag::TableCell => ("<td>", "</td>"),
+        Tag::Emphasis => ("<em>", "</em>"),
+        Tag::Strong => ("<strong>", "</strong>"),
+        Tag::Strikethrough => ("<del>", "</del>"),
+        // Elements of Markdown extensions that are not enabled.
+        _ => ("", ""),
+    }
+}
+
+fn is_diff(kind: &CodeBlockKind<'_>) -> bool {
+    match kind {
+        CodeBlockKind::Fenced(info) => {
+            let language = info.split_whitespace().next();
+            language.is_some_and(|it| matches!(it, "diff" | "patch"))
+        }
+        CodeBlockKind::Indented => false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the text at a position refers to: a call to its result, a result to its call, and a
+//! The target of the text at a position: a call to its result, a result to its call, and a
 //! reference to its file.
 //!
 //! Reads only the message at the position. Opens no file.
@@ -99,18 +99,18 @@ one
 ";
 
     #[track_caller]
-    fn leads(line: usize, column: usize, to: Option<Link>) {
+    fn leads(line: usize, column: usize, to: Option<&Link>) {
         let text = Text::from(CHAT);
-        assert_eq!(link_at(&Document::parse(&text), line, column), to);
+        assert_eq!(link_at(&Document::parse(&text), line, column).as_ref(), to);
     }
 
     #[test]
     fn a_call_leads_to_its_result_and_back() {
         let (call, result) = (Link::Lines(3..8), Link::Lines(16..21));
-        leads(3, 0, Some(result.clone()));
-        leads(6, 4, Some(result));
-        leads(16, 2, Some(call.clone()));
-        leads(19, 0, Some(call));
+        leads(3, 0, Some(&result));
+        leads(6, 4, Some(&result));
+        leads(16, 2, Some(&call));
+        leads(19, 0, Some(&call));
     }
 
     #[test]
@@ -122,12 +122,12 @@ one
 
     #[test]
     fn a_reference_leads_to_its_file_where_it_is_written() {
-        let file = |path: &str| Some(Link::File(path.to_owned()));
-        leads(0, 10, file("./a b.rs"));
-        leads(0, 20, file("./a b.rs"));
+        let file = |path: &str| Link::File(path.to_owned());
+        leads(0, 10, Some(&file("./a b.rs")));
+        leads(0, 20, Some(&file("./a b.rs")));
         leads(0, 21, None);
-        leads(0, 23, file("./a.md"));
-        leads(0, 44, file("./a.md"));
+        leads(0, 23, Some(&file("./a.md")));
+        leads(0, 44, Some(&file("./a.md")));
         leads(0, 3, None);
         leads(0, 53, None);
     }

@@ -1,4 +1,4 @@
-//! Marks beside calls that have no result yet: their previews and states.
+//! The marks of calls that have no result yet: their previews and states.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::document::{Document, PairedCall, Status};
 use crate::preview::{Describe, preview};
 use crate::tool::ToolUseId;
 
-/// A mark beside one call.
+/// The mark of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// Unique in the document: the call's ID, with a number if it repeats.
@@ -26,9 +26,9 @@ pub struct Mark {
     pub fence_line: usize,
     /// One-line description of the call; `None` if the user typed into the placeholder.
     pub preview: Option<String>,
-    /// Whether the call is running.
+    /// True if the call is running.
     pub running: bool,
-    /// Whether the call is pending.
+    /// True if the call is pending.
     pub pending: bool,
 }
 

@@ -79,7 +79,7 @@ impl ComparedFile {
 }
 
 impl FoundProblem {
-    /// Whether two problems of different texts are the same. Lines move, so their numbers don't
+    /// Returns true if two problems of different texts are the same. Lines move, so their numbers don't
     /// count.
     fn is_same(&self, other: &Self) -> bool {
         let words = |it: &Self| (it.kind, it.message.clone(), it.text.trim().to_owned());

@@ -23,10 +23,10 @@ const NAME: usize = 40;
 /// Maximum columns of the command with the files that it cannot restore.
 const LACKS: usize = 80;
 
-/// What `:Flemma undo` can do about the files that a call changed.
+/// How far `:Flemma undo` can restore the files that a call changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoCoverage {
-    /// Whether it restores files.
+    /// True if it restores files.
     pub restores: bool,
     /// Names of files that it cannot restore.
     pub lacks: Vec<String>,
@@ -48,7 +48,7 @@ impl UndoCoverage {
 /// A run of a call, as observed by the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRun {
-    /// Whether the tool or its command failed.
+    /// True if the tool or its command failed.
     pub failed: bool,
     /// Its duration.
     pub took: Duration,
@@ -61,7 +61,7 @@ pub struct CallRun {
 /// Summary of a finished call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether the result is an error or the exit code is not zero.
+    /// True if the result is an error or the exit code is not zero.
     pub failed: bool,
     /// Tool name, then changed lines, exit code, and duration if known.
     pub summary: String,
@@ -91,10 +91,9 @@ pub fn outcome(
     document: &Document<'_>,
     call: &ToolUseBlock,
     result: &ToolResultBlock,
-    run: Option<CallRun>,
+    run: Option<&CallRun>,
     counts: Option<Counts>,
 ) -> Outcome {
-    let run = run.as_ref();
     let exit = match run {
         // The command itself may have printed such a line.
         Some(run) if !run.failed => None,
@@ -157,7 +156,7 @@ mod tests {
     use crate::text::Text;
 
     /// Returns the outcome of the only call in a chat whose result has these lines.
-    fn of(tool: &str, suffix: &str, lines: &str, run: Option<CallRun>) -> (String, bool) {
+    fn of(tool: &str, suffix: &str, lines: &str, run: Option<&CallRun>) -> (String, bool) {
         let text = Text::from(&*format!(
             "@Assistant:\n**Tool Use:** `{tool}` (`t`)\n\n```json\n{{}}\n```\n\n\
              @You:\n**Tool Result:** `t`{suffix}\n\n```\n{lines}\n```\n"
@@ -189,7 +188,7 @@ mod tests {
             let lacks = lacks.iter().map(|it| (*it).to_owned()).collect();
             let undo = UndoCoverage { restores, lacks };
             let run = ran(false, 4).map(|run| CallRun { undo, ..run });
-            of("write", "", "done", run).0
+            of("write", "", "done", run.as_ref()).0
         };
         assert_eq!(wrote(false, &[]), "✓ write · 4ms");
         assert_eq!(wrote(true, &[]), "✓ write · 4ms · :Flemma undo");
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(wrote(false, &[".env", "12 files in build/"]), lacks);
     }
 
-    /// What the arguments of an edit show.
+    /// The counts that the arguments of an edit show.
     const COUNTS: Counts = Counts {
         added: 2,
         removed: 1,
@@ -244,14 +243,17 @@ mod tests {
             ),
             ("edit", " (error)", "It is not there.", None, "✗ edit"),
         ] {
-            assert_eq!(of(tool, suffix, lines, run).0, expected);
+            assert_eq!(of(tool, suffix, lines, run.as_ref()).0, expected);
         }
     }
 
     #[test]
     fn other_output_is_no_exit_code() {
         let line = "Command exited with code 3";
-        assert_eq!(of("bash", "", line, ran(false, 5)).0, "✓ bash · 5ms");
+        assert_eq!(
+            of("bash", "", line, ran(false, 5).as_ref()).0,
+            "✓ bash · 5ms"
+        );
         assert_eq!(of("read", "", line, None).0, "✓ read");
         let long = |digits| format!("Command exited with code {}", "9".repeat(digits));
         assert_eq!(of("bash", "", &long(17), None).0, "✓ bash");
@@ -266,10 +268,13 @@ mod tests {
         });
         let run = ran(false, 4).map(|run| CallRun { changed, ..run });
         assert_eq!(
-            of("edit", "", "Edited f.", run.clone()).0,
+            of("edit", "", "Edited f.", run.as_ref()).0,
             "✓ edit · +12 −3 · 4ms"
         );
-        assert_eq!(of("write", "", "Wrote f.", run).0, "✓ write · +12 −3 · 4ms");
+        assert_eq!(
+            of("write", "", "Wrote f.", run.as_ref()).0,
+            "✓ write · +12 −3 · 4ms"
+        );
     }
 
     #[test]

@@ -137,38 +137,38 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(name: &str, input: Value, expected: &str) {
-        assert_eq!(preview(&Shell, name, &input, 80), expected);
+    fn check(name: &str, input: &Value, expected: &str) {
+        assert_eq!(preview(&Shell, name, input, 80), expected);
     }
 
     #[test]
     fn the_inner_call_is_shown() {
         check(
             "execute_tool",
-            json!({"name": "bash", "arguments": {"command": "rm x"}}),
+            &json!({"name": "bash", "arguments": {"command": "rm x"}}),
             "execute_tool: bash: $ rm x",
         );
         check(
             "execute_tool",
-            json!({"name": "multiply", "arguments": {"b": 8, "a": 7}}),
+            &json!({"name": "multiply", "arguments": {"b": 8, "a": 7}}),
             "execute_tool: multiply: a=7, b=8",
         );
-        check("execute_tool", json!({"name": 7}), "execute_tool: name=7");
+        check("execute_tool", &json!({"name": 7}), "execute_tool: name=7");
     }
 
     #[test]
     fn an_unknown_tool_shows_scalars_then_tables() {
         check(
             "my_search",
-            json!({"tags": ["a", "b"], "query": "say \"hi\"\nnow", "limit": 5, "deep": true,
-                   "filter": {"d": 1, "c": 1, "b": 1, "a": 1}, "one": [1], "none": {}}),
+            &json!({"tags": ["a", "b"], "query": "say \"hi\"\nnow", "limit": 5, "deep": true,
+                    "filter": {"d": 1, "c": 1, "b": 1, "a": 1}, "one": [1], "none": {}}),
             "my_search: deep=true, limit=5, query=\"say \\\"hi\\\"⤶now\", \
              filter={a, b, c, +1 more…",
         );
-        check("ping", json!({}), "ping");
+        check("ping", &json!({}), "ping");
         check(
             "f",
-            json!({"a": {}, "b": [], "c": null, "d": [1]}),
+            &json!({"a": {}, "b": [], "c": null, "d": [1]}),
             "f: c=null, a={}, b=[0 items], d=[1 item]",
         );
     }

@@ -2,13 +2,23 @@
 //!
 //! The provider crate encodes a [`Prompt`]; its content and order are derived from the
 //! document here.
+//!
+//! The result of [`build`] is valid for every provider, whatever the file contains, so that no
+//! conversation becomes unsendable: IDs are made unique, every call has a result, and roles
+//! alternate. Instructions below an answer follow the user's next message, where every provider
+//! that takes them accepts them. Appending a turn never changes the earlier part of the prompt,
+//! so that providers can cache it.
+//!
+//! The host reads attached files; here they are bytes with a name.
 
-mod attachment;
-mod build;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub use attachment::{Attachment, Content};
-pub use build::{NO_RESULT, Own, aborted_call, build, build_with, ends, own_text};
-
+use crate::document::{
+    Block, Document, Message, PARAGRAPH_BREAK, PairedCall, ResultKind, Role, Turn,
+};
+use crate::references;
+use crate::scan::{Fence, fence};
+use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
 /// A conversation, ready to be encoded for a provider.
@@ -72,7 +82,7 @@ pub enum Part {
         text: String,
         /// The provider's signature, sent back only to that provider.
         signature: Option<Signature>,
-        /// Whether `text` is opaque data.
+        /// True if `text` is opaque data.
         redacted: bool,
     },
     /// A call by the model.
@@ -92,7 +102,7 @@ pub enum Part {
         name: String,
         /// The text the model sees.
         content: String,
-        /// Whether the call failed.
+        /// True if the call failed.
         is_error: bool,
     },
 }
@@ -104,4 +114,425 @@ pub struct Signature {
     pub provider: String,
     /// The opaque value.
     pub value: String,
+}
+
+/// Result sent for a call that has none.
+pub const NO_RESULT: &str = "No result was given for this call.";
+
+/// Replacements for the user's text of some messages, by message index: evaluated
+/// expressions and files, and tools that are offered after the message. No part is blank.
+pub type Own = BTreeMap<usize, Vec<Part>>;
+
+/// Builds a prompt with the user's text as written, offering `tools`.
+pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
+    build_with(document, tools, &Own::new())
+}
+
+/// Builds a prompt with the user's text of some messages replaced.
+pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
+    let mut builder = Builder::new(document, own);
+    let mut index = 0;
+    while let Some(message) = document.messages.get(index) {
+        // An answer is consumed together with its results.
+        index += builder.message(index, message);
+    }
+    let mut tools = tools.to_vec();
+    // In a fixed order, so that the start of the request stays the same for caches.
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    builder.place_later();
+    // Without a message of the user behind them, they have no place in the conversation.
+    for part in std::mem::take(&mut builder.later) {
+        match part {
+            Part::ToolsAdded(added) => tools.extend(added),
+            other => builder.system.extend(as_text(&[other])),
+        }
+    }
+    let system = (!builder.system.is_empty()).then(|| builder.system.join("\n\n"));
+    Prompt {
+        system,
+        messages: builder.messages,
+        tools,
+    }
+}
+
+/// Returns the first and last speaker of the prompt, if any, without its system messages.
+/// Reads no more of the document than necessary.
+pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
+    let own = Own::new();
+    let said = |index: usize| {
+        let mut builder = Builder::new(document, &own);
+        let count = builder.message(index, &document.messages[index]);
+        (builder.messages, count)
+    };
+    let count = document.messages.len();
+    let mut index = 0;
+    let first = loop {
+        let (messages, more) = (index < count).then(|| said(index))?;
+        if let Some(first) = messages.first() {
+            break first.role;
+        }
+        index += more;
+    };
+    // A message with only results is read together with its calls.
+    let mut behind = (index..count).rev();
+    let last = behind.find_map(|index| Some(said(index).0.last()?.role))?;
+    Some((first, last))
+}
+
+struct Builder<'b, 't> {
+    document: &'b Document<'t>,
+    own: &'b Own,
+    messages: Vec<PromptMessage>,
+    system: Vec<String>,
+    /// Instructions and tools that follow the user's next message.
+    later: Vec<Part>,
+    /// IDs used so far, including those of earlier turns.
+    ids: BTreeSet<String>,
+}
+
+impl<'b, 't> Builder<'b, 't> {
+    fn new(document: &'b Document<'t>, own: &'b Own) -> Self {
+        Self {
+            document,
+            own,
+            messages: Vec::new(),
+            system: Vec::new(),
+            later: Vec::new(),
+            ids: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a message. Returns the number of document messages consumed.
+    fn message(&mut self, index: usize, message: &Message) -> usize {
+        match message.role {
+            Role::System => {
+                let text = as_text(&self.own(index, message));
+                let is_answer = |it: &PromptMessage| it.role == PromptRole::Assistant;
+                if self.messages.iter().any(is_answer) {
+                    self.later.extend(text.map(Part::Text))
+                } else {
+                    self.system.extend(text)
+                }
+                1
+            }
+            Role::You => {
+                let parts = self.own(index, message);
+                self.push(PromptRole::User, parts);
+                1
+            }
+            Role::Assistant => self.assistant(index, message),
+        }
+    }
+
+    /// Adds an assistant message and its results. Returns the number of document messages
+    /// consumed.
+    fn assistant(&mut self, index: usize, message: &Message) -> usize {
+        // No calls, so the next message is read on its own.
+        let Some(turn) = self.document.turn(index) else {
+            let parts = self.assistant_parts(message, &[]);
+            self.push(PromptRole::Assistant, parts);
+            return 1;
+        };
+        let ids: Vec<ToolUseId> = turn
+            .calls
+            .iter()
+            .map(|call| self.unique(&call.tool_use.id))
+            .collect();
+        let parts = self.assistant_parts(message, &ids);
+        self.push(PromptRole::Assistant, parts);
+        let mut answers = self.results(&turn, &ids);
+        // The same message may contain the user's text, which follows the results.
+        if let Some(at) = turn.answers {
+            answers.extend(self.own(at, &self.document.messages[at]));
+        }
+        // Results and the user's text are one message, as providers require.
+        self.push(PromptRole::User, answers);
+        1 + usize::from(turn.answers.is_some())
+    }
+
+    fn assistant_parts(&self, message: &Message, ids: &[ToolUseId]) -> Vec<Part> {
+        let mut ids = ids.iter();
+        let all = self.document.blocks_of(message);
+        let last = all.len().saturating_sub(1);
+        let blocks = all.iter().enumerate();
+        blocks
+            .filter_map(|(at, block)| match block {
+                Block::Prose(lines) => {
+                    let is_own = matches!(all.get(at + 1), Some(Block::TextBreak(_)))
+                        && !all.get(at + 2).is_some_and(|it| self.is_text(it));
+                    let text = self.model_text(message, lines, at > 0, at < last)?;
+                    let text = if is_own {
+                        Some(text)
+                    } else {
+                        without_added_fence(text)
+                    };
+                    text.map(Part::Text)
+                }
+                Block::ToolUse(call) => Some(Part::ToolUse {
+                    // The IDs are in the order of the calls.
+                    id: ids.next()?.clone(),
+                    name: call.name.to_string(),
+                    input: match self.document.input(call) {
+                        Ok(_) => self.document.content(call.body.clone()).into_owned(),
+                        // Invalid arguments would make the request invalid; the error
+                        // result explains them.
+                        Err(_) => "{}".to_owned(),
+                    },
+                }),
+                Block::Thinking(thinking) => Some(Part::Thinking {
+                    text: self.document.prose(thinking.body.clone(), 0),
+                    signature: thinking
+                        .signature
+                        .clone()
+                        .map(|(provider, value)| Signature { provider, value }),
+                    redacted: thinking.redacted,
+                }),
+                // The host writes comments, and a result elsewhere answers no call.
+                Block::ToolResult(_) | Block::TextBreak(_) | Block::Aborted(_) => None,
+            })
+            .collect()
+    }
+
+    fn is_text(&self, block: &Block) -> bool {
+        matches!(block, Block::Prose(lines) if !self.document.is_blank(lines.clone()))
+    }
+
+    /// Returns the model's text as it was received: removes only the blank line that the
+    /// host wrote as a separator.
+    fn model_text(
+        &self,
+        message: &Message,
+        lines: &Lines,
+        after: bool,
+        before: bool,
+    ) -> Option<String> {
+        let column = self.column(message, lines);
+        let mut lines = lines.clone();
+        if after && self.document.is_blank(lines.start..lines.start + 1) {
+            lines.start += 1;
+        }
+        // At the end of the text, the host has written no separator yet.
+        let followed = before || lines.end < self.document.text().line_count();
+        if followed && lines.end > lines.start && self.document.is_blank(lines.end - 1..lines.end) {
+            lines.end -= 1;
+        }
+        let text = self.document.prose(lines, column);
+        (!text.trim().is_empty()).then_some(text)
+    }
+
+    fn column(&self, message: &Message, lines: &Lines) -> usize {
+        message
+            .inline
+            .filter(|_| lines.start == message.lines.start)
+            .unwrap_or(0)
+    }
+
+    /// Returns the user's text in a message and the files it refers to.
+    fn own(&self, index: usize, message: &Message) -> Vec<Part> {
+        match self.own.get(&index) {
+            Some(parts) => parts.clone(),
+            None => {
+                let text = own_text(self.document, message);
+                text.map(Part::Text).into_iter().collect()
+            }
+        }
+    }
+
+    fn results(&self, turn: &Turn<'_>, ids: &[ToolUseId]) -> Vec<Part> {
+        let pairs = turn.calls.iter().zip(ids);
+        pairs
+            .map(|(call, id)| {
+                let (content, is_error) = self.answer(call, turn.aborted);
+                Part::ToolResult {
+                    tool_use_id: id.clone(),
+                    name: call.tool_use.name.to_string(),
+                    content,
+                    is_error,
+                }
+            })
+            .collect()
+    }
+
+    fn answer(&self, call: &PairedCall<'_>, aborted: Option<&str>) -> (String, bool) {
+        match call.result.map(|result| (result.kind, result)) {
+            Some((ResultKind::Final { is_error }, result)) => (
+                self.document.content(result.body.clone()).into_owned(),
+                is_error,
+            ),
+            // Providers reject a call without a result.
+            _ => (
+                aborted.map_or_else(|| NO_RESULT.to_owned(), aborted_call),
+                true,
+            ),
+        }
+    }
+
+    /// Returns an ID that is unique in the prompt.
+    fn unique(&mut self, id: &ToolUseId) -> ToolUseId {
+        let mut unique = id.as_str().to_owned();
+        let mut count = 1;
+        // Only earlier IDs are considered, so appending a turn changes no earlier ID.
+        while !self.ids.insert(unique.clone()) {
+            count += 1;
+            unique = format!("{id}_{count}");
+        }
+        ToolUseId::new(unique)
+    }
+
+    /// Adds the instructions and tools that follow the last message, if it is the user's.
+    fn place_later(&mut self) {
+        let last = self.messages.last();
+        if last.is_some_and(|last| last.role == PromptRole::User) && !self.later.is_empty() {
+            self.messages.push(PromptMessage {
+                role: PromptRole::System,
+                parts: std::mem::take(&mut self.later),
+            });
+        }
+    }
+
+    fn push(&mut self, role: PromptRole, mut parts: Vec<Part>) {
+        let is_added = |part: &mut Part| matches!(part, Part::ToolsAdded(_));
+        self.later.extend(parts.extract_if(.., is_added));
+        if parts.is_empty() {
+            return;
+        }
+        if role == PromptRole::Assistant {
+            self.place_later();
+        }
+        // Some providers require that roles alternate.
+        match self.messages.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.parts.extend(parts),
+            None => self.messages.push(PromptMessage { role, parts }),
+        }
+    }
+}
+
+/// Removes the line that the host added to close the last fence of a model's text: it has one
+/// mark more than the fence.
+fn without_added_fence(mut text: String) -> Option<String> {
+    if let Some(end) = added_fence(&text) {
+        text.truncate(end);
+    }
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Returns where the line begins that the host added at the end of a text.
+fn added_fence(text: &str) -> Option<usize> {
+    let (before, last) = text.rsplit_once('\n')?;
+    let last = fence(last.as_bytes()).filter(|it| it.info.is_empty())?;
+    let mut open: Option<Fence<'_>> = None;
+    for found in before.lines().filter_map(|line| fence(line.as_bytes())) {
+        open = match open {
+            None => Some(found),
+            Some(opener) if found.closes(&opener) => None,
+            still_open => still_open,
+        };
+    }
+    let is_added = |it: Fence<'_>| it.mark == last.mark && it.length + 1 == last.length;
+    open.is_some_and(is_added).then_some(before.len())
+}
+
+/// Joins the parts of a `@System:` message, which all providers take as text.
+fn as_text(parts: &[Part]) -> Option<String> {
+    let text: String = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => text.clone(),
+            Part::File(file) => file.as_text(),
+            Part::ToolsAdded(_)
+            | Part::Thinking { .. }
+            | Part::ToolUse { .. }
+            | Part::ToolResult { .. } => String::new(),
+        })
+        .collect();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Returns the result of a call whose answer was cut off.
+pub fn aborted_call(reason: &str) -> String {
+    format!("The answer was cut off ({reason}), so this call was not run.")
+}
+
+/// Returns the user's text of a `@System:` or `@You:` message as sent, trimmed, with
+/// references as written; `None` if there is none.
+pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
+    let texts: Vec<String> = document
+        .own_paragraphs(message)
+        .map(|(_, text)| references::unescaped(text))
+        .collect();
+    (!texts.is_empty()).then(|| texts.join(PARAGRAPH_BREAK))
+}
+
+/// A file, or a state of the editor, that a message refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// Name in the message, such as `@./plan.pdf`.
+    pub name: String,
+    /// Language of its fence; empty if it is not known.
+    pub language: String,
+    /// Its content.
+    pub content: Content,
+}
+
+/// Content of an [`Attachment`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// An image.
+    Image {
+        /// MIME type, such as `image/png`.
+        mime: String,
+        /// Its bytes in Base64.
+        base64: String,
+    },
+    /// A PDF document.
+    Pdf {
+        /// Its bytes in Base64.
+        base64: String,
+    },
+    /// Text.
+    Text(String),
+}
+
+impl Attachment {
+    /// Returns the attachment for servers that accept only text: a text file's name and
+    /// content in a fence, otherwise only its name.
+    pub fn as_text(&self) -> String {
+        let Content::Text(text) = &self.content else {
+            return self.name.clone();
+        };
+        // A fence in the text must not end this one.
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(3.max(longest + 1));
+        let end = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        format!(
+            "{}:\n{fence}{}\n{text}{end}{fence}",
+            self.name, self.language
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fence_of_a_text_file_is_longer_than_any_in_it() {
+        for (text, expected) in [
+            ("a\n", "@./x:\n```\na\n```"),
+            ("a", "@./x:\n```\na\n```"),
+            ("", "@./x:\n```\n```"),
+            ("```\na\n````\n", "@./x:\n`````\n```\na\n````\n`````"),
+        ] {
+            let attachment = Attachment {
+                name: "@./x".to_owned(),
+                language: String::new(),
+                content: Content::Text(text.to_owned()),
+            };
+            assert_eq!(attachment.as_text(), expected);
+        }
+    }
 }

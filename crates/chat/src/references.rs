@@ -5,10 +5,15 @@
 //! Evaluates and reads nothing, and is never applied to results or answers. Markdown code
 //! contains no references. Elsewhere, a backslash before a reference makes it text and is
 //! not sent.
+//!
+//! In a `{{ … }}`, braces in strings, comments, and tables of Lua do not count.
+//!
+//! A file reference starts at an `@` not preceded by a letter, a digit, or part of an address
+//! (so `me@./x` is none) and ends at white space. Trailing punctuation belongs to the sentence:
+//! `see @./x.` names `x`. So does a closing bracket, unless the path contains the opening one.
+//! Blanks and the like are written as `%20`.
 
 mod context;
-mod expression;
-mod file;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +23,6 @@ use crate::markdown;
 
 pub(crate) use context::is_context;
 pub use context::{BUFFER, CONTEXTS, ContextSource, DiffScope};
-pub use file::{STARTS, decoded};
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,7 +216,7 @@ const MOST_ROUNDS: usize = 8;
 /// Fast path: returns false for most texts, which then need no Markdown parsing.
 fn may_refer(text: &str) -> bool {
     text.contains("{{")
-        || file::STARTS.iter().any(|start| text.contains(start))
+        || STARTS.iter().any(|start| text.contains(start))
         || context::may_refer(text)
 }
 
@@ -252,9 +256,9 @@ impl Reader<'_> {
             let unescaped = self.text[range.start.max(self.plain)..at].trim_end_matches('\\');
             let backslashes = at - range.start.max(self.plain) - unescaped.len();
             let before = self.text[..at - backslashes].chars().next_back();
-            let read = expression::at_start(rest)
+            let read = expression_at_start(rest)
                 .map(|(code, length)| (self.expression(at, code, length), length))
-                .or_else(|| self.file(at, file::at_start(rest, before)?))
+                .or_else(|| self.file(at, file_at_start(rest, before)?))
                 .or_else(|| self.context(at, context::at_start(rest, before)?));
             let Some((piece, length)) = read else {
                 at += 1;
@@ -280,7 +284,7 @@ impl Reader<'_> {
         }
     }
 
-    fn file(&self, at: usize, found: file::Found) -> Option<(Piece, usize)> {
+    fn file(&self, at: usize, found: Found) -> Option<(Piece, usize)> {
         let written = self.text.get(at..at + found.length)?.to_owned();
         let piece = Piece::File {
             path: found.path,
@@ -323,6 +327,193 @@ impl Reader<'_> {
             self.pieces.push(Piece::Text(text));
         }
     }
+}
+
+/// Returns the code and total length of the expression at the start of a text. `None` if
+/// there is none, or if it is empty or unclosed.
+fn expression_at_start(text: &str) -> Option<(&str, usize)> {
+    let inner = text.strip_prefix("{{")?;
+    let end = end(inner)?;
+    let code = inner[..end].trim();
+    // Two braces on each side.
+    (!code.is_empty()).then_some((code, end + 4))
+}
+
+/// Returns the offset of the closing braces.
+fn end(code: &str) -> Option<usize> {
+    let bytes = code.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        at += match rest {
+            [b'"' | b'\'', ..] => string(rest)?,
+            [b'-', b'-', ..] => 2 + comment(&rest[2..]),
+            // A bracket alone is the index of a table.
+            [b'[', ..] => long_bracket(rest).unwrap_or(1),
+            [b'{', ..] => {
+                depth += 1;
+                1
+            }
+            // Inside a table, the braces close two tables.
+            [b'}', b'}', ..] if depth == 0 => return Some(at),
+            [b'}', ..] => {
+                // A closing brace without an opening one is not Lua.
+                depth = depth.checked_sub(1)?;
+                1
+            }
+            _ => 1,
+        };
+    }
+    None
+}
+
+/// Returns the length of a quoted string; `None` if it is unclosed.
+fn string(text: &[u8]) -> Option<usize> {
+    let quote = *text.first()?;
+    let mut at = 1;
+    loop {
+        match *text.get(at)? {
+            b'\\' => at += 2,
+            // In Lua, such a string cannot contain a line break that is not escaped.
+            b'\n' => return None,
+            byte if byte == quote => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Returns the length of a comment after its dashes.
+fn comment(text: &[u8]) -> usize {
+    let line = || text.iter().position(|&byte| byte == b'\n');
+    long_bracket(text).unwrap_or_else(|| line().unwrap_or(text.len()))
+}
+
+/// Returns the length of `[[ … ]]` or `[=[ … ]=]`; `None` if there is none or it is
+/// unclosed.
+fn long_bracket(text: &[u8]) -> Option<usize> {
+    let level = text.get(1..)?.iter().take_while(|&&b| b == b'=').count();
+    if text.first() != Some(&b'[') || text.get(level + 1) != Some(&b'[') {
+        return None;
+    }
+    let close = [b"]".as_slice(), &b"=".repeat(level), b"]"].concat();
+    let start = level + 2;
+    let inner = text[start..].windows(close.len());
+    let end = inner.enumerate().find(|(_, it)| *it == close)?.0;
+    Some(start + end + close.len())
+}
+
+/// Prefixes of a reference.
+pub const STARTS: [&str; 4] = ["@./", "@../", "@~/", "@//"];
+
+/// Punctuation that may follow a path in a sentence.
+const PUNCTUATION: &[char] = &[
+    '.', ',', ';', ':', '!', '?', '\'', '"', '*', '>', '|', '…', '’', '”', '»', '。', '，', '、',
+    '！', '？',
+];
+
+const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
+
+/// Separator between a path and its type.
+const TYPE: &str = ";type=";
+
+/// A parsed reference.
+struct Found {
+    pub path: String,
+    pub mime: Option<String>,
+    /// Length in bytes.
+    pub length: usize,
+}
+
+/// Returns the reference at the start of a text; `before` is the preceding character.
+fn file_at_start(text: &str, before: Option<char>) -> Option<Found> {
+    let start = STARTS.iter().find(|start| text.starts_with(**start))?;
+    if before.is_some_and(continues_a_word) {
+        return None;
+    }
+    let word = text.split(char::is_whitespace).next()?;
+    let (written, mime, length) = match typed(word) {
+        Some((path, mime, length)) => (path, Some(mime.to_owned()), length),
+        None => {
+            let path = without_punctuation(word);
+            (path, None, path.len())
+        }
+    };
+    // `@../` alone is a folder.
+    let name = written.get(start.len()..)?;
+    if name.is_empty() || name.ends_with('/') {
+        return None;
+    }
+    let path = decoded(&written[1..]);
+    Some(Found {
+        // `@//` begins an absolute path.
+        path: path
+            .strip_prefix("//")
+            .map_or(path.clone(), |it| format!("/{it}")),
+        mime,
+        length,
+    })
+}
+
+/// Returns true if `c` continues a word. Letters of scripts without case don't count: such
+/// scripts have no blanks between words and are not used in addresses.
+fn continues_a_word(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase() || c.is_numeric() || "._%+-/@\\".contains(c)
+}
+
+/// Returns path, type, and total length of `path;type=a/b`.
+fn typed(word: &str) -> Option<(&str, &str, usize)> {
+    let (path, rest) = word.rsplit_once(TYPE)?;
+    let is_mime = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-/".contains(c);
+    let mime = rest.split(|c| !is_mime(c)).next()?;
+    let mime = mime.trim_end_matches(['.', '!']);
+    let (kind, subtype) = mime.split_once('/')?;
+    let is_valid = !kind.is_empty() && !subtype.is_empty() && !subtype.contains('/');
+    let length = path.len() + TYPE.len() + mime.len();
+    // Only punctuation may follow the type; otherwise it is part of the name.
+    let rest = &word[length..];
+    (is_valid && without_punctuation(rest).is_empty()).then_some((path, mime, length))
+}
+
+fn without_punctuation(mut path: &str) -> &str {
+    while let Some(last) = path.chars().next_back() {
+        let unopened = BRACKETS.iter().any(|&(open, close)| {
+            close == last && path.matches(close).count() > path.matches(open).count()
+        });
+        if !unopened && !PUNCTUATION.contains(&last) {
+            break;
+        }
+        path = &path[..path.len() - last.len_utf8()];
+    }
+    path
+}
+
+/// Decodes escapes such as `%20`. Invalid escapes, NUL, and invalid UTF-8 stay as written.
+pub fn decoded(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let digit = |at: usize| {
+        bytes
+            .get(at)
+            .and_then(|&byte| char::from(byte).to_digit(16))
+    };
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        };
+        match escaped.filter(|&byte| byte != 0) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 3;
+            }
+            None => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(plain).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

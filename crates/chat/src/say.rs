@@ -2,9 +2,9 @@
 //! text never becomes structure. Does not decide when it is inserted.
 
 use crate::document::{Block, Document, Message, Role};
-use crate::escape::{self, LineStart, escape_line};
 use crate::references;
 use crate::scan::{self, Fence};
+use crate::scan::{LineStart, escape_line};
 use crate::write::{self, TextEdit};
 
 /// Returns an edit that appends texts to the document, separated by blank lines: to the
@@ -110,7 +110,7 @@ fn open_prompt<'d>(document: &'d Document<'_>) -> Option<&'d Message> {
     let last = document.messages.last().filter(|it| it.role == Role::You)?;
     let end = end_of_content(document, last);
     let is_header = end > last.lines.start + 1
-        && escape::line_start(document.text().line(end - 1)) == LineStart::Structure
+        && scan::line_start(document.text().line(end - 1)) == LineStart::Structure
         // An escaped header is text.
         && !document.text().line(end - 1).starts_with(b"\\");
     (!is_header).then_some(last)

@@ -3,8 +3,13 @@
 //! Structure is defined by this scanner rather than a Markdown parser: it distinguishes
 //! closed from unclosed fences, is not affected by HTML or lists, and is fast enough to
 //! read the whole file after every change. `parse` combines the lines.
+//!
+//! Foreign prose (a model's text or thinking, an imported conversation) is written line by
+//! line. A line that starts like structure gets one leading backslash, even in a fence, and
+//! parsing removes exactly one.
 
-use crate::role::Role;
+use std::borrow::Cow;
+
 use crate::text::{Lines, Text};
 
 /// A line that opens or closes a code fence.
@@ -283,8 +288,94 @@ pub fn skip_blank(text: &Text, lines: Lines) -> usize {
         .unwrap_or(lines.end)
 }
 
+/// The author of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// `@System:`
+    System,
+    /// `@You:`
+    You,
+    /// `@Assistant:`
+    Assistant,
+}
+
+impl Role {
+    /// All roles, in the order in which they usually appear.
+    pub const ALL: [Role; 3] = [Role::System, Role::You, Role::Assistant];
+
+    /// Returns the role's marker at column 0.
+    pub const fn marker(self) -> &'static str {
+        match self {
+            Role::System => "@System:",
+            Role::You => "@You:",
+            Role::Assistant => "@Assistant:",
+        }
+    }
+}
+
+/// Prefixes of structure at column 0. The parser recognizes nothing else, so escaping these
+/// is enough.
+const STARTS: [&str; 8] = [
+    "@System:",
+    "@You:",
+    "@Assistant:",
+    "**Tool Use:**",
+    "**Tool Result:**",
+    "<thinking",
+    "</thinking>",
+    "<!-- flemma:",
+];
+
+/// Classification of the start of a line that is still being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineStart {
+    /// Structure, whatever follows.
+    Structure,
+    /// Possibly structure; wait for more.
+    Open,
+    /// Never structure.
+    Prose,
+}
+
+/// Classifies a line by its first bytes.
+pub fn line_start(so_far: &[u8]) -> LineStart {
+    // Escaped lines look the same with one more backslash, and must stay distinct.
+    let rest = &so_far[so_far.iter().take_while(|b| **b == b'\\').count()..];
+    if STARTS
+        .iter()
+        .any(|start| rest.starts_with(start.as_bytes()))
+    {
+        LineStart::Structure
+    } else if STARTS
+        .iter()
+        .any(|start| start.as_bytes().starts_with(rest))
+    {
+        LineStart::Open
+    } else {
+        LineStart::Prose
+    }
+}
+
+/// Escapes a whole line of foreign prose.
+pub fn escape_line(line: &str) -> Cow<'_, str> {
+    match line_start(line.as_bytes()) {
+        LineStart::Structure => Cow::Owned(format!("\\{line}")),
+        LineStart::Open | LineStart::Prose => Cow::Borrowed(line),
+    }
+}
+
+/// Reverses [`escape_line`].
+pub fn unescape_line(line: &[u8]) -> &[u8] {
+    match line {
+        [b'\\', rest @ ..] if line_start(rest) == LineStart::Structure => rest,
+        _ => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -371,6 +462,37 @@ mod tests {
             "<thinking> x",
         ] {
             assert_eq!(thinking_tag(no.as_bytes()), None, "{no}");
+        }
+    }
+
+    #[test]
+    fn escaping_a_marker_adds_one_backslash_and_parsing_removes_it() {
+        for (line, written) in [
+            ("@You:", r"\@You:"),
+            (r"\@You:", r"\\@You:"),
+            ("**Tool Use:** `bash` (`x`)", r"\**Tool Use:** `bash` (`x`)"),
+            (r"\n is a newline", r"\n is a newline"),
+            ("@Your:", "@Your:"),
+            (" @You:", " @You:"),
+        ] {
+            assert_eq!(escape_line(line), written);
+            assert_eq!(unescape_line(written.as_bytes()), line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_line_that_may_become_a_marker_is_open() {
+        for so_far in ["", "@", "@Yo", "@You", "**", r"\\", "<", "<!-- flem"] {
+            assert_eq!(line_start(so_far.as_bytes()), LineStart::Open, "{so_far:?}");
+        }
+        assert_eq!(line_start(b"@x"), LineStart::Prose);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_survives_escaping(line in r"\\{0,3}(@You:|@|<thinking>|[a-z*<]{0,3}).{0,5}") {
+            let written = escape_line(&line);
+            prop_assert_eq!(unescape_line(written.as_bytes()), line.as_bytes());
         }
     }
 }

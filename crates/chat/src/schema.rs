@@ -1,21 +1,23 @@
 //! Completes and validates arguments against a tool's schema. The only module that refers
 //! to `jsonschema`, whose API changes often.
+//!
+//! [`Subschemas`] are the subschemas of one place of a value. References and alternatives are
+//! followed without checking which of them fit: a property that any alternative declares is
+//! known. So a place says what a value may be, not what it must be.
 
 mod complete;
-mod integers;
 mod modern;
-mod subschemas;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::tool::ToolDefinition;
 
 pub use self::modern::{for_each, modern};
-pub use self::subschemas::Subschemas;
-use crate::tool::ToolDefinition;
 
 /// Cache of compiled schemas: compiling one takes longer than checking a call. Clones share
 /// the cache.
@@ -72,7 +74,7 @@ pub fn fit(schema: &Value, input: Value) -> Result<Value, String> {
 }
 
 fn completed(validator: &Validator, schema: &Value, mut input: Value, has_label: bool) -> Value {
-    integers::restore(schema, &mut input);
+    complete::restore(schema, &mut input);
     complete::complete(validator, input, has_label)
 }
 
@@ -135,10 +137,165 @@ fn shorten(finding: &str) -> String {
     format!("{start} … {end}")
 }
 
+/// Keywords whose value is a schema for the same place.
+const SAME_PLACE: [&str; 3] = ["if", "then", "else"];
+
+/// Keywords whose value is a list of schemas for the same place.
+const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// Keywords whose value has schemas for the same place by property name.
+const DEPENDENT: [&str; 2] = ["dependentSchemas", "dependencies"];
+
+/// One place of a value, with all subschemas that may apply to it.
+#[derive(Debug, Clone)]
+pub struct Subschemas<'s> {
+    root: &'s Value,
+    schemas: Vec<&'s Map<String, Value>>,
+}
+
+impl<'s> Subschemas<'s> {
+    /// Returns the place of the whole value.
+    pub fn of(root: &'s Value) -> Self {
+        Self::with(root, vec![root])
+    }
+
+    /// Returns the place of the property with this name.
+    pub fn property(&self, name: &str) -> Self {
+        let inner = self.schemas.iter().flat_map(|schema| {
+            let declared = schema.get("properties").and_then(|it| it.get(name));
+            // Patterns are not evaluated: each of them may match the name.
+            let patterns = schema.get("patternProperties").and_then(Value::as_object);
+            let patterns = patterns.into_iter().flat_map(Map::values);
+            let others = schema.get("additionalProperties");
+            let undeclared = patterns.chain(others).filter(move |_| declared.is_none());
+            declared.into_iter().chain(undeclared)
+        });
+        Self::with(self.root, inner.collect())
+    }
+
+    /// Returns the place of the item at this index.
+    pub fn item(&self, index: usize) -> Self {
+        let inner = self.schemas.iter().filter_map(|schema| {
+            let items = schema.get("items");
+            // Before draft 2020-12, a list of schemas for the first items.
+            let first = schema
+                .get("prefixItems")
+                .or(items.filter(|it| it.is_array()));
+            let rest = items.filter(|it| it.is_object());
+            let rest = rest.or_else(|| schema.get("additionalItems"));
+            first.and_then(|it| it.get(index)).or(rest)
+        });
+        Self::with(self.root, inner.collect())
+    }
+
+    /// Returns true if a property with this name is declared.
+    pub fn declares(&self, name: &str) -> bool {
+        self.schemas.iter().any(|schema| {
+            let properties = schema.get("properties");
+            properties.is_some_and(|it| it.get(name).is_some())
+        })
+    }
+
+    /// Returns true if the value may be an integer and is declared as one.
+    pub fn has_integer(&self) -> bool {
+        let is_integer = |kind: &Value| kind == "integer";
+        self.schemas.iter().any(|schema| match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().any(is_integer),
+            Some(kind) => is_integer(kind),
+            None => false,
+        })
+    }
+
+    /// Returns the place with these subschemas and all that they refer to.
+    fn with(root: &'s Value, mut open: Vec<&'s Value>) -> Self {
+        let mut schemas: Vec<&'s Map<String, Value>> = Vec::new();
+        while let Some(next) = open.pop() {
+            let Value::Object(schema) = next else {
+                continue;
+            };
+            // By address: a schema that refers to itself must not be followed forever.
+            if schemas.iter().any(|seen| std::ptr::eq(*seen, schema)) {
+                continue;
+            }
+            schemas.push(schema);
+            open.extend(beside(root, schema));
+        }
+        Self { root, schemas }
+    }
+}
+
+/// Returns the schemas that apply to the same place as `schema`.
+fn beside<'s>(root: &'s Value, schema: &'s Map<String, Value>) -> impl Iterator<Item = &'s Value> {
+    let referred = schema.get("$ref").and_then(Value::as_str);
+    let referred = referred.and_then(|reference| target(root, reference));
+    let lists = ALTERNATIVES
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_array());
+    let dependent = DEPENDENT
+        .iter()
+        .filter_map(|key| schema.get(*key)?.as_object());
+    referred
+        .into_iter()
+        .chain(SAME_PLACE.iter().filter_map(|key| schema.get(*key)))
+        .chain(lists.flatten())
+        .chain(dependent.flat_map(Map::values))
+}
+
+/// Returns the subschema of `root` that a reference names: `#`, `#/a/b`, or `#anchor`, also
+/// after the root's own address. `None` for another document and for a missing one.
+fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+    let own = ["$id", "id"]
+        .iter()
+        .find_map(|key| root.get(*key)?.as_str());
+    let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+    let is_own = address.is_empty() || own.is_some_and(|own| own.trim_end_matches('#') == address);
+    match fragment {
+        _ if !is_own => None,
+        "" => Some(root),
+        pointer if pointer.starts_with('/') => root.pointer(&percent_decoded(pointer)),
+        anchor => anchored(root, anchor),
+    }
+}
+
+/// Finds the subschema with this anchor.
+fn anchored<'s>(node: &'s Value, anchor: &str) -> Option<&'s Value> {
+    let is_named = |key: &str| node.get(key).and_then(Value::as_str) == Some(anchor);
+    if is_named("$anchor") || is_named("$dynamicAnchor") {
+        return Some(node);
+    }
+    match node {
+        Value::Object(map) => map.values().find_map(|it| anchored(it, anchor)),
+        Value::Array(list) => list.iter().find_map(|it| anchored(it, anchor)),
+        _ => None,
+    }
+}
+
+/// Decodes `%41` in a fragment of a URI.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code = tail.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn tool(schema: &Value) -> ToolDefinition {
         ToolDefinition {
@@ -214,5 +371,67 @@ mod tests {
         let error =
             check(&schema, &json!({"x": "y".repeat(1_000_000)})).expect_err("it does not fit");
         assert!(error.len() < 1000);
+    }
+
+    #[test]
+    fn a_place_follows_references_and_alternatives() {
+        let schema = json!({
+            "$defs": {"node": {"type": "object", "properties": {
+                "count": {"type": ["integer", "null"]},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            }}},
+            "anyOf": [
+                {"$ref": "#/$defs/node"},
+                {"properties": {"pair": {"items": [{"type": "string"}, {"type": "integer"}]}}},
+            ],
+        });
+        let root = Subschemas::of(&schema);
+        assert!(root.declares("count") && root.declares("pair") && !root.declares("other"));
+        assert!(root.property("count").has_integer());
+        assert!(!root.property("children").has_integer());
+        let deep = root.property("children").item(3).property("children");
+        assert!(deep.item(0).property("count").has_integer());
+        let pair = root.property("pair");
+        assert!(!pair.item(0).has_integer() && pair.item(1).has_integer());
+    }
+
+    #[test]
+    fn undeclared_properties_have_the_schemas_of_patterns_and_of_other_properties() {
+        let schema = json!({
+            "properties": {"text": {"type": "string"}},
+            "patternProperties": {"^n_": {"type": "integer"}},
+            "additionalProperties": {"properties": {"deep": {"type": "integer"}}},
+        });
+        let root = Subschemas::of(&schema);
+        assert!(!root.property("text").has_integer());
+        assert!(root.property("n_1").has_integer());
+        assert!(root.property("other").declares("deep"));
+    }
+
+    #[test]
+    fn a_schema_that_is_only_a_reference_to_itself_has_a_place() {
+        let schema = json!({"$ref": "#", "allOf": [{"$ref": "#"}]});
+        assert!(!Subschemas::of(&schema).property("a").declares("b"));
+    }
+
+    #[test]
+    fn references_name_a_place_in_the_same_document() {
+        let root = json!({
+            "$id": "https://h/s.json",
+            "definitions": {"a/b": {"$anchor": "here", "const": 1}},
+        });
+        let found = &root["definitions"]["a/b"];
+        for reference in [
+            "#/definitions/a~1b",
+            "#/definitions/a%7E1b",
+            "#here",
+            "https://h/s.json#here",
+        ] {
+            assert_eq!(target(&root, reference), Some(found), "{reference}");
+        }
+        assert_eq!(target(&root, "#"), Some(&root));
+        for reference in ["#/definitions/c", "#there", "https://h/t.json#here", "t"] {
+            assert_eq!(target(&root, reference), None, "{reference}");
+        }
     }
 }

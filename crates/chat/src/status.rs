@@ -81,11 +81,11 @@ pub fn read_status(info: &str) -> StatusReading {
     // A missing status is read as an empty word, which is reported.
     let first = read_word(found.next().unwrap_or_default());
     // All statuses count, because a repeated one may contradict the first.
-    found.fold(first, |reading, word| stricter(reading, read_word(word)))
+    found.fold(first, |reading, word| stricter(reading, &read_word(word)))
 }
 
 /// Returns the stricter of two statuses of one call.
-pub fn stricter(one: StatusReading, other: StatusReading) -> StatusReading {
+pub fn stricter(one: StatusReading, other: &StatusReading) -> StatusReading {
     if one.status == other.status {
         // Both say the same, so there is nothing to report but the first one's own problem.
         return one;

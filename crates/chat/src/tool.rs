@@ -40,7 +40,7 @@ pub struct ToolDefinition {
     pub description: String,
     /// JSON Schema of the arguments, for an object.
     pub input_schema: Value,
-    /// Whether the schema meets OpenAI's strict mode, so that it is sent with `strict:
+    /// True if the schema meets OpenAI's strict mode, so that it is sent with `strict:
     /// true`.
     pub strict: bool,
     /// Additional words that find this tool in a search; not sent to providers.
@@ -56,7 +56,7 @@ pub enum ToolOutcome {
     Done {
         /// The result's text.
         content: String,
-        /// Whether the user sees a failure, as for a command that exits non-zero. The model
+        /// True if the user sees a failure, as for a command that exits non-zero. The model
         /// reads the reason in `content`.
         marked_failed: bool,
     },

@@ -52,9 +52,9 @@ pub struct Truncated<'a> {
     pub output_lines: usize,
     /// Bytes of `content`.
     pub output_bytes: usize,
-    /// Whether `content` is the tail of a single line that exceeds the byte limit.
+    /// True if `content` is the tail of a single line that exceeds the byte limit.
     pub last_line_partial: bool,
-    /// Whether nothing is kept because the first line alone exceeds the byte limit.
+    /// True if nothing is kept because the first line alone exceeds the byte limit.
     pub first_line_exceeds_limit: bool,
 }
 

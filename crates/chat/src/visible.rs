@@ -66,7 +66,7 @@ struct Shown {
     shown: String,
     /// Number of line breaks of the input in `shown`.
     breaks: usize,
-    /// Whether the end of the input is missing.
+    /// True if the end of the input is missing.
     cut: bool,
 }
 

@@ -1,13 +1,13 @@
 //! The arguments of the command line, and the help from which `--help`, the manual page,
 //! and completions are generated.
 
-mod mcp;
-
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 
-pub use mcp::{Mcp, McpCommand};
+use crate::terminal::{self, Code};
 
 /// Chat with a language model, and let it use tools, in .chat files.
 #[derive(Debug, Parser)]
@@ -32,6 +32,19 @@ pub struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
+    /// Commands that start tools or servers, under the watcher.
+    #[command(flatten)]
+    Supervised(SupervisedCommand),
+    /// Commands that start neither.
+    #[command(flatten)]
+    Local(LocalCommand),
+    /// Serve Neovim over standard input and output; the plugin starts this.
+    Host,
+}
+
+/// Commands that start tools or servers. The watcher ends whatever these leave running.
+#[derive(Debug, Subcommand)]
+pub enum SupervisedCommand {
     /// Send a chat as Ctrl-] does in Neovim, and continue until the model is done.
     ///
     /// The answer goes to standard output, and the file is changed as the buffer would
@@ -56,7 +69,7 @@ pub enum CliCommand {
     Tool(ToolArgs),
     /// Run a command: a prompt with arguments, written as YAML.
     ///
-    /// Commands are NAME.yaml in `flemma/commands` beside the options or in
+    /// Commands are NAME.yaml in `flemma/commands` next to the options or in
     /// `.flemma/commands` of the current folder. A path names a file. Without a name,
     /// all commands are listed. At most 5 requests are made unless --max-turns is given.
     ///
@@ -64,10 +77,28 @@ pub enum CliCommand {
     Run(RunArgs),
     /// Use MCP servers, or serve Flemma's tools over the Model Context Protocol.
     Mcp(Mcp),
+    /// Check the options, providers, sandbox, MCP servers, and folders, and say how to fix
+    /// what is wrong.
+    ///
+    /// Starts the configured MCP servers, and a command that tries to leave the sandbox. Sends
+    /// nothing to a model, and no key.
+    Health {
+        /// Print JSON lines for `:checkhealth`; the options are JSON on standard input.
+        #[arg(long)]
+        json: bool,
+        /// Report only on the options and the keys; start and contact nothing.
+        #[arg(long)]
+        offline: bool,
+    },
+}
+
+/// Commands that start no tool and no server.
+#[derive(Debug, Subcommand)]
+pub enum LocalCommand {
     /// List the tools, and whether each runs, asks, or is denied.
     Tools(ToolsArgs),
-    /// List what the project of the current folder brings along in `.flemma`: options,
-    /// skills, and templates, and whether you trust them. Also lists your own skills.
+    /// List the options, skills, and templates that the project of the current folder has
+    /// in `.flemma`, and whether you trust them. Also lists your own skills.
     Project {
         /// Print JSON.
         #[arg(long)]
@@ -98,7 +129,7 @@ pub enum CliCommand {
     },
     /// Print completions for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
     /// Print the manual page, for `man -l -`.
@@ -106,23 +137,9 @@ pub enum CliCommand {
         /// The page of one command.
         command: Option<String>,
     },
-    /// Serve Neovim over standard input and output; the plugin starts this.
-    Host,
-    /// Check the options, providers, sandbox, MCP servers, and folders, and say how to fix
-    /// what is wrong.
-    ///
-    /// Starts the configured MCP servers, and a command that tries to leave the sandbox. Sends
-    /// nothing to a model, and no key.
-    Health {
-        /// Print JSON lines for `:checkhealth`; the options are JSON on standard input.
-        #[arg(long)]
-        json: bool,
-        /// Report only on the options and the keys; start and contact nothing.
-        #[arg(long)]
-        offline: bool,
-    },
     /// Explain how to get a server and a model for the provider `local`.
-    Local,
+    #[command(name = "local")]
+    LocalGuide,
     /// Show recent decisions and calls, and how the calls ended.
     Log {
         /// Number of records.
@@ -137,7 +154,7 @@ pub enum CliCommand {
     },
     /// Show tokens and cost of all requests, per day, model, and project.
     ///
-    /// Counts requests of Neovim and of the command line. Days are those of UTC.
+    /// Counts requests of Neovim and of the command line. Days are in UTC.
     Usage {
         /// Number of days, today included.
         #[arg(default_value_t = session::usage::log::USUAL_DAYS)]
@@ -293,7 +310,7 @@ pub struct Undo {
     /// Restore only this file, as it was before the last call that changed it.
     #[arg(value_hint = ValueHint::FilePath, conflicts_with_all = ["redo", "turns"])]
     pub file: Option<PathBuf>,
-    /// Take the last undo back.
+    /// Revert the last undo.
     #[arg(long)]
     pub redo: bool,
     /// Restore the files of the last turns instead of the last call.
@@ -326,7 +343,7 @@ pub struct NewTool {
     /// Language of the script.
     #[arg(long, value_name = "LANGUAGE", default_value = "python")]
     pub lang: ScriptLanguage,
-    /// Folder for the tool, instead of `flemma/tools` beside the options.
+    /// Folder for the tool, instead of `flemma/tools` next to the options.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub tools_dir: Option<PathBuf>,
 }
@@ -374,6 +391,92 @@ pub struct RunOptions {
 pub enum EventFormat {
     /// One JSON object per line.
     Jsonl,
+}
+
+/// `flemma mcp`
+#[derive(Debug, Args)]
+pub struct Mcp {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: McpCommand,
+}
+
+/// Commands of `flemma mcp`.
+#[derive(Debug, Subcommand)]
+pub enum McpCommand {
+    /// Serve Flemma's tools to another program.
+    ///
+    /// Without --http, serves the program that started this, over standard input and
+    /// output. A call runs if the options or --approve approve its tool. All other calls
+    /// end in an error that says so, because there is no one to ask. Tools of configured
+    /// MCP servers are not offered.
+    ///
+    /// Any program that can reach the address can call the tools. With
+    /// $FLEMMA_MCP_TOKEN set, requests must have the header `Authorization: Bearer
+    /// TOKEN`; without it, only addresses of this machine are served.
+    Serve {
+        /// Serve over HTTP at this address and port, under the path /mcp.
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        http: Option<std::net::SocketAddr>,
+        /// Tools and presets that run, in addition to those of the options.
+        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        approve: Vec<String>,
+        /// Also serve the script tools in this folder.
+        #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        tools_dir: Vec<PathBuf>,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// List the MCP servers of the options and of a trusted project.
+    List {
+        /// Describe this server and its tools in full.
+        server: Option<String>,
+        /// Start the servers and request their tools.
+        #[arg(long)]
+        start: bool,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Accept a server's current tools.
+    Accept {
+        /// Name of the server.
+        server: String,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Trust the servers in the project's `.mcp.json`, with its current content.
+    Trust,
+}
+
+/// Prints the completions for a shell.
+pub fn print_completions(shell: Shell) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "flemma", &mut script);
+    terminal::print_page(&script)
+}
+
+/// Prints the manual page of flemma, or of one command.
+pub fn print_manual(command: Option<&str>) -> ExitCode {
+    let mut whole = CommandLine::command();
+    // Gives the subcommands their full names, as in `flemma undo`, which the page shows.
+    whole.build();
+    let found = match command {
+        None => Some(whole),
+        Some(name) => whole.find_subcommand(name).cloned(),
+    };
+    let Some(found) = found else {
+        let name = command.unwrap_or_default();
+        let problem = format!("There is no command \"{name}\". `flemma help` lists them.");
+        return Code::Usage.report(&problem);
+    };
+    let mut page = Vec::new();
+    match clap_mangen::Man::new(found).render(&mut page) {
+        Ok(()) => terminal::print_page(&page),
+        Err(_) => Code::Error.into(),
+    }
 }
 
 #[cfg(test)]

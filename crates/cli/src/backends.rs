@@ -3,28 +3,29 @@
 //! Sends nothing to a model, and no key.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
+use agent::transport;
 use futures::future::join_all;
 use policy::settings::Settings;
 use provider::{Endpoint, Parameters, catalogue};
 use session::endpoint::{self, Destination};
 
+use crate::block_on;
 use crate::config::Config;
-use crate::exit_code::Code;
-use crate::reach::reach;
-use crate::{runtime, stdout};
+use crate::terminal::{self, Code};
 
 /// A row of the table: name, endpoint, model, reachable, tools.
 type Row = [String; 5];
 
-/// Prints a row for each provider, and how old the facts about their models are.
+/// Prints a row for each provider, and the date of the catalogue of their models.
 pub fn print(config: &Config) -> ExitCode {
     let mut names = endpoint::provider_names();
-    // The tutor is built in and has no server, so it is no row of the providers.
+    // The tutor is built in and has no server, so the table of providers has no row for it.
     names.push("tutor".to_owned());
     let settings = &config.settings;
     // At the same time, because each server may need the whole time limit.
-    let rows = match runtime::block_on(join_all(names.iter().map(|name| row(name, settings)))) {
+    let rows = match block_on(join_all(names.iter().map(|name| row(name, settings)))) {
         Ok(rows) => rows,
         Err(problem) => return Code::Error.report(&problem),
     };
@@ -38,7 +39,7 @@ pub fn print(config: &Config) -> ExitCode {
         Some(columns) => blocks(&all[1..], columns),
         None => table,
     };
-    stdout::print(&format!("{shown}\n\nCatalogue of models: {date}")).into()
+    terminal::print(&format!("{shown}\n\nCatalogue of models: {date}")).into()
 }
 
 /// Returns a few lines for each provider, for a terminal that the table does not fit in.
@@ -127,6 +128,27 @@ fn table(rows: &[Row]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// How long a server may take to answer.
+pub const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Requests the base URL, without a key. Any response, even an error, shows that a server is
+/// there. Returns how long it took.
+///
+/// # Errors
+///
+/// The server does not answer; the text is a clause.
+pub async fn reach(endpoint: &Endpoint) -> Result<Duration, String> {
+    let (base_url, ca_file) = (&endpoint.base_url, endpoint.ca_file.as_deref());
+    let client = transport::client(base_url, ca_file, TIMEOUT).map_err(|problem| problem.what)?;
+    let begun = Instant::now();
+    // Any answer will do, even an error: without a key, most servers refuse the request.
+    match client.get(base_url).timeout(TIMEOUT).send().await {
+        Ok(_) => Ok(begun.elapsed()),
+        Err(error) if error.is_timeout() => Err("it does not answer".to_owned()),
+        Err(_) => Err("there is no connection".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -2,21 +2,19 @@
 //!
 //! [`Settings`] defines the options and validates their values.
 
-mod file;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chat::approval::Policy;
-use policy::options::{InvalidOption, Scope};
+use policy::options::{InvalidOption, Scope, TomlError, TomlOptions};
 use policy::project::ProjectConfig;
 use policy::settings::Settings;
 use policy::trust::Trust;
 use serde_json::{Value, json};
+use session::config_dir;
 use tools::{Registry, state_dir};
 
-pub use self::file::path;
-use crate::exit_code::Code;
 use crate::problems;
+use crate::terminal::Code;
 
 /// Approved without `tools.auto_approve` in the file: tools that change nothing. The
 /// default in Neovim also approves `write` and `edit`, which a user there can undo.
@@ -83,7 +81,7 @@ pub struct Config {
     pub fixed: Vec<&'static str>,
     /// The options as settings.
     pub settings: Settings,
-    /// What `--approve` approves.
+    /// The calls that `--approve` approves.
     pub approve: Policy,
     /// Problems that stop nothing, a sentence each.
     pub warnings: Vec<String>,
@@ -111,7 +109,7 @@ pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
     })?;
     problems::warn(&config.warnings);
     Ok(Config {
-        settings: in_project(config.settings, flags, &registry),
+        settings: in_project(&config.settings, flags, &registry),
         ..config
     })
 }
@@ -122,14 +120,14 @@ pub fn load(flags: &Flags) -> Result<Config, std::process::ExitCode> {
 ///
 /// The file cannot be read: a sentence.
 pub fn of_file() -> Result<Value, String> {
-    file::read(&Flags::default()).map_err(|error| match error {
+    read_file(&Flags::default()).map_err(|error| match error {
         ConfigError::Usage(problems) | ConfigError::File(problems) => problems.join(" "),
     })
 }
 
 /// Returns the settings in the project that contains the current folder. A session reports
 /// what does not apply.
-fn in_project(settings: Settings, flags: &Flags, registry: &Registry) -> Settings {
+fn in_project(settings: &Settings, flags: &Flags, registry: &Registry) -> Settings {
     let folder = std::env::current_dir().unwrap_or_default();
     let settings = settings.with_fixed(flags.fixed());
     match ProjectConfig::around(&folder, &Trust::open(&state_dir::path())) {
@@ -142,7 +140,7 @@ fn in_project(settings: Settings, flags: &Flags, registry: &Registry) -> Setting
 /// that cannot be used. Ignores invalid options, which [`load`] reports.
 pub fn registry(flags: &Flags) -> (Registry, Vec<String>) {
     // An error of the file is reported by `load`, which reads it too.
-    let mut options = file::read(flags).unwrap_or_else(|_| json!({}));
+    let mut options = read_file(flags).unwrap_or_else(|_| json!({}));
     add_tools(&mut options, flags);
     let folder = std::env::current_dir().unwrap_or_default();
     let (mut registry, problems) = session::scripts::registry(&options, &folder);
@@ -152,7 +150,7 @@ pub fn registry(flags: &Flags) -> (Registry, Vec<String>) {
 
 /// Reads the file and applies the flags.
 fn read(flags: &Flags, registry: &Registry) -> Result<Config, ConfigError> {
-    let mut options = file::read(flags)?;
+    let mut options = read_file(flags)?;
     let file = path(flags);
     let shown = file.clone().unwrap_or_default().display().to_string();
     let in_file = |problems: Vec<String>| -> Vec<String> {
@@ -340,6 +338,42 @@ fn set(options: &mut Value, path: &[&str], value: Value) {
         at = &mut at[*name];
     }
     *at = value;
+}
+
+/// Returns the path of `--config`, or of the default file, which need not exist.
+pub fn path(flags: &Flags) -> Option<PathBuf> {
+    match &flags.file {
+        // Absolute, so that trust in it does not depend on the current folder.
+        Some(file) => Some(std::path::absolute(file).unwrap_or_else(|_| file.clone())),
+        None => Some(config_dir::path()?.join("config.toml")),
+    }
+}
+
+/// Reads the options of the file, without those of the command line.
+fn read_file(flags: &Flags) -> Result<Value, ConfigError> {
+    match (&flags.file, config_dir::path()) {
+        (Some(file), _) => parse(file, true),
+        (None, Some(folder)) => parse(&folder.join("config.toml"), false),
+        (None, None) => Ok(json!({})),
+    }
+}
+
+/// Reads a file. A missing one has no options, unless it is `required`.
+fn parse(file: &Path, required: bool) -> Result<Value, ConfigError> {
+    let shown = file.display();
+    let problem = |text: String| ConfigError::File(vec![text]);
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        // Only a file that the user named has to exist.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+            return Ok(json!({}));
+        }
+        Err(error) => return Err(problem(format!("{shown} cannot be read: {error}."))),
+    };
+    let options = TomlOptions::read(&text).map_err(|TomlError { line, why }| {
+        problem(format!("{shown}, line {line}: {why}. Nothing was done."))
+    })?;
+    Ok(options.values)
 }
 
 #[cfg(test)]

@@ -9,8 +9,6 @@
 //!
 //! Only on Linux, because other systems have no such files.
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
 
@@ -23,3 +21,33 @@ pub use system::{Variables, start_without_secrets};
 
 /// The first argument of a process that receives variables from its standard input.
 pub const FLAG: &str = "--variables-on-stdin";
+
+/// Systems on which the variables stay in the environment block.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::ffi::OsString;
+    use std::io;
+    use std::process::Command;
+
+    /// Never exists on this system.
+    #[derive(Debug)]
+    pub enum Variables {}
+
+    pub fn start_without_secrets(_words: &[OsString]) -> io::Result<()> {
+        Ok(())
+    }
+
+    impl Variables {
+        pub fn receive() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub fn add(self) -> io::Result<()> {
+            match self {}
+        }
+
+        pub fn hand_to(&self, _command: &mut Command) -> io::Result<()> {
+            match *self {}
+        }
+    }
+}

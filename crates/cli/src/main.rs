@@ -5,36 +5,29 @@
 mod arguments;
 mod backends;
 mod commands;
-mod completions;
 mod config;
-mod direct;
-mod exit_code;
 mod handover;
 mod headless;
 mod health;
-mod local_guide;
-mod log;
-mod man_pages;
 mod mcp_commands;
 mod problems;
-mod project_report;
-mod reach;
-mod runtime;
+mod reports;
 mod scaffold;
-mod stdout;
 mod supervise;
 mod terminal;
 mod trust;
 mod undo;
-mod usage_command;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use arguments::{
+    CliCommand, CommandLine, LocalCommand, SupervisedCommand, ToolArgs, ToolSubcommand,
+};
 use clap::Parser;
-
-use arguments::{CliCommand, CommandLine, ToolArgs, ToolSubcommand};
 use supervise::WorkerStart;
+use tokio::runtime::Builder;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -74,46 +67,52 @@ fn host_command(words: &[OsString]) -> Option<fn(WorkerStart) -> ExitCode> {
     }
 }
 
-/// Runs a command that starts no tool, or has the watcher run it.
+/// Runs a command, or has the watcher run it.
 fn run(arguments: CommandLine, start: WorkerStart) -> ExitCode {
     match arguments.command {
         CliCommand::Host if arguments.inner => serve_neovim(arguments.collected),
         CliCommand::Host => supervise::watch_host(start),
-        CliCommand::Local => local_guide::print(),
-        CliCommand::Log { count, json, diff } => log::print(count, json, diff),
-        CliCommand::Usage { days, json } => usage_command::print(days, json),
-        CliCommand::Tools(tools) => commands::tools(tools),
-        CliCommand::Backends { config } => commands::backends(config),
-        CliCommand::Project { json } => project_report::print(json),
-        CliCommand::Trust(arguments) => trust::command(&arguments),
-        CliCommand::Undo(arguments) => undo::command(&arguments),
-        CliCommand::Completions { shell } => completions::print(shell),
-        CliCommand::Man { command } => man_pages::print(command.as_deref()),
-        CliCommand::Tool(ToolArgs {
+        CliCommand::Local(command) => run_local(command),
+        CliCommand::Supervised(SupervisedCommand::Tool(ToolArgs {
             command: Some(ToolSubcommand::New(new)),
             ..
-        }) => scaffold::write(&new),
-        CliCommand::Run(run) if run.command.is_none() => commands::list_commands(),
-        // All others run tools. The watcher ends whatever these leave running.
-        _ if !arguments.inner => supervise::watch_command(start),
-        command => {
+        })) => scaffold::write(&new),
+        CliCommand::Supervised(SupervisedCommand::Run(run)) if run.command.is_none() => {
+            commands::list_commands()
+        }
+        CliCommand::Supervised(_) if !arguments.inner => supervise::watch_command(start),
+        CliCommand::Supervised(command) => {
             supervise::follow_watcher(arguments.collected);
-            run_tools(command)
+            run_supervised(command)
         }
     }
 }
 
-/// Runs a command that starts tools or servers.
-fn run_tools(command: CliCommand) -> ExitCode {
+/// Runs a command that starts no tool and no server.
+fn run_local(command: LocalCommand) -> ExitCode {
     match command {
-        CliCommand::Send(send) => commands::send(send),
-        CliCommand::Ask(ask) => commands::ask(ask),
-        CliCommand::Run(run) => commands::run(run),
-        CliCommand::Tool(tool) => commands::tool(tool),
-        CliCommand::Mcp(mcp) => mcp_commands::command(mcp),
-        CliCommand::Health { json, offline } => health::print(json, offline),
-        // `run` handles all others.
-        _ => ExitCode::FAILURE,
+        LocalCommand::LocalGuide => reports::print_local_guide(),
+        LocalCommand::Log { count, json, diff } => reports::print_log(count, json, diff),
+        LocalCommand::Usage { days, json } => reports::print_usage(days, json),
+        LocalCommand::Tools(tools) => commands::tools(tools),
+        LocalCommand::Backends { config } => commands::backends(config),
+        LocalCommand::Project { json } => reports::print_project(json),
+        LocalCommand::Trust(arguments) => trust::command(&arguments),
+        LocalCommand::Undo(arguments) => undo::command(&arguments),
+        LocalCommand::Completions { shell } => arguments::print_completions(shell),
+        LocalCommand::Man { command } => arguments::print_manual(command.as_deref()),
+    }
+}
+
+/// Runs a command that starts tools or servers. The watcher ends whatever these leave running.
+fn run_supervised(command: SupervisedCommand) -> ExitCode {
+    match command {
+        SupervisedCommand::Send(send) => commands::send(send),
+        SupervisedCommand::Ask(ask) => commands::ask(ask),
+        SupervisedCommand::Run(run) => commands::run(run),
+        SupervisedCommand::Tool(tool) => commands::tool(tool),
+        SupervisedCommand::Mcp(mcp) => mcp_commands::command(mcp),
+        SupervisedCommand::Health { json, offline } => health::print(json, offline),
     }
 }
 
@@ -122,4 +121,25 @@ fn run_tools(command: CliCommand) -> ExitCode {
 fn serve_neovim(collected: bool) -> ExitCode {
     supervise::follow_watcher(collected);
     nvim::host::run()
+}
+
+/// Maximum time for writes of the log at the end.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+/// Runs a future to its end.
+///
+/// # Errors
+///
+/// The runtime cannot be started; the message is for the user.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("The program could not start its runtime: {error}."))?;
+    let result = runtime.block_on(future);
+    session::audit::finish(LAST_WRITES);
+    // Does not wait for threads: one may be blocked reading standard input.
+    runtime.shutdown_background();
+    Ok(result)
 }

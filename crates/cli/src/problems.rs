@@ -1,10 +1,9 @@
-//! Problems, in terms of the command line.
+//! Problems in terms of the command line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::exit_code::Code;
-use crate::terminal;
+use crate::terminal::{self, Code};
 
 /// Prints problems on standard error.
 pub fn warn(problems: &[String]) {
@@ -48,14 +47,14 @@ pub fn in_a_shell(message: &str) -> String {
         (", or try `:Flemma tutor`, which needs no key", ""),
         ("; :Flemma trust lets it", "; `flemma trust` lets it"),
         (
-            "agree with :Flemma trust project",
-            "agree with `flemma trust`",
+            "confirm with :Flemma trust project",
+            "confirm with `flemma trust`",
         ),
         (
             ":Flemma trust! project revokes",
             "`flemma trust --revoke` revokes",
         ),
-        ("agree with :Flemma trust", "agree with `flemma trust`"),
+        ("confirm with :Flemma trust", "confirm with `flemma trust`"),
         (":Flemma undo", "`flemma undo`"),
         (":Flemma redo", "`flemma undo --redo`"),
     ]
@@ -89,8 +88,8 @@ mod tests {
                 "Set $X and run it again.",
             ),
             (
-                "setup(): nothing is named \"x\". Set model in setup{}, as in setup().",
-                "flemma/config.toml: nothing is named \"x\". Set model in flemma/config.toml, as in flemma/config.toml.",
+                "setup(): unknown name \"x\". Set model in setup{}, as in setup().",
+                "flemma/config.toml: unknown name \"x\". Set model in flemma/config.toml, as in flemma/config.toml.",
             ),
         ] {
             assert_eq!(in_a_shell(message), shown);

@@ -10,7 +10,7 @@ use session::scripts::TAKEN;
 use tools::{ScriptFolder, ScriptRoot};
 
 use crate::arguments::{NewTool, ScriptLanguage};
-use crate::exit_code::Code;
+use crate::terminal::Code;
 
 /// The `tool.toml`; `SCRIPT` is replaced by the script's name.
 const MANIFEST: &str = include_str!("scaffold/tool.toml");

@@ -2,11 +2,13 @@
 //! that move the cursor, change colors, hide text, or reorder it.
 //!
 //! Output to a terminal and to standard error shows such characters as text. Output to a pipe
-//! or a file is unchanged. JSON is always escaped, which changes no value.
+//! or a file is unchanged. JSON is always escaped, which changes no value. Failing to write is an
+//! error, unless the reader has closed the pipe, as `head` does. Exit codes are here, too.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 
 /// Replaces special characters by `^[` (ASCII) or `<202e>` (others). Keeps line ends and tabs.
 pub fn visible(text: &str) -> Cow<'_, str> {
@@ -75,6 +77,85 @@ fn is_special(char: char) -> bool {
             '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Writes and flushes a text.
+///
+/// # Errors
+///
+/// Writing failed for another reason than a closed pipe.
+pub fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints a text and a line end.
+pub fn print(text: &str) -> Code {
+    match write(&format!("{}\n", for_stdout(text))) {
+        Ok(()) => Code::Ok,
+        Err(error) => {
+            report(&output_problem(&error));
+            Code::Error
+        }
+    }
+}
+
+/// Prints a generated page with exactly one line end.
+pub fn print_page(page: &[u8]) -> ExitCode {
+    let page = String::from_utf8_lossy(page);
+    print(page.trim_end_matches('\n')).into()
+}
+
+/// Returns the message for output that could not be written.
+pub fn output_problem(error: &io::Error) -> String {
+    format!("The output could not be written: {error}.")
+}
+
+/// An exit code. The numbers are documented and do not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Done.
+    Ok,
+    /// An error, or nothing to do.
+    Error,
+    /// The command line is wrong.
+    Usage,
+    /// A limit was reached: requests in a row, the same failing call, or tokens of an answer.
+    Limit,
+    /// A call was denied, or its question had no answer.
+    Denied,
+    /// The user cancelled.
+    Cancelled,
+}
+
+impl Code {
+    /// Returns the number.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::Limit => 3,
+            Self::Denied => 4,
+            // As shells report a program that SIGINT ended.
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// Prints a message on standard error and returns the code.
+    pub fn report(self, message: &str) -> ExitCode {
+        report(message);
+        self.into()
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.number())
+    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use session::restoring::{before, nothing, report};
 use tools::NoBuffers;
-use tools::checkpoints::{CallLabel, FileArgument, JournalScope, Name, Request, Restore};
+use tools::checkpoints::{CallLabel, FileArgument, JournalScope, Request, Restore, StoredPath};
 
 use crate::arguments::Undo;
-use crate::exit_code::Code;
+use crate::block_on;
 use crate::problems::{current_folder, in_a_shell, warn};
-use crate::runtime::block_on;
-use crate::terminal;
+use crate::terminal::{self, Code};
 use crate::trust::confirm;
 
 /// `flemma undo`
@@ -92,7 +91,7 @@ fn list(restore: &Restore) {
     eprintln!("{}", terminal::visible(&list));
 }
 
-/// What becomes of a planned restore.
+/// The decision about a planned restore.
 enum Decision {
     Restore,
     /// There is nothing to restore or to ask.
@@ -143,7 +142,7 @@ fn place(chat: Option<&Path>) -> Result<(PathBuf, JournalScope), String> {
         return Err(format!("There is no chat {}.", chat.display()));
     }
     let folder = tools::chat_folder(&chat).unwrap_or(here);
-    let chat = Some(Name(chat));
+    let chat = Some(StoredPath(chat));
     let label = CallLabel {
         chat,
         ..CallLabel::default()

@@ -3,37 +3,39 @@
 //! Only this module and `client/` refer to the SDK for using servers. Knows no registry and
 //! no user, and trusts nothing a server says.
 
-mod explain;
 mod http;
-mod limited;
-mod listing;
 mod mend;
 mod peer;
-mod questions;
 mod reach;
-mod visits;
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use peer::Peer;
+use peer::Questions;
+use reach::Trouble;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, PingRequest,
-    ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
+    PaginatedRequestParams, PingRequest, ServerResult,
 };
-use rmcp::service::{RequestHandle, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, RequestHandle, RunningService, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpError,
+};
+use rmcp::transport::worker::WorkerQuitReason;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Program, Progress};
 
-use crate::definition::clean;
+use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::ServerSpec;
-use limited::Trouble;
-use peer::Peer;
+
+pub use peer::PATIENCE;
 pub use peer::PeerEvent;
-pub use questions::PATIENCE;
-use questions::Questions;
 
 /// Time limit for a server to become ready.
 const READY: Duration = Duration::from_secs(30);
@@ -83,7 +85,7 @@ pub enum Called {
     Answered {
         /// Its text.
         text: String,
-        /// Whether the server marked it as an error.
+        /// True if the server marked it as an error.
         is_error: bool,
     },
     /// There is no result; the text is the reason.
@@ -224,7 +226,7 @@ impl Connection {
         match value(answer) {
             Ok(result) => Ok(CallReply::Result(result)),
             // A server asks for a visit to a page in the form of an error.
-            Err(error) => match visits::wanted(&error) {
+            Err(error) => match peer::wanted(&error) {
                 Some(addresses) => Ok(CallReply::Visit(addresses)),
                 None => Err(Called::Failed(self.explain(&error).await)),
             },
@@ -240,7 +242,7 @@ impl Connection {
     ) -> Result<CallToolRequestParams, String> {
         match reply {
             CallReply::Visit(addresses) => {
-                visits::ask(&self.peer, &addresses, questions).await?;
+                peer::ask(&self.peer, &addresses, questions).await?;
                 // The same arguments again: the visit changed the server's state, not the call.
                 Ok(params)
             }
@@ -301,7 +303,7 @@ impl Connection {
             ServiceError::TransportClosed => {
                 self.trouble.known("it ended before it answered").await
             }
-            ServiceError::TransportSend(error) => explain::sending(error),
+            ServiceError::TransportSend(error) => sending(error),
             error => clean(&error.to_string(), SAID),
         }
     }
@@ -323,4 +325,170 @@ fn answered(result: &Value) -> Called {
 /// Returns the result as sent, even if the SDK parsed it as another type.
 fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceError> {
     serde_json::to_value(result?).map_err(|_| ServiceError::UnexpectedResponse)
+}
+
+/// The message for a server that requires a login.
+const LOGIN: &str = "it requires a login (OAuth), which Flemma doesn't support. Put a token into its \
+                     headers, for example Authorization = \"Bearer ${TOKEN}\"";
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// Explains a failed request as a phrase.
+fn sending(error: &(dyn Error + 'static)) -> String {
+    let mut shown = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // Skip wrappers, whose text consists of type names.
+        if let Some(wrapper) = error.downcast_ref::<DynamicTransportError>() {
+            next = Some(wrapper.error.as_ref());
+            continue;
+        }
+        if let Some(WorkerQuitReason::Fatal { error, .. }) =
+            error.downcast_ref::<WorkerQuitReason<HttpError>>()
+        {
+            next = Some(error);
+            continue;
+        }
+        if wants_login(error) {
+            return LOGIN.to_owned();
+        }
+        let said = said(error);
+        // Errors often repeat the text of their source.
+        if !shown.ends_with(&said) {
+            let separator = if shown.is_empty() { "" } else { ": " };
+            shown = format!("{shown}{separator}{said}");
+        }
+        next = error.source();
+    }
+    format!("it cannot be reached: {}", clean(&shown, SAID))
+}
+
+/// Returns the text of an error, without type names.
+fn said(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<HttpError>() {
+        Some(HttpError::UnexpectedContentType(kind)) => {
+            let kind = kind.as_deref().unwrap_or("no content type");
+            format!("it answered with {kind} instead of JSON")
+        }
+        // The SDK's own text about invalid JSON. Texts of `http::refused` begin with `HTTP `
+        // and name the status.
+        Some(HttpError::UnexpectedServerResponse(said)) if !said.starts_with("HTTP ") => {
+            "its answer is not a message of the protocol".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn wants_login(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &HttpError| match error {
+        HttpError::AuthRequired(_) | HttpError::InsufficientScope(_) => true,
+        // A 401 without `WWW-Authenticate`, so the SDK reports it as any other error.
+        HttpError::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
+        _ => false,
+    };
+    error.is::<AuthRequiredError>()
+        || error.is::<InsufficientScopeError>()
+        || error.downcast_ref::<HttpError>().is_some_and(is_refused)
+}
+
+/// Explains a failed handshake as a phrase; `None` if the error's own text is clear.
+fn greeting(error: &ClientInitializeError) -> Option<&'static str> {
+    use ClientInitializeError as E;
+    match error {
+        E::ExpectedInitResponse(_)
+        | E::ExpectedInitResult(_)
+        | E::ConflictInitResponseId(..)
+        | E::UncorrelatedErrorResponse { .. } => Some("its answer to the handshake is invalid"),
+        E::NoCompatibleProtocolVersion { .. } => {
+            Some("it supports no version of the protocol that Flemma supports")
+        }
+        _ => None,
+    }
+}
+
+/// Maximum pages of a tool list.
+const PAGES: usize = 100;
+
+/// Tools of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Offered {
+    /// The tools, sorted by name.
+    pub definitions: Vec<Definition>,
+    /// Tools that can't be offered, one sentence each.
+    pub left_out: Vec<String>,
+}
+
+impl Connection {
+    /// Requests the list of tools.
+    ///
+    /// # Errors
+    ///
+    /// The list can't be read; a phrase.
+    pub async fn definitions(&self) -> Result<Offered, String> {
+        // One limit for all pages, because a server could stretch each of them.
+        let listed = timeout(READY, self.list()).await;
+        let tools =
+            listed.unwrap_or_else(|_| Err("it did not list its tools in time".to_owned()))?;
+        let mut offered = Offered::default();
+        for tool in &tools {
+            let name = tool["name"].as_str().unwrap_or_default();
+            match definition(name, tool) {
+                Ok(definition) => offered.definitions.push(definition),
+                Err(why) => {
+                    let name = clean(name, 100);
+                    offered
+                        .left_out
+                        .push(format!("The tool \"{name}\" is left out: {why}."));
+                }
+            }
+        }
+        // Servers may list their tools in any order, and `Server::learn` compares lists.
+        offered.definitions.sort_by(|a, b| a.name.cmp(&b.name));
+        // The list is sorted, so duplicates are adjacent. The protocol requires unique
+        // names.
+        offered.definitions.dedup_by(|a, b| a.name == b.name);
+        Ok(offered)
+    }
+
+    async fn list(&self) -> Result<Vec<Value>, String> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        // The limits on pages and tools end a list whose cursors run in circles.
+        for _ in 0..PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ListToolsRequest::with_param(params);
+            let request = ClientRequest::ListToolsRequest(request);
+            let result = self.running.peer().send_request(request).await;
+            let mut page = match value(result) {
+                Ok(page) => page,
+                Err(error) => return Err(self.explain(&error).await),
+            };
+            let Value::Array(listed) = page["tools"].take() else {
+                return Err("its list of tools cannot be read".to_owned());
+            };
+            tools.extend(listed);
+            // Checked on each page, so that a server can't fill the memory with all of them.
+            if tools.len() > MOST_TOOLS {
+                return Err(format!("it has more than {MOST_TOOLS} tools"));
+            }
+            // Some servers send an empty cursor with the last page.
+            let next = page["nextCursor"].as_str().filter(|it| !it.is_empty());
+            cursor = next.map(str::to_owned);
+            if cursor.is_none() {
+                return Ok(tools);
+            }
+        }
+        Err(format!("its list of tools has more than {PAGES} pages"))
+    }
+}
+
+fn definition(name: &str, tool: &Value) -> Result<Definition, String> {
+    let schema = tool["inputSchema"].as_object().cloned();
+    let schema = schema.ok_or_else(|| "it has no schema of its arguments".to_owned())?;
+    Definition::new(
+        name,
+        // The description is optional in the protocol.
+        tool["description"].as_str().unwrap_or_default(),
+        schema,
+    )
 }

@@ -67,7 +67,7 @@ fn address(url: &Value) -> Result<String, String> {
     // see.
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_web || !is_plain || url.len() > ADDRESS {
-        return Err("its address is no valid http or https URL".to_owned());
+        return Err("its address is not a valid http or https URL".to_owned());
     }
     Ok(url.to_owned())
 }

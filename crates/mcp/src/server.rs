@@ -66,7 +66,7 @@ pub struct ServerStatus {
     pub state: State,
     /// Accepted definitions; `None` for a new server.
     pub agreed: Option<Vec<Definition>>,
-    /// Whether the accepted definitions were lost and not replaced.
+    /// True if the accepted definitions were lost and not replaced.
     pub is_lost: bool,
     /// Current definitions, if known.
     pub said: Option<Vec<Definition>>,
@@ -233,7 +233,7 @@ impl Server {
         let begun = Instant::now();
         let start = Start::begin(self);
         let opened = self.open().await;
-        // Counted even if it failed, but not if the caller gave up: that is no crash.
+        // Counted even if it failed, but not if the caller gave up, which is not a crash.
         live.starts.push_back(begun);
         start.end(match &opened {
             Ok(_) => State::Running,

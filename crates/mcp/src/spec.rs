@@ -1,17 +1,12 @@
 //! Server configurations: `mcp.servers`, and `mcpServers` in a project's `.mcp.json`. Pure;
 //! the caller supplies the text and the environment.
 
-mod expand;
-mod identity;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use expand::expand;
-pub use identity::Identity;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 /// Configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,11 +233,77 @@ impl ServerSpec {
     }
 }
 
+/// Replaces `${NAME}` and `${NAME:-default}` with environment variables.
+fn expand(value: Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) => Value::String(expand_text(&text, variable)?),
+        Value::Array(list) => {
+            let expanded: Result<_, _> = list.into_iter().map(|it| expand(it, variable)).collect();
+            Value::Array(expanded?)
+        }
+        Value::Object(map) => {
+            let mut expanded = Map::new();
+            for (name, value) in map {
+                expanded.insert(name, expand(value, variable)?);
+            }
+            Value::Object(expanded)
+        }
+        other => other,
+    })
+}
+
+fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let Some(end) = rest[start..].find('}').map(|end| start + end) else {
+            // An unclosed `${` is ordinary text.
+            break;
+        };
+        expanded.push_str(&rest[..start]);
+        let (name, otherwise) = match rest[start + 2..end].split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (&rest[start + 2..end], None),
+        };
+        // A missing variable is an error, because an empty one would start another command.
+        let value = variable(name).or_else(|| otherwise.map(str::to_owned));
+        expanded.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+        // The value is not expanded again, because it may contain `${` itself.
+        rest = &rest[end + 1..];
+    }
+    Ok(expanded + rest)
+}
+
+/// SHA-256, in hexadecimal, of a server's configuration file, name, and command line or URL
+/// before variables are expanded.
+/// Excludes `env`, `headers`, and the values of variables: a rotating secret must not make
+/// a server new, because the tools of a new server are accepted without a question.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity(String);
+
+impl Identity {
+    /// Returns the identity of the server `name` in the configuration file `origin`, from
+    /// its command line or URL as written.
+    pub fn new(origin: &str, name: &str, argv: &[String], url: Option<&str>) -> Self {
+        // As JSON, so that moving a word from one part to the next changes the digest.
+        let written = json!([origin, name, argv, url]);
+        let digest = Sha256::digest(written.to_string());
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The digest.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use serde_json::{Map, Value, json};
+
     use super::*;
-    use serde_json::json;
+    use crate::spec::read;
 
     fn read_one(written: Value) -> Result<ServerSpec, String> {
         let variable = |name: &str| (name == "WHERE").then(|| "/srv".to_owned());
@@ -327,5 +388,52 @@ mod tests {
         assert!(project_table("\u{feff}{\"mcpServers\":{}}").is_ok());
         assert!(project_table("{}").unwrap_err().contains("mcpServers"));
         assert!(project_table("{").is_err());
+    }
+
+    fn identity(origin: &str, name: &str, written: Value, token: &str) -> Identity {
+        let variable = |_: &str| Some(token.to_owned());
+        let table = Map::from_iter([(name.to_owned(), written)]);
+        read(&table, origin, &variable).0.pop().unwrap().identity
+    }
+
+    #[test]
+    fn variable_values_do_not_change_the_identity() {
+        for written in [
+            json!({"command": "a", "env": {"TOKEN": "${TOKEN}"}}),
+            json!({"command": ["a", "--key=${TOKEN}"], "cwd": "/${TOKEN}"}),
+            json!({"url": "https://h/mcp?key=${TOKEN}", "headers": {"Authorization": "Bearer ${TOKEN}"}}),
+        ] {
+            let monday = identity("file", "docs", written.clone(), "1");
+            assert_eq!(monday, identity("file", "docs", written, "2"));
+        }
+        let with = |more: Value| {
+            let mut written = json!({"command": "a"});
+            written
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            identity("file", "docs", written, "")
+        };
+        assert_eq!(with(json!({})), with(json!({"timeout": 9})));
+        assert_eq!(with(json!({})), with(json!({"env": {"X": "1"}})));
+    }
+
+    #[test]
+    fn file_name_and_target_make_the_identity() {
+        let a = json!({"command": "a", "args": ["b"]});
+        let known = identity("file", "docs", a.clone(), "");
+        assert_eq!(
+            known,
+            identity("file", "docs", json!({"command": ["a", "b"]}), "")
+        );
+        for other in [
+            identity("other", "docs", a.clone(), ""),
+            identity("file", "other", a, ""),
+            identity("file", "docs", json!({"command": ["a b"]}), ""),
+            identity("file", "docs", json!({"command": ["a", "${B}"]}), "b"),
+            identity("file", "docs", json!({"url": "http://a"}), ""),
+        ] {
+            assert_ne!(known, other);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
 use serde_json::Value;
-use tools::{Tool, ToolContext, ToolError, ToolResult};
+use tools::{Tool, ToolContext, ToolError, ToolResult, ToolTraits};
 
 use crate::client::{Called, Caller, PATIENCE};
 use crate::definition::Definition;
@@ -77,8 +77,11 @@ impl Tool for ServerTool {
         self.definition.input_schema.clone()
     }
 
-    fn enabled(&self) -> bool {
-        self.offered
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            is_enabled: self.offered,
+            ..ToolTraits::default()
+        }
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -101,7 +104,7 @@ impl Tool for ServerTool {
         let caller = Caller {
             limit: self.limit(ctx.timeout),
             progress: ctx.progress,
-            elicitation: ctx.elicitation,
+            elicitation: ctx.user.elicitation,
             cancel: ctx.cancel,
         };
         match self.server.call(name, arguments, &caller).await {

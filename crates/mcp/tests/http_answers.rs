@@ -20,7 +20,7 @@ struct CannedResponse {
     kind: &'static str,
     /// The body; `ID` is replaced with the request's ID.
     bytes: Vec<u8>,
-    /// Whether the response stays open.
+    /// True if the response stays open.
     stays: bool,
 }
 

@@ -2,35 +2,35 @@
 //!
 //! Holds what all chats share, the options and the tools, and no state of a single chat.
 
-mod commands;
 mod options;
 #[cfg(test)]
 mod panic_tests;
-mod serve;
-mod servers;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub use self::serve::run;
 use mcp::configured::Servers;
+use platform::signals::Termination;
 use policy::settings::Settings;
 use serde_json::Value;
 use session::editor::Editor;
-use session::projects::ReportedProjects;
 use session::protocol::*;
 use session::scripts::Scripts;
-use session::shared::Shared;
-use session::usage::UsageHistory;
+use session::shared::{Shared, Stores};
 use session::usage::log::UsageLog;
-use session::{EditorInput, Input, mcp_servers, switch};
+use session::usage::{UsageHistory, log as usage_log};
+use session::{EditorInput, Input, known_chats, mcp_servers, queries, switch};
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tools::sources::{Catalogue, Change, Sources};
 use tools::{Precedence, state_dir};
 
-use crate::logging;
 use crate::lua_tools::{self, LuaTools};
+use crate::neovim::Neovim;
+use crate::{logging, rpc};
 
 /// The options, tools, and sessions of a front end.
 pub struct Host {
@@ -45,6 +45,8 @@ pub struct Host {
     lua_tools: LuaTools,
     shared: Arc<Shared>,
     sessions: HashMap<BufferId, mpsc::UnboundedSender<Input>>,
+    /// Adds saved chats to the list of chats. Queries wait for it.
+    listing: Option<JoinHandle<()>>,
 }
 
 impl Host {
@@ -55,13 +57,8 @@ impl Host {
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
         let usage = UsageHistory::logged(UsageLog::open(&state_dir::path()));
-        let shared = Shared::new(
-            settings,
-            &catalogue,
-            usage,
-            scripts.clone(),
-            ReportedProjects::default(),
-        );
+        let stores = Stores::new(usage, scripts.clone());
+        let shared = Shared::new(settings, &catalogue, stores);
         let shared = Arc::new(shared);
         Self {
             servers: mcp_servers::servers(sources.clone(), editor.clone()),
@@ -74,6 +71,7 @@ impl Host {
             lua_tools: LuaTools::default(),
             shared,
             sessions: HashMap::new(),
+            listing: None,
         }
     }
 
@@ -183,7 +181,8 @@ impl Host {
                 self.pass(it.buffer, Input::Editor(EditorInput::Renamed(it)))
             }
             FromEditor::Saved(it) => {
-                self.pass(it.buffer, Input::Editor(EditorInput::Saved(it.seq)))
+                self.pass(it.buffer, Input::Editor(EditorInput::Saved(it.seq)));
+                self.list_chat(it.path);
             }
             FromEditor::Detached(it) => {
                 self.pass(it.buffer, Input::Editor(EditorInput::Detached));
@@ -196,6 +195,7 @@ impl Host {
                 self.pass(it.buffer, Input::Editor(EditorInput::Directory(it.cwd)))
             }
             FromEditor::Lookup(it) => self.look_up(it),
+            FromEditor::Query(it) => self.query(it),
             FromEditor::FileSaved(it) => tools::checkpoints::user_saved(&it.path),
             FromEditor::OpenFiles(it) => self.editor.open_files(&it.paths),
             // The front end passes replies to the questions itself.
@@ -221,14 +221,8 @@ impl Host {
     fn share(&mut self, settings: Settings) {
         // Before the sessions know the options, because they may start commands at once.
         tools::pass_variables(settings.sandbox.passed());
-        let usage = self.shared.usage.clone();
-        self.shared = Arc::new(Shared::new(
-            settings,
-            &self.catalogue,
-            usage,
-            self.scripts.clone(),
-            self.shared.reported.clone(),
-        ));
+        let stores = self.shared.stores();
+        self.shared = Arc::new(Shared::new(settings, &self.catalogue, stores));
         self.sessions
             // A session that has ended no longer takes messages.
             .retain(|_, session| {
@@ -255,13 +249,7 @@ impl Host {
         self.take_queued_changes();
         let session = self.sessions.entry(buffer).or_insert_with(|| {
             let (inbox, inputs) = mpsc::unbounded_channel();
-            session::start(
-                buffer,
-                self.editor.clone(),
-                self.shared.clone(),
-                inbox.clone(),
-                inputs,
-            );
+            session::start(buffer, &self.editor, self.shared.clone(), &inbox, inputs);
             inbox
         });
         // Fails if the session has just ended; the next message removes it.
@@ -279,6 +267,32 @@ impl Host {
         }
     }
 
+    /// Adds a chat to the list of chats.
+    fn list_chat(&mut self, path: PathBuf) {
+        let earlier = self.listing.take();
+        self.listing = Some(tokio::spawn(async move {
+            ended(earlier).await;
+            ended(Some(spawn_blocking(move || known_chats::add(&path)))).await;
+        }));
+    }
+
+    /// Answers a question that concerns no place in a chat.
+    fn query(&mut self, query: Query) {
+        let editor = self.editor.clone();
+        let listing = self.listing.take();
+        tokio::spawn(async move {
+            ended(listing).await;
+            let answer = queries::answer(&editor, &query.name, query.arguments).await;
+            if let Err(why) = &answer {
+                tracing::warn!(query.name, why, "a query has no answer");
+            }
+            editor.looked_up(
+                query.lookup,
+                answer.map_or(LookupAnswer::Nothing, LookupAnswer::Plain),
+            );
+        });
+    }
+
     /// Passes an input to the session of a buffer.
     fn pass(&mut self, buffer: BufferId, input: Input) {
         // Messages about a closed buffer may still arrive and are ignored.
@@ -287,6 +301,14 @@ impl Host {
         {
             self.sessions.remove(&buffer);
         }
+    }
+}
+
+/// Waits until a task has ended, if there is one.
+async fn ended(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        // A task that panicked has ended, too.
+        drop(task.await);
     }
 }
 
@@ -300,5 +322,239 @@ fn choices(settings: &Settings, ask: Option<bool>) -> Choices {
         all: ask == Some(true),
         items: switch::choices(settings, &|name: &str| tools::variable(name)),
         commands: names.collect(),
+    }
+}
+
+impl Host {
+    /// Carries out a command that concerns all chats, or passes it to the buffer's session.
+    fn command(&mut self, command: EditorCommand) {
+        let has_session = self.sessions.contains_key(&command.buffer);
+        match &command.action {
+            Action::Tutor => self.open_tutor(),
+            Action::Run(arguments) => self.run(arguments),
+            Action::Switch(words) if is_empty(words) => self.show_choices(false),
+            Action::SwitchAll(words) if is_empty(words) => self.show_choices(true),
+            Action::SwitchAll(words) => self.switch_all(words),
+            // Without a chat, the user may have meant all of them.
+            Action::Switch(_) if !has_session => {
+                self.report_no_chat("Use `:Flemma switch!` to switch every chat.");
+            }
+            Action::Unknown(name) if !has_session => {
+                let what = session::command_table::unknown(name);
+                self.editor.report_problem(&chat::Problem::new(what, ""));
+            }
+            Action::Usage(days) if !has_session => self.report_usage(*days),
+            Action::Mcp(server) => self.report_mcp(server.as_deref()),
+            Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
+            Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
+            Action::TrustMcp => self.trust_mcp(),
+            // These options apply to the whole editor, so they need no chat. `Toggle::Report`
+            // does, because a frontmatter may set them for its chat.
+            Action::Autopilot(toggle @ (Toggle::Enable | Toggle::Disable)) => {
+                self.set_autopilot(*toggle == Toggle::Enable);
+            }
+            Action::Sandbox(toggle @ (Toggle::Enable | Toggle::Disable)) => {
+                self.set_sandbox(*toggle == Toggle::Enable);
+            }
+            action if has_session => {
+                // MCP servers start with the first command that may use their tools.
+                if action.works() {
+                    self.servers.needed();
+                }
+                self.pass(command.buffer, Input::Editor(EditorInput::Command(command)));
+            }
+            _ => {
+                self.report_no_chat("Open a file whose name ends in .chat, or :set filetype=chat.")
+            }
+        }
+    }
+
+    fn report_no_chat(&self, fix: &'static str) {
+        let problem = chat::Problem::new("This buffer is not a chat.", fix);
+        self.editor.report_problem(&problem);
+    }
+
+    /// `:Flemma usage` outside a chat: the last days of all chats.
+    fn report_usage(&self, days: Option<u32>) {
+        let editor = self.editor.clone();
+        // Reads up to 20 MB.
+        spawn_blocking(move || editor.report("usage", usage_log::report(days)));
+    }
+
+    /// Lets the user pick a provider, model, or preset for one chat or for all.
+    fn show_choices(&self, all: bool) {
+        let choices = choices(&self.shared.settings, Some(all));
+        self.editor.show(Display::Choices(choices));
+    }
+
+    /// `:Flemma switch!`: sets provider and model of every chat, including those with their
+    /// own.
+    fn switch_all(&mut self, arguments: &Value) {
+        match switch::switch(&self.shared.settings, arguments) {
+            Ok(settings) => {
+                let text = switch::message(
+                    &settings,
+                    switch::SwitchScope::EveryChat,
+                    &session::audit::today(),
+                );
+                self.sessions
+                    // First, so that the new options are not overruled by an earlier switch in
+                    // one chat.
+                    .retain(|_, session| {
+                        session
+                            .send(Input::Editor(EditorInput::SwitchedBack))
+                            .is_ok()
+                    });
+                self.share(settings);
+                let level = chat::cycle::Level::Info;
+                self.editor.notify(&chat::cycle::Notice { level, text });
+            }
+            Err(problem) => self.editor.report_problem(&problem),
+        }
+    }
+
+    fn set_autopilot(&mut self, enabled: bool) {
+        self.switch_option("tools.autopilot.enabled", &Value::Bool(enabled));
+        let state = if enabled { "on" } else { "off" };
+        self.editor.notify(&chat::cycle::Notice {
+            level: chat::cycle::Level::Info,
+            text: format!("Autopilot is {state} in every chat of this Neovim."),
+        });
+    }
+
+    /// `:Flemma run`: opens the chat of a command and presses Ctrl-] in it.
+    fn run(&self, arguments: &Value) {
+        match session::spec::run(arguments) {
+            Ok((name, lines)) => self.editor.show(Display::Open(Open {
+                name,
+                lines,
+                advance: true,
+            })),
+            Err(problem) => self.editor.report_problem(&chat::Problem::new(problem, "")),
+        }
+    }
+
+    /// `:Flemma tutor`: opens a new chat with the tutor, in a folder with the file that it reads.
+    fn open_tutor(&self) {
+        match session::status::new_tutor_chat() {
+            Ok(name) => self.editor.show(Display::Open(Open {
+                name,
+                lines: session::tutor::FIRST_CHAT.map(str::to_owned).to_vec(),
+                advance: false,
+            })),
+            Err(error) => self.editor.report_problem(&chat::Problem::new(
+                format!("The folder for the tutor's file cannot be written: {error}."),
+                "",
+            )),
+        }
+    }
+}
+
+/// Returns true if a command has no words.
+fn is_empty(words: &Value) -> bool {
+    words.as_object().is_none_or(|it| it.is_empty())
+}
+
+/// Maximum time for writes of the log at the end.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+/// Serves the Neovim at the standard streams until it closes them.
+pub fn run() -> ExitCode {
+    // One thread handles the channel and all chats. A second one would compete for the
+    // processor with Neovim, which draws what the first one sent. Slow work has its own threads.
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("flemma: The host could not start its runtime: {error}.");
+            return ExitCode::FAILURE;
+        }
+    };
+    // As a task on the same thread as the chats, so that messages do not change threads.
+    let served = runtime.block_on(async { tokio::spawn(serve()).await });
+    session::audit::finish(LAST_WRITES);
+    // Ends the sessions before their commands: a session would take the end of a killed
+    // command for a result. Does not wait for the thread that may be blocked reading standard
+    // input.
+    runtime.shutdown_background();
+    tools::end_descendants();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("flemma: The host failed: {error}.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve() {
+    let (incoming, messages) = mpsc::unbounded_channel();
+    let (sender, channel) = rpc::connect(incoming);
+    live(Neovim::new(sender), |_| {}, messages, channel).await;
+}
+
+/// Serves a Neovim until its channel closes or the system asks the host to end. `prepare` changes the host
+/// before its first message.
+async fn live(
+    neovim: Neovim,
+    prepare: impl FnOnce(&mut Host),
+    mut messages: mpsc::UnboundedReceiver<FromEditor>,
+    channel: impl Future<Output = ()>,
+) {
+    let mut termination = Termination::listen();
+    let mut host = Host::new(Editor::new(neovim.clone()));
+    prepare(&mut host);
+    tokio::pin!(channel);
+    loop {
+        tokio::select! {
+            // In the order of all messages, so that a reply never overtakes a change.
+            Some(message) = messages.recv() => match message {
+                FromEditor::Replied(number, reply) => neovim.answer(number, reply),
+                message => host.receive(message),
+            },
+            change = host.next_change() => host.take_change(change),
+            () = &mut channel => return,
+            () = termination.next() => return,
+        }
+    }
+}
+
+impl Host {
+    /// `:Flemma mcp`: reports on all servers, or on one.
+    fn report_mcp(&self, server: Option<&str>) {
+        let lines = self.servers.report(server);
+        self.editor.report("mcp", lines);
+    }
+
+    /// `:Flemma mcp:accept`
+    fn accept_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.accept(server),
+            None => self.report_no_server("mcp:accept"),
+        }
+    }
+
+    /// `:Flemma mcp:restart`
+    fn restart_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.restart(server),
+            None => self.report_no_server("mcp:restart"),
+        }
+    }
+
+    /// `:Flemma mcp:trust`
+    fn trust_mcp(&mut self) {
+        self.servers.trust();
+        self.take_queued_changes();
+    }
+
+    fn report_no_server(&self, command: &str) {
+        self.editor.report_problem(&chat::Problem::new(
+            format!(":Flemma {command} needs the name of a server."),
+            ":Flemma mcp lists them.",
+        ));
     }
 }

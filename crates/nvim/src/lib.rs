@@ -9,5 +9,5 @@ mod logging;
 mod lsp;
 mod lua_tools;
 mod neovim;
-mod pending_replies;
 mod rpc;
+mod status;

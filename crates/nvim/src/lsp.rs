@@ -1,4 +1,5 @@
-//! Answers of a chat as results of the Language Server Protocol.
+//! Answers of a chat as results of the Language Server Protocol, and as simple values where the
+//! plugin itself asks.
 //!
 //! Lua adds the addresses of documents: a result here has no `uri`, and a location in another
 //! file has its `path`.
@@ -26,6 +27,13 @@ pub fn result(answer: LookupAnswer) -> Value {
         LookupAnswer::Actions(offers) => offers.iter().map(action).collect(),
         LookupAnswer::Lenses(offers) => offers.iter().map(lens).collect(),
         LookupAnswer::Menu(it) => menu(&it),
+        LookupAnswer::Line(line) => json!(line),
+        LookupAnswer::Message(it) => json!({
+            "lines": [it.lines.start, it.lines.end],
+            "text": [it.text.start, it.text.end],
+            "column": it.column,
+        }),
+        LookupAnswer::Plain(value) => value,
     }
 }
 

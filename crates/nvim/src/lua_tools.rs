@@ -4,8 +4,6 @@
 //! A call ends with its result, when it is cancelled, or at its deadline, whatever Neovim
 //! does meanwhile.
 
-mod schema;
-
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -13,14 +11,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::ToolUseId;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use session::editor::Editor;
+use session::lua_calls;
 use session::lua_calls::{LuaCall, LuaCallEvent};
 use session::protocol::{
     CommandEnded, CommandSandbox, FunctionCall, LuaMessage, RegisteredTool, RegisteredTools,
     ToolCall, ToolCommand, ToolStop,
 };
-use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult};
+use tools::{TextEnd, Tool, ToolContext, ToolError, ToolResult, ToolTraits};
 
 /// The name of this source of tools.
 pub const SOURCE: &str = "lua";
@@ -70,7 +69,7 @@ struct LuaTool {
 impl LuaTool {
     /// Creates a tool, or returns why its definition is invalid.
     fn new(editor: Editor, item: RegisteredTool) -> Result<Arc<Self>, String> {
-        let input_schema = schema::arguments(&item.input_schema).map_err(|why| {
+        let input_schema = arguments(&item.input_schema).map_err(|why| {
             format!(
                 "tools.register(): \"{}\" is left out, because {why}.",
                 item.name
@@ -78,7 +77,7 @@ impl LuaTool {
         })?;
         Ok(Arc::new(Self {
             editor,
-            description: schema::description(&item.description, item.output_schema.as_ref()),
+            description: description(&item.description, item.output_schema.as_ref()),
             input_schema,
             item,
         }))
@@ -98,16 +97,19 @@ impl LuaTool {
         let editor = self.editor.clone();
         let stop = move |call| editor.call_lua(LuaMessage::Stop(ToolStop { call }));
         let call = self.editor.calls().start(stop);
-        let path = ctx.chat.as_ref();
+        let path = ctx.user.chat.as_ref();
+        let folder = path.and_then(|it| tools::chat_folder(it));
+        let folder = folder.unwrap_or_else(|| ctx.files.cwd.to_path_buf());
         let message = ToolCall {
-            buffer: ctx.buffer,
+            buffer: ctx.user.buffer,
             call: call.number(),
             function,
             is_async: self.item.is_async,
             tool: self.item.name.clone(),
             input,
-            cwd: ctx.cwd.to_string_lossy().into_owned(),
+            cwd: ctx.files.cwd.to_string_lossy().into_owned(),
             path: path.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
+            folder: folder.to_string_lossy().into_owned(),
             timeout: ctx.timeout.as_secs_f64(),
             sandbox: sandbox(ctx).await,
         };
@@ -140,7 +142,7 @@ impl LuaTool {
         let lines = |text: &'_ str| -> Vec<String> { text.lines().map(str::to_owned).collect() };
         let ended = ended.as_ref();
         self.editor.call_lua(LuaMessage::CommandEnded(CommandEnded {
-            buffer: ctx.buffer,
+            buffer: ctx.user.buffer,
             call: command.call,
             command: command.command,
             code: ended.and_then(|it| it.code),
@@ -195,12 +197,17 @@ impl Tool for LuaTool {
         self.input_schema.clone()
     }
 
-    fn strict(&self) -> bool {
-        self.item.strict
-    }
-
-    fn enabled(&self) -> bool {
-        self.item.enabled
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            is_strict: self.item.strict,
+            is_enabled: self.item.enabled,
+            // Only tools that are made of commands keep the end of their output.
+            runs_commands: self.item.tail,
+            asks_always: self.item.requires_approval,
+            has_preview: self.item.preview.is_some(),
+            hears_refusals: self.item.rejected.is_some(),
+            can_be_tried: false,
+        }
     }
 
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
@@ -209,27 +216,10 @@ impl Tool for LuaTool {
         own.map_or(default, Duration::from_secs_f64)
     }
 
-    fn runs_commands(&self) -> bool {
-        // Only tools that are made of commands keep the end of their output.
-        self.item.tail
-    }
-
-    fn asks_always(&self) -> bool {
-        self.item.requires_approval
-    }
-
-    fn hears_refusals(&self) -> bool {
-        self.item.rejected.is_some()
-    }
-
     async fn refused(&self, input: &Value, buffer: i64) -> Option<String> {
         let arguments = vec![input.clone(), buffer.into()];
         self.call_function(self.item.rejected?, "output.rejected", arguments)
             .await
-    }
-
-    fn has_preview(&self) -> bool {
-        self.item.preview.is_some()
     }
 
     async fn preview(&self, input: &Value, width: usize) -> Option<String> {
@@ -275,8 +265,8 @@ impl Tool for LuaTool {
 /// Describes the sandbox of a call to tools that write files or start programs themselves.
 async fn sandbox(ctx: &ToolContext) -> Option<CommandSandbox> {
     let text = |path: &OsStr| path.to_string_lossy().into_owned();
-    ctx.sandbox.limits()?;
-    let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
+    ctx.files.sandbox.limits()?;
+    let (sandbox, cwd) = (ctx.files.sandbox.clone(), ctx.files.cwd.clone());
     let describe = move || {
         let writable = sandbox.writable_outside().unwrap_or_default();
         (writable, sandbox.prefix(&cwd, &[]))
@@ -297,4 +287,175 @@ async fn sandbox(ctx: &ToolContext) -> Option<CommandSandbox> {
         prefix,
         problem,
     })
+}
+
+/// Keywords whose value is an object.
+const OBJECTS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependentRequired",
+    "$defs",
+    "definitions",
+];
+/// Keywords whose value is a schema.
+const SCHEMAS: [&str; 8] = [
+    "items",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// Returns the schema of a tool's arguments, with sorted keys, so that each request has the
+/// same bytes.
+///
+/// # Errors
+///
+/// It is not a schema of an object. The message completes "because …".
+fn arguments(given: &Value) -> Result<Value, String> {
+    let mut schema = with_objects(&lua_calls::sorted(given));
+    let Some(object) = schema.as_object_mut() else {
+        return Err("its input_schema is not a table of keywords".to_owned());
+    };
+    match object.get("type") {
+        // Providers reject arguments without a type.
+        None => drop(object.insert("type".to_owned(), json!("object"))),
+        Some(Value::String(kind)) if kind == "object" => {}
+        Some(other) => {
+            return Err(format!(
+                "its input_schema has the type {other}; arguments are an \"object\""
+            ));
+        }
+    }
+    object
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    // Empty arguments need not fit the schema. Only an error about the schema itself matters.
+    match chat::schema::fit(&schema, json!({})) {
+        Err(why) if why.starts_with("the tool's schema is broken") => {
+            Err(why.replacen("the tool's schema is broken", "its input_schema is none", 1))
+        }
+        _ => Ok(schema),
+    }
+}
+
+/// Returns a description with the schema of the results.
+fn description(text: &str, output: Option<&Value>) -> String {
+    match output {
+        Some(schema) => {
+            let schema = with_objects(&lua_calls::sorted(schema));
+            format!("{text}\n\nReturns (JSON Schema): {schema}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// Replaces empty lists by empty objects where a schema needs an object.
+fn with_objects(schema: &Value) -> Value {
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    let map = match schema {
+        Value::Object(map) => map,
+        // An empty Lua table arrives as a list, but a schema is an object.
+        other if is_empty(other) => return Value::Object(Map::new()),
+        other => return other.clone(),
+    };
+    let pairs = map.iter().map(|(name, value)| {
+        let value = match value {
+            value if OBJECTS.contains(&name.as_str()) => named(value),
+            // Before draft 2020-12, `items` may also be a list of schemas.
+            value if SCHEMAS.contains(&name.as_str()) && !is_list(value) => with_objects(value),
+            Value::Array(items)
+                if ["anyOf", "allOf", "oneOf", "prefixItems"].contains(&name.as_str()) =>
+            {
+                Value::Array(items.iter().map(with_objects).collect())
+            }
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(pairs.collect())
+}
+
+fn is_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| !items.is_empty())
+}
+
+/// The same for a table of schemas by name.
+fn named(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let pairs = map
+                .iter()
+                .map(|(name, it)| (name.clone(), with_objects(it)));
+            Value::Object(pairs.collect())
+        }
+        // An empty table again.
+        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_table_is_an_object_where_the_schema_wants_one() {
+        let given = json!({"type": "object", "properties": []});
+        assert_eq!(
+            arguments(&given).unwrap(),
+            json!({"properties": {}, "type": "object"})
+        );
+        let nested =
+            json!({"properties": {"a": [], "b": {"type": "array", "items": []}}, "required": []});
+        assert_eq!(
+            arguments(&nested).unwrap().to_string(),
+            r#"{"properties":{"a":{},"b":{"items":{},"type":"array"}},"required":[],"type":"object"}"#
+        );
+        assert_eq!(
+            arguments(&json!([])).unwrap(),
+            json!({"type": "object", "properties": {}})
+        );
+    }
+
+    #[test]
+    fn a_schema_that_is_not_one_of_an_object_is_refused() {
+        for (given, why) in [
+            (
+                json!({"type": "string"}),
+                "its input_schema has the type \"string\"",
+            ),
+            (json!([1]), "its input_schema is not a table of keywords"),
+            (
+                json!({"properties": {"a": {"type": "strin"}}}),
+                "its input_schema is none",
+            ),
+        ] {
+            let said = arguments(&given).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_same_schema_is_the_same_text_in_whatever_order_it_came() {
+        let one = json!({"properties": {"b": {"type": "string", "enum": ["z", "a"]}, "a": {}}, "type": "object"});
+        let other = json!({"type": "object", "properties": {"a": {}, "b": {"enum": ["z", "a"], "type": "string"}}});
+        assert_eq!(
+            arguments(&one).unwrap().to_string(),
+            arguments(&other).unwrap().to_string()
+        );
+    }
+
+    #[test]
+    fn the_schema_of_the_results_is_below_the_description() {
+        assert_eq!(
+            description("Adds.", Some(&json!({"type": "number"}))),
+            "Adds.\n\nReturns (JSON Schema): {\"type\":\"number\"}"
+        );
+    }
 }

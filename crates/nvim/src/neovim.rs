@@ -1,13 +1,16 @@
 //! Neovim as a front end: each call becomes a message of the channel.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use async_trait::async_trait;
 use chat::cycle::{Level, Notice};
 use serde::Serialize;
 use session::frontend::{Capabilities, Frontend, SessionEvent};
-use session::protocol::*;
+use session::protocol::{EditorReply, *};
 use tokio::sync::oneshot;
 
-use crate::pending_replies::PendingReplies;
+use crate::status::ShownStatus;
 use crate::{lsp, rpc};
 
 /// The Neovim of a channel. Cheap to clone.
@@ -85,7 +88,7 @@ impl Frontend for Neovim {
             Display::Queued(it) => sender.send("queued", &it),
             Display::Sent(it) => sender.send("sent", &it),
             Display::Request(it) => sender.send("request", &it),
-            Display::Statusline(it) => sender.send("statusline", &*it),
+            Display::Statusline(it) => sender.send("statusline", &ShownStatus::of(&it)),
             Display::Usage(it) => sender.send("usage", &*it),
             Display::Lock(it) => sender.send("lock", &it),
             Display::Taken(it) => sender.send("taken", &it),
@@ -159,5 +162,41 @@ impl Frontend for Neovim {
 
     async fn catch_up(&self) {
         rpc::read_first().await;
+    }
+}
+
+/// The open questions. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct PendingReplies(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    waiting: HashMap<u64, oneshot::Sender<EditorReply>>,
+}
+
+impl PendingReplies {
+    /// Returns the number of a new question and the receiver of its reply.
+    pub fn open(&self) -> (u64, oneshot::Receiver<EditorReply>) {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state();
+        state.last += 1;
+        let number = state.last;
+        // Questions that the host gave up on would otherwise pile up, as no reply may ever come.
+        state.waiting.retain(|_, waiter| !waiter.is_closed());
+        state.waiting.insert(number, sender);
+        (number, receiver)
+    }
+
+    /// Passes a reply to its question, unless the host has given up.
+    pub fn answer(&self, number: u64, reply: EditorReply) {
+        if let Some(waiter) = self.state().waiting.remove(&number) {
+            drop(waiter.send(reply));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the map is one statement, so a panic elsewhere leaves it valid.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,9 +3,16 @@
 //! Parses incoming notifications and queues them in order. Handles none of them, because that
 //! would block the reader. Outgoing notifications are frames in a queue of our own, because
 //! nvim-rs has none; a task writes them, and combines messages that are queued together.
-//! There are no requests in either direction, so neither side waits for the other.
+//! There are no requests in either direction. Only keys that move the cursor or open a list wait for
+//! the answer to a question, for a second at most.
 
-mod streams;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 use std::future::Future;
 use std::io;
@@ -19,7 +26,7 @@ use rmpv::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use session::protocol::{EditorReply, FromEditor};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::compat::TokioAsyncReadCompatExt;
 
@@ -59,7 +66,7 @@ impl Sender {
 /// channel; until then, `incoming` gets its messages. Needs a tokio runtime.
 pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Future<Output = ()>) {
     let (frames, queue) = mpsc::unbounded_channel();
-    let (input, output) = streams::standard();
+    let (input, output) = standard();
     tokio::spawn(async move {
         if let Err(error) = write_frames(queue, output).await {
             tracing::info!(%error, "Neovim has stopped reading");
@@ -88,7 +95,7 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
 pub async fn read_first() {
     for _ in 0..MAX_READS {
         tokio::task::yield_now().await;
-        if !streams::has_unread() {
+        if !has_unread() {
             break;
         }
     }
@@ -100,7 +107,7 @@ pub async fn read_first() {
 
 async fn write_frames(
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
-    mut output: streams::Output,
+    mut output: Output,
 ) -> io::Result<()> {
     while let Some(first) = queue.recv().await {
         let mut bytes = Vec::new();
@@ -181,6 +188,21 @@ impl Handler for Receiver {
     }
 }
 
+/// Replaces bytes that are not UTF-8, which no request can hold.
+fn clean(value: Value) -> Value {
+    match value {
+        Value::String(text) if !text.is_str() => {
+            String::from_utf8_lossy(text.as_bytes()).into_owned().into()
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(clean).collect()),
+        Value::Map(fields) => {
+            let fields = fields.into_iter();
+            Value::Map(fields.map(|(name, value)| (name, clean(value))).collect())
+        }
+        value => value,
+    }
+}
+
 fn typed<T: DeserializeOwned>(payload: Value) -> Result<T, String> {
     rmpv::ext::from_value(payload).map_err(|error| error.to_string())
 }
@@ -210,7 +232,7 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "saved" => FromEditor::Saved(typed(payload)?),
         "renamed" => FromEditor::Renamed(typed(payload)?),
         "detached" => FromEditor::Detached(typed(payload)?),
-        "command" => FromEditor::Command(typed(payload)?),
+        "command" => FromEditor::Command(typed(clean(payload))?),
         "viewport" => FromEditor::Viewport(typed(payload)?),
         "applied" => FromEditor::Applied(typed(payload)?),
         "tools" => FromEditor::Tools(typed(payload)?),
@@ -221,8 +243,9 @@ fn read(name: &str, payload: Value) -> Result<FromEditor, String> {
         "file_saved" => FromEditor::FileSaved(typed(payload)?),
         "directory" => FromEditor::Directory(typed(payload)?),
         "lookup" => FromEditor::Lookup(typed(payload)?),
+        "query" => FromEditor::Query(typed(clean(payload))?),
         "problems_found" => replied(payload, EditorReply::Problems)?,
-        "reference_answered" => replied(payload, EditorReply::Reference)?,
+        "reference_answered" => replied(clean(payload), EditorReply::Reference)?,
         "reviewed" => replied(payload, EditorReply::Reviewed)?,
         "prompted" => replied(payload, EditorReply::Prompted)?,
         "buffers_answered" => replied(payload, EditorReply::Buffers)?,
@@ -257,6 +280,48 @@ impl AsyncWrite for FrameWriter {
     }
 }
 
+/// Standard input.
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// Standard output.
+type Output = Box<dyn tokio::io::AsyncWrite + Send + Unpin>;
+
+/// Opens both streams. Makes them non-blocking, also for other processes that share them.
+///
+/// Neovim gives its jobs sockets and other programs give pipes, and tokio polls both. Other files, and
+/// all streams on Windows, need a thread, which makes each message slower by two context switches.
+fn standard() -> (Input, Output) {
+    (
+        system::input().unwrap_or_else(|_| Box::new(tokio::io::stdin())),
+        system::output().unwrap_or_else(|_| Box::new(tokio::io::stdout())),
+    )
+}
+
+/// Returns true if standard input has unread data. Always false on Windows.
+fn has_unread() -> bool {
+    system::has_unread()
+}
+
+#[cfg(windows)]
+mod windows {
+    use std::io;
+
+    use super::{Input, Output};
+
+    pub(super) fn has_unread() -> bool {
+        false
+    }
+
+    // Neovim's pipes can't be polled: it opens them for blocking reads and writes.
+
+    pub(super) fn input() -> io::Result<Input> {
+        Ok(Box::new(tokio::io::stdin()))
+    }
+
+    pub(super) fn output() -> io::Result<Output> {
+        Ok(Box::new(tokio::io::stdout()))
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -276,6 +341,26 @@ mod tests {
         };
         assert_eq!(snapshot.lines[0].as_ref(), "é".as_bytes());
         assert_eq!(snapshot.lines[1].as_ref(), [0xff, b'x']);
+    }
+
+    #[test]
+    fn a_question_has_no_bytes_that_a_request_cannot_hold() {
+        // A string of four bytes.
+        let encoded = b"\xa4\xffx\xc0\xaf";
+        let text = rmpv::decode::read_value(&mut &encoded[..]).unwrap();
+        let lines = Value::Array(vec![text, "ä€😀".into()]);
+        let payload = Value::Map(vec![
+            ("lookup".into(), 1.into()),
+            ("name".into(), "x".into()),
+            ("arguments".into(), lines),
+        ]);
+        let FromEditor::Query(query) = read("query", payload).unwrap() else {
+            panic!("a query")
+        };
+        assert_eq!(
+            query.arguments,
+            serde_json::json!(["\u{fffd}x\u{fffd}\u{fffd}", "ä€😀"])
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ const PRIVATE_FOLDER: u32 = 0o700;
 #[cfg(unix)]
 const OTHERS: u32 = 0o077;
 
-/// What a folder is opened for.
+/// The purpose for which a folder is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderAccess {
     /// To look up names, which needs no permission to list it.
@@ -70,7 +70,7 @@ pub enum NewFileAttributes<'a> {
     Like(&'a OldFile),
 }
 
-/// Whether a file that another process has locked can be read. False on Windows.
+/// True if a file that another process has locked can be read. False on Windows.
 pub const LOCKED_IS_READABLE: bool = cfg!(unix);
 
 /// Options that create a file which only the user can access.
@@ -106,7 +106,7 @@ pub fn make_private_folders(path: &Path) -> io::Result<()> {
     private_folders().recursive(true).create(path)
 }
 
-/// What creates folders with mode 0700.
+/// A builder of folders with mode 0700.
 fn private_folders() -> DirBuilder {
     #[cfg(unix)]
     {
@@ -172,6 +172,24 @@ pub fn copy_blocks(from: &File, to: &File) -> io::Result<()> {
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Returns how many bytes an unprivileged user can still write to the file system of `path`.
+///
+/// # Errors
+///
+/// Any error of the system; `Unsupported` on Windows.
+pub fn free_space(path: &Path) -> io::Result<u64> {
+    #[cfg(unix)]
+    {
+        let status = rustix::fs::statvfs(path)?;
+        Ok(status.f_bavail.saturating_mul(status.f_frsize))
+    }
+    #[cfg(windows)]
+    {
+        let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 }

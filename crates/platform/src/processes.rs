@@ -1,9 +1,11 @@
-//! Processes: which have ended, and the standard error of this one for those that it starts.
+//! Processes: which have ended, the standard error of this one for those that it starts, and command
+//! lines that the user wrote, such as the value of `$EDITOR`.
 
 use std::io;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-/// Whether the process with this number has certainly ended. Always false on Windows, where that is
+/// Returns true if the process with this number has certainly ended. Always false on Windows, where that is
 /// not known.
 pub fn has_ended(id: u32) -> bool {
     #[cfg(unix)]
@@ -46,8 +48,36 @@ pub fn standard_error() -> io::Result<Stdio> {
     Ok(stream.into())
 }
 
+/// The editor of users who have set none.
+pub const EDITOR: &str = if cfg!(windows) { "notepad" } else { "vi" };
+
+/// Runs a command line with a path as its last argument. The system's shell splits the words, which
+/// may be quoted. On Windows the path must contain none of `"` and `%`.
+pub fn with_path(words: &str, path: &Path) -> Command {
+    #[cfg(unix)]
+    {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{words} \"$@\""), "sh"])
+            .arg(path);
+        command
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        // With `/s`, `cmd` takes the outermost quotes away and leaves the others.
+        let mut line = std::ffi::OsString::from("\"");
+        line.push(words);
+        line.push(" \"");
+        line.push(path);
+        line.push("\"\"");
+        let mut command = Command::new("cmd.exe");
+        command.args(["/d", "/s", "/c"]).raw_arg(line);
+        command
+    }
+}
+
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::process::Command;

@@ -6,12 +6,17 @@ use std::path::{Path, PathBuf};
 
 use crate::variables::is_same_name;
 
-/// What the user can do if `bash` is missing: a clause that follows "the user can".
+/// Advice for a user without `bash`: a clause that follows "the user can".
 pub const SHELL_ADVICE: &str = if cfg!(windows) {
     "install Git for Windows, whose bash runs commands, or set tools.bash.shell"
 } else {
     "set tools.bash.shell"
 };
+
+/// True if a name leads to a program that only an administrator can have installed, if it is in a
+/// system folder. False on Windows, where programs are searched in the working directory first, and
+/// no permission says which folders only an administrator can write to.
+pub const SYSTEM_PROGRAMS_ARE_KNOWN: bool = cfg!(unix);
 
 /// The file of the program `name` in an environment. `None` if there is none, or if `name` is a path.
 ///

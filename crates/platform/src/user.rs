@@ -14,13 +14,13 @@ const ALL_WRITE: u32 = 0o002;
 /// Every permission of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Whether only this user can have written a file: it belongs to them, and its mode permits no one
+/// Returns true if only this user can have written a file: it belongs to them, and its mode permits no one
 /// else to write. Always true on Windows, where files inherit the access list of the user's profile.
 pub fn wrote_alone(metadata: &Metadata) -> bool {
     mode(metadata) & OTHERS_WRITE == 0 && owns(metadata)
 }
 
-/// Whether a file or folder belongs to this user. Always true on Windows.
+/// Returns true if a file or folder belongs to this user. Always true on Windows.
 pub fn owns(metadata: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -33,13 +33,13 @@ pub fn owns(metadata: &Metadata) -> bool {
     }
 }
 
-/// Whether only this user can access a file or folder, which belongs to them. Always true on
+/// Returns true if only this user can access a file or folder, which belongs to them. Always true on
 /// Windows.
 pub fn has_alone(metadata: &Metadata) -> bool {
     owns(metadata) && mode(metadata) & OTHERS == 0
 }
 
-/// Whether the mode of a file or folder permits every user to write. Always false on Windows.
+/// Returns true if the mode of a file or folder permits every user to write. Always false on Windows.
 pub fn all_can_write(metadata: &Metadata) -> bool {
     mode(metadata) & ALL_WRITE != 0
 }

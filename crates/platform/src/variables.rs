@@ -35,12 +35,12 @@ pub const NEEDED: [&str; 23] = [
     "WINDIR",
 ];
 
-/// Whether two names are those of the same variable. Windows ignores case.
+/// Returns true if two names are those of the same variable. Windows ignores case.
 pub fn is_same_name(one: &OsStr, other: &str) -> bool {
     is_same(one.as_encoded_bytes(), other.as_bytes())
 }
 
-/// Whether the name of a variable matches `pattern`, in which a trailing `*` matches any suffix.
+/// Returns true if the name of a variable matches `pattern`, in which a trailing `*` matches any suffix.
 pub fn matches(name: &OsStr, pattern: &str) -> bool {
     let name = name.as_encoded_bytes();
     match pattern.strip_suffix('*') {

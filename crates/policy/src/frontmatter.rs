@@ -6,16 +6,12 @@
 //! (see `options`) or which are trusted. Reads no file, and is never called to open, draw, or
 //! fold a chat.
 
-mod budget;
 mod convert;
 mod environment;
-mod given;
 mod json;
 mod list;
-mod located;
 mod opt;
 mod options;
-mod places;
 mod vm;
 
 #[cfg(test)]
@@ -154,7 +150,7 @@ pub enum Expansion {
 pub struct Include {
     /// The path as it was written.
     pub path: String,
-    /// Whether it is an attachment and not text.
+    /// True if it is an attachment and not text.
     pub binary: bool,
     /// A MIME type that overrides the one found.
     pub mime: Option<String>,
@@ -189,7 +185,7 @@ pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, Frontmatter
         "json" => json::evaluate(source, known),
         // `Source::of` gives no block in another language, but any caller can make a source.
         other => refuse(format!(
-            "\"{other}\" is no language of a frontmatter. Write \"lua\" or \"json\" after the backticks."
+            "Frontmatter must be Lua or JSON, not \"{other}\". Write \"lua\" or \"json\" after the backticks."
         )),
     }
 }

@@ -10,9 +10,6 @@ mod check;
 mod docgen;
 mod kind;
 mod rows;
-mod scope;
-#[cfg(test)]
-mod tests;
 mod toml_file;
 
 use std::sync::LazyLock;
@@ -22,13 +19,16 @@ use serde_json::{Map, Value};
 use kind::OptionKind;
 use rows::ROOT;
 
-use crate::lua_value::as_lua;
 pub use check::{InvalidOption, check, lay_over, unknown};
 pub(crate) use check::{check_value, join, out_of_scope};
 pub use kind::share;
 pub(crate) use rows::PROVIDER_NAMES;
-pub use rows::parameter_words;
-pub use scope::{Loosens, Scope};
+pub use rows::{
+    AutopilotSettings, BackendChoice, Backends, BashSettings, Bwrap, CheckpointSettings,
+    FoldSettings, FrontmatterTrust, HttpSettings, McpSettings, Preset, ReviewRule, SandboxPolicy,
+    SandboxSettings, ToolSettings, TrustSettings, UiSettings, Unlisted, UnrecognizedCalls, Values,
+    parameter_words,
+};
 pub use toml_file::{TomlError, TomlOptions};
 
 /// A row of the table: an option, or a table of options.
@@ -38,24 +38,27 @@ pub struct OptionDef {
     pub name: &'static str,
     /// The values it takes.
     pub kind: OptionKind,
-    /// Its default as JSON. A table's default consists of those of its options.
+    /// Its default as JSON. A table's default consists of the defaults of its options.
     default: &'static str,
-    /// The layers that may set it. A table has those of its options.
+    /// The layers that may set it. A table has the layers of its options.
     scopes: &'static [Scope],
     /// The values that allow more than the user's own options do.
     pub loosens: Loosens,
     /// True if its value is never shown.
     pub secret: bool,
-    /// Its entry in the manual, wrapped at 74 columns.
-    help: &'static str,
+    /// The lines of its entry in the manual.
+    help: &'static [&'static str],
 }
 
 /// The layers of options that only the user sets.
 const USER: &[Scope] = &[Scope::Setup, Scope::ConfigFile];
+
 /// The layers of options that a command can change as well.
 const COMMAND: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Runtime];
+
 /// The layers of options that a project can set as well.
 const PROJECT: &[Scope] = &[Scope::Setup, Scope::ConfigFile, Scope::Project];
+
 /// The layers of options that a project and a chat can set as well.
 const CHAT: &[Scope] = &[
     Scope::Setup,
@@ -63,6 +66,7 @@ const CHAT: &[Scope] = &[
     Scope::Project,
     Scope::Frontmatter,
 ];
+
 /// The layers of options that a project, a chat, and a command can set as well.
 const ANYWHERE: &[Scope] = &[
     Scope::Setup,
@@ -71,6 +75,7 @@ const ANYWHERE: &[Scope] = &[
     Scope::Runtime,
     Scope::Frontmatter,
 ];
+
 /// The layers of rules that a project can set as well, and to which remembered rules add.
 const RULES: &[Scope] = &[
     Scope::Setup,
@@ -79,48 +84,32 @@ const RULES: &[Scope] = &[
     Scope::Rules,
 ];
 
-/// Makes the row of an option with a default, as JSON.
-const fn option(
-    name: &'static str,
-    kind: OptionKind,
-    default: &'static str,
-    help: &'static str,
-) -> OptionDef {
-    OptionDef {
-        name,
-        kind,
-        default,
-        scopes: USER,
-        loosens: Loosens::Never,
-        secret: false,
-        help,
-    }
-}
-
-/// Makes the row of an option whose default is nil.
-const fn unset(name: &'static str, kind: OptionKind, help: &'static str) -> OptionDef {
-    option(name, kind, "null", help)
-}
-
-/// Makes the row of a table of options.
-const fn table(name: &'static str, kind: OptionKind, help: &'static str) -> OptionDef {
-    option(name, kind, "{}", help)
-}
-
 impl OptionDef {
-    const fn scopes(mut self, scopes: &'static [Scope]) -> Self {
-        self.scopes = scopes;
-        self
+    /// Creates the row of an option that only the user sets. `default` is JSON.
+    const fn new(
+        name: &'static str,
+        kind: OptionKind,
+        default: &'static str,
+        help: &'static [&'static str],
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            default,
+            scopes: USER,
+            loosens: Loosens::Never,
+            secret: false,
+            help,
+        }
     }
 
-    const fn loosens(mut self, loosens: Loosens) -> Self {
-        self.loosens = loosens;
-        self
-    }
-
-    const fn secret(mut self) -> Self {
-        self.secret = true;
-        self
+    /// Returns its entry in the manual, wrapped at 74 columns.
+    fn help(&self) -> String {
+        let lines = self
+            .help
+            .iter()
+            .map(|line| line.strip_prefix(' ').unwrap_or(line));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Returns true if a layer may set the option, or one in the table.
@@ -132,7 +121,7 @@ impl OptionDef {
         }
     }
 
-    /// Returns the default; of a table, those of its options.
+    /// Returns the default. The default of a table consists of the defaults of its options.
     pub fn default(&self) -> Value {
         match self.kind.fields() {
             Some(fields) => {
@@ -184,7 +173,7 @@ pub fn about(path: &str) -> Option<String> {
         lines.push(format!("{words}; default: {default}"));
     }
     if !option.help.is_empty() {
-        lines.push(format!("\n{}", option.help));
+        lines.push(format!("\n{}", option.help()));
     }
     Some(lines.join("\n"))
 }
@@ -262,3 +251,177 @@ pub fn defaults() -> Value {
     let pairs = fields.map(|field| (field.name.to_owned(), field.default()));
     Value::Object(pairs.collect::<Map<_, _>>())
 }
+
+/// A layer of options. A later one wins over the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The table given to `setup()`.
+    Setup,
+    /// The command line's `config.toml`.
+    ConfigFile,
+    /// A project's `.flemma/config.toml`.
+    Project,
+    /// Rules that the user chose at earlier calls.
+    Rules,
+    /// A `:Flemma` command, until Neovim ends.
+    Runtime,
+    /// A chat's frontmatter.
+    Frontmatter,
+}
+
+impl Scope {
+    /// Returns the layer's name in `:Flemma status verbose`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::ConfigFile => "config.toml",
+            Self::Project => "project",
+            Self::Rules => "rules",
+            Self::Runtime => "runtime",
+            Self::Frontmatter => "frontmatter",
+        }
+    }
+}
+
+/// The values of an option that allow more than the user's own value. Stated only for options
+/// that a chat or a project can set.
+#[derive(Debug, Clone, Copy)]
+pub enum Loosens {
+    /// No value does.
+    Never,
+    /// Every value but `strict` does.
+    Unless {
+        /// The strictest value, as JSON.
+        strict: &'static str,
+        /// The effect of the change, to follow "this": "would …".
+        what: &'static str,
+    },
+    /// `true` does if the user's own value is `false`.
+    WhenTurnedOn(&'static str),
+    /// Every value does.
+    Always(&'static str),
+    /// A higher number than the user's own does; without a number there is no limit.
+    WhenRaised(&'static str),
+    /// No value does: a project's list is added to the user's own, and forbids something.
+    Forbids,
+    /// The value is compared with the user's own rules by code of its own.
+    Compared,
+}
+
+impl Loosens {
+    /// Returns what `value` would allow beyond the user's `own` value, to follow "this".
+    pub fn what(&self, value: &Value, own: &Value) -> Option<&'static str> {
+        match *self {
+            Self::Never | Self::Compared | Self::Forbids => None,
+            Self::WhenRaised(what) => (!is_at_most(value, own)).then_some(what),
+            Self::Always(what) => Some(what),
+            Self::WhenTurnedOn(what) => {
+                // If the user has turned it on already, the chat gains nothing.
+                let turned_on = *value == Value::Bool(true) && *own == Value::Bool(false);
+                turned_on.then_some(what)
+            }
+            Self::Unless { strict, what } => (json(strict) != *value).then_some(what),
+        }
+    }
+
+    /// Returns true if `value` cannot do more than take away what the user's `own` value
+    /// allows.
+    pub fn tightens(&self, value: &Value, own: &Value) -> bool {
+        match *self {
+            // Neither can be shown to tighten, so such an option waits for trust.
+            Self::Never | Self::Compared => false,
+            Self::Forbids => true,
+            Self::Always(_) => is_part(value, own),
+            Self::WhenTurnedOn(_) => *value == Value::Bool(false),
+            Self::WhenRaised(_) => is_at_most(value, own),
+            Self::Unless { strict, .. } => json(strict) == *value,
+        }
+    }
+}
+
+/// Returns true if a list contains nothing that `own` does not contain.
+fn is_part(list: &Value, own: &Value) -> bool {
+    let (Some(list), Some(own)) = (list.as_array(), own.as_array()) else {
+        return false;
+    };
+    list.iter().all(|item| own.contains(item))
+}
+
+fn is_at_most(value: &Value, own: &Value) -> bool {
+    match (value.as_f64(), own.as_f64()) {
+        (Some(value), Some(own)) => value <= own,
+        // The user has set no limit.
+        (Some(_), None) => own.is_null(),
+        _ => false,
+    }
+}
+
+/// Returns a value as Lua writes it, on one line.
+pub(crate) fn as_lua(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        },
+        Value::Array(items) if items.is_empty() => "{}".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(as_lua).collect();
+            format!("{{ {} }}", items.join(", "))
+        }
+        // The form in which Neovim sends a function, which has no text.
+        Value::Object(map) if map.len() == 1 && map.contains_key("function") => {
+            "function".to_owned()
+        }
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let pairs = map
+                .iter()
+                .map(|(name, value)| (lua_key(name), as_lua(value)));
+            let pairs: Vec<String> = pairs
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        Value::String(text) => lua_string(text),
+        Value::Bool(_) => value.to_string(),
+    }
+}
+
+/// Returns a string in quotes. Lua reads the escapes of JSON, except for `\u`.
+fn lua_string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Three digits, because another digit may follow.
+            c if c.is_ascii_control() => quoted.push_str(&format!("\\{:03}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// Words that are not names in Lua 5.1, from its reference manual.
+const KEYWORDS: [&str; 21] = [
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local",
+    "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
+];
+
+fn lua_key(name: &str) -> String {
+    let plain = name
+        .chars()
+        .all(|it| it.is_ascii_alphanumeric() || it == '_');
+    let is_name = plain && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.is_empty();
+    if is_name && !KEYWORDS.contains(&name) {
+        name.to_owned()
+    } else {
+        format!("[{}]", lua_string(name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

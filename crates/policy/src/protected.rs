@@ -198,7 +198,7 @@ fn starts_with(path: &Path, folder: &Path) -> bool {
 /// Returns true if a tool may write here only with the user's approval. `path` may be relative
 /// to `cwd` and need not exist.
 #[cfg(test)]
-pub(crate) fn is_protected(path: &Path, cwd: &Path) -> bool {
+fn is_protected(path: &Path, cwd: &Path) -> bool {
     let path = cwd.join(path);
     Places::of_this_user()
         .kind(&path, &leads_to(&path))

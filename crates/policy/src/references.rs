@@ -3,24 +3,26 @@
 //! Knows no Lua and no editor: the caller passes a function that evaluates expressions, the
 //! list of files outside the project that may be sent, and the texts of buffers and the like.
 //! Blocking.
+//!
+//! A chat may send secrets and files outside the project with the content that the user agreed
+//! to ([`Agreed`]); a file with other content needs a new agreement. The caller collects the
+//! texts of references such as `@diff` before they are resolved ([`Contexts`]).
 
-mod agreed;
-mod context;
 mod read;
 
 use std::collections::BTreeMap;
-
-pub use agreed::{Agreed, Objection};
-pub use context::{BufferFile, ContextText, Contexts};
-pub use read::{Folders, MAX_BYTES, Refusal, SourceFile, Stamp};
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::{Attachment, Content, Part};
-use chat::references::Piece;
+use chat::references::{ContextSource, Piece};
+use tools::Fingerprint;
 
 use crate::frontmatter::{Expansion, Include};
 use read::{FileContent, Reader};
+
+pub use read::{Folders, MAX_BYTES, Refusal, SourceFile, Stamp};
 
 /// A reference that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub enum What {
     Expression,
     /// There is no text for a reference to the editor or the repository.
     Context,
-    /// A file cannot be sent; the user can agree to a [`Refusal::Outside`] or
+    /// A file cannot be sent; the user can allow a [`Refusal::Outside`] or
     /// [`Refusal::Secret`].
     File(Refusal),
 }
@@ -89,7 +91,7 @@ pub struct Found {
     pub value: Value,
     /// The file that it was read from.
     pub file: Option<SourceFile>,
-    /// True for a secret that the user agreed to send, of which no copy may be kept.
+    /// True for a secret that the user allowed, of which no copy may be kept.
     pub is_secret: bool,
 }
 
@@ -106,7 +108,7 @@ pub struct Resolved {
 pub struct Sources<'a> {
     /// Where files are.
     pub folders: &'a Folders,
-    /// Files that the user agreed to send although they are outside the project or secret.
+    /// Files that the user allowed although they are outside the project or secret.
     pub agreed: &'a Agreed,
     /// Texts of references to the editor and the repository.
     pub contexts: &'a Contexts,
@@ -320,6 +322,94 @@ impl FileContent {
             is_secret: self.is_secret,
         }
     }
+}
+
+/// The files that the user allowed to be sent, by real path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Agreed(BTreeMap<PathBuf, Option<Fingerprint>>);
+
+/// Why a file outside the project is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objection {
+    /// The user did not allow it.
+    Unasked,
+    /// Its content has changed since.
+    Changed,
+    /// An earlier version stored its name without its content.
+    ByName,
+}
+
+impl Objection {
+    /// Returns the words between the place of the file and the consequence.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Unasked => "so",
+            Self::Changed => "and has changed since you allowed it, so",
+            Self::ByName => "and you once allowed its name, not its content, so",
+        }
+    }
+}
+
+impl Agreed {
+    /// Adds a file with the content that the user allowed; `None` if it was not stored.
+    pub fn add(&mut self, file: PathBuf, holds: Option<Fingerprint>) {
+        self.0.insert(file, holds);
+    }
+
+    /// Adds agreements from elsewhere; those already here take precedence.
+    pub fn or(mut self, other: Self) -> Self {
+        for (file, holds) in other.0 {
+            // Not replaced: an older agreement must not bring back older content.
+            self.0.entry(file).or_insert(holds);
+        }
+        self
+    }
+
+    /// Removes all agreements.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Returns the objection to sending a file, as far as it is known before the file is read.
+    fn objection(&self, real: &Path) -> Option<Objection> {
+        match self.0.get(real) {
+            None => Some(Objection::Unasked),
+            Some(None) => Some(Objection::ByName),
+            // Whether the content is the same is known only once the file was read.
+            Some(Some(_)) => None,
+        }
+    }
+
+    /// Returns true if the user allowed these bytes.
+    fn are(&self, real: &Path, bytes: &[u8]) -> bool {
+        let holds = self.0.get(real);
+        // An agreement without a fingerprint covers no content.
+        holds.is_some_and(|holds| *holds == Some(Fingerprint::of(bytes)))
+    }
+}
+
+/// The text of each reference to the editor or the repository, or a sentence that follows the
+/// reference and says why it cannot be sent.
+pub type Contexts = BTreeMap<ContextSource, Result<ContextText, String>>;
+
+/// The text of a reference to the editor or the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextText {
+    /// The text.
+    pub text: String,
+    /// The language of its fence; empty if it is not known.
+    pub language: String,
+    /// The file that a buffer holds. The rules of files apply to it.
+    pub file: Option<BufferFile>,
+}
+
+/// The file of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BufferFile {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// True if the buffer's text is not written to it.
+    pub is_modified: bool,
 }
 
 #[cfg(test)]

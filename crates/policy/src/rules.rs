@@ -3,10 +3,10 @@
 //!
 //! Reads nothing: the frontmatter was evaluated before, and the caller says whether it is
 //! trusted.
+//!
+//! [`Rules::chosen`] is what the frontmatter chooses by other means than its layer of options.
 
-mod layer;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chat::approval::{
@@ -14,14 +14,12 @@ use chat::approval::{
 };
 use chat::cycle::Options;
 use chat::tool::ToolDefinition;
-use serde_json::Value;
-use tools::{FileAccess, Registry};
+use serde_json::{Value, json};
+use tools::{FileUse, Registry};
 
 use crate::frontmatter::{AutoApprove, Evaluated, FrontmatterError, Known, Overrides};
-use crate::options::{self, Loosens};
-use crate::settings::{
-    FrontmatterTrust, Settings, Target, Unlisted, UnrecognizedCalls, plan, searching,
-};
+use crate::options::{self, FrontmatterTrust, Loosens, Unlisted, UnrecognizedCalls};
+use crate::settings::{Settings, Target, plan, searching};
 use crate::trust::{Escalation, escalations, overruled};
 
 /// The rules of a chat until its next key.
@@ -43,7 +41,7 @@ pub struct Rules {
     pub failure: Option<FrontmatterError>,
     /// Tools that the user's messages address and that are not offered otherwise.
     pub addressed: BTreeSet<String>,
-    /// Whether commands on which no rule has an opinion are tried first.
+    /// True if commands on which no rule has an opinion are tried first.
     pub tries: bool,
     /// The most that an untrusted policy function may approve.
     at_most: Option<Policy>,
@@ -55,7 +53,7 @@ pub struct Reading {
     pub text: String,
     /// Its value.
     pub result: Result<Evaluated, FrontmatterError>,
-    /// Whether it may loosen: the user typed it here, or agreed to it.
+    /// True if it may loosen: the user typed it here, or trusts it.
     pub trusted: bool,
 }
 
@@ -66,13 +64,13 @@ impl Rules {
         if settings.is_planning() {
             options.chain = options.chain.with(plan::resolver(settings, registry));
         }
-        options.guarded = tools::with_access(FileAccess::Changes);
-        options.reading = tools::with_access(FileAccess::Reads);
+        options.guarded = tools::with_access(FileUse::Changes);
+        options.reading = tools::with_access(FileUse::Reads);
         if settings.tools.bash.unlisted == Unlisted::Deny {
             options.inspected = ["bash", "shell"].map(str::to_owned).into();
         }
         let commands = registry.iter().chain(registry.aliases());
-        let commands = commands.filter(|tool| tool.runs_commands());
+        let commands = commands.filter(|tool| tool.traits().runs_commands);
         options.commands = commands.map(|tool| tool.name().to_owned()).collect();
         options.trust_loaded_calls = settings.trust.unrecognized_calls == UnrecognizedCalls::Policy;
         Self {
@@ -134,7 +132,7 @@ impl Rules {
     }
 
     /// Also offers tools that the chat addresses by name.
-    pub fn addressing(self: Arc<Self>, names: BTreeSet<String>, registry: &Registry) -> Arc<Self> {
+    pub fn addressing(self: Arc<Self>, names: &BTreeSet<String>, registry: &Registry) -> Arc<Self> {
         let is_new = |name: &String| !self.offered.iter().any(|it| it.name == *name);
         let tools: Vec<_> = names
             .iter()
@@ -219,7 +217,7 @@ impl Rules {
                 OpinionSource::List(theirs)
             }
         };
-        self.options.chain.with_frontmatter(source)
+        self.options.chain.with_frontmatter(&source)
     }
 
     /// Limits the result of the frontmatter's function: an untrusted one approves only what the
@@ -293,6 +291,41 @@ pub fn known(settings: &Settings, registry: &Registry) -> Known {
         presets: settings.preset_names().into_iter().collect(),
         model_presets: settings.presets.keys().cloned().collect(),
         auto_approve: is_list.then(|| settings.approved_names().map(str::to_owned).collect()),
+    }
+}
+
+impl Rules {
+    /// Returns the tools, the rules, the provider, and the model that the frontmatter sets,
+    /// by option path, less what is withheld.
+    pub fn chosen(&self) -> BTreeMap<String, Value> {
+        let mut chosen = BTreeMap::new();
+        let Some(evaluated) = &self.evaluated else {
+            return chosen;
+        };
+        let overrides = &evaluated.overrides;
+        let mut set = |path: &str, value: Option<Value>| {
+            chosen.extend(value.map(|value| (path.to_owned(), value)));
+        };
+        // The list of tools only selects what is offered, so it needs no trust.
+        set("tools", overrides.tools.clone().map(Value::from));
+        let approval = overrides.auto_approve.as_ref();
+        let approval = approval.filter(|_| !self.is_withheld("tools.auto_approve"));
+        set("tools.auto_approve", approval.map(approval_value));
+        if !self.is_withheld("provider") && !self.is_withheld("model") {
+            for path in ["provider", "model"] {
+                set(path, overrides.values.get(path).cloned());
+            }
+        }
+        chosen
+    }
+}
+
+fn approval_value(approval: &AutoApprove) -> Value {
+    match approval {
+        // Shown as "function"; only Neovim's functions have a meaningful number.
+        AutoApprove::Function(_) => json!({"function": 0}),
+        AutoApprove::List { names, exclusions } if exclusions.is_empty() => json!(names),
+        AutoApprove::List { names, exclusions } => json!({"names": names, "without": exclusions}),
     }
 }
 

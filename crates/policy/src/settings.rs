@@ -6,75 +6,52 @@
 pub(crate) mod grants;
 pub mod judges;
 mod layers;
-mod names;
 pub(crate) mod plan;
 mod policy;
-mod resolvers;
 mod sandbox;
 mod target;
-#[cfg(test)]
-mod tests;
-mod values;
 
-use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
+use chat::approval::Policy;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tools::{BashOptions, Registry};
 
-use crate::options::{self, InvalidOption, Scope};
-
-pub use layers::OptionStatus;
-pub(crate) use names::is_module;
-pub(crate) use policy::searching;
-pub use resolvers::{CommandLineApproval, RegisteredResolver, Resolvers};
-pub use sandbox::{BackendChoice, Here, SandboxPolicy, SandboxSettings, folder};
-pub use target::{Target, value_of};
-pub use values::{
-    AutopilotSettings, BashSettings, CheckpointSettings, FoldSettings, FrontmatterTrust,
-    HttpSettings, McpSettings, Preset, ReviewRule, ToolSettings, TrustSettings, UiSettings,
-    Unlisted, UnrecognizedCalls,
-};
-
-pub(crate) use layers::Broken;
+use crate::options::{self, BackendChoice, InvalidOption, Scope, Values};
 use layers::Layers;
 
-/// Every option that the host uses.
-#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) use layers::Broken;
+pub use layers::OptionStatus;
+pub(crate) use policy::is_module;
+pub(crate) use policy::searching;
+pub use sandbox::{Here, folder};
+pub use target::{Target, value_of};
+
+/// The values of all options, such as `settings.tools`, and what else decides with them.
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// A provider's name, or `auto`.
-    pub provider: String,
-    /// The model, by the provider's name for it.
-    pub model: Option<String>,
-    /// General parameters, and tables of them by provider.
-    pub parameters: Map<String, Value>,
-    /// Presets for `:Flemma switch $name`: a line, or a table.
-    pub presets: BTreeMap<String, Value>,
-    /// The user's facts about models, by model.
-    pub models: BTreeMap<String, Value>,
-    /// See [`ToolSettings`].
-    pub tools: ToolSettings,
-    /// See [`CheckpointSettings`].
-    pub checkpoints: CheckpointSettings,
-    /// See [`SandboxSettings`].
-    pub sandbox: SandboxSettings,
-    /// See [`McpSettings`].
-    pub mcp: McpSettings,
-    /// See [`TrustSettings`].
-    pub trust: TrustSettings,
-    /// See [`UiSettings`].
-    pub ui: UiSettings,
-    /// See [`FoldSettings`].
-    pub folds: FoldSettings,
-    /// Functions that decide about calls beside the options.
-    #[serde(skip)]
+    values: Values,
+    /// Functions that also decide about calls.
     pub resolvers: Resolvers,
-    /// Whether `:Flemma plan` or a frontmatter put the chat into plan mode.
-    #[serde(skip)]
+    /// True if `:Flemma plan` or a frontmatter put the chat into plan mode.
     pub plan: bool,
     /// The layers of the values.
-    #[serde(skip)]
     layers: Layers,
+}
+
+impl Deref for Settings {
+    type Target = Values;
+
+    fn deref(&self) -> &Values {
+        &self.values
+    }
+}
+
+impl DerefMut for Settings {
+    fn deref_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
 }
 
 /// Problems of the given options.
@@ -151,14 +128,18 @@ impl Settings {
     fn of(mut layers: Layers) -> Self {
         layers.merge();
         let values = layers.values().clone();
-        let mut settings: Self = serde_json::from_value(values).unwrap_or_else(|error| {
+        let values = serde_json::from_value(values).unwrap_or_else(|error| {
             // All values were checked, so only an error in the option table can cause this. It
             // must not approve anything.
             tracing::error!(%error, "the options do not have the form of their definitions");
             layers.broken.rules = true;
-            Self::default()
+            Values::default()
         });
-        settings.layers = layers;
+        let mut settings = Self {
+            values,
+            layers,
+            ..Self::default()
+        };
         settings.restrict();
         settings
     }
@@ -208,3 +189,46 @@ impl Settings {
             .filter(|value| !value.is_null())
     }
 }
+
+/// The registered functions; the plugin sends them again whenever one is added or removed.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Resolvers {
+    /// The functions.
+    #[serde(default)]
+    pub items: Vec<RegisteredResolver>,
+    /// Names of built-in resolvers that the user removed.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Approvals of the command line.
+    #[serde(skip)]
+    pub command_line: CommandLineApproval,
+}
+
+/// The calls that `--approve` and `--yes` approve when no other rule decides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandLineApproval {
+    /// The tools and rules that `--approve` names.
+    pub policy: Policy,
+    /// True if `--yes` approves every other call.
+    pub yes: bool,
+}
+
+/// A function that the user or a plugin registered.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RegisteredResolver {
+    /// Unique.
+    pub name: String,
+    /// Priority; the highest is asked first.
+    pub priority: i32,
+    /// ID of the function in the front end.
+    pub function: u64,
+    /// True if it denies when it fails; otherwise it passes.
+    #[serde(default)]
+    pub closed: bool,
+    /// True if it is a module named in `tools.auto_approve`.
+    #[serde(default)]
+    pub from_options: bool,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,10 @@
-//! The trust store: what the user agreed to.
+//! The trust store: the contents that the user trusts.
 //!
 //! For each chat, by real path, the digest of its frontmatter and the files outside the
 //! project that it may send. For each folder of programs, the digest of its content. Does
 //! not know what a frontmatter says; [`escalation`] does.
 
 mod escalation;
-mod folders;
-
-pub(crate) use escalation::approves_more;
-pub use escalation::{Escalation, escalations, overruled};
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,18 +14,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use platform::paths::canonicalize;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::Fingerprint;
+use tools::{Fingerprint, state_dir};
 
-use crate::digest::sha256;
 use crate::references::Agreed;
-use tools::state_dir;
+use crate::sha256;
+
+pub(crate) use escalation::approves_more;
+pub use escalation::{Escalation, escalations, overruled};
 
 /// The store's name in the folder of our state.
 const FILE: &str = "trust.json";
+
 /// Lock file that prevents two hosts from writing at once.
 const LOCK: &str = "trust.lock";
+
 /// Largest store that is read (4 MB); a larger one is not ours.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Maximum number of chats and of files; the oldest are removed first.
 const MAX_ENTRIES: usize = 5_000;
 
@@ -40,7 +41,7 @@ pub struct TrustedFile {
     pub path: PathBuf,
     /// SHA-256 of the frontmatter or of the content, in hexadecimal.
     pub sha256: String,
-    /// When it was agreed to, in seconds since 1970.
+    /// When it was trusted, in seconds since 1970.
     pub since: u64,
 }
 
@@ -69,11 +70,11 @@ pub struct Sendable {
     pub chat: PathBuf,
     /// The file's real path.
     pub file: PathBuf,
-    /// The content that the user agreed to. Earlier versions did not store it; their
+    /// The content that the user allowed. Earlier versions did not store it; their
     /// agreements are void, and a message says why.
     #[serde(default)]
     pub holds: Option<Fingerprint>,
-    /// When that was agreed to, in seconds since 1970.
+    /// When that was allowed, in seconds since 1970.
     pub since: u64,
 }
 
@@ -100,7 +101,7 @@ impl Trust {
         }
     }
 
-    /// Returns true if the user agreed to this frontmatter in this file. Follows symbolic
+    /// Returns true if the user trusts this frontmatter in this file. Follows symbolic
     /// links. A file that cannot be resolved is not trusted.
     pub fn is_trusted(&self, path: &Path, frontmatter: &str) -> bool {
         // A link that now leads elsewhere must not bring its trust along.
@@ -146,7 +147,7 @@ impl Trust {
         })
     }
 
-    /// Stores that the user agreed to this frontmatter in this file, and replaces an earlier
+    /// Stores that the user trusts this frontmatter in this file, and replaces an earlier
     /// agreement.
     ///
     /// # Errors
@@ -297,6 +298,38 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
             Ok(canonicalize(folder)?.join(name))
         }
         found => found,
+    }
+}
+
+impl Trust {
+    /// Returns the digest of the content to which the user agreed in this folder.
+    pub fn trusted_digest(&self, folder: &Path) -> Option<String> {
+        let folder = real_path(folder).ok()?;
+        let (store, _) = self.read();
+        let mut folders = store.folders.into_iter();
+        folders.find(|it| it.path == folder).map(|it| it.sha256)
+    }
+
+    /// Stores that the user trusts the content of this folder with this digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::trust`].
+    pub fn trust_folder(&self, folder: &Path, digest: &str) -> io::Result<()> {
+        let entry = TrustedFile::now(folder, digest.to_owned())?;
+        self.change(|store| entry.replace_in(&mut store.folders))
+    }
+
+    /// Removes the agreement for this folder. Returns true if there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::trust`].
+    pub fn revoke_folder(&self, folder: &Path) -> io::Result<bool> {
+        let path = real_path(folder)?;
+        let mut found = false;
+        self.change(|store| found = remove(&mut store.folders, |it| it.path == path))?;
+        Ok(found)
     }
 }
 

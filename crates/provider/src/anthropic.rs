@@ -1,12 +1,449 @@
 //! Anthropic's Messages API, version 2023-06-01.
 //!
 //! Uses none of Anthropic's own tools, and the beta features that `encode` lists.
+//!
+//! Encodes a prompt as the body of `POST /v1/messages` by Anthropic's rules: an answer goes back
+//! as it came, results are first in a user message, and only thinking with Anthropic's signature
+//! is sent. `decode` reads streams.
 
-mod cache;
 mod decode;
-mod encode;
 mod thinking;
 
+use std::borrow::Cow;
+
+use chat::Problem;
+use chat::prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature};
+use chat::tool::ToolDefinition;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::endpoint::{stream_headers, to_json};
+use crate::ids::WireIds;
+use crate::{
+    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, attachment, content,
+};
+use thinking::{Config, Plan, plan, temperature};
+
 pub(crate) use decode::StreamReader;
-pub(crate) use encode::{BINDING, VERSION, encode};
 pub(crate) use thinking::carried;
+
+pub(crate) const VERSION: &str = "2023-06-01";
+
+/// Allows models with a thinking budget to think between calls. Models with adaptive
+/// thinking always do.
+const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
+
+/// Allows `block_binding`, and reports which thinking was dropped.
+pub(crate) const BINDING: &str = "thinking-binding-controls-2026-08-01";
+
+/// Allows tools that are defined in system messages. The second name is newer and includes
+/// the first, which names only tools that the request declares.
+const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15";
+
+/// Name of the provider in signatures of thinking.
+const SIGNER: &str = "anthropic";
+
+const SPOKEN: Protocol = Protocol::AnthropicMessages;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Config>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    effort: &'a str,
+}
+
+#[derive(Serialize)]
+struct ToolChoice {
+    r#type: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Image {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Document {
+        source: Source<'a>,
+        title: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Input<'a>,
+    },
+    ToolAddition {
+        tool: AddedTool<'a>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+/// A tool that is defined in a message.
+#[derive(Serialize)]
+struct AddedTool<'a> {
+    r#type: &'static str,
+    definition: Tool<'a>,
+}
+
+/// Contents of a file.
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+impl<'a> Source<'a> {
+    fn base64(media_type: &'a str, data: &'a str) -> Self {
+        Self {
+            r#type: "base64",
+            media_type,
+            data,
+        }
+    }
+}
+
+/// Arguments as written in the document, or the empty object.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    AsWritten(&'a RawValue),
+    Empty {},
+}
+
+/// Encodes `prompt` for the Messages API.
+///
+/// # Errors
+///
+/// As [`crate::encode`].
+pub(crate) fn encode(
+    prompt: &Prompt,
+    endpoint: &Endpoint,
+    parameters: &Parameters,
+) -> Result<HttpRequest, Problem> {
+    let base = endpoint.base()?;
+    // ANTHROPIC_BASE_URL is often written with the version, as for other servers.
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    let mut headers = stream_headers();
+    headers.push((
+        "anthropic-version".to_owned(),
+        HeaderValue::Plain(VERSION.to_owned()),
+    ));
+    headers.extend(
+        endpoint
+            .key_header("")?
+            .map(|key| ("x-api-key".to_owned(), key)),
+    );
+    let ids = WireIds::new(prompt);
+    let model = parameters.named_model(endpoint)?;
+    let plan = plan(parameters);
+    let betas = betas(prompt, &plan);
+    if !betas.is_empty() {
+        let betas = HeaderValue::Plain(betas.join(","));
+        headers.push(("anthropic-beta".to_owned(), betas));
+    }
+    let body = to_json(&body(prompt, &ids, model, parameters, plan))?;
+    let url = format!("{base}/v1/messages");
+    Ok(HttpRequest::new(url, headers, body))
+}
+
+/// Returns the beta features that a request uses.
+fn betas(prompt: &Prompt, plan: &Plan<'_>) -> Vec<&'static str> {
+    let mut parts = prompt.messages.iter().flat_map(|message| &message.parts);
+    let features = [
+        (INTERLEAVED, plan.has_budget() && !prompt.tools.is_empty()),
+        (BINDING, plan.is_bound()),
+        (
+            TOOL_CHANGES,
+            parts.any(|part| matches!(part, Part::ToolsAdded(_))),
+        ),
+    ];
+    let used = features.into_iter().filter(|(_, is_used)| *is_used);
+    used.map(|(name, _)| name).collect()
+}
+
+fn body<'a>(
+    prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
+    model: &'a str,
+    parameters: &Parameters,
+    plan: Plan<'a>,
+) -> Body<'a> {
+    let cache_control = CacheControl::new(parameters.cache);
+    let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
+    let mut messages = messages(prompt, ids, plan.returns_thinking);
+    if let Some(mark) = cache_control {
+        mark_user_messages(&mut messages, mark);
+    }
+    Body {
+        model,
+        max_tokens: plan.max_tokens,
+        temperature: temperature(parameters, &plan),
+        thinking: plan.thinking,
+        output_config: plan.effort.map(|effort| OutputConfig { effort }),
+        stream: true,
+        tools: tools(&prompt.tools, cache_control),
+        // The API rejects a tool choice without tools.
+        tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
+        system: system
+            .map(|text| Block::Text {
+                text: Cow::Borrowed(text),
+                cache_control,
+            })
+            .collect(),
+        messages,
+    }
+}
+
+fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {
+    let mut tools: Vec<Tool<'_>> = definitions.iter().map(tool).collect();
+    // Marked at the last one, so that the cache covers all of them.
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = cache_control;
+    }
+    tools
+}
+
+fn tool(definition: &ToolDefinition) -> Tool<'_> {
+    Tool {
+        name: &definition.name,
+        description: &definition.description,
+        input_schema: &definition.input_schema,
+        cache_control: None,
+    }
+}
+
+fn messages<'a>(
+    prompt: &'a Prompt,
+    ids: &'a WireIds<'a>,
+    returns_thinking: bool,
+) -> Vec<Message<'a>> {
+    let is_sent = |part: &&Part| returns_thinking || !matches!(part, Part::Thinking { .. });
+    let spelled = prompt.messages.iter().map(|message| Message {
+        role: match message.role {
+            PromptRole::User => "user",
+            PromptRole::Assistant => "assistant",
+            PromptRole::System => "system",
+        },
+        content: ordered(message)
+            .filter(is_sent)
+            .flat_map(|part| blocks(part, ids))
+            .collect(),
+    });
+    let mut messages: Vec<Message<'a>> = Vec::new();
+    // Only thinking that is not sent leaves a message empty.
+    for message in spelled.filter(|message| !message.content.is_empty()) {
+        // Without the answer between them, a system message would come right before the
+        // user's, which the API rejects. It joins the user messages itself.
+        let is_before = |last: &mut Message<'_>| last.role == "system" && message.role == "user";
+        let system = messages.pop_if(is_before);
+        messages.push(message);
+        messages.extend(system);
+    }
+    messages
+}
+
+/// Returns the parts of `message` as written, except that results come first, as the API
+/// requires. An answer goes back exactly as it came: its thinking is bound to all parts
+/// before it.
+///
+/// Source: platform.claude.com, "Change tools or instructions without failing the prefix
+/// check", November 2026.
+fn ordered(message: &PromptMessage) -> impl Iterator<Item = &Part> {
+    let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
+    let results = message.parts.iter().filter(is_result);
+    results.chain(message.parts.iter().filter(move |part| !is_result(part)))
+}
+
+fn blocks<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Vec<Block<'a>> {
+    if let Part::ToolsAdded(tools) = part {
+        let added = tools.iter().map(|definition| Block::ToolAddition {
+            tool: AddedTool {
+                r#type: "tool_definition",
+                definition: tool(definition),
+            },
+        });
+        return added.collect();
+    }
+    block(part, ids).into_iter().collect()
+}
+
+fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
+    match part {
+        Part::ToolsAdded(_) => None,
+        // The API rejects blank texts.
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(Block::Text {
+            text: Cow::Borrowed(text),
+            cache_control: None,
+        }),
+        Part::File(file) => Some(file_block(file)),
+        Part::Thinking {
+            text,
+            signature,
+            redacted,
+        } => thinking_block(text, signature.as_ref(), *redacted),
+        Part::ToolUse { id, name, input } => Some(Block::ToolUse {
+            id: ids.get(id),
+            name,
+            // The API requires an object. Other arguments would make it reject the conversation
+            // from now on, although the call already has its error result.
+            input: content::whole_object(input).map_or(Input::Empty {}, Input::AsWritten),
+        }),
+        Part::ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            ..
+        } => Some(Block::ToolResult {
+            tool_use_id: ids.get(tool_use_id),
+            content,
+            is_error: *is_error,
+            cache_control: None,
+        }),
+    }
+}
+
+fn file_block(file: &Attachment) -> Block<'_> {
+    match &file.content {
+        Content::Image { mime, base64 } if attachment::is_taken(file, SPOKEN) => Block::Image {
+            source: Source::base64(mime, base64),
+            cache_control: None,
+        },
+        Content::Pdf { base64 } => Block::Document {
+            source: Source::base64("application/pdf", base64),
+            title: &file.name,
+            cache_control: None,
+        },
+        Content::Image { .. } | Content::Text(_) => Block::Text {
+            text: Cow::Owned(file.as_text()),
+            cache_control: None,
+        },
+    }
+}
+
+/// Returns thinking for the provider that signed it. Redacted thinking contains its own
+/// proof, and no other provider sends any.
+fn thinking_block<'a>(
+    text: &'a str,
+    signature: Option<&'a Signature>,
+    redacted: bool,
+) -> Option<Block<'a>> {
+    let is_ours = signature.is_some_and(|signature| signature.provider == SIGNER);
+    match signature {
+        Some(_) if !is_ours => None,
+        _ if redacted => Some(Block::RedactedThinking { data: text }),
+        Some(signature) if !signature.value.is_empty() => Some(Block::Thinking {
+            thinking: text,
+            signature: &signature.value,
+        }),
+        // The API rejects thinking without a signature.
+        _ => None,
+    }
+}
+
+/// A mark up to which the provider caches the prompt.
+#[derive(Serialize, Clone, Copy)]
+struct CacheControl {
+    r#type: &'static str,
+    /// Five minutes if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
+}
+
+impl CacheControl {
+    fn new(retention: CacheRetention) -> Option<Self> {
+        let ttl = match retention {
+            CacheRetention::None => return None,
+            CacheRetention::Short => None,
+            CacheRetention::Long => Some("1h"),
+        };
+        Some(Self {
+            r#type: "ephemeral",
+            ttl,
+        })
+    }
+}
+
+/// Marks the last two user messages. The provider searches for cached prefixes only some
+/// blocks back, and a turn of many calls is longer than that. With the marks of tools and
+/// system, these are the four marks that the API accepts.
+fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
+    let user = messages.iter_mut().rev().filter(|it| it.role == "user");
+    for message in user.take(2) {
+        let marks = message
+            .content
+            .iter_mut()
+            .rev()
+            .find_map(|block| match block {
+                Block::Text { cache_control, .. }
+                | Block::Image { cache_control, .. }
+                | Block::Document { cache_control, .. }
+                | Block::ToolResult { cache_control, .. } => Some(cache_control),
+                Block::Thinking { .. }
+                | Block::RedactedThinking { .. }
+                | Block::ToolUse { .. }
+                | Block::ToolAddition { .. } => None,
+            });
+        if let Some(cache_control) = marks {
+            *cache_control = Some(mark);
+        }
+    }
+}

@@ -9,8 +9,8 @@
 //! facts are written by hand. Those about Anthropic's thinking are from the pages
 //! "Preserved thinking", "Thinking", and "What's new" of each model on platform.claude.com,
 //! those about levels also from "Reasoning models" of OpenAI and "Thinking" of Google.
-
-mod cost;
+//!
+//! The cost of a request is only arithmetic; the caller supplies tokens and prices.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -19,9 +19,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::Usage;
 use crate::thinking::ThinkingLevel;
-
-pub use cost::Cost;
 
 const FILE: &str = include_str!("catalogue/models.json");
 
@@ -44,35 +43,35 @@ pub struct Model {
     pub thinking_min: Option<u32>,
     /// Maximum thinking budget in tokens.
     pub thinking_max: Option<u32>,
-    /// Whether it thinks unless told otherwise; `None` means no.
+    /// True if it thinks unless told otherwise; `None` means no.
     pub thinking_default: Option<bool>,
-    /// Whether thinking can be turned off; `None` means yes.
+    /// True if thinking can be turned off; `None` means yes.
     pub thinking_off: Option<bool>,
-    /// Whether thinking can be limited to notes between calls, if it cannot be turned off;
+    /// True if thinking can be limited to notes between calls, if it cannot be turned off;
     /// `None` means no.
     pub thinking_between_tools: Option<bool>,
-    /// Whether its thinking is valid only after exactly what preceded it; `None` means no.
+    /// True if its thinking is valid only after exactly what preceded it; `None` means no.
     pub preserved_thinking: Option<bool>,
-    /// Whether it shows its thinking by default; `None` means yes.
+    /// True if it shows its thinking by default; `None` means yes.
     pub thinking_shown: Option<bool>,
-    /// Whether it accepts a temperature; `None` means yes.
+    /// True if it accepts a temperature; `None` means yes.
     pub temperature: Option<bool>,
-    /// Whether it takes instructions and tools in the middle of a conversation; `None` means
+    /// True if it takes instructions and tools in the middle of a conversation; `None` means
     /// no. Only Anthropic's models differ in this.
     pub system_messages: Option<bool>,
-    /// Whether it can call tools; `false` enables the text protocol.
+    /// True if it can call tools; `false` enables the text protocol.
     pub tools: Option<bool>,
-    /// Whether it accepts images.
+    /// True if it accepts images.
     pub images: Option<bool>,
-    /// Whether it accepts PDF documents.
+    /// True if it accepts PDF documents.
     pub pdf: Option<bool>,
-    /// Whether the provider still offers it; `None` means as `retires_at` says.
+    /// The stage at which the provider offers it; `None` means as `retires_at` says.
     pub lifecycle: Option<Lifecycle>,
     /// The day from which the provider refuses it, as `YYYY-MM-DD`.
     pub retires_at: Option<String>,
 }
 
-/// Whether a provider still offers a model, in the terms of Anthropic's list of models.
+/// The stage at which a provider offers a model, in the terms of Anthropic's list of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -330,4 +329,61 @@ impl Model {
         // `clamp` panics on an empty range.
         tokens.clamp(least, self.thinking_max.unwrap_or(u32::MAX).max(least))
     }
+}
+
+/// Dollars, by kind of token.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// For input tokens, including the cache.
+    pub input: f64,
+    /// For output tokens, including thinking.
+    pub output: f64,
+}
+
+impl Cost {
+    /// Returns the sum.
+    pub fn total(&self) -> f64 {
+        self.input + self.output
+    }
+}
+
+impl Price {
+    /// Returns the cost of these tokens. `long` is true if the cache was asked to keep them
+    /// for an hour.
+    pub fn cost(&self, usage: &Usage, long: bool) -> Cost {
+        let [input, output, read, written] = [
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_creation,
+        ]
+        .map(Option::unwrap_or_default);
+        let prompt = input + read + written;
+        let tier = self.above.filter(|above| prompt > above.tokens);
+        let (input_price, output_price, read_price) = match tier {
+            Some(above) => (above.input, above.output, above.cache_read),
+            None => (self.input, self.output, self.cache_read),
+        };
+        let short_price = self.cache_write.unwrap_or(self.input);
+        let write_price = match self.cache_write_long {
+            Some(price) if long => price,
+            _ => short_price,
+        };
+        // Writes cost a multiple of the input, which is the same for long prompts.
+        let write_price = match tier {
+            Some(above) if self.input > 0.0 => write_price * above.input / self.input,
+            _ => write_price,
+        };
+        Cost {
+            input: price(input, input_price)
+                + price(read, read_price.unwrap_or(input_price))
+                + price(written, write_price),
+            output: price(output, output_price),
+        }
+    }
+}
+
+fn price(tokens: u64, per_million: f64) -> f64 {
+    // The cast is exact up to 2^53 tokens.
+    tokens as f64 * per_million / 1e6
 }

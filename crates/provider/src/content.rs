@@ -3,7 +3,11 @@
 //! Servers put text, thinking, and references into the same field: Mistral's reasoning
 //! models send lists, gateways to Anthropic send its blocks. A part without text that can
 //! be shown is named, so that it is not dropped in silence.
+//!
+//! The arguments of a call are JSON text, which is sent byte for byte as received and not
+//! checked against the tool's schema.
 
+use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
 /// One part of a content field.
@@ -23,6 +27,7 @@ pub(crate) enum ContentPart<'a> {
 
 /// Types of parts with text.
 const TEXT: [&str; 5] = ["text", "output_text", "input_text", "text_delta", "message"];
+
 /// Types of parts with thinking.
 const THINKING: [&str; 8] = [
     "thinking",
@@ -34,8 +39,10 @@ const THINKING: [&str; 8] = [
     "reasoning.summary",
     "summary_text",
 ];
+
 /// Types of parts that are calls.
 const CALLS: [&str; 3] = ["tool_use", "tool_call", "function_call"];
+
 /// Fields that contain the text of a part, or parts with it.
 const TEXT_FIELDS: [&str; 7] = [
     "text",
@@ -46,6 +53,7 @@ const TEXT_FIELDS: [&str; 7] = [
     "content",
     "value",
 ];
+
 /// Maximum nesting of parts, more than any server sends.
 const MAX_DEPTH: usize = 8;
 
@@ -126,6 +134,35 @@ fn collect(content: &Value<'_>, depth: usize, text: &mut String) {
             }
         }
         _ => {}
+    }
+}
+
+/// Replacement for missing or invalid arguments.
+pub(crate) const NONE: &str = "{}";
+
+/// Maximum bytes of calls and signatures buffered per answer (16 MiB), the limit of a line:
+/// a peer must not be able to exhaust memory in small pieces either.
+pub(crate) const MAX_HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// Returns `text`, trimmed, if it is a complete JSON object.
+///
+/// No proper prefix of an object is one, so this also shows whether a call's arguments are
+/// complete.
+pub(crate) fn whole_object(text: &str) -> Option<&RawValue> {
+    serde_json::from_str::<&RawValue>(text)
+        .ok()
+        .filter(|raw| raw.get().starts_with('{'))
+}
+
+/// Replaces an object that was encoded as a JSON string by the object itself.
+pub(crate) fn unwrap_arguments(text: &mut String) {
+    // Only such a string begins with a quotation mark, so the check costs nothing.
+    if !text.trim_start().starts_with('"') {
+        return;
+    }
+    let inner = serde_json::from_str::<String>(text).unwrap_or_default();
+    if whole_object(&inner).is_some() {
+        *text = inner;
     }
 }
 

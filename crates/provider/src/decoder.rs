@@ -2,21 +2,26 @@
 //!
 //! Accepts any bytes; [`Decoder::finish`] guarantees exactly one terminal event. The
 //! protocol modules interpret events; HTTP status and content type are not used here.
+//!
+//! An answer sent as one JSON document, although a stream was requested, is converted to the
+//! events of an equivalent stream. Servers without streaming and buffering proxies answer this
+//! way.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use serde_json::{Value, json};
+
+use crate::error_body::ErrorBody;
+use crate::failure::{self, NotJson};
+use crate::retry::limits;
+use crate::sse::{SseDecoder, SseEvent, TooLarge};
+use crate::surrogates::{self, Joiner};
+use crate::thinking_tags::ThinkingTags;
+use crate::wire_tools::WireTools;
 use crate::{
-    Endpoint, Failure, Protocol, StreamEvent, ToolUse, anthropic, arguments, chat_completions,
-    error_body::ErrorBody,
-    failure::{self, NotJson},
+    Endpoint, Failure, Protocol, StreamEvent, ToolUse, anthropic, chat_completions, content,
     gemini, providers, responses,
-    retry::quota,
-    sse::{SseDecoder, SseEvent, TooLarge},
-    surrogates::{self, Joiner},
-    thinking_tags::ThinkingTags,
-    whole,
-    wire_tools::WireTools,
 };
 
 /// Decodes one answer.
@@ -38,13 +43,13 @@ pub struct Decoder {
     calls: HashSet<ToolUse>,
     /// Remarks so far, so that each is made once.
     remarks: HashSet<String>,
-    /// Whether an event was received; if not, the body may be an error page.
+    /// True if an event was received; if not, the body may be an error page.
     is_stream: bool,
-    /// Whether the terminal event was returned.
+    /// True if the terminal event was returned.
     ended: bool,
     /// The failure that the server reported, which decides whether to retry.
     failure: Failure,
-    /// Whether the answer has grown since the last [`Decoder::take_growth`].
+    /// True if the answer has grown since the last [`Decoder::take_growth`].
     has_grown: bool,
 }
 
@@ -201,7 +206,7 @@ impl Decoder {
     /// Decodes an answer sent as one JSON document.
     fn accept_whole(&mut self, events: &mut Vec<StreamEvent>) {
         let body = String::from_utf8_lossy(self.sse.stray());
-        let whole = whole::events(self.protocol, &surrogates::repair(&body));
+        let whole = whole_events(self.protocol, &surrogates::repair(&body));
         for text in whole.into_iter().flatten() {
             if !self.ended {
                 let name = String::new();
@@ -230,7 +235,7 @@ impl Decoder {
         self.settle(start, events);
         if let Some(StreamEvent::Error(problem)) = events.last_mut() {
             self.failure = Failure::of_event(&event.text);
-            if let Some(quota) = quota::spent_quota(&event.text) {
+            if let Some(quota) = limits::spent_quota(&event.text) {
                 *problem = failure::spent(&quota, problem);
             }
         }
@@ -305,10 +310,13 @@ impl Decoder {
     fn distinct(&mut self, event: StreamEvent) -> Option<StreamEvent> {
         match event {
             StreamEvent::ToolUse(mut call) => {
-                arguments::unwrap(&mut call.input);
+                content::unwrap_arguments(&mut call.input);
                 // Without an ID, it cannot be known whether it is the same call.
-                if !call.id.is_empty() && !self.calls.insert(call.clone()) {
-                    return None;
+                if !call.id.is_empty() {
+                    let is_new = self.calls.insert(call.clone());
+                    if !is_new {
+                        return None;
+                    }
                 }
                 self.make_distinct(&mut call);
                 Some(StreamEvent::ToolUse(call))
@@ -335,7 +343,68 @@ impl Decoder {
         self.ids.insert(call.id.clone());
         // Some servers send nothing or null for a tool without parameters.
         if matches!(call.input.trim(), "" | "null") {
-            call.input = arguments::NONE.to_owned();
+            call.input = content::NONE.to_owned();
         }
     }
+}
+
+/// Returns the events of a complete answer, in the protocol's own JSON; `None` if the body
+/// is not one.
+fn whole_events(protocol: Protocol, body: &str) -> Option<Vec<String>> {
+    let body = body.trim_start_matches('\u{feff}').trim();
+    let json: Value = serde_json::from_str(body).ok()?;
+    if !json["error"].is_null() {
+        // The caller explains an error body itself.
+        return None;
+    }
+    let events = match protocol {
+        Protocol::AnthropicMessages => anthropic(&json)?,
+        Protocol::ChatCompletions => chat_completions(json)?,
+        Protocol::Gemini => gemini(json)?,
+        Protocol::Responses => responses(&json)?,
+    };
+    Some(events.iter().map(Value::to_string).collect())
+}
+
+fn anthropic(message: &Value) -> Option<Vec<Value>> {
+    let blocks = message["content"].as_array()?;
+    let mut events = vec![json!({"type": "message_start", "message": {"usage": message["usage"]}})];
+    for (index, block) in blocks.iter().enumerate() {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    let reason = &message["stop_reason"];
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}}));
+    // A message without a stop reason may be incomplete.
+    if !reason.is_null() {
+        events.push(json!({"type": "message_stop"}));
+    }
+    Some(events)
+}
+
+fn chat_completions(mut completion: Value) -> Option<Vec<Value>> {
+    let choice = completion.pointer_mut("/choices/0")?.as_object_mut()?;
+    let message = choice.remove("message")?;
+    choice.insert("delta".to_owned(), message);
+    Some(vec![completion])
+}
+
+fn gemini(answer: Value) -> Option<Vec<Value>> {
+    let chunks = match answer {
+        // If a proxy drops `alt=sse`, the chunks are a list.
+        Value::Array(chunks) => chunks,
+        chunk => vec![chunk],
+    };
+    let is_chunk = |it: &Value| it["candidates"].is_array() || it["promptFeedback"].is_object();
+    chunks.iter().any(is_chunk).then_some(chunks)
+}
+
+fn responses(response: &Value) -> Option<Vec<Value>> {
+    response["output"].as_array()?;
+    let kind = match response["status"].as_str() {
+        Some("incomplete") => "response.incomplete",
+        Some("failed" | "cancelled") => "response.failed",
+        _ => "response.completed",
+    };
+    Some(vec![json!({"type": kind, "response": response})])
 }

@@ -45,7 +45,7 @@ impl Endpoint {
     /// [`crate::explain`] does this itself; an error inside a stream needs it because a
     /// [`crate::Decoder`] knows no key.
     #[must_use]
-    pub fn redact(&self, problem: Problem) -> Problem {
+    pub fn redact(&self, problem: &Problem) -> Problem {
         Problem::new(
             self.redact_text(&problem.what),
             self.redact_text(&problem.fix),
@@ -248,7 +248,7 @@ mod tests {
     fn a_truncated_key_is_redacted_too() {
         let endpoint = endpoint("https://h", "sk-secret-123");
 
-        let problem = endpoint.redact(Problem::new(
+        let problem = endpoint.redact(&Problem::new(
             "no: sk-secret-123, sk-secr…",
             "key sk-secret-123",
         ));

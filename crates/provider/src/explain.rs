@@ -4,15 +4,12 @@
 
 use chat::Problem;
 
-use crate::{
-    Endpoint, Protocol,
-    error_body::{
-        ErrorBody, MAX_EXCERPT_BYTES, error_text, excerpt, message_excerpt, page_excerpt,
-    },
-    failure,
-    refusal::BOUND,
-    retry::{is_limit, limits, quota},
+use crate::error_body::{
+    ErrorBody, MAX_EXCERPT_BYTES, error_text, excerpt, message_excerpt, page_excerpt,
 };
+use crate::refusal::BOUND;
+use crate::retry::{is_limit, limits};
+use crate::{Endpoint, Protocol, failure};
 
 /// Phrases that servers use if a conversation is too long for the model, in lower case.
 const TOO_LONG: [&str; 10] = [
@@ -54,8 +51,12 @@ pub fn explain(
         }
         _ => answered(endpoint, status, &body, &reason, retry_after, &text),
     };
-    let quota = quota::spent_quota(&text).filter(|_| is_limit(status));
-    endpoint.redact(quota.map_or(problem.clone(), |quota| failure::spent(&quota, &problem)))
+    let quota = limits::spent_quota(&text).filter(|_| is_limit(status));
+    let problem = match quota {
+        Some(quota) => failure::spent(&quota, &problem),
+        None => problem,
+    };
+    endpoint.redact(&problem)
 }
 
 /// Explains the answer of a provider.
@@ -190,7 +191,7 @@ fn refused_key(endpoint: &Endpoint, who: &str, reason: &Reason) -> Problem {
     )
 }
 
-/// Whether the answer says that the key is the reason.
+/// Returns true if the answer says that the key is the reason.
 fn is_about_key(endpoint: &Endpoint, body: &ErrorBody) -> bool {
     let ErrorBody::Message(message) = body else {
         return false;

@@ -9,14 +9,14 @@ use crate::error_body::{
     ErrorBody, MAX_EXCERPT_BYTES, error_message, excerpt, message_excerpt, page_excerpt,
 };
 use crate::event::StreamEvent;
-use crate::retry::quota::SpentQuota;
+use crate::retry::limits::SpentQuota;
 use crate::sse::SseEvent;
 
 /// The fix for every broken answer.
 const TRY_AGAIN: &str = "Press Ctrl-] to try again.";
 
 /// The fix for a spent quota.
-pub(crate) const SPENT_FIX: &str = "Choose another model with :Flemma switch, or wait until the quota is renewed; the conversation is unchanged.";
+const SPENT_FIX: &str = "Choose another model with :Flemma switch, or wait until the quota is renewed; the conversation is unchanged.";
 
 /// An event that is not JSON, in violation of the protocol.
 #[derive(Debug)]

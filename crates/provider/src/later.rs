@@ -10,7 +10,7 @@ use chat::prompt::{Part, Prompt, PromptRole};
 
 use crate::{Endpoint, Parameters, Protocol};
 
-/// What a model takes in the middle of a conversation.
+/// Changes that a model accepts in the middle of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Takes {
     instructions: bool,
@@ -22,7 +22,11 @@ impl Takes {
     fn moves(self, part: &Part) -> bool {
         match part {
             Part::ToolsAdded(_) => !self.tools,
-            _ => !self.instructions,
+            Part::Text(_) | Part::File(_) => !self.instructions,
+            // Instructions contain none of these.
+            Part::Thinking { .. } | Part::ToolUse { .. } | Part::ToolResult { .. } => {
+                !self.instructions
+            }
         }
     }
 }

@@ -8,32 +8,25 @@
 //! and does not decide what a call may do.
 
 mod anthropic;
-mod arguments;
 mod attachment;
 pub mod catalogue;
 mod chat_completions;
 mod content;
 mod decoder;
-mod endings;
 mod endpoint;
 mod error_body;
 mod event;
 mod explain;
 mod failure;
-mod features;
 mod gemini;
 mod ids;
 mod later;
 mod limits;
 pub mod model_list;
-mod page;
 mod parameters;
-mod picture;
-mod positions;
 pub mod providers;
 mod refusal;
 mod refused;
-mod request;
 mod responses;
 mod retry;
 mod sse;
@@ -44,7 +37,6 @@ mod thinking;
 mod thinking_tags;
 mod unmet;
 mod usage;
-mod whole;
 mod wire_tools;
 
 pub use attachment::not_taken;
@@ -52,12 +44,10 @@ pub use decoder::Decoder;
 pub use endpoint::{Endpoint, HeaderValue, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
-pub use features::{Feature, Without};
 pub use later::takes_later_tools;
 pub use parameters::{CacheRetention, Parameters};
 pub use refusal::{ServerRefusal, refusal};
-pub use refused::RefusedParameter;
-pub use request::HttpRequest;
+pub use refused::{Feature, RefusedParameter, Without};
 pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
 pub use thinking::{Thinking, ThinkingLevel};
@@ -65,6 +55,33 @@ pub use unmet::{Unmet, unmet};
 pub use wire_tools::{LeftOut, WireTools, left_out};
 
 use chat::{Problem, prompt::Prompt};
+
+/// A POST request, ready to be sent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HttpRequest {
+    /// The complete URL.
+    pub url: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, HeaderValue)>,
+    /// JSON in UTF-8.
+    pub body: Vec<u8>,
+    /// The tools that have other names in the body, for the [`Decoder`].
+    pub tools: WireTools,
+    /// The names of the images and PDFs in the body, and their bytes in Base64.
+    pub files: Vec<(String, usize)>,
+}
+
+impl HttpRequest {
+    /// Creates a request without tools and files.
+    pub(crate) fn new(url: String, headers: Vec<(String, HeaderValue)>, body: Vec<u8>) -> Self {
+        Self {
+            url,
+            headers,
+            body,
+            ..Self::default()
+        }
+    }
+}
 
 /// Encodes `prompt` as one streaming request to `endpoint`.
 ///

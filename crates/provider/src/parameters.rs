@@ -19,7 +19,7 @@ pub struct Parameters {
     pub thinking: Option<Thinking>,
     /// The time for which the provider may cache the prompt.
     pub cache: CacheRetention,
-    /// Whether tools are described as text, and calls parsed from the answer's text.
+    /// True if tools are described as text, and calls parsed from the answer's text.
     pub text_tools: bool,
     /// Facts about the model.
     pub about: Box<Model>,

@@ -3,13 +3,12 @@
 //! Everything that lists providers reads these rows: the options, choosing a provider,
 //! completion, `flemma backends`, `:checkhealth`. README and `:help` contain tables made
 //! from them, which `tests/documents.rs` writes and checks.
+//!
+//! Dialects are the differences between servers of Chat Completions; a provider's row names its
+//! dialects. Sources: the reasoning and tool pages of each provider's manual.
 
-pub(crate) mod dialects;
 pub mod servers;
 
-use self::dialects::{
-    Dialect, EFFORT_OR_LOW, EFFORT_OR_NONE, FIVE, Returns, THREE, ThinkingStyle, XHIGH,
-};
 use crate::Protocol;
 
 /// The provider whose address consists of a project and a location.
@@ -36,7 +35,7 @@ pub struct ProviderSpec {
     pub base_url_variable: &'static str,
     /// Environment variable of the key; empty if it never takes one.
     pub key_variable: &'static str,
-    /// Whether it refuses requests without a key.
+    /// True if it refuses requests without a key.
     pub needs_key: bool,
     /// Default model. If it is empty, a server without a key uses its first model, and any
     /// other provider needs the option `model`.
@@ -53,7 +52,7 @@ impl ProviderSpec {
     pub(crate) fn dialect(&self, model: &str) -> Dialect {
         let mut rows = self.dialects.iter();
         let row = rows.find(|(prefix, _)| model.starts_with(prefix));
-        row.map_or(dialects::PLAIN, |row| row.1)
+        row.map_or(PLAIN, |row| row.1)
     }
 }
 
@@ -65,7 +64,7 @@ pub fn find(name: &str) -> Option<&'static ProviderSpec> {
 /// Returns the dialect of a provider's model; plain Chat Completions for an unknown
 /// provider.
 pub(crate) fn dialect(provider: &str, model: &str) -> Dialect {
-    find(provider).map_or(dialects::PLAIN, |spec| spec.dialect(model))
+    find(provider).map_or(PLAIN, |spec| spec.dialect(model))
 }
 
 /// Returns the first provider for which the environment is sufficient: its key is set, or
@@ -107,8 +106,10 @@ const HOSTED: ProviderSpec = ProviderSpec {
 const GEMINI_THINKING: &str = "\
 Gemini 2.5 takes a number of tokens, Gemini 3 the nearest level that it supports. `false` \
 turns thinking off, or down to the minimum of a model that always thinks.";
+
 const OLLAMA_THINKING: &str =
     "`reasoning_effort`: low, medium, or high. With Ollama, `false` sends \"none\".";
+
 const DEEPSEEK_THINKING: &str = "\
 On or off; DeepSeek also takes an effort. The chat marks the thinking of these providers \
 with their name, and it is sent back to them, as they require.";
@@ -125,8 +126,8 @@ pub const PROVIDERS: &[ProviderSpec] = &[
         model: "claude-sonnet-5-5",
         thinking: "\
 Models up to 4.5 take a number of tokens (1024 or more), later ones an effort, 4.6 both. From 5 \
-on they think by default, most from 5.5 on always: `false` is sent as the lowest effort, or for \
-Sonnet as notes between calls. No temperature is sent with thinking, or to models after 4.6. A \
+on they think by default, and most from 5.5 on always think: `false` is sent as the lowest effort, \
+or for Sonnet as notes between calls. No temperature is sent with thinking, or to models after 4.6. A \
 number gets at most three quarters of `max_tokens`, or none if that is less than 1024. Without \
 `max_tokens`, the limit is the model's own, or 32000 plus the number, also for unknown models.",
         ..HOSTED
@@ -198,7 +199,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
             Dialect {
                 thinking: ThinkingStyle::Template((None, THREE)),
                 asks_parallel: true,
-                ..dialects::PLAIN
+                ..PLAIN
             },
         )],
         ..HOSTED
@@ -226,9 +227,9 @@ without reasoning get no effort, models with reasoning get no temperature.",
             ("openai/gpt-oss", EFFORT_OR_LOW),
             (
                 "qwen/",
-                dialects::with_thinking(ThinkingStyle::EffortApart((Some("none"), ["default"; 5]))),
+                with_thinking(ThinkingStyle::EffortApart((Some("none"), ["default"; 5]))),
             ),
-            ("", dialects::with_thinking(ThinkingStyle::Never)),
+            ("", with_thinking(ThinkingStyle::Never)),
         ],
         ..HOSTED
     },
@@ -241,7 +242,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: "On or off; gpt-oss takes an effort.",
         dialects: &[
             ("openai/gpt-oss", EFFORT_OR_LOW),
-            ("", dialects::with_thinking(ThinkingStyle::Enabled)),
+            ("", with_thinking(ThinkingStyle::Enabled)),
         ],
         ..HOSTED
     },
@@ -256,7 +257,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
             "",
             Dialect {
                 returns: Returns::Details,
-                ..dialects::with_thinking(ThinkingStyle::Reasoning((Some("none"), XHIGH)))
+                ..with_thinking(ThinkingStyle::Reasoning((Some("none"), XHIGH)))
             },
         )],
         ..HOSTED
@@ -270,7 +271,7 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: DEEPSEEK_THINKING,
         dialects: &[(
             "",
-            dialects::returning_text(ThinkingStyle::Toggle(Some((None, FIVE)))),
+            returning_text(ThinkingStyle::Toggle(Some((None, FIVE)))),
         )],
         ..HOSTED
     },
@@ -283,21 +284,12 @@ without reasoning get no effort, models with reasoning get no temperature.",
         thinking: DEEPSEEK_THINKING,
         dialects: &[
             // Always thinks.
-            (
-                "kimi-k2-thinking",
-                dialects::returning_text(ThinkingStyle::Never),
-            ),
+            ("kimi-k2-thinking", returning_text(ThinkingStyle::Never)),
             // These never think.
-            ("kimi-k2-0", dialects::returning_text(ThinkingStyle::Never)),
-            (
-                "moonshot-v1",
-                dialects::returning_text(ThinkingStyle::Never),
-            ),
-            (
-                "kimi-latest",
-                dialects::returning_text(ThinkingStyle::Never),
-            ),
-            ("", dialects::returning_text(ThinkingStyle::Toggle(None))),
+            ("kimi-k2-0", returning_text(ThinkingStyle::Never)),
+            ("moonshot-v1", returning_text(ThinkingStyle::Never)),
+            ("kimi-latest", returning_text(ThinkingStyle::Never)),
+            ("", returning_text(ThinkingStyle::Toggle(None))),
         ],
         ..HOSTED
     },
@@ -312,25 +304,106 @@ without reasoning get no effort, models with reasoning get no temperature.",
         dialects: &[
             ("grok-4.3", EFFORT_OR_NONE),
             // These models reject requests with an effort.
-            ("grok-4.20", dialects::with_thinking(ThinkingStyle::Never)),
+            ("grok-4.20", with_thinking(ThinkingStyle::Never)),
             ("grok-4.", EFFORT_OR_LOW),
-            ("grok-4", dialects::with_thinking(ThinkingStyle::Never)),
+            ("grok-4", with_thinking(ThinkingStyle::Never)),
             // This model has no medium effort.
             (
                 "grok-3-mini",
-                dialects::with_thinking(ThinkingStyle::Effort((
+                with_thinking(ThinkingStyle::Effort((
                     Some("low"),
                     ["low", "low", "low", "high", "high"],
                 ))),
             ),
-            ("grok-3", dialects::with_thinking(ThinkingStyle::Never)),
-            ("grok-2", dialects::with_thinking(ThinkingStyle::Never)),
-            ("grok-code", dialects::with_thinking(ThinkingStyle::Never)),
+            ("grok-3", with_thinking(ThinkingStyle::Never)),
+            ("grok-2", with_thinking(ThinkingStyle::Never)),
+            ("grok-code", with_thinking(ThinkingStyle::Never)),
             ("", EFFORT_OR_LOW),
         ],
         ..HOSTED
     },
 ];
+
+/// Request fields that control a server's thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ThinkingStyle {
+    /// None: the server has none or rejects them.
+    Never,
+    /// `reasoning_effort` with these names.
+    Effort(EffortNames),
+    /// `reasoning_effort`, and thinking is requested separately from the text.
+    EffortApart(EffortNames),
+    /// `thinking`, on or off, and an effort if there are names for it.
+    Toggle(Option<EffortNames>),
+    /// `reasoning` with an effort or a number of tokens.
+    Reasoning(EffortNames),
+    /// `reasoning`, on or off.
+    Enabled,
+    /// The variables of the model's chat template.
+    Template(EffortNames),
+}
+
+/// Names for "off" and for the five levels, the lowest first. There may be none for "off".
+pub(crate) type EffortNames = (Option<&'static str>, [&'static str; 5]);
+
+const THREE: [&str; 5] = ["low", "low", "medium", "high", "high"];
+
+const FIVE: [&str; 5] = ["minimal", "low", "medium", "high", "max"];
+
+const XHIGH: [&str; 5] = ["minimal", "low", "medium", "high", "xhigh"];
+
+/// The form in which the model's thinking is sent back to its server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Returns {
+    /// Not at all.
+    #[default]
+    Never,
+    /// As text, in `reasoning_content`.
+    Text,
+    /// With signatures, in `reasoning_details`.
+    Details,
+}
+
+/// Dialect of a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialect {
+    pub thinking: ThinkingStyle,
+    /// The form in which its thinking is sent back.
+    pub returns: Returns,
+    /// True if a tool may be marked as strict.
+    pub strict: bool,
+    /// True if parallel calls must be requested explicitly.
+    pub asks_parallel: bool,
+}
+
+/// Plain Chat Completions, as supported by the oldest servers.
+const PLAIN: Dialect = Dialect {
+    thinking: ThinkingStyle::Effort((None, THREE)),
+    returns: Returns::Never,
+    strict: true,
+    asks_parallel: false,
+};
+
+/// `reasoning_effort`, where "none" turns thinking off.
+const EFFORT_OR_NONE: Dialect = with_thinking(ThinkingStyle::Effort((Some("none"), THREE)));
+
+/// `reasoning_effort` of a model that always thinks.
+const EFFORT_OR_LOW: Dialect = with_thinking(ThinkingStyle::Effort((Some("low"), THREE)));
+
+/// Plain Chat Completions with another thinking style.
+const fn with_thinking(thinking: ThinkingStyle) -> Dialect {
+    Dialect { thinking, ..PLAIN }
+}
+
+/// A server that rejects a conversation without the thinking that preceded tool calls.
+const fn returning_text(thinking: ThinkingStyle) -> Dialect {
+    Dialect {
+        thinking,
+        returns: Returns::Text,
+        strict: false,
+        asks_parallel: false,
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,10 @@
 //! Servers and models differ in the parameters that they take, and the differences change
 //! with every model. A refusal that names a parameter is therefore followed: the parameter
 //! is renamed or left out, and the request is sent again.
+//!
+//! A [`Feature`] is a part of requests that not every server of a protocol has: gateways, clouds,
+//! and compatible servers lag behind Anthropic's API. `refusal` recognizes a feature that one of
+//! them does not know.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +15,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use crate::HttpRequest;
+use crate::{Endpoint, HttpRequest};
 
 /// A parameter of requests that a server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +114,7 @@ impl RefusedParameter {
             // The older name is accepted everywhere, so it is replaced even without advice.
             instead: other
                 .map(|(_, to)| *to)
-                .filter(|to| name == "max_tokens" || is_named(&lower, to)),
+                .filter(|to| name == "max_tokens" || word_at(&lower, to).is_some()),
             path: path.clone(),
         })
     }
@@ -153,7 +157,7 @@ impl RefusedParameter {
 }
 
 impl fmt::Display for RefusedParameter {
-    /// What happened to the parameter, as the second half of a sentence about the server.
+    /// The fate of the parameter, as the second half of a sentence about the server.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.join(".");
         match self.instead {
@@ -169,10 +173,6 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
     let mut places = text.match_indices(word).map(|(at, _)| at);
     places
         .find(|at| !text[..*at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
-}
-
-fn is_named(text: &str, word: &str) -> bool {
-    word_at(text, word).is_some()
 }
 
 /// Returns the path whose name comes first in a message, as a whole word.
@@ -254,5 +254,79 @@ impl Serialize for Fields<'_> {
             map.serialize_entry(name, value)?;
         }
         map.end()
+    }
+}
+
+/// Features that are left out of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Without {
+    /// The instruction to drop thinking that has become invalid. Without it, the model's
+    /// earlier thinking is not sent either, because it might be rejected.
+    pub block_binding: bool,
+    /// Tools that are defined in messages; they go to the others.
+    pub tool_changes: bool,
+    /// System messages in the conversation; they go to the system prompt.
+    pub system_messages: bool,
+    /// The signed thinking of earlier answers.
+    pub signed_thinking: bool,
+}
+
+/// A feature that not every server of a protocol has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// See [`Without::block_binding`].
+    BlockBinding,
+    /// See [`Without::tool_changes`].
+    ToolChanges,
+    /// See [`Without::system_messages`].
+    SystemMessages,
+}
+
+impl Without {
+    /// Returns true if the feature is left out.
+    pub fn has(self, feature: Feature) -> bool {
+        match feature {
+            Feature::BlockBinding => self.block_binding,
+            Feature::ToolChanges => self.tool_changes,
+            Feature::SystemMessages => self.system_messages,
+        }
+    }
+
+    /// Leaves out a feature.
+    pub fn add(&mut self, feature: Feature) {
+        match feature {
+            Feature::BlockBinding => self.block_binding = true,
+            Feature::ToolChanges => self.tool_changes = true,
+            Feature::SystemMessages => self.system_messages = true,
+        }
+    }
+
+    /// Returns what either leaves out.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            block_binding: self.block_binding || other.block_binding,
+            tool_changes: self.tool_changes || other.tool_changes,
+            system_messages: self.system_messages || other.system_messages,
+            signed_thinking: self.signed_thinking || other.signed_thinking,
+        }
+    }
+}
+
+impl Feature {
+    /// Describes what follows for the user from a server that does not have the feature.
+    pub fn missing(self, endpoint: &Endpoint) -> String {
+        let host = endpoint.shown_base();
+        match self {
+            Self::BlockBinding => format!(
+                "{host} does not support block_binding, so the model's signed thinking is not sent there."
+            ),
+            Self::ToolChanges => format!(
+                "{host} does not support tools that are added later, so they are sent with the others. Cached tokens are paid again."
+            ),
+            Self::SystemMessages => format!(
+                "{host} does not support system messages below an answer, so they are sent with the system prompt. Cached tokens are paid again."
+            ),
+        }
     }
 }

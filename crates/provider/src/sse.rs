@@ -10,7 +10,7 @@ use std::mem;
 use memchr::memchr2;
 
 /// Maximum bytes of one line, and of all lines of one event (16 MiB).
-pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum bytes kept of lines that are not fields, unless they are JSON; more than any
 /// error message.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
@@ -34,9 +34,9 @@ pub(crate) struct TooLarge;
 pub(crate) struct SseDecoder {
     /// The line so far, without its end.
     line: Vec<u8>,
-    /// Whether a line feed that follows belongs to the preceding carriage return.
+    /// True if a line feed that follows belongs to the preceding carriage return.
     after_cr: bool,
-    /// Whether the first line is complete, so that no byte order mark can follow.
+    /// True if the first line is complete, so that no byte order mark can follow.
     past_first_line: bool,
     name: String,
     /// The event's text so far; `None` before its first `data:`.

@@ -89,16 +89,16 @@ pub(crate) fn without(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Replaces the placeholders in the events of one answer. Half a character is held until
+/// Replaces the placeholders in the events of one answer. Half a character is buffered until
 /// the next delta.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
     /// The placeholder at the end of the last text.
-    held: Option<Held>,
+    buffered: Option<Buffered>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Buffered {
     half: String,
     event: fn(String) -> StreamEvent,
 }
@@ -126,14 +126,14 @@ impl Joiner {
         event: fn(String) -> StreamEvent,
         events: &mut Vec<StreamEvent>,
     ) {
-        let is_same = |held: &mut Held| {
+        let is_same = |buffered: &mut Buffered| {
             // Comparing function pointers is unreliable, so compare the variants that they
             // build.
-            std::mem::discriminant(&(held.event)(String::new()))
+            std::mem::discriminant(&(buffered.event)(String::new()))
                 == std::mem::discriminant(&event(String::new()))
         };
-        let mut text = match self.held.take_if(is_same) {
-            Some(held) => held.half + &text,
+        let mut text = match self.buffered.take_if(is_same) {
+            Some(buffered) => buffered.half + &text,
             None => {
                 self.release(events);
                 text
@@ -141,7 +141,7 @@ impl Joiner {
         };
         if let Some(at) = ends_in_half(&text) {
             let half = text.split_off(at);
-            self.held = Some(Held { half, event });
+            self.buffered = Some(Buffered { half, event });
         }
         if !text.is_empty() {
             events.push(event(mend(&text).into_owned()));
@@ -149,8 +149,8 @@ impl Joiner {
     }
 
     fn release(&mut self, events: &mut Vec<StreamEvent>) {
-        if let Some(held) = self.held.take() {
-            events.push((held.event)(mend(&held.half).into_owned()));
+        if let Some(buffered) = self.buffered.take() {
+            events.push((buffered.event)(mend(&buffered.half).into_owned()));
         }
     }
 }

@@ -34,7 +34,7 @@ const DROPPED: [&str; 4] = [
 /// Characters with which a tag begins.
 pub(crate) const FIRST: [char; 3] = ['<', '[', '◁'];
 
-/// What a text begins with.
+/// The beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TagFound {
     /// Not a tag.

@@ -102,10 +102,10 @@ impl ThinkingLevel {
     }
 }
 
-/// What a request says about two options that not every model takes.
+/// Two options of a request that not every model takes.
 #[derive(Debug)]
 pub(crate) struct Carried<'a> {
-    /// Whether it has a temperature.
+    /// True if it has a temperature.
     pub temperature: bool,
     /// How much thinking it asks for.
     pub thinking: Amount<'a>,

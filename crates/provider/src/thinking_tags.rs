@@ -6,7 +6,7 @@
 
 use crate::{
     StreamEvent,
-    arguments::MAX_HELD_BYTES,
+    content::MAX_HELD_BYTES,
     tag_spellings::{FIRST, TagFound, begins_with, tag_at},
     text_tools,
 };
@@ -16,18 +16,18 @@ use crate::{
 pub(crate) struct ThinkingTags {
     state: TagState,
     /// Received text that is not decided yet.
-    held: String,
+    buffered: String,
     /// Decided text that is not returned yet.
     text: String,
-    /// Whether the current line has more than blanks.
+    /// True if the current line has more than blanks.
     in_line: bool,
     /// Length of the backticks that opened a code span on this line.
     span: Option<usize>,
     /// Mark and length of the open fence.
     fence: Option<(char, usize)>,
-    /// Whether a tag came right before, so that line ends are not part of the text.
+    /// True if a tag came right before, so that line ends are not part of the text.
     is_behind_tag: bool,
-    /// Whether text was returned since the last event of another kind.
+    /// True if text was returned since the last event of another kind.
     has_text: bool,
 }
 
@@ -48,9 +48,9 @@ struct OpenTag {
     opening: String,
     /// Number of further tags that were opened inside.
     depth: usize,
-    /// Whether any thinking was returned.
+    /// True if any thinking was returned.
     shown: bool,
-    /// Whether the current line has more than blanks.
+    /// True if the current line has more than blanks.
     in_line: bool,
     /// Blanks that are dropped unless more thinking follows.
     blanks: String,
@@ -61,7 +61,7 @@ impl ThinkingTags {
     pub(crate) fn accept(&mut self, event: StreamEvent, events: &mut Vec<StreamEvent>) {
         match event {
             StreamEvent::Text(text) => {
-                self.held.push_str(&text);
+                self.buffered.push_str(&text);
                 while self.step(false, events) {}
                 self.say(events);
             }
@@ -100,17 +100,17 @@ impl ThinkingTags {
         }
     }
 
-    /// Decides the beginning of the held text; `is_last` if no more follows. Returns true if
+    /// Decides the beginning of the buffered text; `is_last` if no more follows. Returns true if
     /// there may be more to decide.
     fn step(&mut self, is_last: bool, events: &mut Vec<StreamEvent>) -> bool {
-        if self.held.is_empty() {
+        if self.buffered.is_empty() {
             return false;
         }
         match &mut self.state {
             TagState::Text => self.text_step(is_last, events),
             TagState::Call => self.call_step(is_last),
             TagState::Thinking(open) => {
-                let is_closed = open.step(&mut self.held, is_last, events);
+                let is_closed = open.step(&mut self.buffered, is_last, events);
                 if is_closed {
                     self.state = TagState::Text;
                     self.begin_block();
@@ -123,14 +123,17 @@ impl ThinkingTags {
 
     fn text_step(&mut self, is_last: bool, events: &mut Vec<StreamEvent>) -> bool {
         if self.is_behind_tag {
-            let length = self.held.len() - self.held.trim_start_matches(['\n', '\r']).len();
-            self.held.drain(..length);
-            self.is_behind_tag = self.held.is_empty();
+            let length = self.buffered.len() - self.buffered.trim_start_matches(['\n', '\r']).len();
+            self.buffered.drain(..length);
+            self.is_behind_tag = self.buffered.is_empty();
         }
         let is_special = |c: char| FIRST.contains(&c) || matches!(c, '`' | '~' | '\n');
-        let plain = self.held.find(is_special).unwrap_or(self.held.len());
+        let plain = self
+            .buffered
+            .find(is_special)
+            .unwrap_or(self.buffered.len());
         self.pass(plain);
-        match self.held.chars().next() {
+        match self.buffered.chars().next() {
             None => false,
             Some('\n') => {
                 self.pass(1);
@@ -147,25 +150,25 @@ impl ThinkingTags {
         }
     }
 
-    /// Moves the first `length` held bytes to the decided text.
+    /// Moves the first `length` buffered bytes to the decided text.
     fn pass(&mut self, length: usize) {
-        let text = &self.held[..length];
+        let text = &self.buffered[..length];
         self.in_line |= !text.trim().is_empty();
         self.text.push_str(text);
-        self.held.drain(..length);
+        self.buffered.drain(..length);
     }
 
     /// Decides about a run of backticks or tildes.
     fn code_step(&mut self, mark: char, is_last: bool) -> bool {
-        let length = self.held.len() - self.held.trim_start_matches(mark).len();
-        let line = self.held.find('\n');
+        let length = self.buffered.len() - self.buffered.trim_start_matches(mark).len();
+        let line = self.buffered.find('\n');
         let may_fence = !self.in_line;
         // More of the run may follow, and the rest of the line decides about a fence.
-        let is_open = length == self.held.len() || may_fence && length >= 3 && line.is_none();
+        let is_open = length == self.buffered.len() || may_fence && length >= 3 && line.is_none();
         if is_open && !is_last {
             return false;
         }
-        let rest = &self.held[length..line.unwrap_or(self.held.len())];
+        let rest = &self.buffered[length..line.unwrap_or(self.buffered.len())];
         match self.fence {
             Some(open)
                 if may_fence && open.0 == mark && length >= open.1 && rest.trim().is_empty() =>
@@ -191,7 +194,7 @@ impl ThinkingTags {
     /// Decides about a character that may begin a tag, outside of code.
     fn tag_step(&mut self, first: char, is_last: bool, events: &mut Vec<StreamEvent>) -> bool {
         if !self.in_line {
-            match begins_with(&self.held, text_tools::OPEN) {
+            match begins_with(&self.buffered, text_tools::OPEN) {
                 Some(true) => {
                     self.state = TagState::Call;
                     return true;
@@ -200,12 +203,12 @@ impl ThinkingTags {
                 Some(false) | None => {}
             }
         }
-        match tag_at(&self.held) {
+        match tag_at(&self.buffered) {
             TagFound::Partial if !is_last => return false,
             TagFound::Partial | TagFound::Nothing => self.pass(first.len_utf8()),
-            TagFound::Dropped(length) => drop(self.held.drain(..length)),
+            TagFound::Dropped(length) => drop(self.buffered.drain(..length)),
             TagFound::Closing(length) => {
-                self.held.drain(..length);
+                self.buffered.drain(..length);
                 self.say(events);
                 if self.has_text {
                     events.push(StreamEvent::TextWasThinking);
@@ -228,7 +231,7 @@ impl ThinkingTags {
         if !self.in_line {
             return Some(true);
         }
-        let behind = &self.held[length..];
+        let behind = &self.buffered[length..];
         match behind.split_once('\n') {
             Some((line, _)) => Some(line.trim().is_empty() || find(line, closing).is_some()),
             None if find(behind, closing).is_some() => Some(true),
@@ -240,7 +243,7 @@ impl ThinkingTags {
         self.say(events);
         self.state = TagState::Thinking(OpenTag {
             closing,
-            opening: self.held.drain(..length).collect(),
+            opening: self.buffered.drain(..length).collect(),
             depth: 0,
             shown: false,
             in_line: false,
@@ -250,9 +253,9 @@ impl ThinkingTags {
 
     /// Passes a call on as a whole.
     fn call_step(&mut self, is_last: bool) -> bool {
-        let length = text_tools::call_length(&self.held);
-        let is_large = self.held.len() > MAX_HELD_BYTES;
-        let Some(length) = length.or((is_last || is_large).then_some(self.held.len())) else {
+        let length = text_tools::call_length(&self.buffered);
+        let is_large = self.buffered.len() > MAX_HELD_BYTES;
+        let Some(length) = length.or((is_last || is_large).then_some(self.buffered.len())) else {
             return false;
         };
         self.state = TagState::Text;
@@ -262,18 +265,23 @@ impl ThinkingTags {
 }
 
 impl OpenTag {
-    /// Returns the thinking in `held` up to the closing tag; true if it was found.
-    fn step(&mut self, held: &mut String, is_last: bool, events: &mut Vec<StreamEvent>) -> bool {
-        while !held.is_empty() {
-            let plain = held.find(FIRST).unwrap_or(held.len());
-            self.think(&held[..plain], events);
-            held.drain(..plain);
-            let closes = begins_with(held, self.closing);
+    /// Returns the thinking in `buffered` up to the closing tag; true if it was found.
+    fn step(
+        &mut self,
+        buffered: &mut String,
+        is_last: bool,
+        events: &mut Vec<StreamEvent>,
+    ) -> bool {
+        while !buffered.is_empty() {
+            let plain = buffered.find(FIRST).unwrap_or(buffered.len());
+            self.think(&buffered[..plain], events);
+            buffered.drain(..plain);
+            let closes = begins_with(buffered, self.closing);
             // A mention in the middle of a line opens nothing.
-            let opens = begins_with(held, &self.opening).filter(|_| !self.in_line);
+            let opens = begins_with(buffered, &self.opening).filter(|_| !self.in_line);
             match (closes, opens) {
                 (Some(true), _) => {
-                    held.drain(..self.closing.len());
+                    buffered.drain(..self.closing.len());
                     if self.depth == 0 {
                         self.close(events);
                         return true;
@@ -281,13 +289,13 @@ impl OpenTag {
                     self.depth -= 1;
                 }
                 (_, Some(true)) => {
-                    held.drain(..self.opening.len());
+                    buffered.drain(..self.opening.len());
                     self.depth += 1;
                 }
                 // The rest may be a tag.
                 (Some(false), _) | (_, Some(false)) if !is_last => return false,
                 _ => {
-                    let first: String = held.drain(..first_length(held)).collect();
+                    let first: String = buffered.drain(..first_length(buffered)).collect();
                     self.think(&first, events);
                 }
             }

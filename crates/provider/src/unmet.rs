@@ -2,11 +2,10 @@
 //!
 //! The protocols say what their requests carry; this module compares it with what was set.
 
+use crate::catalogue::ThinkingKind;
+use crate::thinking::{Amount, Carried};
 use crate::{
-    Endpoint, Parameters, Protocol, Thinking, anthropic,
-    catalogue::ThinkingKind,
-    chat_completions, gemini, responses,
-    thinking::{Amount, Carried},
+    Endpoint, Parameters, Protocol, Thinking, anthropic, chat_completions, gemini, responses,
 };
 
 /// An option that a request cannot carry.

@@ -7,7 +7,7 @@ use serde_json_borrow::Value;
 
 use crate::{StreamEvent, Usage};
 
-/// What a figure counts.
+/// The kind of tokens that a figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Figure {
     /// The prompt, including what was read from or written to the cache.
@@ -112,7 +112,7 @@ pub(crate) struct UsageReader {
     said: [bool; FIGURES],
     /// As it was before this event.
     before: Usage,
-    /// Whether `input_tokens` excludes the cache even if no cache is reported.
+    /// True if `input_tokens` excludes the cache even if no cache is reported.
     is_anthropic: bool,
 }
 

@@ -2,15 +2,37 @@
 //!
 //! One tool that a provider refuses makes it refuse every request. So a tool is adapted where
 //! that loses nothing, and otherwise left out of the request. The chat keeps the tools' own
-//! names: those of earlier calls are adapted like the tools, and those of new calls are
+//! names: the names in earlier calls are adapted like the tools, and those in new calls are
 //! restored by [`WireTools`]. Arguments are still checked against the original schema.
+//!
+//! Rules that hold for all providers need no row, because following them loses nothing: names of
+//! at most 64 letters, digits, `_`, and `-`; a schema of draft 2020-12 for an object, with
+//! `properties` and without alternatives at the top; arrays with `items`. Sources, as of
+//! 2026-11-26, are the errors that the services return:
+//!
+//! - Anthropic: `tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
+//!   (64 until 2025, and still on other platforms), `input_schema does not support oneOf, allOf,
+//!   or anyOf at the top level`, `JSON schema is invalid. It must match JSON Schema draft
+//!   2020-12`, and `Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`
+//!   (github.com/anthropics/claude-code/issues/27337, 63673, 79418, 96152)
+//! - OpenAI: `schema must have type 'object' and not have
+//!   'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level`, `object schema missing
+//!   properties`, `array schema missing items`; names: `^[a-zA-Z0-9_-]{1,64}$`
+//!   (platform.openai.com/docs/api-reference; github.com/langchain-ai/langchainjs/issues/9804,
+//!   spring-projects/spring-ai/issues/4776, langgenius/dify/issues/32894)
+//! - Gemini: names "must start with a letter or an underscore", property names "must start with
+//!   a letter or an underscore and must only contain chars a-z, A-Z, 0-9, or underscores with a
+//!   maximum length of 64" (reference of `FunctionDeclaration`); the keywords of
+//!   `parametersJsonSchema` have no `const` and no `allOf`, next to `$ref` only names that
+//!   start with `$` are allowed, and "cyclic references … may only be used within non-required
+//!   properties" (reference of `responseJsonSchema`)
+//! - Moonshot: `function name is invalid, must start with a letter`, `when using anyOf, type
+//!   should be defined in anyOf items instead of the parent schema`, `references must start
+//!   with #/$defs/`, and none next to other keywords
+//!   (github.com/MoonshotAI/kimi-cli/issues/1773, 2531)
 
-mod fold;
-mod keys;
 mod names;
 mod plain;
-mod rules;
-mod usual;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,13 +41,12 @@ use std::sync::Arc;
 use chat::prompt::{Part, Prompt, PromptMessage};
 use chat::schema;
 use chat::tool::ToolDefinition;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use self::keys::{Renames, Way, rename_in_arguments, rename_in_schema};
 use self::names::WireNames;
-use self::rules::{Rules, rules};
-use self::usual::is_usual;
 use crate::{Protocol, StreamEvent};
+use names::is_accepted_key;
+use names::{Renames, Way, rename_in_arguments, rename_in_schema};
 
 /// A tool that a provider would refuse, so that it is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +246,7 @@ fn definition(
     if rules.plain {
         schema = plain::replace_references(schema);
     }
-    let (object, alternatives) = fold::fold(schema)?;
+    let (object, alternatives) = plain::fold(schema)?;
     let mut schema = Value::Object(object);
     if rules.plain {
         plain::simplify(&mut schema);
@@ -242,4 +263,89 @@ fn definition(
     adapted.strict &= schema == tool.input_schema;
     adapted.input_schema = schema;
     Ok((Cow::Owned(adapted), properties))
+}
+
+/// Property names that are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// Letters, digits, `_`, `.`, and `-`.
+    Dotted,
+    /// Letters, digits, and `_`, not a digit first.
+    Identifiers,
+}
+
+/// Rules of one protocol.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// True if a name must begin with a letter.
+    pub letter_first: bool,
+    /// The property names that are accepted.
+    pub keys: Keys,
+    /// True if the schema must be as plain as possible: references only in cycles, no `const`,
+    /// types inside alternatives.
+    pub plain: bool,
+}
+
+/// Returns the rules of a protocol. Behind Chat Completions may be a server of any kind, so
+/// the rules of Moonshot apply, which are the strictest.
+fn rules(protocol: Protocol) -> Rules {
+    let (letter_first, keys, plain) = match protocol {
+        Protocol::AnthropicMessages | Protocol::Responses => (false, Keys::Dotted, false),
+        Protocol::ChatCompletions => (true, Keys::Dotted, true),
+        Protocol::Gemini => (true, Keys::Identifiers, true),
+    };
+    Rules {
+        letter_first,
+        keys,
+        plain,
+    }
+}
+
+/// Types without parts.
+const SIMPLE: [&str; 5] = ["string", "number", "integer", "boolean", "null"];
+
+/// Returns true if nothing in a schema needs to be adapted. Schemas with rare keywords are never
+/// usual.
+fn is_usual(schema: &Value, keys: Keys) -> bool {
+    schema.as_object().is_some_and(|map| {
+        map.get("type").is_some_and(|kind| kind == "object")
+            && map.contains_key("properties")
+            && !map.contains_key("enum")
+            && is_usual_inside(map, keys)
+    })
+}
+
+fn is_usual_inside(map: &Map<String, Value>, keys: Keys) -> bool {
+    map.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" => match value.as_str() {
+            Some("array") => map.contains_key("items"),
+            Some("object") => true,
+            Some(kind) => SIMPLE.contains(&kind),
+            None => false,
+        },
+        "description" | "title" | "format" => value.is_string(),
+        "enum" => value.is_array(),
+        "default" => true,
+        "minimum" | "maximum" => value.is_number(),
+        "items" => is_usual_part(value, keys),
+        "additionalProperties" => value == &Value::Bool(false) || is_usual_part(value, keys),
+        "properties" => value.as_object().is_some_and(|named| {
+            named
+                .iter()
+                .all(|(name, it)| is_accepted_key(name, keys) && is_usual_part(it, keys))
+        }),
+        "required" => value.as_array().is_some_and(|names| {
+            let is_name = |name: &Value| name.as_str().is_some_and(|it| is_accepted_key(it, keys));
+            // Each name once.
+            names.iter().all(is_name)
+                && (1..names.len()).all(|at| !names[..at].contains(&names[at]))
+        }),
+        _ => false,
+    })
+}
+
+fn is_usual_part(value: &Value, keys: Keys) -> bool {
+    value
+        .as_object()
+        .is_some_and(|map| is_usual_inside(map, keys))
 }

@@ -7,20 +7,16 @@
 
 mod background;
 mod diffs;
-mod read;
 mod recent;
 mod record;
 mod show;
-mod underway;
 mod unfinished;
 
 pub use background::finish;
 pub(crate) use background::in_background;
-pub use read::Log;
 pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};
 pub use show::{date, lines, today};
-pub use underway::Underway;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -52,6 +48,30 @@ pub struct Audit {
     max_bytes: u64,
     /// Serializes the writes of this process: waiting for the lock file polls.
     writes: Arc<Mutex<()>>,
+    /// Ends of calls that are being written, so that another session of the same chat that reads the
+    /// log meanwhile does not take those calls for interrupted ones.
+    underway: Arc<Mutex<Vec<Arc<Ends>>>>,
+}
+
+/// Ends of calls of a chat that are being written.
+#[derive(Debug)]
+struct Ends {
+    document: Option<PathBuf>,
+    calls: Vec<CallKey>,
+}
+
+/// Marks the ends of some calls as being written, until it is dropped.
+#[derive(Debug)]
+pub struct Underway {
+    ends: Arc<Ends>,
+    all: Arc<Mutex<Vec<Arc<Ends>>>>,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|ends| !Arc::ptr_eq(ends, &self.ends));
+    }
 }
 
 /// A call that starts.
@@ -72,6 +92,7 @@ impl Audit {
             folder: folder.to_owned(),
             max_bytes: MAX_BYTES,
             writes: Arc::default(),
+            underway: Arc::default(),
         }
     }
 
@@ -159,8 +180,16 @@ impl Audit {
 
     /// Marks the ends of these calls as being written until the returned value is dropped.
     pub fn underway(&self, document: Option<&Path>, calls: &[(CallKey, ToolOutcome)]) -> Underway {
-        let calls = calls.iter().map(|(call, _)| call.clone());
-        Underway::new(&self.folder, document, calls.collect())
+        let ends = Arc::new(Ends {
+            document: document.map(Path::to_owned),
+            calls: calls.iter().map(|(call, _)| call.clone()).collect(),
+        });
+        let mut all = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(ends.clone());
+        Underway {
+            ends,
+            all: self.underway.clone(),
+        }
     }
 
     /// Appends how calls ended, in one write.
@@ -192,10 +221,18 @@ impl Audit {
     ) -> io::Result<Vec<CallKey>> {
         // Checked before the file is read, so that an end that is written meanwhile
         // is seen in one of the two.
-        let ending = |call: &&CallKey| !underway::has(&self.folder, document, call);
-        let calls: Vec<CallKey> = calls.iter().filter(ending).cloned().collect();
+        let calls = self.without_underway(document, calls);
         // The newest file may have been begun while the call ran.
         unfinished::among(&[self.file(1), self.file(0)], document, &calls)
+    }
+
+    /// Returns those of `calls` whose end is not being written.
+    fn without_underway(&self, document: Option<&Path>, calls: &[CallKey]) -> Vec<CallKey> {
+        let all = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_chat = all.iter().filter(|it| it.document.as_deref() == document);
+        let ending: Vec<&CallKey> = of_chat.flat_map(|it| &it.calls).collect();
+        let others = calls.iter().filter(|call| !ending.contains(call));
+        others.cloned().collect()
     }
 
     /// The message for a call that is refused because the log cannot be written.
@@ -216,7 +253,7 @@ impl Audit {
     /// A file of it exists and cannot be read.
     pub fn read_last(&self, count: usize) -> io::Result<Log> {
         let files: Vec<PathBuf> = (0..=KEPT).rev().map(|age| self.file(age)).collect();
-        read::last(&files, count)
+        read_last(&files, count)
     }
 
     fn file(&self, age: usize) -> PathBuf {
@@ -284,6 +321,37 @@ fn missing<T: Default>(error: io::Error) -> io::Result<T> {
         io::ErrorKind::NotFound => Ok(T::default()),
         _ => Err(error),
     }
+}
+
+/// The end of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Log {
+    /// The last records, the oldest first.
+    pub records: Vec<Record>,
+    /// One sentence for each line that is not a record.
+    pub problems: Vec<String>,
+}
+
+/// Reads the last `count` records of these files, the oldest file first.
+fn read_last(files: &[PathBuf], count: usize) -> io::Result<Log> {
+    let mut log = Log::default();
+    for path in files {
+        let bytes = fs::read(path).or_else(missing)?;
+        let text = String::from_utf8_lossy(&bytes);
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
+            match Record::read(line) {
+                Some(record) => log.records.push(record),
+                // Reported, not skipped: a log with gaps must not look complete.
+                None => log.problems.push(format!(
+                    "{} line {number} was cut off or changed after it was written.",
+                    path.display()
+                )),
+            }
+        }
+    }
+    let older = log.records.len().saturating_sub(count);
+    log.records.drain(..older);
+    Ok(log)
 }
 
 #[cfg(test)]

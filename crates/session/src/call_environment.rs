@@ -84,8 +84,8 @@ impl CallEnvironment {
     pub fn context(self, id: &ToolUseId, by: &str) -> ToolContext {
         let confinement = self.rules.settings.confinement(by);
         let mut context = self.inside(id, 1);
-        context.confinement = confinement;
-        context.reads_secrets = is_by_hand(by);
+        context.exec.confinement = confinement;
+        context.files.reads_secrets = is_by_hand(by);
         context
     }
 
@@ -96,29 +96,30 @@ impl CallEnvironment {
         // `Duration::from_secs_f64` panics for values that are out of range.
         let seconds = settings.tools.default_timeout.clamp(0.1, 86_400.0);
         context.timeout = Duration::from_secs_f64(seconds);
-        context.buffers = Arc::new(EditorBuffers(self.editor.clone()));
-        context.bash = settings.bash(self.here());
-        context.secrets = self.sandbox.secrets();
-        context.is_planning = self.rules.settings.is_planning();
+        context.files.buffers = Arc::new(EditorBuffers(self.editor.clone()));
+        context.exec.bash = settings.bash(self.here());
+        context.files.secrets = self.sandbox.secrets();
+        context.exec.is_planning = self.rules.settings.is_planning();
         // Only a call that the user approved by hand may read secrets.
-        context.reads_secrets = false;
-        context.http = settings.http_allow();
-        context.sandbox.clone_from(&self.sandbox);
-        context.elicitation.clone_from(&self.elicitation);
-        context.seen.clone_from(&self.seen);
-        context.chat.clone_from(&self.path);
-        context.recorder.clone_from(&self.recorder);
-        context.applied.clone_from(&self.applied);
-        context.buffer = self.buffer;
-        context.models = Arc::new(Completions {
+        context.files.reads_secrets = false;
+        context.exec.http = settings.http_allow();
+        context.files.sandbox.clone_from(&self.sandbox);
+        context.user.elicitation.clone_from(&self.elicitation);
+        context.files.seen.clone_from(&self.seen);
+        context.user.chat.clone_from(&self.path);
+        context.files.recorder.clone_from(&self.recorder);
+        context.files.applied.clone_from(&self.applied);
+        context.user.buffer = self.buffer;
+        context.exec.models = Arc::new(Completions {
             rules: self.rules.clone(),
+            route: self.shared.route.clone(),
             usage: self.shared.usage.clone(),
             buffer: self.buffer,
             path: self.path.clone(),
             folder: self.folder.clone(),
             requests: AtomicU32::new(0),
         });
-        context.nested = Arc::new(Inside::new(self, id, depth));
+        context.exec.nested = Arc::new(Inside::new(self, id, depth));
         context
     }
 
@@ -147,13 +148,13 @@ impl CallEnvironment {
     ) -> Result<ToolOutcome, String> {
         let (tool, call, input) = self.resolve(call, input)?;
         let approved = self
-            .approve(&call, &input, tool.runs_commands(), way_out)
+            .approve(&call, &input, tool.traits().runs_commands, way_out)
             .await?;
         let mut context = self.clone().inside(&call.id, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
-        context.approved_paths = approved.paths;
-        context.confinement = approved.confinement;
+        context.files.approved_paths = approved.paths;
+        context.exec.confinement = approved.confinement;
         let outcome = tools::run(tool, call.id.clone(), input, context).await;
         let (audit, path, ended) = (self.audit.clone(), self.path.clone(), outcome.clone());
         // The result need not wait for the log, which contains the start already.

@@ -20,7 +20,7 @@ use tools::{ModelRequest, Models, Nested, Registry, state_dir};
 use crate::credentials::Keyed;
 use crate::endpoint::Destination;
 use crate::protocol::BufferId;
-use crate::route;
+use crate::route::Route;
 use crate::usage::{RequestUsage, Tariff, UsageHistory};
 
 /// Maximum number of requests for one question; the specification's library also stops after
@@ -35,6 +35,8 @@ const FINDERS: [&str; 2] = ["execute_tool", "tool_search"];
 pub struct Completions {
     /// The rules of the chat.
     pub rules: Arc<Rules>,
+    /// Finds where requests go.
+    pub route: Route,
     /// Records usage and cost.
     pub usage: UsageHistory,
     /// The chat's buffer.
@@ -74,8 +76,15 @@ impl Completions {
             settings.model = Some(model.clone());
         }
         let note = |text: String| tracing::debug!(text, "a tool asks a model");
-        let asker = move |it: WaitNote| note(it.text);
-        let found = route::find(settings, &note).await.map_err(sentences)?;
+        let asker = Keyed {
+            keys: self.route.keys.clone(),
+            note: move |it: WaitNote| note(it.text),
+        };
+        let found = self
+            .route
+            .find(settings, &note)
+            .await
+            .map_err(|problem| sentences(&problem))?;
         // The tutor answers users, not tools.
         let Destination::Server(endpoint, parameters) = found else {
             return Err(
@@ -84,9 +93,9 @@ impl Completions {
             );
         };
         let tariff = Tariff::of(&endpoint, &parameters);
-        let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(Keyed(asker)));
+        let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(asker));
         let mut context = ToolContext::new(".", state_dir::path().join("outputs"));
-        context.nested = nested;
+        context.exec.nested = nested;
         let (mut agent, words) = agent(provider, asked, context);
         let rounds = self.take_requests()?;
         agent = agent.with_max_turns(rounds);
@@ -151,7 +160,7 @@ impl Completions {
     fn ended(&self, ended: Ended, rounds: u32) -> Result<(), String> {
         match ended {
             Ended::Done => Ok(()),
-            Ended::Failed(problem) => Err(sentences(problem)),
+            Ended::Failed(problem) => Err(sentences(&problem)),
             Ended::TurnLimit if rounds == ROUNDS => Err(format!(
                 "The model called tools {ROUNDS} times in a row without giving an answer, so it was not asked again."
             )),
@@ -215,7 +224,7 @@ fn too_many(most: u32) -> String {
     )
 }
 
-fn sentences(problem: Problem) -> String {
+fn sentences(problem: &Problem) -> String {
     format!("{} {}", problem.what, problem.fix)
         .trim()
         .to_owned()

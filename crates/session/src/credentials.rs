@@ -8,7 +8,7 @@ mod places;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::transport::{Asker, WaitNote};
@@ -38,16 +38,22 @@ pub struct FoundKey {
 
 /// Serves the transport: shows what a request waits for, and finds a new key if the
 /// provider refused the old one.
-pub struct Keyed<N>(pub N);
+pub struct Keyed<N> {
+    /// The keys that were found.
+    pub keys: Keys,
+    /// Shows what a request waits for.
+    pub note: N,
+}
 
 #[async_trait]
 impl<N: Fn(WaitNote) + Send + Sync> Asker for Keyed<N> {
     fn note(&self, note: WaitNote) {
-        (self.0)(note);
+        (self.note)(note);
     }
 
     async fn renew_key(&self, provider: &str) -> Option<Secret> {
-        let found = renew(provider, &|text| (self.0)(WaitNote::from(text))).await?;
+        let note = |text| (self.note)(WaitNote::from(text));
+        let found = self.keys.renew(provider, &note).await?;
         Some(found.key)
     }
 }
@@ -58,76 +64,84 @@ struct Kept {
     until: Option<Instant>,
 }
 
-fn kept() -> std::sync::MutexGuard<'static, HashMap<String, Kept>> {
-    static KEPT: OnceLock<Mutex<HashMap<String, Kept>>> = OnceLock::new();
-    let kept = KEPT.get_or_init(Mutex::default);
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// The keys that were found in key stores, in memory.
+#[derive(Clone, Default)]
+pub struct Keys(Arc<Mutex<HashMap<String, Kept>>>);
 
-/// Returns a key: from memory, or from the first place that has it. Calls `note` with the
-/// program that runs.
-///
-/// # Errors
-///
-/// No place has it; each is named with the reason.
-pub async fn find(wanted: &Wanted, note: &(dyn Fn(String) + Sync)) -> Result<FoundKey, Problem> {
-    if let Some(found) = remembered(wanted) {
-        return Ok(found);
+impl Keys {
+    fn kept(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let mut reasons = vec![format!("${} is not set", wanted.variable)];
-    for place in places(wanted) {
-        let argv = place.argv(wanted);
-        let program = argv.first().cloned().unwrap_or_default();
-        note(format!(
-            "asking {program} for the key of {}",
-            wanted.provider
-        ));
-        match ask(&argv).await {
-            Ok(key) => return Ok(keep(wanted, &place, key)),
-            Err(reason) => {
-                tracing::info!(provider = wanted.provider, program, reason, "no key there");
-                reasons.push(format!("{} {reason}", place.subject(wanted)));
+
+    /// Returns a key: from memory, or from the first place that has it. Calls `note` with the
+    /// program that runs.
+    ///
+    /// # Errors
+    ///
+    /// No place has it; each is named with the reason.
+    pub async fn find(
+        &self,
+        wanted: &Wanted,
+        note: &(dyn Fn(String) + Sync),
+    ) -> Result<FoundKey, Problem> {
+        if let Some(found) = self.remembered(wanted) {
+            return Ok(found);
+        }
+        let mut reasons = vec![format!("${} is not set", wanted.variable)];
+        for place in places(wanted) {
+            let argv = place.argv(wanted);
+            let program = argv.first().cloned().unwrap_or_default();
+            note(format!(
+                "asking {program} for the key of {}",
+                wanted.provider
+            ));
+            match ask(&argv).await {
+                Ok(key) => return Ok(self.keep(wanted, &place, key)),
+                Err(reason) => {
+                    tracing::info!(provider = wanted.provider, program, reason, "no key there");
+                    reasons.push(format!("{} {reason}", place.subject(wanted)));
+                }
             }
         }
+        if wanted.command.is_none() {
+            reasons.push(format!(
+                "parameters.{}.api_key_command is not set",
+                wanted.provider
+            ));
+        }
+        Err(nowhere(wanted, &reasons))
     }
-    if wanted.command.is_none() {
-        reasons.push(format!(
-            "parameters.{}.api_key_command is not set",
-            wanted.provider
-        ));
+
+    /// Drops the stored key of a provider, which rejected it, and looks for it once more. `None` if
+    /// the key did not come from here, or can no longer be found.
+    async fn renew(&self, provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<FoundKey> {
+        // Removed first, so that `find` asks the program instead of the memory.
+        let old = self.kept().remove(provider)?;
+        self.find(&old.wanted, note).await.ok()
     }
-    Err(nowhere(wanted, &reasons))
-}
 
-/// Drops the stored key of a provider, which rejected it, and looks for it once more. `None` if
-/// the key did not come from here, or can no longer be found.
-async fn renew(provider: &str, note: &(dyn Fn(String) + Sync)) -> Option<FoundKey> {
-    // Removed first, so that `find` asks the program instead of the memory.
-    let old = kept().remove(provider)?;
-    find(&old.wanted, note).await.ok()
-}
+    fn remembered(&self, wanted: &Wanted) -> Option<FoundKey> {
+        let kept = self.kept();
+        let it = kept.get(&wanted.provider)?;
+        // A changed command or variable makes the stored key obsolete.
+        let holds = it.wanted == *wanted && it.until.is_none_or(|until| Instant::now() < until);
+        holds.then(|| it.found.clone())
+    }
 
-fn remembered(wanted: &Wanted) -> Option<FoundKey> {
-    let kept = kept();
-    let it = kept.get(&wanted.provider)?;
-    // A changed command or variable makes the stored key obsolete.
-    let holds = it.wanted == *wanted && it.until.is_none_or(|until| Instant::now() < until);
-    holds.then(|| it.found.clone())
-}
-
-fn keep(wanted: &Wanted, place: &Place, key: Secret) -> FoundKey {
-    let found = FoundKey {
-        key,
-        source: place.source(wanted),
-    };
-    let until = place.is_token().then(|| Instant::now() + TOKEN_LIFE);
-    let entry = Kept {
-        wanted: wanted.clone(),
-        found: found.clone(),
-        until,
-    };
-    kept().insert(wanted.provider.clone(), entry);
-    found
+    fn keep(&self, wanted: &Wanted, place: &Place, key: Secret) -> FoundKey {
+        let found = FoundKey {
+            key,
+            source: place.source(wanted),
+        };
+        let until = place.is_token().then(|| Instant::now() + TOKEN_LIFE);
+        let entry = Kept {
+            wanted: wanted.clone(),
+            found: found.clone(),
+            until,
+        };
+        self.kept().insert(wanted.provider.clone(), entry);
+        found
+    }
 }
 
 /// Returns the first line that the program prints; or why there is none, as a phrase that

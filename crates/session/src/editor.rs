@@ -2,20 +2,21 @@
 //!
 //! Knows the form of each message, but not when to send it.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::Problem;
 use chat::cycle::{Level, Notice};
+use platform::paths::canonicalize;
 use serde_bytes::ByteBuf;
 use tools::Replacement;
 
 use crate::form::Prompts;
 use crate::frontend::{Frontend, SessionEvent};
 use crate::lua_calls::LuaCalls;
-use crate::open_files::OpenFiles;
 use crate::protocol::*;
 
 /// Maximum time that a request waits for the content of its references.
@@ -205,8 +206,14 @@ impl Editor {
         buffer: BufferId,
         kind: &'static str,
         name: String,
+        folder: &Path,
     ) -> Option<ReferenceAnswer> {
-        let question = ReferenceQuestion { buffer, kind, name };
+        let question = ReferenceQuestion {
+            buffer,
+            kind,
+            name,
+            folder: folder.to_string_lossy().into_owned(),
+        };
         let reply = self.frontend.ask(EditorQuestion::Reference(question));
         match tokio::time::timeout(PATIENCE, reply).await {
             Ok(Ok(EditorReply::Reference(answer))) => Some(answer),
@@ -258,5 +265,36 @@ impl Prompts for AtBuffer {
 
     async fn enter(&self, title: &str, initial: &str) -> Option<String> {
         self.ask(title, None, Some(initial)).await?.text
+    }
+}
+
+/// The files that are open in Neovim, by real path, as it last reported them; `None` until Neovim has reported them.
+#[derive(Debug, Default)]
+struct OpenFiles(RwLock<Option<HashSet<PathBuf>>>);
+
+impl OpenFiles {
+    /// Replaces the list.
+    fn are(&self, paths: &[String]) {
+        let real = |path: &String| {
+            canonicalize(Path::new(path))
+                // A file that was never written cannot be resolved.
+                .unwrap_or_else(|_| path.into())
+        };
+        let open = paths.iter().map(real).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(open);
+    }
+
+    /// Returns true if a file other than a chat may be open.
+    fn may_hold_any(&self) -> bool {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_chat = |path: &PathBuf| path.extension().is_some_and(|it| it == "chat");
+        // Until Neovim has reported its files, any file may be open. Chats are not reloaded.
+        open.as_ref().is_none_or(|open| !open.iter().all(is_chat))
+    }
+
+    /// Returns true if a file may be open.
+    fn may_hold(&self, path: &Path) -> bool {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().is_none_or(|open| open.contains(path))
     }
 }

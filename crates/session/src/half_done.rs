@@ -1,4 +1,4 @@
-//! What a chat may lack after its host was killed: the mark that an answer was arriving,
+//! Parts that a chat may lack after its host was killed: the mark that an answer was arriving,
 //! and results of calls that ended. Stored in the state folder until the chat's file
 //! contains it: one file per chat, with one JSON object per line.
 //!
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chat::approval::CallKey;
 use chat::tool::{ToolOutcome, ToolUseId};
-use policy::digest::sha256;
+use policy::sha256;
 use serde::{Deserialize, Serialize};
 use tools::state_dir;
 
@@ -234,11 +234,11 @@ mod tests {
     }
 
     /// Applies entries and writes them, as a chat does.
-    fn note(journal: &mut Journal, now: &mut HalfDone, entries: Vec<HalfDoneEntry>) {
-        for entry in &entries {
+    fn note(journal: &mut Journal, now: &mut HalfDone, entries: &[HalfDoneEntry]) {
+        for entry in entries {
             now.apply(entry.clone());
         }
-        journal.write(now, &entries).unwrap();
+        journal.write(now, entries).unwrap();
     }
 
     #[test]
@@ -249,12 +249,12 @@ mod tests {
         assert_eq!(journal.read(), None);
         journal.remove().unwrap();
 
-        note(&mut journal, &mut now, vec![HalfDoneEntry::Asked(2)]);
-        note(&mut journal, &mut now, vec![ended("t_1", "no\nway")]);
+        note(&mut journal, &mut now, &[HalfDoneEntry::Asked(2)]);
+        note(&mut journal, &mut now, &[ended("t_1", "no\nway")]);
         note(
             &mut journal,
             &mut now,
-            vec![HalfDoneEntry::Answered("the end".to_owned())],
+            &[HalfDoneEntry::Answered("the end".to_owned())],
         );
 
         assert_eq!(now.answers, Some(2));
@@ -274,7 +274,7 @@ mod tests {
         note(
             &mut journal,
             &mut now,
-            vec![HalfDoneEntry::Asked(1), ended("t_1", "one")],
+            &[HalfDoneEntry::Asked(1), ended("t_1", "one")],
         );
         journal
             .append(b"{\"ended\":{\"id\":\"t_2\",\"name\":\"\xc3")
@@ -282,7 +282,7 @@ mod tests {
 
         let mut journal = Journal::of(folder.path(), &chat);
         assert_eq!(journal.read(), Some(now.clone()));
-        note(&mut journal, &mut now, vec![ended("t_3", "three")]);
+        note(&mut journal, &mut now, &[ended("t_3", "three")]);
         assert_eq!(now.results.len(), 2);
         assert_eq!(journal.read(), Some(now));
     }
@@ -297,7 +297,7 @@ mod tests {
             note(
                 &mut journal,
                 &mut now,
-                vec![ended(&format!("t_{call}"), &large)],
+                &[ended(&format!("t_{call}"), &large)],
             );
         }
         let size = fs::metadata(&journal.file).unwrap().len();

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use platform::files::{FileStatus, LOCKED_IS_READABLE, PrivateOptions};
 use platform::paths::canonicalize;
-use policy::digest::sha256;
+use policy::sha256;
 use serde::{Deserialize, Serialize};
 use tools::state_dir;
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agent::transport;
-use policy::digest::sha256;
+use policy::sha256;
 use provider::model_list::{self, ModelList};
 use provider::{Endpoint, Patience};
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ impl ModelLists {
     }
 }
 
-/// Reads a stored list. Anything else in its place is no list.
+/// Reads a stored list. Anything else in its place does not count.
 fn read(path: &Path) -> StoredList {
     let text = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tools::state_dir;
 
-use crate::credentials::Keyed;
+use crate::credentials::{Keyed, Keys};
 use crate::endpoint::Destination;
 use crate::model_lists::ModelLists;
 use crate::tutor;
@@ -39,14 +39,16 @@ pub trait ModelBackend: Send + Sync {
 }
 
 /// Servers over HTTP, and the built-in tutor.
-#[derive(Debug)]
 pub struct Providers {
     lists: Arc<ModelLists>,
+    keys: Keys,
 }
 
-impl Default for Providers {
-    fn default() -> Self {
+impl Providers {
+    /// Returns the providers; `keys` come from key stores.
+    pub fn new(keys: Keys) -> Self {
         Self {
+            keys,
             lists: Arc::new(ModelLists::new(&state_dir::path())),
         }
     }
@@ -72,7 +74,8 @@ impl ModelBackend for Providers {
                 let (lists, at, patience) =
                     (self.lists.clone(), endpoint.clone(), parameters.patience);
                 tokio::spawn(async move { lists.refresh(&at, &patience).await });
-                let asker = Keyed(note);
+                let keys = self.keys.clone();
+                let asker = Keyed { keys, note };
                 transport::send(prompt, endpoint, *parameters, events, &asker, cancel).await;
             }
         }

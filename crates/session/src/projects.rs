@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chat::preview::one_line;
 use platform::paths;
-use policy::digest::sha256;
 use policy::project::{ProjectConfig, ProjectFolder};
 use policy::settings::Settings;
+use policy::sha256;
 use policy::trust::Trust;
 use tools::{Registry, state_dir};
 
@@ -29,7 +29,7 @@ pub struct ReportedProjects(Arc<Mutex<BTreeSet<String>>>);
 
 impl ReportedProjects {
     /// Returns true if a message about this text of a file was not shown yet.
-    pub fn is_new(&self, config: &ProjectConfig, message: &str) -> bool {
+    pub fn note(&self, config: &ProjectConfig, message: &str) -> bool {
         let digest = sha256(config.text.as_bytes());
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shown.insert(format!("{digest} {message}"))
@@ -79,7 +79,7 @@ impl ProjectContent {
         self.config.iter().all(|it| it.trusted) && self.folders.iter().all(|(it, _)| it.trusted)
     }
 
-    /// Returns what the user agrees to by trusting it, a sentence each.
+    /// Returns the effects of trusting it, a sentence each.
     pub fn would(&self, settings: &Settings, registry: &Registry) -> Vec<String> {
         let mut lines = Vec::new();
         for config in self.config.iter().filter(|it| !it.trusted) {
@@ -139,10 +139,14 @@ impl ProjectContent {
     /// A file could not be read, or the trust store cannot be written.
     pub fn trust(&self) -> Result<String, String> {
         if let Some(config) = &self.config {
-            config.trust(&self.store).map_err(kept_no_trust)?;
+            config
+                .trust(&self.store)
+                .map_err(|error| kept_no_trust(&error))?;
         }
         for (folder, _) in &self.folders {
-            folder.trust(&self.store).map_err(kept_no_trust)?;
+            folder
+                .trust(&self.store)
+                .map_err(|error| kept_no_trust(&error))?;
         }
         Ok(format!(
             "Trusted as it is now: {}. When it changes, you are asked again; :Flemma trust! project revokes that.",
@@ -157,12 +161,14 @@ impl ProjectContent {
     /// The trust store cannot be written.
     pub fn revoke(&self) -> Result<String, String> {
         if let Some(config) = &self.config {
-            self.store.revoke(&config.path).map_err(kept_no_trust)?;
+            self.store
+                .revoke(&config.path)
+                .map_err(|error| kept_no_trust(&error))?;
         }
         for (folder, _) in &self.folders {
             self.store
                 .revoke_folder(&folder.path)
-                .map_err(kept_no_trust)?;
+                .map_err(|error| kept_no_trust(&error))?;
         }
         Ok(format!("No longer trusted: {}.", self.shown()))
     }
@@ -240,6 +246,6 @@ fn shown_lines(offered: &ProjectContent, mut lines: Vec<String>) -> Vec<String> 
     lines
 }
 
-fn kept_no_trust(error: std::io::Error) -> String {
+fn kept_no_trust(error: &std::io::Error) -> String {
     format!("The trust store cannot be changed: {error}.")
 }

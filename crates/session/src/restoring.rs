@@ -178,14 +178,14 @@ fn title(request: &Request, restore: &Restore) -> String {
         Request::Undo if count > 1 => format!("Undo {count} calls ({})?", tools.join(", ")),
         Request::Undo => format!("Undo {}?", tools.join(", ")),
         Request::File(file) => format!("Undo {} in {}?", tools.join(", "), file.name),
-        Request::Redo => "Take the last undo back?".to_owned(),
+        Request::Redo => "Revert the last undo?".to_owned(),
         Request::Turns { .. } | Request::LastTurns(_) => {
             format!("Restore the files of {} calls?", restore.calls.len())
         }
     }
 }
 
-/// What a restore is about after this one.
+/// The target of the same restore if it is requested again, as messages name it.
 pub fn before(request: &Request) -> &'static str {
     match request {
         Request::Undo => "the call before",
@@ -224,7 +224,7 @@ pub fn report(request: &Request, restored: &Restored, root: &Path) -> String {
     let mut text = match restored.changed.len() {
         0 => "No file was changed.".to_owned(),
         count => format!(
-            "Restored {}: {}. {back} takes that back.",
+            "Restored {}: {}. {back} reverts that.",
             files(count),
             changed(restored, root)
         ),

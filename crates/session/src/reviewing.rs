@@ -61,7 +61,7 @@ pub struct ApprovedChange {
     pub(crate) states: Vec<FileState>,
 }
 
-/// What the user's diff makes of the files, or the lines that cannot be applied.
+/// The files after the user's diff, or the lines that cannot be applied.
 pub(crate) type ReadDiff = Result<Vec<ReviewedFile>, Vec<Malformed>>;
 
 /// Returns the text of a diff, and what `read` makes of it.

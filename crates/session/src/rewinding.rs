@@ -35,11 +35,11 @@ pub(crate) struct Rewinding {
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Rewind {
-        /// Whether files are restored.
+        /// True if files are restored.
         files: bool,
-        /// Whether files that have changed since are restored too.
+        /// True if files that have changed since are restored too.
         overwrite: bool,
-        /// Whether the chat is cut.
+        /// True if the chat is cut.
         cut: bool,
     },
     /// Show the diff of the file at this index.

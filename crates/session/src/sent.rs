@@ -26,7 +26,7 @@ pub use self::record::{Answered, SentReference};
 use self::record::{Record, SentTool};
 use self::store::Store;
 
-/// What was sent of one chat.
+/// A record of what one chat sent.
 #[derive(Default)]
 pub struct Ledger {
     /// The chat's file; `None` if it has none so far.
@@ -51,7 +51,7 @@ pub struct Ledger {
     is_text_unwritten: bool,
 }
 
-/// What a request contained, to be recorded.
+/// The contents of a request, to be recorded.
 #[derive(Default)]
 pub struct Sending {
     /// Values that were found, with their places.

@@ -5,17 +5,21 @@
 //! [`chat::cycle::step`] decides what to do, and the session does it. While an edit is in
 //! flight, events wait, so that each decision is made on the text that the editor has.
 //!
-//! Its parts have private fields, which only their own modules see: [`buffer`], [`calls`],
-//! [`request`], [`view`], [`queue`], [`policy`], [`decisions`], and [`disk`].
+//! Its parts have their own data and methods: [`buffer`], [`calls`], [`request`], [`view`],
+//! [`queue`], [`policy`], [`decisions`], and [`disk`]. They see the chat through [`Ctx`], not each
+//! other, and return what should follow. The session passes that from one part to the next; it is
+//! the only one that knows them all.
 
-mod allow;
-mod approve;
+mod answers;
 mod buffer;
 mod calls;
 mod checkpoints;
 mod copies;
+mod ctx;
 mod decisions;
 mod disk;
+mod draw;
+mod edits;
 mod input;
 mod keys;
 mod lookup;
@@ -34,14 +38,13 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::cycle::{Cycle, CycleEvent, Level};
+use chat::cycle::CycleEvent;
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
-use tools::state_dir;
 
-use self::buffer::Buffer;
 use self::calls::Calls;
+use self::ctx::Ctx;
 use self::decisions::Decisions;
 use self::disk::Disk;
 pub(crate) use self::input::WorkInput;
@@ -49,9 +52,9 @@ pub use self::input::{EditorInput, Input};
 use self::policy::Policy;
 use self::queue::Queue;
 use self::request::Request;
-use self::view::View;
-use crate::audit::Audit;
+use self::view::{View, queued_count};
 use crate::editor::Editor;
+use crate::frontend::{Rested, SessionEvent};
 use crate::protocol::BufferId;
 use crate::shared::Shared;
 
@@ -68,24 +71,19 @@ type Inputs = mpsc::UnboundedReceiver<Input>;
 /// Starts the session of a buffer. It ends when all senders but its own are dropped.
 pub fn start(
     buffer: BufferId,
-    editor: Editor,
+    editor: &Editor,
     shared: Arc<Shared>,
-    inbox: mpsc::UnboundedSender<Input>,
+    inbox: &mpsc::UnboundedSender<Input>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
     let session = Session {
-        editor: editor.of_chat(buffer),
-        // Weak, so that a session whose buffer is gone ends when nothing else holds its inbox.
-        inbox: inbox.downgrade(),
-        policy: Policy::new(shared.plain.clone()),
-        shared,
-        cycle: Cycle::default(),
-        buffer: Buffer::new(buffer),
+        ctx: Ctx::new(buffer, editor, shared, inbox),
+        policy: Policy::default(),
         calls: Calls::default(),
         request: Request::default(),
         view: View::default(),
         queue: Queue::default(),
-        decisions: Decisions::new(Audit::open(&state_dir::path())),
+        decisions: Decisions::default(),
         disk: Disk::default(),
     };
     tokio::spawn(session.run(inputs));
@@ -93,12 +91,7 @@ pub fn start(
 
 /// One open chat; see the module documentation.
 pub(crate) struct Session {
-    editor: Editor,
-    shared: Arc<Shared>,
-    /// Weak, so that the session ends when the host drops its sender.
-    inbox: mpsc::WeakUnboundedSender<Input>,
-    cycle: Cycle,
-    buffer: Buffer,
+    ctx: Ctx,
     calls: Calls,
     request: Request,
     view: View,
@@ -108,7 +101,7 @@ pub(crate) struct Session {
     disk: Disk,
 }
 
-/// Whether what is next can happen now.
+/// Says if the next step can happen now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     Ready,
@@ -123,20 +116,25 @@ impl Session {
             // results.
             self.store();
             // Only after storing: the unsent messages of a closed buffer must be on disk.
-            if self.buffer.is_gone() {
+            if self.ctx.buffer.is_gone() {
                 break;
             }
             self.work();
-            self.start_due_trials();
+            let has_started = self.calls.start_due_trials(&self.ctx);
+            if has_started {
+                self.view.redraw();
+            }
             self.store();
             // After the step: calls that ended during it are recorded with the others.
-            self.record_ends();
-            self.compare_sent();
+            self.decisions.record_ends(&self.ctx);
+            self.request.compare_sent(&self.ctx);
             self.show();
             self.report_idle();
-            self.record_decisions();
-            self.save_news();
-            self.yield_chat();
+            self.decisions.record(&self.ctx);
+            self.disk.save_news(&self.ctx);
+            if self.disk.has_chat() && self.is_idle() {
+                self.disk.yield_chat();
+            }
         }
         self.close();
     }
@@ -190,51 +188,55 @@ impl Session {
         }
     }
 
-    /// Stores what a crash must not lose: unsent messages and unfinished work.
-    fn store(&mut self) {
-        self.store_queue();
-        self.store_unfinished();
-    }
-
     /// Handles events and writes the answer until the editor has an edit to apply.
     fn work(&mut self) {
-        while !self.buffer.is_busy() && !self.buffer.is_loading() && !self.policy.is_pending() {
-            if self.ends_lost_answer() {
-                continue;
-            }
-            // The mark of an interrupted answer belongs directly below it, so it is written
-            // before anything else.
-            if let Some(reason) = self.request.interrupted() {
+        while !self.ctx.buffer.is_busy()
+            && !self.ctx.buffer.is_loading()
+            && !self.policy.is_pending()
+        {
+            if self.request.is_lost() {
+                self.end_lost_answer();
+            } else if let Some(reason) = self.request.interrupted() {
+                // The mark of an interrupted answer belongs directly below it, so it is written
+                // before anything else.
                 self.mark_interrupted(reason);
-                continue;
-            }
-            match self.queue.pop() {
-                Some(event) => {
-                    if !self.handle_event(event) {
-                        return;
-                    }
+            } else if let Some(event) = self.queue.pop() {
+                let gate = self.handle_event(event);
+                if gate == Gate::Waiting {
+                    return;
                 }
-                None if self.write_answer() => {}
-                None if self.results_are_due() => self.step(CycleEvent::Continue),
-                None => return,
+            } else {
+                let has_written = self.write_answer();
+                if has_written {
+                    continue;
+                }
+                let has_results = self.calls.take_due_results();
+                if !has_results {
+                    return;
+                }
+                self.step(CycleEvent::Continue);
             }
         }
     }
 
     /// Handles an event, such as a key: when everything that the decision depends on is
-    /// known, the cycle decides, and the session carries out the effects. Returns false if
-    /// the event has to wait.
-    fn handle_event(&mut self, event: CycleEvent) -> bool {
-        if self.prepare(&event) == Gate::Waiting {
+    /// known, the cycle decides, and the session carries out the effects.
+    fn handle_event(&mut self, event: CycleEvent) -> Gate {
+        let gate = self.prepare(&event);
+        if gate == Gate::Waiting {
             // The event keeps its place, because later events build on it.
             self.queue.push_first(event);
-            return false;
+            return Gate::Waiting;
         }
-        // Results of one frame are written together.
-        if event != CycleEvent::Continue || !self.results_wait() {
-            self.step(event);
+        if event == CycleEvent::Continue {
+            // Results of one frame are written together.
+            let gate = self.calls.hold_results(&self.ctx);
+            if gate == Gate::Waiting {
+                return Gate::Ready;
+            }
         }
-        true
+        self.step(event);
+        Gate::Ready
     }
 
     /// Prepares what the decision about an event depends on. The gates of a key come before, in
@@ -242,11 +244,12 @@ impl Session {
     fn prepare(&mut self, event: &CycleEvent) -> Gate {
         let gates: [fn(&mut Self, &CycleEvent) -> Gate; 3] = [
             // The files of the pending calls, as they are shown. `WorkInput::Snapshots` wakes it.
-            Self::await_snapshots,
+            |it, event| it.calls.await_snapshots(event),
             // What tools say about the rejection of their calls. `WorkInput::Refused` wakes it.
             Self::ask_about_refusals,
-            // The project's options, the tool folders, and the frontmatter: `WorkInput::Project`,
-            // `ToolsScanned`, and `Rules` wake it.
+            // The rules: the names of tools, which the frontmatter may use (`EditorInput::Settings` wakes
+            // it), the project's options (`WorkInput::Project`), the tool folders (`ToolsScanned`), and the
+            // frontmatter (`Rules`).
             Self::prepare_rules,
         ];
         for gate in gates {
@@ -257,24 +260,108 @@ impl Session {
         Gate::Ready
     }
 
+    /// Asks the tools of the calls that an event rejects.
+    fn ask_about_refusals(&mut self, event: &CycleEvent) -> Gate {
+        // While an answer arrives, keys cannot reject calls.
+        if self.request.is_open() {
+            return Gate::Ready;
+        }
+        self.calls.ask_about_refusals(&self.ctx, event)
+    }
+
+    /// Makes the rules for an event, unless they are ready.
+    fn prepare_rules(&mut self, event: &CycleEvent) -> Gate {
+        if !self.policy.is_stale_for(event) {
+            self.policy.expire();
+            return Gate::Ready;
+        }
+        let tools = self.queue.await_tools(&self.ctx, event);
+        if tools == Gate::Waiting {
+            // The status line says so.
+            self.view.redraw();
+            return Gate::Waiting;
+        }
+        self.policy.prepare(&mut self.ctx)
+    }
+
+    /// Returns true if nothing happens until the user acts.
+    fn is_idle(&self) -> bool {
+        let is_decided = self.queue.is_empty()
+            && !self.ctx.buffer.is_busy()
+            && self.request.interrupted().is_none();
+        let is_reading = self.ctx.buffer.is_loading() || self.policy.is_pending();
+        let is_running = self.request.is_open() || !self.calls.is_empty() || self.calls.are_tried();
+        is_decided && !is_reading && !is_running && self.ctx.cycle.is_idle()
+    }
+
+    /// Reports once per key that the session is idle, and why.
+    fn report_idle(&mut self) {
+        if !self.queue.is_unsettled() || !self.is_idle() {
+            return;
+        }
+        let sight = self.calls.take_snapshots(&self.ctx);
+        if sight == Gate::Waiting {
+            return;
+        }
+        self.queue.settle();
+        self.view.run_ended();
+        let has_changed = self.calls.run_rests(&self.ctx);
+        if has_changed {
+            self.view.redraw_soon();
+        }
+        let (ctx, cycle) = (&self.ctx, &self.ctx.cycle);
+        ctx.editor.emit(SessionEvent::Rested(Rested {
+            buffer: ctx.buffer.id(),
+            limit: cycle.reached_limit(),
+            stuck: cycle.is_stuck(),
+            queued: queued_count(ctx),
+            waiting: cycle.waiting_tools(&ctx.buffer.document()),
+        }));
+    }
+
+    /// Returns when something is due without an input.
+    fn deadline(&self) -> Option<Instant> {
+        let is_busy = self.ctx.buffer.is_busy();
+        let write = self.request.next_write(is_busy);
+        // Results cannot be written before the editor has answered; its answer is an input.
+        let results = self.calls.results_due().filter(|_| !is_busy);
+        let draw = self.view.next_draw();
+        [write, results, draw, self.disk.next_try()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Tries again to take the chat lock, and then the key that waits for it, if that is due.
+    fn try_again(&mut self) {
+        let was_elsewhere = self.disk.is_elsewhere();
+        let key = self.disk.try_again(&self.ctx);
+        if self.disk.is_elsewhere() != was_elsewhere {
+            self.view.redraw();
+        }
+        if let Some(key) = key {
+            self.command(&key);
+        }
+    }
+
+    /// Takes over changed options or tools.
+    fn settings_changed(&mut self, shared: Arc<Shared>) {
+        let shared = self.policy.in_project(&self.ctx, shared);
+        if self.ctx.shared.settings.folds != shared.settings.folds {
+            self.view.resend_folds();
+        }
+        self.ctx.shared = shared;
+        self.view.redraw();
+        let is_idle = self.is_idle();
+        self.policy.settings_changed(&mut self.ctx, is_idle);
+    }
+
     /// Stops everything that runs for the buffer, which was closed.
     fn close(&mut self) {
         // The provider would otherwise stream, and charge for, an answer without a reader.
         self.request.stop();
         self.calls.stop_all();
-        self.buffer.close();
-        self.record_decisions();
-    }
-
-    pub(crate) fn path(&self) -> Option<&std::path::Path> {
-        self.disk.path()
-    }
-
-    pub(crate) fn is_sending(&self) -> bool {
-        self.request.is_open()
-    }
-
-    fn inform(&self, text: &str) {
-        self.notify_about_calls(Level::Info, text);
+        self.ctx.buffer.close();
+        self.decisions.record(&self.ctx);
     }
 }

@@ -7,11 +7,15 @@ use policy::remembered::Remembered;
 use policy::rules::Rules;
 use policy::settings::Settings;
 use tools::Registry;
+use tools::checkpoints::Projects;
 use tools::sources::Catalogue;
+use tools::state_dir;
 
+use crate::audit::Audit;
 use crate::config_dir;
 use crate::models::{ModelBackend, Providers};
 use crate::projects::ReportedProjects;
+use crate::route::Route;
 use crate::scripts::Scripts;
 use crate::usage::UsageHistory;
 
@@ -33,19 +37,52 @@ pub struct Shared {
     pub remembered: Remembered,
     /// Messages about projects that were shown.
     pub reported: ReportedProjects,
+    /// The indexes of projects, for checkpoints of commands.
+    pub projects: Projects,
+    /// The log of decisions.
+    pub audit: Audit,
+    /// Finds where requests go.
+    pub route: Route,
     /// The backend that answers requests.
     pub models: Arc<dyn ModelBackend>,
 }
 
+/// State that outlives changes of the options.
+#[derive(Clone)]
+pub struct Stores {
+    /// Usage and cost of all requests.
+    pub usage: UsageHistory,
+    /// The folders of tools.
+    pub scripts: Scripts,
+    /// Messages about projects that were shown. A project would otherwise be reported again after
+    /// each change.
+    pub reported: ReportedProjects,
+    /// The indexes of projects, which take long to make.
+    pub projects: Projects,
+    /// The log of decisions. The sessions of one chat have the same, so that they know which ends of
+    /// calls are being written.
+    pub audit: Audit,
+    /// Keys and servers that requests reach.
+    pub route: Route,
+}
+
+impl Stores {
+    /// Returns the stores of a program that starts.
+    pub fn new(usage: UsageHistory, scripts: Scripts) -> Self {
+        Self {
+            usage,
+            scripts,
+            reported: ReportedProjects::default(),
+            projects: Projects::default(),
+            audit: Audit::open(&state_dir::path()),
+            route: Route::default(),
+        }
+    }
+}
+
 impl Shared {
     /// Derives everything from the options, once for all chats and keys.
-    pub fn new(
-        settings: Settings,
-        catalogue: &Catalogue,
-        usage: UsageHistory,
-        scripts: Scripts,
-        reported: ReportedProjects,
-    ) -> Self {
+    pub fn new(settings: Settings, catalogue: &Catalogue, stores: Stores) -> Self {
         let registry = catalogue.registry.clone();
         let plain = Arc::new(Rules::plain(&settings, &registry));
         Self {
@@ -53,14 +90,27 @@ impl Shared {
             registry,
             loading: !catalogue.loading.is_empty(),
             plain,
-            usage,
-            scripts,
             // Without a home folder there is no file, and none can be written.
             remembered: Remembered::open(&config_dir::path().unwrap_or_default()),
-            // Kept over changes of the options, or a project would be reported again after each
-            // one.
-            reported,
-            models: Arc::new(Providers::default()),
+            usage: stores.usage,
+            scripts: stores.scripts,
+            reported: stores.reported,
+            projects: stores.projects,
+            audit: stores.audit,
+            models: Arc::new(Providers::new(stores.route.keys.clone())),
+            route: stores.route,
+        }
+    }
+
+    /// Returns what outlives a change of the options.
+    pub fn stores(&self) -> Stores {
+        Stores {
+            usage: self.usage.clone(),
+            scripts: self.scripts.clone(),
+            reported: self.reported.clone(),
+            projects: self.projects.clone(),
+            audit: self.audit.clone(),
+            route: self.route.clone(),
         }
     }
 
@@ -76,6 +126,9 @@ impl Shared {
             scripts: self.scripts.clone(),
             remembered: self.remembered.clone(),
             reported: self.reported.clone(),
+            projects: self.projects.clone(),
+            audit: self.audit.clone(),
+            route: self.route.clone(),
             models: self.models.clone(),
         }
     }

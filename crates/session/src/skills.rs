@@ -69,7 +69,7 @@ pub fn around(folder: &Path, trust: &Trust) -> Skills {
         // listed.
         Some(Ok(project)) if project.trusted => skills.add(&project.path),
         Some(Ok(project)) => skills.problems.push(format!(
-            "{} has skills that came with this project. They are not listed until you have read them and agree with \
+            "{} has skills that came with this project. They are not listed until you have read them and confirm with \
              :Flemma trust project.",
             project.path.display()
         )),

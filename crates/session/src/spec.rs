@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use chat::document::Role;
-use chat::escape::escape_line;
+use chat::scan::escape_line;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use chat::approval::{CallKey, Decision, Verdict, decide_in_general};
 use chat::tool::ToolUseId;
+use policy::options::{BackendChoice, SandboxSettings};
 use policy::rules::Rules;
 use policy::settings::judges::exceptions;
-use policy::settings::{BackendChoice, OptionStatus, SandboxSettings, Settings};
+use policy::settings::{OptionStatus, Settings};
 use provider::Endpoint;
 use serde_json::Value;
 use tools::{Registry, state_dir};

@@ -23,12 +23,14 @@ pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Proble
     let (first, model) = (word("1"), word("2").map(str::to_owned));
     // Probably a parameter without its name; a guess could send the chat elsewhere.
     if let Some(more) = word("3") {
-        return Err(nothing(format!(
+        return Err(nothing(&format!(
             "It is not clear what \"{more}\" refers to."
         )));
     }
     let mut target = match first {
-        Some(name) if name.starts_with('$') => settings.preset(name).map_err(nothing)?,
+        Some(name) if name.starts_with('$') => {
+            settings.preset(name).map_err(|why| nothing(&why))?
+        }
         Some(name) => Target {
             provider: name.to_owned(),
             ..Target::default()
@@ -51,10 +53,10 @@ pub fn switch(settings: &Settings, arguments: &Value) -> Result<Settings, Proble
         Some(_) => settings.switched_to(&target),
         None => settings.with_parameters(&target),
     };
-    switched.map_err(|problems| nothing(problems.join(" ")))
+    switched.map_err(|problems| nothing(&problems.join(" ")))
 }
 
-fn nothing(why: String) -> Problem {
+fn nothing(why: &str) -> Problem {
     let fix = "`:Flemma switch` takes a provider or a $preset, a model, and name=value.";
     Problem::new(format!("{why} Nothing was switched."), fix)
 }
@@ -201,8 +203,8 @@ mod tests {
         settings
     }
 
-    fn switched(arguments: Value) -> Result<Settings, String> {
-        switch(&settings(), &arguments).map_err(|problem| problem.to_string())
+    fn switched(arguments: &Value) -> Result<Settings, String> {
+        switch(&settings(), arguments).map_err(|problem| problem.to_string())
     }
 
     fn target(settings: &Settings) -> (&str, Option<&str>) {
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn a_model_that_is_not_in_the_catalogue_is_remarked_on() {
         let answer_to = |model: &str| {
-            let settings = switched(json!({"1": "anthropic", "2": model})).unwrap();
+            let settings = switched(&json!({"1": "anthropic", "2": model})).unwrap();
             message(&settings, SwitchScope::ThisChat, "2026-11-26")
         };
         let typo = answer_to("claude-sonet-4-6");
@@ -226,14 +228,14 @@ mod tests {
             assert!(answer.ends_with("from now on."), "{answer}");
         }
         // A server of the user has models that no catalogue lists.
-        let local = switched(json!({"1": "ollama", "2": "any"})).unwrap();
+        let local = switched(&json!({"1": "ollama", "2": "any"})).unwrap();
         let answer = message(&local, SwitchScope::ThisChat, "2026-11-26");
         assert!(answer.ends_with("from now on."), "{answer}");
     }
 
     #[test]
     fn the_end_of_a_model_is_remarked_on() {
-        let vertex = switched(json!({"1": "vertex", "2": "gemini-2.5-pro"})).unwrap();
+        let vertex = switched(&json!({"1": "vertex", "2": "gemini-2.5-pro"})).unwrap();
         let answer = message(&vertex, SwitchScope::ThisChat, "2026-11-26");
         assert!(
             answer.ends_with("from now on. gemini-2.5-pro ended on 2026-10-20."),
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn another_provider_uses_its_default_model_and_the_configured_one_that_of_setup() {
-        let other = switched(json!({"1": "openai"})).unwrap();
+        let other = switched(&json!({"1": "openai"})).unwrap();
         assert_eq!(target(&other), ("openai", None));
         let back = switch(&other, &json!({"1": "anthropic"})).unwrap();
         assert_eq!(target(&back), ("anthropic", Some("mine")));
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn parameters_are_those_of_the_provider_and_the_last_switch() {
-        let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
+        let first = switched(&json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
         assert_eq!(target(&first), ("gemini", Some("m")));
         assert_eq!(first.parameter("gemini", "temperature"), Some(&json!(0.5)));
         let again = switch(&first, &json!({"1": "gemini", "thinking": "low"})).unwrap();
@@ -263,7 +265,7 @@ mod tests {
 
     #[test]
     fn parameters_alone_change_nothing_else_and_nil_takes_one_back() {
-        let first = switched(json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
+        let first = switched(&json!({"1": "gemini", "2": "m", "temperature": "0.5"})).unwrap();
         let again = switch(&first, &json!({"thinking": "low"})).unwrap();
         assert_eq!(target(&again), ("gemini", Some("m")));
         assert_eq!(again.parameter("gemini", "temperature"), Some(&json!(0.5)));
@@ -274,11 +276,11 @@ mod tests {
 
     #[test]
     fn a_preset_is_a_line_or_a_table_and_words_after_it_win() {
-        let fast = switched(json!({"1": "$fast", "max_tokens": "200"})).unwrap();
+        let fast = switched(&json!({"1": "$fast", "max_tokens": "200"})).unwrap();
         assert_eq!(target(&fast), ("gemini", Some("gemini-2.5-flash")));
         assert_eq!(fast.parameter("gemini", "thinking"), Some(&json!("low")));
         assert_eq!(fast.parameter("gemini", "max_tokens"), Some(&json!(200)));
-        let deep = switched(json!({"1": "$deep", "2": "gpt-5"})).unwrap();
+        let deep = switched(&json!({"1": "$deep", "2": "gpt-5"})).unwrap();
         assert_eq!(target(&deep), ("openai", Some("gpt-5")));
         assert_eq!(deep.parameter("openai", "thinking"), Some(&json!("high")));
     }
@@ -298,14 +300,14 @@ mod tests {
                 "not clear what \"b\" refers to",
             ),
         ] {
-            let problem = switched(arguments).unwrap_err();
+            let problem = switched(&arguments).unwrap_err();
             assert!(problem.contains(said), "{problem}");
         }
     }
 
     #[test]
     fn a_switch_outlives_another_setup_and_other_switches() {
-        let switched = switched(json!({"1": "openai"})).unwrap();
+        let switched = switched(&json!({"1": "openai"})).unwrap();
         let other = switched
             .switched("tools.autopilot.enabled", &json!(false))
             .unwrap();

@@ -152,7 +152,7 @@ impl TurnReviewed {
                     }
                     0 => "No file was changed.".to_owned(),
                     count => format!(
-                        "Reverted what you removed in {}: {}. :Flemma undo takes that back.",
+                        "Reverted what you removed in {}: {}. :Flemma undo reverts that.",
                         files(count),
                         changed(&restored, root)
                     ),

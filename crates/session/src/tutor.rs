@@ -142,7 +142,7 @@ fn calls(prompt: &Prompt) -> usize {
         .sum()
 }
 
-fn call(prompt: &Prompt, name: &str, input: serde_json::Value) -> Option<ToolUse> {
+fn call(prompt: &Prompt, name: &str, input: &serde_json::Value) -> Option<ToolUse> {
     let number = calls(prompt) + 1;
     Some(ToolUse {
         id: format!("tutor_{number}"),
@@ -200,7 +200,7 @@ fn ask_for_command(prompt: &Prompt) -> Option<ToolUse> {
     call(
         prompt,
         "bash",
-        json!({"label": "counting the words of the notes", "command": command, "timeout": null}),
+        &json!({"label": "counting the words of the notes", "command": command, "timeout": null}),
     )
 }
 
@@ -236,7 +236,7 @@ fn first_edit(prompt: &Prompt) -> Reply {
     });
     Reply {
         text,
-        call: call(prompt, "edit", input),
+        call: call(prompt, "edit", &input),
     }
 }
 
@@ -270,7 +270,7 @@ fn second_edit(prompt: &Prompt) -> Reply {
     });
     Reply {
         text,
-        call: call(prompt, "edit", input),
+        call: call(prompt, "edit", &input),
     }
 }
 
@@ -291,7 +291,7 @@ fn after_review(prompt: &Prompt, content: &str, is_error: bool) -> Reply {
     let input = json!({"label": "counting the lines", "command": command, "timeout": null});
     Reply {
         text,
-        call: call(prompt, "bash", input),
+        call: call(prompt, "bash", &input),
     }
 }
 

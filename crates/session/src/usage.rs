@@ -24,7 +24,7 @@ pub struct Tariff {
     pub model: String,
     /// Prices of its tokens, if known.
     pub price: Option<Price>,
-    /// Whether the cache keeps the prompt for an hour, which costs more.
+    /// True if the cache keeps the prompt for an hour, which costs more.
     pub long_cache: bool,
     /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
@@ -138,7 +138,7 @@ impl UsageHistory {
 impl RequestUsage {
     /// Returns its cost, if its prices are known.
     pub fn cost(&self) -> Option<Cost> {
-        // Prices are those of the time of the request; a later catalogue changes no old sum.
+        // The prices at the time of the request: a later catalogue does not change old sums.
         let tariff = &self.tariff;
         tariff
             .price

@@ -3,13 +3,11 @@
 //!
 //! Pure. Source: the IANA registries of special-purpose addresses for IPv4 and IPv6.
 
-mod allow;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use allow::HttpAllow;
+use url::{Host, Url};
 
-/// Whether an address is public: not of this machine, its networks, or a cloud's internal
+/// Returns true if an address is public: not of this machine, its networks, or a cloud's internal
 /// services.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -71,9 +69,187 @@ fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
+// The hosts and networks that the user lists in `tools.http_get.allow`.
+//
+// Pure. A listed name needs no approval. Only a listed address or network permits access to this
+// machine and its networks, because the owner of a name decides which address it resolves to.
+
+/// The lowest unprivileged port. Below it, only 80 and 443 are HTTP by default.
+const LOWEST_FREE: u16 = 1024;
+/// Unprivileged ports of other protocols.
+const OTHER_PROTOCOLS: [u16; 14] = [
+    1433, 1521, 2049, 2375, 2376, 3306, 3389, 5432, 5672, 5900, 6000, 6379, 11211, 27017,
+];
+
+/// The listed hosts and networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HttpAllow(Vec<Entry>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    who: Who,
+    /// The port. `None` for 80 and 443 of a name, and for all ports of an address.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Who {
+    /// A network, by its address and prefix length.
+    Network(IpAddr, u32),
+    /// `localhost`.
+    Here,
+    Name(String),
+    /// Every name below this one.
+    Below(String),
+}
+
+impl HttpAllow {
+    /// Parses the list.
+    ///
+    /// # Errors
+    ///
+    /// The first invalid entry, with the valid forms.
+    pub fn read(list: &[String]) -> Result<Self, String> {
+        let entries = list.iter().map(|entry| {
+            Entry::read(entry.trim()).ok_or_else(|| {
+                format!(
+                    "\"{entry}\" is not a host. Write docs.rs, *.example.org, localhost:8080, \
+                     127.0.0.1 or 10.0.0.0/8."
+                )
+            })
+        });
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns true if the user lists the host of an address, as it is written.
+    pub fn names(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return false;
+        };
+        self.0.iter().any(|entry| {
+            let is_host = match &host {
+                Host::Domain(name) => entry.who.is_name(name),
+                Host::Ipv4(ip) => entry.who.holds((*ip).into()),
+                Host::Ipv6(ip) => entry.who.holds((*ip).into()),
+            };
+            is_host && entry.has_port(port, matches!(port, 80 | 443))
+        })
+    }
+
+    /// Returns true if an address may be connected to at this port.
+    pub(crate) fn reaches(&self, ip: IpAddr, port: u16) -> bool {
+        let lists = self.0.iter();
+        // `::ffff:127.0.0.1` connects to 127.0.0.1.
+        let mut lists = lists.filter(|entry| entry.who.holds(ip.to_canonical()));
+        lists.any(|entry| entry.has_port(port, true)) || is_public(ip)
+    }
+
+    /// Returns true if a port may be used for HTTP: it is 80, 443, unprivileged and not known for another
+    /// protocol, or listed.
+    pub(crate) fn speaks(&self, url: &Url, port: u16) -> bool {
+        let is_web =
+            matches!(port, 80 | 443) || (port >= LOWEST_FREE && !OTHER_PROTOCOLS.contains(&port));
+        let is_listed = |entry: &Entry| match (entry.port, url.host()) {
+            (Some(listed), Some(Host::Domain(name))) => listed == port && entry.who.is_name(name),
+            (Some(listed), Some(_)) => listed == port && self.names(url),
+            _ => false,
+        };
+        is_web || self.0.iter().any(is_listed)
+    }
+}
+
+impl Entry {
+    fn read(entry: &str) -> Option<Self> {
+        // First without a port, because an IPv6 address contains colons itself.
+        if let Some(who) = Who::read(entry) {
+            return Some(Self { who, port: None });
+        }
+        let (host, port) = entry.rsplit_once(':')?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|it| it.strip_suffix(']'))
+            .unwrap_or(host);
+        let port = Some(port.parse().ok()?);
+        Who::read(host).map(|who| Self { who, port })
+    }
+
+    fn has_port(&self, port: u16, is_usual: bool) -> bool {
+        let is_near = matches!(self.who, Who::Network(..) | Who::Here);
+        self.port
+            .map_or(is_usual || is_near, |listed| listed == port)
+    }
+}
+
+impl Who {
+    fn read(text: &str) -> Option<Self> {
+        if let Some((address, bits)) = text.split_once('/') {
+            let ip: IpAddr = address.parse().ok()?;
+            let bits = bits.parse().ok()?;
+            let most = if ip.is_ipv4() { 32 } else { 128 };
+            return (bits <= most).then_some(Self::Network(ip, bits));
+        }
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            return Some(Self::Network(ip, if ip.is_ipv4() { 32 } else { 128 }));
+        }
+        if text == "localhost" {
+            return Some(Self::Here);
+        }
+        let (below, name) = match text.strip_prefix("*.") {
+            Some(name) => (true, name),
+            None => (false, text),
+        };
+        // Parsed by the library whose host names it is compared with.
+        let Ok(Host::Domain(host)) = Host::parse(name) else {
+            return None;
+        };
+        // The library takes `*` for a character of a name.
+        let is_plain = !host.is_empty()
+            && host
+                .chars()
+                .all(|it| it.is_alphanumeric() || "-._".contains(it));
+        is_plain.then_some(if below {
+            Self::Below(host)
+        } else {
+            Self::Name(host)
+        })
+    }
+
+    fn is_name(&self, name: &str) -> bool {
+        // A trailing dot makes a name absolute and leads to the same host.
+        let name = name.strip_suffix('.').unwrap_or(name);
+        match self {
+            Self::Name(listed) => listed == name,
+            Self::Below(listed) => {
+                let rest = name.strip_suffix(listed.as_str());
+                // Below the listed name only: neither the name itself nor one that merely ends like
+                // it.
+                rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
+            Self::Here => name == "localhost",
+            Self::Network(..) => false,
+        }
+    }
+
+    fn holds(&self, ip: IpAddr) -> bool {
+        match (self, ip) {
+            (Self::Here, ip) => ip.is_loopback(),
+            (Self::Network(IpAddr::V4(net), bits), IpAddr::V4(ip)) => {
+                // A prefix of length 0 shifts by all bits, which overflows.
+                let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+                net.to_bits() & mask == ip.to_bits() & mask
+            }
+            (Self::Network(IpAddr::V6(net), bits), IpAddr::V6(ip)) => {
+                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+                net.to_bits() & mask == ip.to_bits() & mask
+            }
+            _ => false,
+        }
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -131,6 +307,92 @@ mod tests {
             "2002:808:808::1",
         ] {
             assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    fn allow(list: &[&str]) -> HttpAllow {
+        let list: Vec<String> = list.iter().map(|it| (*it).to_owned()).collect();
+        HttpAllow::read(&list).unwrap()
+    }
+
+    #[test]
+    fn a_host_is_compared_as_it_is_connected_to() {
+        let list = allow(&[
+            "trusted.com",
+            "*.example.org",
+            "127.0.0.1",
+            "api.x.dev:8080",
+        ]);
+        for url in [
+            "https://trusted.com/a",
+            "http://TRUSTED.com:80/",
+            "https://a.example.org/",
+            "https://a.b.example.org/",
+            "http://127.0.0.1:9999/",
+            "http://2130706433/",
+            "http://api.x.dev:8080/",
+            "https://trusted.com./",
+        ] {
+            assert!(list.names(&Url::parse(url).unwrap()), "{url}");
+        }
+        for url in [
+            "http://trusted.com.evil.com",
+            "http://trusted.com@evil.com",
+            "http://evil.com#trusted.com",
+            r"http://evil.com\@trusted.com",
+            "http://eviltrusted.com",
+            "https://example.org/",
+            "https://evilexample.org/",
+            "http://localhost/",
+            "http://trusted.com:22/",
+            "http://api.x.dev/",
+            "http://127.0.0.2/",
+            "file:///etc/passwd",
+        ] {
+            assert!(!list.names(&Url::parse(url).unwrap()), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_name_never_opens_what_is_near_and_an_address_does() {
+        let reaches =
+            |list: &[&str], ip: &str, port| allow(list).reaches(ip.parse().unwrap(), port);
+        assert!(!reaches(&["intranet.corp", "*.corp"], "10.0.0.1", 80));
+        assert!(reaches(&["10.0.0.0/8"], "10.200.0.1", 1234));
+        assert!(
+            !reaches(
+                &["10.0.0.0/8"],
+                "11.0.0.1".replace("11", "192").as_str(),
+                80
+            ) || is_public("192.0.0.1".parse().unwrap())
+        );
+        assert!(reaches(&["localhost"], "127.0.0.1", 5000) && reaches(&["localhost"], "::1", 80));
+        assert!(reaches(&["127.0.0.1:3000"], "127.0.0.1", 3000));
+        assert!(!reaches(&["127.0.0.1:3000"], "127.0.0.1", 3001));
+        assert!(reaches(&["127.0.0.1"], "::ffff:127.0.0.1", 80));
+        assert!(reaches(&[], "1.1.1.1", 443) && !reaches(&[], "169.254.169.254", 80));
+        assert!(reaches(&["fd00::/8"], "fd12::1", 80) && !reaches(&["fd00::/8"], "fe80::1", 80));
+    }
+
+    #[test]
+    fn other_protocols_have_ports_of_their_own() {
+        let speaks = |list: &[&str], url: &str| {
+            let url = Url::parse(url).unwrap();
+            let port = url.port_or_known_default().unwrap();
+            allow(list).speaks(&url, port)
+        };
+        for port in [22, 25, 110, 3306, 6379] {
+            let url = format!("http://a.example:{port}/");
+            assert!(!speaks(&["a.example"], &url), "{url}");
+            assert!(speaks(&[&format!("a.example:{port}")], &url), "{url}");
+        }
+        assert!(speaks(&[], "http://a.example:8080/") && speaks(&[], "https://a.example/"));
+    }
+
+    #[test]
+    fn what_is_no_host_is_told() {
+        for entry in ["http://a.example/", "", "a b", "10.0.0.0/64", "*", "a:b"] {
+            assert!(HttpAllow::read(&[entry.to_owned()]).is_err(), "{entry}");
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::tool::{CallResult, Tool};
+use crate::tool::{CallResult, Tool, ToolTraits};
 use crate::trial::Trial;
 
 /// A built-in tool under another name and with other parameters.
@@ -58,13 +58,15 @@ impl Tool for Alias {
         self.schema.clone()
     }
 
-    fn enabled(&self) -> bool {
-        false
-    }
-
-    fn runs_commands(&self) -> bool {
+    fn traits(&self) -> ToolTraits {
         // Only the tools of `list_files` depend on the arguments, and neither runs commands.
-        (self.tool)(&Value::Null).runs_commands()
+        let own = (self.tool)(&Value::Null).traits();
+        ToolTraits {
+            runs_commands: own.runs_commands,
+            can_be_tried: own.can_be_tried,
+            is_enabled: false,
+            ..ToolTraits::default()
+        }
     }
 
     fn reads(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {
@@ -75,10 +77,6 @@ impl Tool for Alias {
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         // No alias has an argument for the time limit.
         (self.tool)(&Value::Null).deadline(&Value::Null, default)
-    }
-
-    fn can_be_tried(&self) -> bool {
-        (self.tool)(&Value::Null).can_be_tried()
     }
 
     async fn attempt(

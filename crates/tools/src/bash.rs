@@ -1,12 +1,10 @@
 //! The `bash` tool: runs one command and returns its output and exit status.
 //!
-//! Checks the arguments and starts the command. `job` supervises it, `report` words the
-//! result, and `shown` remembers the files in it.
+//! Checks the arguments and starts the command. `job` supervises it and words the result. `attempt`
+//! tries it, and `take` makes the changes of a trial.
 
 mod attempt;
 mod job;
-mod report;
-mod shown;
 mod take;
 
 use std::ffi::OsString;
@@ -21,6 +19,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use self::attempt::why_untried;
+use self::job::Job;
 use crate::alias::{Alias, text};
 use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::{BashOptions, Confinement, ToolContext};
@@ -29,12 +29,10 @@ use crate::files::resolve;
 use crate::process::{Command, ProcessMark, Running, child_environment};
 use crate::proposal::Proposal;
 use crate::sandbox::{RETRIES, Sandbox};
+use crate::schema;
 use crate::shell::{self, Machine, Needs};
 use crate::tool::{CallResult, ProposalResult, ToolResult};
 use crate::trial::{SIGNS, Trial};
-use crate::{describe, schema};
-pub use attempt::why_untried;
-use job::Job;
 
 /// Minimum and maximum time limit of a call, in seconds.
 const TIMEOUT_RANGE: (f64, f64) = (1.0, 3600.0);
@@ -68,6 +66,7 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 impl TypedTool for Bash {
     type Arguments = Arguments;
+    type Needs = ToolContext;
 
     const NAME: &'static str = "bash";
     const LABEL: &'static str = "Bash";
@@ -90,13 +89,13 @@ impl TypedTool for Bash {
         Some(format!(
             "$ {}{}",
             asked.command,
-            describe::label(&asked.label)
+            crate::builtin::label(&asked.label)
         ))
     }
 
-    async fn plan(&self, _arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
+    async fn plan(&self, _arguments: Arguments, ctx: ToolContext) -> ProposalResult {
         // A command does not say what it changes; its trial has shown it.
-        Ok(ctx.trial.as_ref().map(|it| Proposal {
+        Ok(ctx.exec.trial.as_ref().map(|it| Proposal {
             files: it.files.clone(),
         }))
     }
@@ -112,8 +111,8 @@ impl TypedTool for Bash {
 
     async fn call(&self, arguments: Arguments, id: &ToolUseId, ctx: ToolContext) -> CallResult {
         check(&arguments.command)?;
-        if let Some(trial) = &ctx.trial {
-            return if ctx.is_planning {
+        if let Some(trial) = &ctx.exec.trial {
+            return if ctx.exec.is_planning {
                 Ok(take::discard(trial))
             } else {
                 take::take(trial, &ctx).await
@@ -121,7 +120,7 @@ impl TypedTool for Bash {
         }
         let limit = time_limit(arguments.timeout, ctx.timeout);
         let held = hold(&arguments.command, &ctx).await?;
-        if ctx.is_planning && held.reading.is_none() {
+        if ctx.exec.is_planning && held.reading.is_none() {
             return attempt::plan(arguments, id, ctx).await;
         }
         let mut report = None;
@@ -139,7 +138,7 @@ impl TypedTool for Bash {
         if let Some(needs) = &held.reading
             && held.sandbox.can_hold_reading()
         {
-            explain(&mut result, needs, &ctx.sandbox);
+            explain(&mut result, needs, &ctx.files.sandbox);
         }
         // Models that are trained on it look for it in the shell.
         if result.marked_failed
@@ -150,8 +149,8 @@ impl TypedTool for Bash {
             result.content.push_str(NO_PROGRAM);
         }
         if !result.marked_failed {
-            let cwd = ctx.bash.cwd.as_deref().unwrap_or(&ctx.cwd);
-            shown::remember(&arguments.command, cwd, &result.content, &ctx).await;
+            let cwd = ctx.exec.bash.cwd.as_deref().unwrap_or(&ctx.files.cwd);
+            take::remember(&arguments.command, cwd, &result.content, &ctx).await;
         }
         Ok(result)
     }
@@ -167,13 +166,13 @@ fn shell() -> Alias {
         name: "shell",
         label: "Shell",
         description: "Run a shell command and return what it prints.",
-        schema: schema::object(properties, &["command"]),
+        schema: schema::object(&properties, &["command"]),
         tool: |_| Arc::new(Bash),
         translate: |input, ctx| {
             if let Some(folder) = input["working_dir"].as_str() {
-                ctx.cwd = ctx.sandbox.outside(&resolve(&ctx.cwd, folder)?);
+                ctx.files.cwd = ctx.files.sandbox.outside(&resolve(&ctx.files.cwd, folder)?);
                 // The folder of the call precedes that of the option.
-                ctx.bash.cwd = None;
+                ctx.exec.bash.cwd = None;
             }
             let command = text("command", input)?;
             Ok(json!({"label": "", "command": command, "timeout": null}))
@@ -207,7 +206,7 @@ fn time_limit(seconds: Option<f64>, default: Duration) -> Duration {
 struct HeldProcesses {
     /// The chat's sandbox, or one that only allows reading.
     sandbox: Arc<Sandbox>,
-    /// What a read-only command needs. Its environment names no programs.
+    /// The access that a read-only command needs. Its environment names no programs.
     reading: Option<Needs>,
     /// The words that start the command in a trial view.
     trial: Option<Vec<OsString>>,
@@ -217,16 +216,16 @@ struct HeldProcesses {
 /// is inspected again, since files may have changed in the meantime.
 async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolError> {
     let as_the_chat = || HeldProcesses {
-        sandbox: ctx.sandbox.clone(),
+        sandbox: ctx.files.sandbox.clone(),
         reading: None,
         trial: None,
     };
-    if ctx.confinement == Confinement::Chat {
+    if ctx.exec.confinement == Confinement::Chat {
         return Ok(as_the_chat());
     }
-    let cwd = ctx.bash.cwd.as_ref().unwrap_or(&ctx.cwd).clone();
-    let (script, lists) = (script.to_owned(), ctx.bash.lists.clone());
-    let (sandbox, secrets) = (ctx.sandbox.clone(), ctx.secrets.clone());
+    let cwd = ctx.exec.bash.cwd.as_ref().unwrap_or(&ctx.files.cwd).clone();
+    let (script, lists) = (script.to_owned(), ctx.exec.bash.lists.clone());
+    let (sandbox, secrets) = (ctx.files.sandbox.clone(), ctx.files.secrets.clone());
     // Blocking, because it follows links.
     let inspected = tokio::task::spawn_blocking(move || {
         let machine = Machine::here(cwd, secrets, sandbox.can_hold_reading());
@@ -236,7 +235,11 @@ async fn hold(script: &str, ctx: &ToolContext) -> Result<HeldProcesses, ToolErro
         // The user listed one of its programs, so it may do anything.
         Ok(Ok(needs)) if needs.more => Ok(as_the_chat()),
         Ok(Ok(needs)) => Ok(HeldProcesses {
-            sandbox: Arc::new(ctx.sandbox.reading(needs.network, needs.named.as_deref())),
+            sandbox: Arc::new(
+                ctx.files
+                    .sandbox
+                    .reading(needs.network, needs.named.as_deref()),
+            ),
             reading: Some(needs),
             trial: None,
         }),
@@ -289,9 +292,9 @@ fn start(
     ctx: &ToolContext,
     held: &HeldProcesses,
 ) -> Result<Running, ToolError> {
-    let BashOptions { cwd, env, .. } = &ctx.bash;
-    let program = ctx.bash.shell.as_deref().unwrap_or("bash");
-    let cwd: &Path = cwd.as_ref().unwrap_or(&ctx.cwd);
+    let BashOptions { cwd, env, .. } = &ctx.exec.bash;
+    let program = ctx.exec.bash.shell.as_deref().unwrap_or("bash");
+    let cwd: &Path = cwd.as_ref().unwrap_or(&ctx.files.cwd);
     // Checked here, because a failed start would look as if the shell were missing.
     if !cwd.is_dir() {
         return Err(ToolError::Failed(format!(

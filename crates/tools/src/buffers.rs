@@ -12,7 +12,7 @@ use platform::files::FileId;
 pub struct OpenText {
     /// The text of the buffer, with the file's own line endings and byte order mark.
     pub text: String,
-    /// Whether it differs from the file on disk. If false, the two have just been compared.
+    /// True if it differs from the file on disk. If false, the two have just been compared.
     pub modified: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Replacement<'a> {
     pub expected: Option<&'a str>,
     /// The new text, with line endings and byte order mark.
     pub text: &'a str,
-    /// Whether to store it as UTF-8. Otherwise the file's encoding is kept.
+    /// True if it is stored as UTF-8. Otherwise the file's encoding is kept.
     pub as_utf8: bool,
     /// Which file the resolved one is; `None` if it does not exist yet.
     pub file: Option<FileId>,
@@ -32,7 +32,7 @@ pub struct Replacement<'a> {
 /// The result of a [`Replacement`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replaced {
-    /// Whether the file was written. If false, the buffer had unsaved changes before, so only
+    /// True if the file was written. If false, the buffer had unsaved changes before, so only
     /// the buffer has the new text.
     pub saved: bool,
     /// Size in bytes: of the file if it was written, of the text otherwise.
@@ -41,7 +41,7 @@ pub struct Replaced {
     pub difference: Option<String>,
     /// The text including these changes.
     pub text: Option<String>,
-    /// Whether the file on disk has changed while the buffer had unsaved changes.
+    /// True if the file on disk has changed while the buffer had unsaved changes.
     pub conflict: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The row that describes a built-in tool, and the trait of those with typed arguments.
 //!
 //! The file of each tool contains its row, next to its schema, description, and preview.
-//! `registry::table` lists the rows.
+//! `registry` lists the rows.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::FileLocks;
 use crate::schema;
-use crate::tool::{CallResult, ProposalResult, Tool};
+use crate::tool::{CallResult, ProposalResult, Tool, ToolTraits};
 use crate::trial::Trial;
 
 /// The built-in presets. Each approves its own tools and those of the presets before it.
@@ -33,7 +33,7 @@ pub(crate) const STANDARD: &str = "$standard";
 
 /// How a tool accesses the files named in its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAccess {
+pub enum FileUse {
     /// Not at all, or only through the commands it runs.
     None,
     /// Reads them, so secrets are protected from it.
@@ -53,11 +53,11 @@ pub(crate) struct BuiltIn {
     pub make: Make,
     /// The first of [`PRESETS`] that approves the tool.
     pub preset: Option<&'static str>,
-    /// Whether the tool runs without approval because it neither reads nor modifies anything
+    /// True if the tool runs without approval because it neither reads nor modifies anything
     /// outside of its own call.
     pub harmless: bool,
     /// How it accesses the files named in its calls.
-    pub files: FileAccess,
+    pub files: FileUse,
     /// A second name with the parameters of another system, and the tool behind it.
     pub alias: Option<(&'static str, Make)>,
 }
@@ -70,7 +70,7 @@ impl BuiltIn {
             make,
             preset: None,
             harmless: false,
-            files: FileAccess::None,
+            files: FileUse::None,
             alias: None,
         }
     }
@@ -80,6 +80,8 @@ impl BuiltIn {
 pub(crate) trait TypedTool: Send + Sync {
     /// The type that arguments are parsed into and that the schema is derived from.
     type Arguments: DeserializeOwned + JsonSchema + Send;
+    /// The parts of a call's environment that it can touch.
+    type Needs: From<ToolContext> + Send;
 
     const NAME: &'static str;
     const LABEL: &'static str;
@@ -122,7 +124,7 @@ pub(crate) trait TypedTool: Send + Sync {
     fn plan(
         &self,
         _arguments: Self::Arguments,
-        _ctx: &ToolContext,
+        _needs: Self::Needs,
     ) -> impl Future<Output = ProposalResult> + Send {
         async { Ok(None) }
     }
@@ -142,7 +144,7 @@ pub(crate) trait TypedTool: Send + Sync {
         &self,
         arguments: Self::Arguments,
         id: &ToolUseId,
-        ctx: ToolContext,
+        needs: Self::Needs,
     ) -> impl Future<Output = CallResult> + Send;
 }
 
@@ -164,21 +166,15 @@ impl<T: TypedTool> Tool for T {
         schema::strict::<T::Arguments>()
     }
 
-    // `schema::strict` makes the schemas of all these tools.
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        T::ENABLED
-    }
-
-    fn runs_commands(&self) -> bool {
-        T::RUNS_COMMANDS
-    }
-
-    fn can_be_tried(&self) -> bool {
-        T::CAN_BE_TRIED
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            // `schema::strict` makes the schemas of all these tools.
+            is_strict: true,
+            is_enabled: T::ENABLED,
+            runs_commands: T::RUNS_COMMANDS,
+            can_be_tried: T::CAN_BE_TRIED,
+            ..ToolTraits::default()
+        }
     }
 
     fn deadline(&self, input: &Value, default: Duration) -> Duration {
@@ -207,8 +203,8 @@ impl<T: TypedTool> Tool for T {
     }
 
     async fn propose(&self, input: &Value, ctx: &ToolContext) -> ProposalResult {
-        self.plan(schema::arguments(T::NAME, input.clone())?, ctx)
-            .await
+        let arguments = schema::arguments(T::NAME, input.clone())?;
+        self.plan(arguments, ctx.clone().into()).await
     }
 
     async fn attempt(
@@ -222,6 +218,129 @@ impl<T: TypedTool> Tool for T {
     }
 
     async fn execute(&self, id: &ToolUseId, input: Value, ctx: ToolContext) -> CallResult {
-        self.call(schema::arguments(T::NAME, input)?, id, ctx).await
+        let arguments = schema::arguments(T::NAME, input)?;
+        self.call(arguments, id, ctx.into()).await
+    }
+}
+
+// Helpers for [`crate::Tool::describe`].
+
+/// The model's purpose for the call as a comment, or an empty string.
+pub(crate) fn label(label: &str) -> String {
+    match label {
+        "" => String::new(),
+        label => format!("  # {label}"),
+    }
+}
+
+/// Replaces leading and trailing spaces by a visible character, because `a` and `a ` are two
+/// files.
+pub(crate) fn visible_ends(path: &str) -> String {
+    let inner = path.trim_matches(' ');
+    let before = path.len() - path.trim_start_matches(' ').len();
+    let after = path.len() - before - inner.len();
+    format!("{}{inner}{}", "␣".repeat(before), "␣".repeat(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use chat::preview::preview;
+    use serde_json::{Value, json};
+
+    use crate::Registry;
+
+    #[track_caller]
+    fn check(name: &str, input: &Value, expected: &str) {
+        assert_eq!(preview(&Registry::builtin(), name, input, 80), expected);
+    }
+
+    #[test]
+    fn the_built_in_tools_read_like_the_specification() {
+        check(
+            "calculator",
+            &json!({"expression": "2 + 2"}),
+            "calculator: 2 + 2",
+        );
+        check(
+            "calculator_async",
+            &json!({"expression": "sqrt(16)", "delay": 500}),
+            "calculator_async: sqrt(16)  # 500ms",
+        );
+        check(
+            "bash",
+            &json!({"command": "git status", "label": "checking repo", "timeout": null}),
+            "bash: $ git status  # checking repo",
+        );
+        check(
+            "read",
+            &json!({"path": "config.lua", "offset": 100, "limit": 50, "label": "reading tail"}),
+            "read: config.lua  +100,50  # reading tail",
+        );
+        check(
+            "edit",
+            &json!({"path": "config.lua", "oldText": "a", "newText": "b", "label": "fixing typo"}),
+            "edit: config.lua  # fixing typo",
+        );
+        check(
+            "write",
+            &json!({"path": "output.txt", "content": "x".repeat(2355), "label": "saving log"}),
+            "write: output.txt  (2.3 KB)  # saving log",
+        );
+    }
+
+    #[test]
+    fn a_read_with_only_a_limit_starts_at_zero() {
+        check(
+            "read",
+            &json!({"path": "src/config.lua", "offset": null, "limit": 50, "label": "reading config"}),
+            "read: src/config.lua  +0,50  # reading config",
+        );
+        check("read", &json!({"path": "a", "offset": 3}), "read: a  +3");
+    }
+
+    #[test]
+    fn a_look_around_says_for_what_and_where() {
+        check(
+            "grep",
+            &json!({"pattern": "TODO", "path": "src", "glob": "*.rs", "limit": 5, "label": "open work"}),
+            "grep: /TODO/  in src  (*.rs)  # open work",
+        );
+        check("grep", &json!({"pattern": "a", "path": null}), "grep: /a/");
+        check("find", &json!({"pattern": "*.md"}), "find: *.md");
+        check(
+            "ls",
+            &json!({"path": null, "max_depth": 2}),
+            "ls: .  2 levels",
+        );
+        check("ls", &json!({"path": "src "}), "ls: src␣");
+        check("grep", &json!({"pattern": 7}), "grep: pattern=7");
+        check(
+            "http_get",
+            &json!({"url": "https://docs.rs/", "max_size": null, "label": "the manual"}),
+            "http_get: https://docs.rs/  # the manual",
+        );
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_get_the_generic_form() {
+        check("bash", &json!({"cmd": "ls"}), "bash: cmd=\"ls\"");
+        check("bash", &json!({"command": 7}), "bash: command=7");
+        check("bash", &json!("ls"), "bash: \"ls\"");
+        check("bash", &json!(null), "bash: null");
+        check(
+            "read",
+            &json!({"path": "a", "offset": "3"}),
+            "read: offset=\"3\", path=\"a\"",
+        );
+        check("write", &json!({"path": "a"}), "write: path=\"a\"");
+    }
+
+    #[test]
+    fn a_blank_at_the_end_of_a_path_is_seen() {
+        check(
+            "write",
+            &json!({"path": "a ", "content": "abc"}),
+            "write: a␣  (3 B)",
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The environment of one tool call: where and how it runs, and which files it may access.
+//! The environment of one tool call, in parts: a tool's signature shows which of them it can touch.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,17 +8,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::HttpAllow;
-use crate::buffers::{NoBuffers, OpenBuffers};
-use crate::checkpoints::Recorder;
 use crate::elicitation::{Elicitation, NoElicitation};
-use crate::error::ToolError;
-use crate::files::{ApprovedPath, RealPath, ShownFiles, blocking, resolve};
+use crate::file_access::FileAccess;
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
-use crate::proposal::{AppliedFiles, Proposal};
-use crate::sandbox::Sandbox;
-use crate::secrets::Secrets;
-use crate::seen::SeenFiles;
 use crate::shell::ShellLists;
 use crate::trial::Trial;
 
@@ -27,62 +20,18 @@ use crate::trial::Trial;
 pub struct ToolContext {
     /// Cancelled to ask the tool to stop.
     pub cancel: CancellationToken,
-    /// The base of relative paths: the directory of the `.chat` file, or Neovim's.
-    pub cwd: PathBuf,
-    /// The `.chat` file, if the chat has one.
-    pub chat: Option<PathBuf>,
-    /// The number of its buffer in the editor; 0 without an editor.
-    pub buffer: i64,
     /// The time limit of calls that don't specify one.
     pub timeout: Duration,
-    /// Receives live output.
-    pub progress: Progress,
-    /// The files open in the editor.
-    pub buffers: Arc<dyn OpenBuffers>,
-    /// The files of [`Tool::changes`](crate::Tool::changes) as the user saw them. `None` if no
-    /// user reviewed the call.
-    pub shown: Option<ShownFiles>,
-    /// What the user made of the call's [`Proposal`](crate::Proposal) in a review. It is stored
-    /// instead of what the tool proposes.
-    pub reviewed: Option<Arc<Proposal>>,
-    /// Whether a rule has the call tried, or approved it for what its trial showed.
-    pub is_unasked: bool,
-    /// Whether the chat is in plan mode: a command that could change something runs in a trial, whose
-    /// changes are discarded.
-    pub is_planning: bool,
-    /// The trial of the call whose outcome is taken instead of running it.
-    pub trial: Option<Arc<Trial>>,
-    /// What the user changed in that review, for the model. `None` if nothing.
-    pub review_account: Option<String>,
-    /// The paths of the call and where they led when a policy approved the call. The call fails
-    /// if one leads elsewhere by now, or is not among them. Empty if no policy approved it.
-    pub approved_paths: Vec<ApprovedPath>,
-    /// Receives what the call does to files.
-    pub applied: AppliedFiles,
-    /// The texts of files as the model of the chat saw them.
-    pub seen: SeenFiles,
-    /// Runs other tools.
-    pub nested: Arc<dyn Nested>,
-    /// Asks the user questions.
-    pub elicitation: Arc<dyn Elicitation>,
-    /// Sends requests to models.
-    pub models: Arc<dyn Models>,
-    /// The user's settings of `bash`.
-    pub bash: BashOptions,
-    /// Addresses besides the internet that `http_get` may reach.
-    pub http: HttpAllow,
-    /// The sandbox of the chat's commands.
-    pub sandbox: Arc<Sandbox>,
-    /// Whether this call has all of the sandbox's permissions.
-    pub confinement: Confinement,
-    /// The secret files.
-    pub secrets: Arc<Secrets>,
-    /// Whether the call may read secret files that it names.
-    pub reads_secrets: bool,
-    /// Records the files that the call changes.
-    pub recorder: Recorder,
     /// The directory for full outputs. It is created on demand with mode 0700.
     pub output_dir: PathBuf,
+    /// Receives live output.
+    pub progress: Progress,
+    /// The files, as far as the call may access them.
+    pub files: FileAccess,
+    /// The programs, tools, and servers that the call may use.
+    pub exec: Exec,
+    /// The user's side of the call.
+    pub user: User,
 }
 
 impl ToolContext {
@@ -91,89 +40,96 @@ impl ToolContext {
     pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
         Self {
             cancel: CancellationToken::new(),
-            cwd: cwd.into(),
-            chat: None,
-            buffer: 0,
             timeout: Duration::from_secs(30),
+            output_dir: output_dir.into(),
             progress: Progress::default(),
-            buffers: Arc::new(NoBuffers),
-            shown: None,
-            reviewed: None,
-            review_account: None,
+            files: FileAccess::new(cwd.into()),
+            exec: Exec::default(),
+            user: User::default(),
+        }
+    }
+}
+
+impl From<ToolContext> for () {
+    fn from(_: ToolContext) {}
+}
+
+impl From<ToolContext> for Arc<dyn Nested> {
+    fn from(ctx: ToolContext) -> Self {
+        ctx.exec.nested
+    }
+}
+
+impl From<ToolContext> for CancellationToken {
+    fn from(ctx: ToolContext) -> Self {
+        ctx.cancel
+    }
+}
+
+/// The files of a call whose tool needs nothing else.
+pub(crate) type Files = (FileAccess, CancellationToken);
+
+impl From<ToolContext> for Files {
+    fn from(ctx: ToolContext) -> Self {
+        (ctx.files, ctx.cancel)
+    }
+}
+
+/// The programs, tools, and servers that a call may use.
+#[derive(Clone)]
+pub struct Exec {
+    /// The user's settings of `bash`.
+    pub bash: BashOptions,
+    /// True if its commands have all of the sandbox's permissions.
+    pub confinement: Confinement,
+    /// True if a rule has the call tried, or approved it for what its trial showed.
+    pub is_unasked: bool,
+    /// True if the chat is in plan mode: a command that could change something runs in a trial, whose
+    /// changes are discarded.
+    pub is_planning: bool,
+    /// The trial of the call whose outcome is taken instead of running it.
+    pub trial: Option<Arc<Trial>>,
+    /// Runs other tools.
+    pub nested: Arc<dyn Nested>,
+    /// Sends requests to models.
+    pub models: Arc<dyn Models>,
+    /// Addresses besides the internet that `http_get` may reach.
+    pub http: HttpAllow,
+}
+
+impl Default for Exec {
+    fn default() -> Self {
+        Self {
+            bash: BashOptions::default(),
+            confinement: Confinement::default(),
             is_unasked: false,
             is_planning: false,
             trial: None,
-            approved_paths: Vec::new(),
-            applied: AppliedFiles::default(),
-            seen: SeenFiles::default(),
             nested: Arc::new(NoOthers),
-            elicitation: Arc::new(NoElicitation),
             models: Arc::new(NoModels),
-            bash: BashOptions::default(),
             http: HttpAllow::default(),
-            sandbox: Arc::new(Sandbox::off()),
-            confinement: Confinement::default(),
-            secrets: Secrets::usual(),
-            reads_secrets: true,
-            recorder: Recorder::default(),
-            output_dir: output_dir.into(),
         }
     }
+}
 
-    /// Resolves the path of a file or folder named in a call. `/tmp` becomes the chat's own
-    /// folder if commands see one there. Later operations use the result and never the name,
-    /// which could become a link.
-    ///
-    /// # Errors
-    ///
-    /// The path is invalid, leads elsewhere than when the call was approved, or leads to a
-    /// secret that the user wasn't asked about.
-    pub(crate) async fn real_path(&self, text: &str) -> Result<RealPath, ToolError> {
-        let path = resolve(&self.cwd, text)?;
-        let (approved, sandbox) = (self.approved_paths.clone(), self.sandbox.clone());
-        let secrets = (!self.reads_secrets).then(|| self.secrets.clone());
-        blocking(move || {
-            // A path below `/tmp` must be the same file for commands and for file tools.
-            let path = sandbox.outside(&path);
-            let real = RealPath::of(&path)?;
-            // A link to a secret is refused, and so is a link whose own name is secret.
-            let secret = secrets.and_then(|it| {
-                let spelled = (path != real.as_path()).then_some(&path);
-                it.find(real.as_path()).or_else(|| it.find(spelled?))
-            });
-            if let Some(secret) = secret {
-                return Err(ToolError::Failed(format!(
-                    "{secret}. Nothing was done, because the user did not approve this call by \
-                     hand. The user can grant it with {}.",
-                    secret.grant()
-                )));
-            }
-            match ApprovedPath::problem(&approved, &path, real.as_path()) {
-                Some(problem) => Err(ToolError::Failed(problem)),
-                None => Ok(real),
-            }
-        })
-        .await
-    }
+/// The user's side of a call: the chat, and questions.
+#[derive(Clone)]
+pub struct User {
+    /// The `.chat` file, if the chat has one.
+    pub chat: Option<PathBuf>,
+    /// The number of its buffer in the editor; 0 without an editor.
+    pub buffer: i64,
+    /// Asks the user questions.
+    pub elicitation: Arc<dyn Elicitation>,
+}
 
-    /// Resolves a path like [`ToolContext::real_path`], for a file that the call writes.
-    ///
-    /// # Errors
-    ///
-    /// As [`ToolContext::real_path`], or the sandbox does not allow writing there.
-    pub(crate) async fn writable_path(&self, text: &str) -> Result<RealPath, ToolError> {
-        let real = self.real_path(text).await?;
-        if self.sandbox.is_writable(real.as_path()) {
-            return Ok(real);
+impl Default for User {
+    fn default() -> Self {
+        Self {
+            chat: None,
+            buffer: 0,
+            elicitation: Arc::new(NoElicitation),
         }
-        let writable = self.sandbox.writable().unwrap_or_default();
-        let writable: Vec<_> = writable.iter().map(|it| it.to_string_lossy()).collect();
-        Err(ToolError::Failed(format!(
-            "{} was not written: the sandbox lets files be written only below {}. The user can add a folder to \
-             sandbox.policy.rw_paths, or turn the sandbox off with :Flemma sandbox:disable.",
-            real.as_path().display(),
-            writable.join(", ")
-        )))
     }
 }
 
@@ -222,7 +178,7 @@ impl Progress {
         }
     }
 
-    /// Whether there is a listener.
+    /// Returns true if there is a listener.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
     }

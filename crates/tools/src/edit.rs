@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
-use crate::context::ToolContext;
-use crate::describe;
+use crate::builtin::{BuiltIn, DEFAULT, FileUse, TypedTool};
+use crate::context::Files;
 use crate::error::ToolError;
+use crate::file_access::FileAccess;
 use crate::files::{Before, FileLocks, FileTarget, blocking, named_path};
 use crate::planned::PlannedFile;
 use crate::replace::{Names, Replacement, listed, plan};
@@ -90,12 +90,13 @@ impl Arguments {
 /// The row of `edit`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(DEFAULT),
-    files: FileAccess::Changes,
+    files: FileUse::Changes,
     ..BuiltIn::new("edit", |locks| Box::new(Edit::new(locks.clone())))
 };
 
 impl TypedTool for Edit {
     type Arguments = Arguments;
+    type Needs = Files;
 
     const NAME: &'static str = "edit";
     const LABEL: &'static str = "Edit";
@@ -109,14 +110,17 @@ impl TypedTool for Edit {
     }
 
     fn summary(&self, asked: &Arguments) -> Option<String> {
-        let path = describe::visible_ends(&asked.path);
+        let path = crate::builtin::visible_ends(&asked.path);
         // Arguments that contradict each other are shown in the default form.
         let count = match asked.replacements().ok()? {
             (_, false) => String::new(),
             (edits, true) if edits.len() == 1 => "  (1 edit)".to_owned(),
             (edits, true) => format!("  ({} edits)", edits.len()),
         };
-        Some(format!("{path}{count}{}", describe::label(&asked.label)))
+        Some(format!(
+            "{path}{count}{}",
+            crate::builtin::label(&asked.label)
+        ))
     }
 
     fn stated_change(&self, asked: &Arguments) -> Option<StatedChange> {
@@ -134,27 +138,28 @@ impl TypedTool for Edit {
         })
     }
 
-    async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
-        let target = ctx.target(&arguments.path).await?;
-        let (planned, _) = plan_edit(target, arguments, ctx).await?;
+    async fn plan(&self, arguments: Arguments, (files, _): Files) -> ProposalResult {
+        let target = files.target(&arguments.path).await?;
+        let (planned, _) = plan_edit(target, arguments, &files).await?;
         Ok(Some(planned.proposed().into()))
     }
 
-    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let target = ctx.target(&arguments.path).await?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, needs: Files) -> CallResult {
+        let files = &needs.0;
+        let target = files.target(&arguments.path).await?;
         // Resolved before the lock, because there is one lock per real path.
         let path = target.path().to_owned();
         // Another call must not change the file between planning and storing.
         let _lock = self.locks.lock(&path).await;
-        let (planned, lines) = plan_edit(target, arguments, &ctx).await?;
+        let (planned, lines) = plan_edit(target, arguments, files).await?;
         let (name, remarks) = (planned.name.clone(), planned.remarks());
-        let stored = planned.store(&ctx).await?;
+        let stored = planned.store(&needs).await?;
         let what = match lines.len() {
             1 => "the edit".to_owned(),
             count => format!("{count} edits"),
         };
         let remark = stored.remark();
-        let text = match &ctx.review_account {
+        let text = match &files.review_account {
             None => format!(
                 "Applied {what} to {name} at {}.{remarks}{remark}",
                 listed(&lines)
@@ -176,7 +181,7 @@ impl TypedTool for Edit {
 async fn plan_edit(
     target: FileTarget,
     arguments: Arguments,
-    ctx: &ToolContext,
+    files: &FileAccess,
 ) -> Result<(PlannedFile, Vec<usize>), ToolError> {
     let text = target.text().await?;
     let located = blocking(move || {
@@ -203,6 +208,6 @@ async fn plan_edit(
         Ok((planned, edited.lines))
     });
     let (mut planned, lines) = located.await?;
-    planned.note_change(ctx);
+    planned.note_change(files);
     Ok((planned, lines))
 }

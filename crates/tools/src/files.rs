@@ -1,41 +1,25 @@
 //! File access for tools: path resolution, text that may be open in the editor, and atomic
 //! writes.
 
-mod approved;
 mod atomic;
-mod encoding;
-mod fingerprint;
-mod locks;
-mod moves;
-mod open;
-mod parents;
 mod path;
-mod real;
 mod shown;
 mod target;
 mod text;
-
-pub use approved::ApprovedPath;
-pub use atomic::write as write_whole;
-pub(crate) use atomic::{sync_folder, write_unsynced};
-pub(crate) use encoding::Encoding;
-pub use fingerprint::Fingerprint;
-pub(crate) use locks::{FileLock, FileLocks};
-pub(crate) use open::{Opened, open_regular, open_regular_in};
-pub(crate) use parents::Parents;
-pub(crate) use path::named_path;
-pub use path::{resolve, without_dots};
-pub use real::{RealPath, leads_to};
-pub use shown::{Changes, FileState, ShownFiles};
-pub(crate) use target::{FileTarget, Stored};
-pub use text::Unshown;
-pub(crate) use text::{Before, Expected, FileText};
 
 use std::io;
 use std::path::Path;
 
 use chat::truncate::format_size;
 
+pub use self::atomic::write as write_whole;
+pub(crate) use self::atomic::{FileLock, FileLocks, sync_folder, write_unsynced};
+pub(crate) use self::path::{Opened, Parents, named_path, open_regular, open_regular_in};
+pub use self::path::{RealPath, leads_to, resolve, without_dots};
+pub use self::shown::{ApprovedPath, Changes, FileState, Fingerprint, ShownFiles};
+pub(crate) use self::target::{FileTarget, Stored};
+pub use self::text::Unshown;
+pub(crate) use self::text::{Before, Encoding, Expected, FileText};
 use crate::error::ToolError;
 
 /// Maximum size of a file that a tool reads (64 MiB), since the file is held in memory or

@@ -4,11 +4,8 @@
 //! Paths are printed relative to the path in the call, so that the next call can use them.
 
 mod find;
-mod glob;
 mod grep;
-mod ignored;
 mod list;
-mod matches;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -23,15 +20,13 @@ use platform::paths::slashed;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use find::BUILT_IN as FIND;
-pub(crate) use grep::BUILT_IN as GREP;
-pub(crate) use list::BUILT_IN as LIST;
-
-use walk::Tree;
-
+pub(crate) use self::find::BUILT_IN as FIND;
+pub(crate) use self::grep::BUILT_IN as GREP;
+pub(crate) use self::list::BUILT_IN as LIST;
+use self::walk::Tree;
 use crate::context::ToolContext;
-use crate::describe;
 use crate::error::ToolError;
+use crate::file_access::FileAccess;
 use crate::files::{RealPath, blocking, file_error, resolve};
 use crate::secrets::Secrets;
 use crate::tool::ToolResult;
@@ -64,18 +59,18 @@ fn named(input: &Value, cwd: &Path) -> PathBuf {
 
 /// The search root for [`crate::Tool::describe`], if the call names one.
 fn described_place(path: Option<&str>) -> String {
-    let place = path.map(|path| format!("  in {}", describe::visible_ends(path)));
+    let place = path.map(|path| format!("  in {}", crate::builtin::visible_ends(path)));
     place.unwrap_or_default()
 }
 
 /// Runs a search on a blocking thread. A cancelled call has no result.
 async fn look(
-    ctx: &ToolContext,
+    cancel: CancellationToken,
     work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
 ) -> Result<ToolResult, ToolError> {
     let text = blocking(work).await?;
     // A cancelled search returns what it has, which would look complete.
-    if ctx.cancel.is_cancelled() {
+    if cancel.is_cancelled() {
         return Err(ToolError::Cancelled);
     }
     Ok(ToolResult::text(text))
@@ -92,7 +87,7 @@ struct SearchRoot {
     secrets: Option<Arc<Secrets>>,
 }
 
-/// Whether the path is a folder.
+/// Returns true if the path is a folder.
 ///
 /// # Errors
 ///
@@ -110,12 +105,12 @@ impl SearchRoot {
     /// # Errors
     ///
     /// As for [`SearchRoot::find`], or it is not a folder.
-    async fn folder(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
-        let place = Self::find(ctx, path).await?;
+    async fn folder(files: &FileAccess, path: Option<&str>) -> Result<Self, ToolError> {
+        let place = Self::find(files, path).await?;
         if place.is_folder {
             return Ok(place);
         }
-        let why = format!("{} is no folder; use read.", place.path().display());
+        let why = format!("{} is not a folder; use read.", place.path().display());
         Err(ToolError::InvalidInput(why))
     }
 
@@ -124,15 +119,15 @@ impl SearchRoot {
     /// # Errors
     ///
     /// It does not exist or is not accessible.
-    async fn find(ctx: &ToolContext, path: Option<&str>) -> Result<Self, ToolError> {
+    async fn find(files: &FileAccess, path: Option<&str>) -> Result<Self, ToolError> {
         let written = match path {
             None | Some("" | "." | "./") => String::new(),
             Some(path) => path.to_owned(),
         };
         let named = if written.is_empty() { "." } else { &written };
-        let path = ctx.real_path(named).await?;
+        let path = files.real_path(named).await?;
         let looked = blocking({
-            let (path, secrets) = (path.clone(), ctx.secrets.clone());
+            let (path, secrets) = (path.clone(), files.secrets.clone());
             move || {
                 // A call that names a secret has been approved for it, so nothing below is left
                 // out.
@@ -232,21 +227,27 @@ fn is_skipped(name: &std::ffi::OsStr) -> bool {
 
 /// The time at which a search must stop.
 #[derive(Clone)]
-struct Deadline {
+pub(crate) struct Deadline {
     cancel: CancellationToken,
     limit: Duration,
     end: Instant,
 }
 
-impl Deadline {
-    fn new(ctx: &ToolContext) -> Self {
-        Self {
-            cancel: ctx.cancel.clone(),
+/// The parts of a call's environment that a search needs.
+type Needs = (FileAccess, Deadline);
+
+impl From<ToolContext> for Needs {
+    fn from(ctx: ToolContext) -> Self {
+        let until = Deadline {
+            cancel: ctx.cancel,
             limit: ctx.timeout,
             end: Instant::now() + ctx.timeout,
-        }
+        };
+        (ctx.files, until)
     }
+}
 
+impl Deadline {
     fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || Instant::now() >= self.end
     }

@@ -5,8 +5,10 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::objects::Hash;
+
 /// Largest index that is read (64 MB).
-const MOST: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_INDEX: u64 = 64 * 1024 * 1024;
 /// Longest `.git` file that is read (4 KB).
 const MOST_LINK: u64 = 4096;
 /// The mode of a submodule.
@@ -49,7 +51,7 @@ pub(crate) fn git_folder(root: &Path) -> Option<PathBuf> {
 fn read(file: &Path) -> Option<GitIndex> {
     match file.symlink_metadata() {
         Err(_) => return Some(GitIndex::default()),
-        Ok(found) if !found.is_file() || found.len() > MOST => return None,
+        Ok(found) if !found.is_file() || found.len() > MAX_INDEX => return None,
         Ok(_) => {}
     }
     let bytes = fs::read(file).ok()?;
@@ -64,19 +66,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Parses an index whose object names have `hash` bytes.
 fn parse(bytes: &[u8], hash: usize) -> Option<GitIndex> {
-    let version = number(bytes, 4)?;
-    if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
-        return None;
-    }
     let mut found = GitIndex::default();
-    // The header has twelve bytes: signature, version, and number of entries.
-    let (mut at, mut name) = (12, Vec::new());
-    for _ in 0..number(bytes, 8)? {
-        // The mode is the seventh of the ten numbers.
-        let mode = number(bytes, at + 24)?;
-        at = entry(bytes, at, hash, version, &mut name)?;
+    let is_whole = entries(bytes, hash, |mode, _, name| {
         // With any name that is not UTF-8, the index counts as unreadable.
-        let path = PathBuf::from(std::str::from_utf8(&name).ok()?);
+        let path = PathBuf::from(std::str::from_utf8(name).ok()?);
         // With `..` or an absolute path, Git would read a file outside the repository.
         let is_inside = |it| matches!(it, Component::Normal(_));
         if !path.components().all(is_inside) {
@@ -87,8 +80,50 @@ fn parse(bytes: &[u8], hash: usize) -> Option<GitIndex> {
         } else {
             found.files.push(path)
         }
+        Some(())
+    })?;
+    is_whole.then_some(found)
+}
+
+/// Identifies what is staged in an index, without the status of the files, which Git refreshes.
+/// `None` if its format is unknown.
+pub(crate) fn staged(bytes: &[u8]) -> Option<Hash> {
+    let of = |hash: usize| {
+        let mut staged = Vec::new();
+        entries(bytes, hash, |mode, id, name| {
+            staged.extend_from_slice(&mode.to_be_bytes());
+            staged.extend_from_slice(id);
+            staged.extend_from_slice(name);
+            staged.push(0);
+            Some(())
+        })?;
+        Some(Hash::of(&staged))
+    };
+    of(20).or_else(|| of(32))
+}
+
+/// Visits the entries of an index whose object names have `hash` bytes: the mode, the object name with
+/// the flags, and the name. Returns true if the index contains all entries itself. `None` if it has
+/// another format, or once `visit` returns `None`.
+fn entries(
+    bytes: &[u8],
+    hash: usize,
+    mut visit: impl FnMut(u32, &[u8], &[u8]) -> Option<()>,
+) -> Option<bool> {
+    let version = number(bytes, 4)?;
+    if bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
+        return None;
     }
-    extensions(bytes, at, hash).then_some(found)
+    // The header has twelve bytes: signature, version, and number of entries.
+    let (mut at, mut name) = (12, Vec::new());
+    for _ in 0..number(bytes, 8)? {
+        // The mode is the seventh of the ten numbers.
+        let mode = number(bytes, at + 24)?;
+        let id = bytes.get(at + FIXED..at + FIXED + hash + 2)?;
+        at = entry(bytes, at, hash, version, &mut name)?;
+        visit(mode, id, &name)?;
+    }
+    extensions(bytes, at, hash)
 }
 
 /// Reads the entry at `start` and returns where it ends. `name` is the previous entry's name and
@@ -122,20 +157,21 @@ fn entry(
     })
 }
 
-/// Whether the index contains all entries itself: a split index keeps some in another file.
-fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> bool {
+/// Returns true if the index contains all entries itself: a split index keeps some in another file.
+/// `None` if something else than extensions and a hash follows the entries.
+fn extensions(bytes: &[u8], mut at: usize, hash: usize) -> Option<bool> {
+    let mut is_whole = true;
     while at + hash < bytes.len() {
-        let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else {
-            return false;
-        };
+        let (name, length) = (bytes.get(at..at + 4)?, number(bytes, at + 4)?);
+        if !name.iter().all(u8::is_ascii_alphabetic) {
+            return None;
+        }
         // With `link`, entries are in another file; with `sdir`, folders are listed without the
         // files in them.
-        if name == b"link" || name == b"sdir" || !name.iter().all(u8::is_ascii_alphabetic) {
-            return false;
-        }
+        is_whole &= name != b"link" && name != b"sdir";
         at += 8 + length as usize;
     }
-    at + hash == bytes.len()
+    (at + hash == bytes.len()).then_some(is_whole)
 }
 
 /// Decodes a variable-length number of seven-bit bytes, and returns it and its end.

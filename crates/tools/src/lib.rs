@@ -10,14 +10,12 @@ mod bash;
 mod buffers;
 mod builtin;
 mod calculator;
-mod chat_folder;
 pub mod checkpoints;
 mod context;
-mod describe;
 mod edit;
 mod elicitation;
 mod error;
-mod file_changes;
+mod file_access;
 pub mod file_names;
 mod files;
 mod fs_search;
@@ -48,7 +46,6 @@ mod secrets;
 mod seen;
 mod shell;
 pub mod sources;
-mod state;
 pub mod state_dir;
 mod todo;
 mod tool;
@@ -60,13 +57,13 @@ mod write;
 pub use address::HttpAllow;
 pub use bash::why_untried;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
-pub use builtin::{FileAccess, PRESETS};
-pub use chat_folder::chat_folder;
-pub use context::{BashOptions, Confinement, Progress, ToolContext};
+pub use builtin::{FileUse, PRESETS};
+pub use context::{BashOptions, Confinement, Exec, Progress, ToolContext, User};
 pub use elicitation::{
     Choice, Elicitation, Field, FieldKind, Form, FormContent, FormReply, NoElicitation, enough,
 };
 pub use error::ToolError;
+pub use file_access::FileAccess;
 pub use files::{
     ApprovedPath, Changes, FileState, Fingerprint, RealPath, ShownFiles, Unshown, leads_to,
     resolve, without_dots, write_whole,
@@ -99,8 +96,8 @@ pub use shell::{
     Machine, Needs, ShellLists, Unsafe, forbidden, inspect, is_reader, parts, reading_parts,
     review, run_arguments,
 };
-pub use state::state_home;
 pub use todo::{Task, TaskStatus};
+pub use tool::{Tool, ToolResult, ToolTraits};
 pub use trial::{Outcome, Trial, clear_scratch};
 pub use url::Url;
 pub use variables::{
@@ -108,4 +105,4 @@ pub use variables::{
     secret_variables, variable, variable_os, variables,
 };
 
-pub use tool::{Tool, ToolResult};
+pub use self::state_dir::{chat_folder, state_home};

@@ -38,7 +38,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
     Ok(merged)
 }
 
-/// Lines of the base that are replaced by others.
+/// A range of lines of the base, and the lines that replace it.
 #[derive(PartialEq)]
 struct Change<'t> {
     gone: Range<usize>,
@@ -46,7 +46,7 @@ struct Change<'t> {
 }
 
 impl Change<'_> {
-    /// Whether no unchanged line is between the two.
+    /// Returns true if no unchanged line is between the two.
     fn touches(&self, other: &Self) -> bool {
         self.gone.start <= other.gone.end && other.gone.start <= self.gone.end
     }
@@ -64,7 +64,7 @@ fn changes<'t>(base: &[&str], to: &[&'t str]) -> Vec<Change<'t>> {
     ops.into_iter().filter_map(change).collect()
 }
 
-/// The lines with their endings.
+/// Splits a text into lines, with their endings.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }

@@ -21,7 +21,7 @@ pub struct ModelRequest {
     pub model: Option<String>,
     /// The conversation.
     pub messages: Vec<ModelMessage>,
-    /// Whether the model may search for tools and call them.
+    /// True if the model may search for tools and call them.
     #[serde(default)]
     pub tools: bool,
 }

@@ -45,7 +45,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// Whether HFS+ ignores the character in names.
+/// Returns true if HFS+ ignores the character in names.
 fn has_no_width(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,13 +1,11 @@
 //! The `apply_patch` tool: changes, creates, moves, and deletes files in the patch format that
 //! OpenAI's models are trained on.
 //!
-//! `parse` reads the patch, `parts` plans its files, `hunks` decides where hunks apply, and `store`
-//! changes all files or none. The engine is that of `edit`.
+//! `parse` reads the patch and decides where hunks apply, and `parts` plans its files. All files are
+//! changed or none. The engine is that of `edit`.
 
-mod hunks;
 mod parse;
 mod parts;
-mod store;
 
 use std::path::{Path, PathBuf};
 
@@ -18,16 +16,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::builtin::{BuiltIn, DEFAULT, FileAccess, TypedTool};
-use crate::context::ToolContext;
-use crate::describe;
+use self::parts::{Part, parts, plan_patch};
+use crate::builtin::{BuiltIn, DEFAULT, FileUse, TypedTool};
+use crate::context::Files;
 use crate::error::ToolError;
-use crate::files::{Before, FileLock, FileLocks, FileTarget, resolve};
+use crate::file_access::FileAccess;
+use crate::files::{Before, Expected, FileLock, FileLocks, FileTarget, FileText, resolve};
 use crate::planned::PlannedFile;
 use crate::proposal::Proposal;
 use crate::replace::listed;
 use crate::tool::{CallResult, ProposalResult, ToolResult};
-use parts::{Part, parts, plan_patch};
 
 /// Applies a patch to files.
 pub(crate) struct ApplyPatch {
@@ -53,7 +51,7 @@ pub(crate) struct Arguments {
 /// The row of `apply_patch`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(DEFAULT),
-    files: FileAccess::Changes,
+    files: FileUse::Changes,
     ..BuiltIn::new("apply_patch", |locks| {
         Box::new(ApplyPatch::new(locks.clone()))
     })
@@ -61,6 +59,7 @@ pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
 
 impl TypedTool for ApplyPatch {
     type Arguments = Arguments;
+    type Needs = Files;
 
     const NAME: &'static str = "apply_patch";
     const LABEL: &'static str = "Patch";
@@ -82,13 +81,13 @@ impl TypedTool for ApplyPatch {
 
     fn summary(&self, asked: &Arguments) -> Option<String> {
         let paths = parse::paths(&asked.input).into_iter();
-        let mut shown: Vec<String> = paths.map(describe::visible_ends).collect();
+        let mut shown: Vec<String> = paths.map(crate::builtin::visible_ends).collect();
         // Some models repeat the name of the file for each hunk.
         shown.dedup();
         Some(format!(
             "{}{}",
             shown.join(", "),
-            describe::label(&asked.label)
+            crate::builtin::label(&asked.label)
         ))
     }
 
@@ -101,28 +100,29 @@ impl TypedTool for ApplyPatch {
         })
     }
 
-    async fn plan(&self, arguments: Arguments, ctx: &ToolContext) -> ProposalResult {
-        let planned = plan_patch(parts(&arguments.input, ctx).await?, ctx).await?;
+    async fn plan(&self, arguments: Arguments, (files, _): Files) -> ProposalResult {
+        let planned = plan_patch(parts(&arguments.input, &files).await?, &files).await?;
         let files = planned.into_iter().map(|it| it.file.proposed());
         Ok(Some(Proposal {
             files: files.collect(),
         }))
     }
 
-    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let parts = parts(&arguments.input, &ctx).await?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, needs: Files) -> CallResult {
+        let (files, cancel) = needs;
+        let parts = parts(&arguments.input, &files).await?;
         let _locks = self.lock(&parts).await;
-        let planned = plan_patch(parts, &ctx).await?;
+        let planned = plan_patch(parts, &files).await?;
         // Planning may have taken long, and nothing has been stored yet.
-        if ctx.cancel.is_cancelled() {
+        if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
         let paths = planned.iter().map(|it| it.file.target.path());
         let details = json!({ "paths": paths.collect::<Vec<_>>() });
         let words: Vec<String> = planned.iter().map(PatchedFile::words).collect();
-        let remarks = store::store_all(planned, &ctx).await?;
+        let remarks = store_all(planned, &files).await?;
         let lines = words.into_iter().zip(remarks);
-        if let Some(account) = &ctx.review_account {
+        if let Some(account) = &files.review_account {
             // What the user changed is said there, and the plan is not what was applied.
             let remarks: String = lines.map(|(_, remark)| remark).collect();
             let text = format!("Applied the patch as the user changed it.{remarks}\n{account}");
@@ -174,5 +174,167 @@ impl PatchedFile {
             _ => format!("changed at {}", listed(&self.lines)),
         };
         format!("{name}: {change}.{}", self.file.remarks())
+    }
+}
+
+// Changes all files of a patch or none.
+
+/// Stores all files. Returns a remark for each. The caller holds the locks.
+///
+/// # Errors
+///
+/// One of them cannot be stored. Those before it are restored then, or the error says which are
+/// not.
+async fn store_all(
+    planned: Vec<PatchedFile>,
+    access: &FileAccess,
+) -> Result<Vec<String>, ToolError> {
+    let mut done = Vec::new();
+    let mut remarks = vec![String::new(); planned.len()];
+    let mut files = Vec::new();
+    for (number, PatchedFile { file, .. }) in planned.into_iter().enumerate() {
+        let (after, moves) = file.approved(access)?;
+        let moved_to = file.moved_to.clone().filter(|_| moves);
+        let file = PlannedFile {
+            after,
+            moved_to,
+            ..file
+        };
+        files.push((number, file));
+    }
+    let applied = files.iter().map(|(_, file)| file.proposed()).collect();
+    // Deletions are last, because they are the hardest to revert.
+    files.sort_by_key(|(_, file)| file.after.is_none());
+    for (number, file) in files {
+        match store(file, access, &mut done).await {
+            Ok(remark) => remarks[number] = remark,
+            Err(error) => return Err(roll_back(error, done, access).await),
+        }
+    }
+    access.applied.add(Proposal { files: applied });
+    Ok(remarks)
+}
+
+/// A change that was made, with what reverts it.
+enum Done {
+    Created(FileTarget, String),
+    Changed(FileTarget, FileText, String),
+    Moved(FileTarget, FileTarget, FileText),
+    Deleted(FileTarget, FileText, u32),
+}
+
+async fn store(
+    file: PlannedFile,
+    access: &FileAccess,
+    done: &mut Vec<Done>,
+) -> Result<String, ToolError> {
+    let PlannedFile {
+        target,
+        before,
+        after,
+        moved_to,
+        ..
+    } = file;
+    match (before, after) {
+        (Before::Text(before), Some(after)) => {
+            let target = match moved_to {
+                Some(to) => rename(target, to, &before, access, done).await?,
+                None => target,
+            };
+            change(target, before, after, access, done).await
+        }
+        (Before::Text(before), None) => {
+            let mode = access.remove(&target, &before).await?;
+            done.push(Done::Deleted(target, before, mode));
+            Ok(String::new())
+        }
+        (Before::Absent | Before::Other(_), Some(after)) => {
+            // A patch creates a file only where none is.
+            let stored = access.store(&target, Expected::Absent, after.clone());
+            let stored = stored.await?;
+            access.seen.add(target.path(), &after);
+            done.push(Done::Created(target, after));
+            Ok(stored.remark())
+        }
+        // The user dropped the new file in a review.
+        (Before::Absent | Before::Other(_), None) => Ok(String::new()),
+    }
+}
+
+/// Renames a file. Returns the file at its new place.
+async fn rename(
+    from: FileTarget,
+    to: FileTarget,
+    text: &FileText,
+    access: &FileAccess,
+    done: &mut Vec<Done>,
+) -> Result<FileTarget, ToolError> {
+    access.rename(&from, &to, text).await?;
+    done.push(Done::Moved(from, to.clone(), text.clone()));
+    Ok(to)
+}
+
+/// Stores the new text of a file. Returns remarks.
+async fn change(
+    target: FileTarget,
+    before: FileText,
+    after: String,
+    access: &FileAccess,
+    done: &mut Vec<Done>,
+) -> Result<String, ToolError> {
+    // A patch may only move a file.
+    if before.text == after {
+        return Ok(String::new());
+    }
+    let expected = Expected::Changed(before.clone());
+    let stored = access.store(&target, expected, after.clone()).await?;
+    access.seen.replace(target.path(), &before.text, &after);
+    done.push(Done::Changed(target, before, after));
+    Ok(stored.remark())
+}
+
+/// Reverts what was done, the last change first. Returns the error with what became of it.
+async fn roll_back(error: ToolError, done: Vec<Done>, access: &FileAccess) -> ToolError {
+    let (mut restored, mut lost) = (0, Vec::new());
+    for it in done.into_iter().rev() {
+        let path = it.path();
+        match it.revert(access).await {
+            Ok(()) => restored += 1,
+            Err(why) => lost.push(format!("{path} ({why})")),
+        }
+    }
+    let fate = match (restored, lost.is_empty()) {
+        (0, true) => "Nothing else was changed.".to_owned(),
+        (_, true) => "The changes before it were reverted.".to_owned(),
+        (_, false) => format!("These changes could not be reverted: {}.", lost.join("; ")),
+    };
+    ToolError::Failed(format!("{error} {fate}"))
+}
+
+impl Done {
+    fn path(&self) -> String {
+        let (Self::Created(target, _)
+        | Self::Changed(target, ..)
+        | Self::Moved(target, ..)
+        | Self::Deleted(target, ..)) = self;
+        paths::visible(target.path())
+    }
+
+    async fn revert(self, access: &FileAccess) -> Result<(), ToolError> {
+        match self {
+            Self::Created(target, after) => {
+                // Only with the text that was written: a later change by the user must stay.
+                access.remove(&target, &FileText::utf8(after)).await?;
+                Ok(())
+            }
+            Self::Changed(target, before, after) => {
+                // A later change by the user must stay.
+                let expected = Expected::Changed(before.with(after));
+                access.store(&target, expected, before.text).await?;
+                Ok(())
+            }
+            Self::Moved(from, to, before) => access.rename(&to, &from, &before).await,
+            Self::Deleted(target, before, mode) => target.recreate(before, mode).await,
+        }
     }
 }

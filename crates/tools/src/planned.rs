@@ -2,8 +2,9 @@
 
 use platform::paths;
 
-use crate::context::ToolContext;
+use crate::context::Files;
 use crate::error::ToolError;
+use crate::file_access::FileAccess;
 use crate::files::{Before, Expected, FileTarget, Stored};
 use crate::proposal::{Proposal, ProposedFile};
 
@@ -17,7 +18,7 @@ pub(crate) struct PlannedFile {
     pub after: Option<String>,
     /// The new place of the file, if it is moved.
     pub moved_to: Option<FileTarget>,
-    /// Whether the file keeps its encoding. Otherwise it is stored as UTF-8.
+    /// True if the file keeps its encoding. Otherwise it is stored as UTF-8.
     pub keeps: bool,
     /// Remarks on how the change was found, a sentence each.
     pub remarks: Vec<String>,
@@ -51,14 +52,14 @@ impl PlannedFile {
     ///
     /// # Errors
     ///
-    /// As [`ToolContext::store`] and [`PlannedFile::approved`], or the call was cancelled.
-    pub(crate) async fn store(self, ctx: &ToolContext) -> Result<Stored, ToolError> {
-        if ctx.cancel.is_cancelled() {
+    /// As [`FileAccess::store`] and [`PlannedFile::approved`], or the call was cancelled.
+    pub(crate) async fn store(self, (files, cancel): &Files) -> Result<Stored, ToolError> {
+        if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
         // The session rejects a call whose whole change the user drops. This code does not rely
         // on that.
-        let (Some(text), _) = self.approved(ctx)? else {
+        let (Some(text), _) = self.approved(files)? else {
             return Ok(Stored::default());
         };
         let before = self.before.text();
@@ -69,22 +70,22 @@ impl PlannedFile {
             Before::Other(_) => Expected::Any,
         };
         let (path, before) = (self.target.path(), before.map(|it| &*it.text));
-        let stored = ctx.store(&self.target, expected, text.clone()).await?;
+        let stored = files.store(&self.target, expected, text.clone()).await?;
         match before.filter(|_| self.keeps) {
-            Some(before) => ctx.seen.replace(path, before, &text),
-            None => ctx.seen.add(path, &text),
+            Some(before) => files.seen.replace(path, before, &text),
+            None => files.seen.add(path, &text),
         }
         let applied = ProposedFile {
             after: Some(text),
             ..self.proposed()
         };
-        ctx.applied.add(applied.into());
+        files.applied.add(applied.into());
         Ok(stored)
     }
 
     /// Adds a remark if the file changed since the model saw it.
-    pub(crate) fn note_change(&mut self, ctx: &ToolContext) {
-        let seen = ctx.seen.text(self.target.path());
+    pub(crate) fn note_change(&mut self, files: &FileAccess) {
+        let seen = files.seen.text(self.target.path());
         let changed = seen
             .zip(self.before.text())
             .is_some_and(|(seen, now)| seen != now.text);
@@ -100,9 +101,12 @@ impl PlannedFile {
     /// # Errors
     ///
     /// The file is not as it was when the user reviewed the call.
-    pub(crate) fn approved(&self, ctx: &ToolContext) -> Result<(Option<String>, bool), ToolError> {
+    pub(crate) fn approved(
+        &self,
+        access: &FileAccess,
+    ) -> Result<(Option<String>, bool), ToolError> {
         // Without a review, the user agreed to the plan as it is.
-        let Some(Proposal { files }) = ctx.reviewed.as_deref() else {
+        let Some(Proposal { files }) = access.reviewed.as_deref() else {
             return Ok((self.after.clone(), true));
         };
         let path = self.target.path();

@@ -1,4 +1,4 @@
-//! What a call would do to files, computed without doing it.
+//! A call's effects on files, computed without performing them.
 //!
 //! A tool that changes files plans first. [`Tool::propose`](crate::Tool::propose) returns the
 //! plan, and [`Tool::execute`](crate::Tool::execute) stores it, so that a preview and the
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::files::Unshown;
 
-/// What a call would do to files.
+/// A call's effects on files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
     /// The files, in the order of the call.
     pub files: Vec<ProposedFile>,
 }
 
-/// What a call would do to one file.
+/// A call's effect on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedFile {
     /// The file as the call names it.
@@ -37,7 +37,7 @@ pub struct ProposedFile {
 }
 
 impl ProposedFile {
-    /// Whether the call creates the file.
+    /// Returns true if the call creates the file.
     pub fn is_new(&self) -> bool {
         self.before.is_none() && self.unshown.is_none()
     }
@@ -49,7 +49,7 @@ impl From<ProposedFile> for Proposal {
     }
 }
 
-/// What a call did to files so far. Clones share the list.
+/// A call's effects on files so far. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct AppliedFiles(Arc<Mutex<Vec<ProposedFile>>>);
 

@@ -1,35 +1,36 @@
 //! The `read` tool: returns lines of a text file.
 //!
-//! Unsaved text in the editor takes precedence over the file. `window` selects the lines and
-//! `footer` describes the others.
+//! Unsaved text in the editor takes precedence over the file. `window` selects the lines; the others
+//! are described after them.
 
-mod footer;
 mod window;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Cursor, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::tool::ToolUseId;
-use chat::truncate::format_size;
+use chat::truncate::{Limit, MAX_BYTES, format_size};
 use platform::paths;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use self::window::{LineRange, Window};
 use crate::alias::{Alias, text};
-use crate::builtin::{BuiltIn, FileAccess, READONLY, TypedTool};
-use crate::context::ToolContext;
+use crate::builtin::{BuiltIn, FileUse, READONLY, TypedTool};
+use crate::context::Files;
 use crate::error::ToolError;
+use crate::file_access::FileAccess;
 use crate::files::{
     Encoding, FileTarget, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular,
     resolve,
 };
+use crate::schema;
 use crate::tool::{CallResult, ToolResult};
-use crate::{describe, schema};
-use window::{LineRange, Window};
 
 /// Reads a text file.
 pub(crate) struct Read;
@@ -51,13 +52,14 @@ pub(crate) struct Arguments {
 /// The row of `read`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(READONLY),
-    files: FileAccess::Reads,
+    files: FileUse::Reads,
     alias: Some(("read_file", |_| Box::new(read_file()))),
     ..BuiltIn::new("read", |_| Box::new(Read))
 };
 
 impl TypedTool for Read {
     type Arguments = Arguments;
+    type Needs = Files;
 
     const NAME: &'static str = "read";
     const LABEL: &'static str = "Read";
@@ -78,41 +80,45 @@ impl TypedTool for Read {
             (Some(offset), None) => format!("  +{offset}"),
             (offset, Some(limit)) => format!("  +{},{limit}", offset.unwrap_or(0.0)),
         };
-        let path = describe::visible_ends(&asked.path);
-        Some(format!("{path}{range}{}", describe::label(&asked.label)))
+        let path = crate::builtin::visible_ends(&asked.path);
+        Some(format!(
+            "{path}{range}{}",
+            crate::builtin::label(&asked.label)
+        ))
     }
 
     fn content_of(&self, asked: &Arguments) -> Option<String> {
         Some(asked.path.clone())
     }
 
-    async fn call(&self, arguments: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let path = ctx.real_path(&arguments.path).await?;
+    async fn call(&self, arguments: Arguments, _id: &ToolUseId, needs: Files) -> CallResult {
+        let (files, cancel) = needs;
+        let path = files.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
-        let unsaved = unsaved_text(&path, &ctx).await;
-        let (cancel, real) = (ctx.cancel.clone(), path.clone());
+        let unsaved = unsaved_text(&path, &files).await;
+        let (stop, real) = (cancel.clone(), path.clone());
         let window = blocking(move || match unsaved {
-            Some(text) => window::read(Cursor::new(text), asked, &cancel)
+            Some(text) => window::read(Cursor::new(text), asked, &stop)
                 .map_err(|error| file_error("read", path.as_path(), &error)),
-            None => from_disk(&path, asked, &cancel),
+            None => from_disk(&path, asked, &stop),
         })
         .await?;
         // A cancelled read returns early with what it has, which must not look like the file.
-        if ctx.cancel.is_cancelled() {
+        if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
         // A later `write` merges its text with what changed since.
-        remember(real, &ctx).await;
-        footer::with_footer(&window, asked, &arguments.path).map(ToolResult::text)
+        remember(real, &files).await;
+        with_footer(&window, asked, &arguments.path).map(ToolResult::text)
     }
 }
 
 /// Remembers the text of a file that the model reads.
-async fn remember(path: RealPath, ctx: &ToolContext) {
-    if let Ok(target) = FileTarget::find(path, ctx.buffers.clone()).await
+async fn remember(path: RealPath, files: &FileAccess) {
+    if let Ok(target) = FileTarget::find(path, files.buffers.clone()).await
         && let Ok(text) = target.text().await
     {
-        ctx.seen.add(target.path(), &text.text);
+        files.seen.add(target.path(), &text.text);
     }
 }
 
@@ -126,7 +132,7 @@ fn read_file() -> Alias {
         name: "read_file",
         label: "Read file",
         description: "Read a text file, or its first lines.",
-        schema: schema::object(properties, &["path"]),
+        schema: schema::object(&properties, &["path"]),
         tool: |_| Arc::new(Read),
         translate: |input, _| {
             let (path, limit) = (text("path", input)?, &input["max_lines"]);
@@ -136,8 +142,8 @@ fn read_file() -> Alias {
 }
 
 /// The text of the buffer, if it has unsaved changes.
-async fn unsaved_text(path: &RealPath, ctx: &ToolContext) -> Option<String> {
-    let open = ctx.buffers.text(path.as_path()).await?;
+async fn unsaved_text(path: &RealPath, files: &FileAccess) -> Option<String> {
+    let open = files.buffers.text(path.as_path()).await?;
     // Otherwise the file counts, because it may be newer than the buffer.
     open.modified.then_some(open.text)
 }
@@ -183,4 +189,165 @@ fn wide_text(file: &mut File) -> io::Result<Option<String>> {
     file.take(MAX_SIZE).read_to_end(&mut bytes)?;
     file.rewind()?;
     Ok(Encoding::decode(bytes).map(|(text, _)| text))
+}
+
+// Formats the lines of a file, with notices about lines that were left out.
+
+/// The text of the window, followed by notices if something is missing.
+///
+/// # Errors
+///
+/// [`ToolError::Failed`] if the file ends before the first requested line.
+fn with_footer(window: &Window, asked: LineRange, path: &str) -> Result<String, ToolError> {
+    if let Some(bytes) = window.oversized_line {
+        return Ok(oversized(bytes, asked.offset, path));
+    }
+    if window.lines == 0 {
+        return nothing(window, asked, path);
+    }
+    let (text, notice) = decoded(&window.bytes);
+    let mut notices: Vec<String> = notice.into_iter().map(str::to_owned).collect();
+    notices.extend(missing(window, asked));
+    if notices.is_empty() {
+        return Ok(as_shown(&text));
+    }
+    Ok(format!("{}\n\n{}", as_shown(&text), notices.join("\n")))
+}
+
+/// Decodes lines, with a notice if they are not UTF-8. They are taken for Latin-1 if no byte
+/// beyond ASCII is part of valid UTF-8; otherwise for UTF-8 with a few wrong bytes.
+fn decoded(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Borrowed(_)) {
+        return (text, None);
+    }
+    if bytes.utf8_chunks().all(|chunk| chunk.valid().is_ascii()) {
+        let text = bytes.iter().copied().map(char::from).collect();
+        return (
+            text,
+            Some("[The file is not UTF-8 and is shown as Latin-1.]"),
+        );
+    }
+    let notice = "[Some bytes are not UTF-8 and are shown as \u{fffd}.]";
+    (text, Some(notice))
+}
+
+/// Makes text displayable: a buffer line cannot contain a NUL, and a result of blank lines
+/// would look empty.
+fn as_shown(text: &str) -> String {
+    if text.bytes().all(|byte| byte == b'\n') {
+        return match text.len() + 1 {
+            1 => "(1 blank line)".to_owned(),
+            lines => format!("({lines} blank lines)"),
+        };
+    }
+    text.replace('\0', "␀")
+}
+
+fn nothing(window: &Window, asked: LineRange, path: &str) -> Result<String, ToolError> {
+    if window.total_lines == 0 && asked.offset == 1 {
+        return Ok("(empty file)".to_owned());
+    }
+    let lines = match window.total_lines {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    Err(ToolError::Failed(format!(
+        "Offset {} is beyond the end of {path}, which has {lines}.",
+        asked.offset
+    )))
+}
+
+fn missing(window: &Window, asked: LineRange) -> Option<String> {
+    let last = asked.offset + window.lines - 1;
+    // Cannot underflow, because the lines of the window are counted, too.
+    let more = window.total_lines - last;
+    if more == 0 && !window.is_total_open {
+        return None;
+    }
+    let open = if window.is_total_open {
+        "more than "
+    } else {
+        ""
+    };
+    let total = window.total_lines;
+    let next = format!("Continue with offset={}.", last + 1);
+    Some(match window.limited_by {
+        Some(Limit::Lines) => {
+            format!(
+                "[Showing lines {}-{last} of {open}{total}. {next}]",
+                asked.offset
+            )
+        }
+        Some(Limit::Bytes) => format!(
+            "[Showing lines {}-{last} of {open}{total} ({} limit). {next}]",
+            asked.offset,
+            format_size(MAX_BYTES as u64)
+        ),
+        None if more == 1 && !window.is_total_open => format!("[1 more line. {next}]"),
+        None => format!("[{open}{more} more lines. {next}]"),
+    })
+}
+
+fn oversized(bytes: u64, line: usize, path: &str) -> String {
+    // Single quotes hide everything from a shell but themselves.
+    let quoted = path.replace('\'', r"'\''");
+    format!(
+        "[Line {line} is {}, over the {} limit. Read a part of it with bash: \
+         sed -n {line}p '{quoted}' | head -c {MAX_BYTES}]",
+        format_size(bytes),
+        format_size(MAX_BYTES as u64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(total_lines: usize, lines: usize, limited_by: Option<Limit>) -> Option<String> {
+        let window = Window {
+            lines,
+            total_lines,
+            limited_by,
+            ..Window::default()
+        };
+        missing(
+            &window,
+            LineRange {
+                offset: 11,
+                limit: None,
+            },
+        )
+    }
+
+    #[test]
+    fn the_footer_names_the_next_offset() {
+        assert_eq!(shown(20, 10, None), None);
+        assert_eq!(
+            shown(21, 10, None).as_deref(),
+            Some("[1 more line. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, None).as_deref(),
+            Some("[30 more lines. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, Some(Limit::Lines)).as_deref(),
+            Some("[Showing lines 11-20 of 50. Continue with offset=21.]")
+        );
+        assert_eq!(
+            shown(50, 10, Some(Limit::Bytes)).as_deref(),
+            Some("[Showing lines 11-20 of 50 (50.0 KB limit). Continue with offset=21.]")
+        );
+    }
+
+    #[test]
+    fn the_command_for_an_oversized_line_quotes_the_path() {
+        let hint = oversized(1_572_864, 3, "it's; rm -rf ~");
+
+        assert_eq!(
+            hint,
+            r"[Line 3 is 1.5 MB, over the 50.0 KB limit. Read a part of it with bash: sed -n 3p 'it'\''s; rm -rf ~' | head -c 51200]"
+        );
+    }
 }

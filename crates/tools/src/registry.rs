@@ -2,9 +2,7 @@
 //!
 //! The registry knows no policy: a tool that is not offered to models can still be called.
 
-mod table;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chat::diff::StatedChange;
@@ -12,12 +10,11 @@ use chat::preview::Describe;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
 
+use crate::builtin::{BuiltIn, FileUse, PRESETS};
 use crate::files::FileLocks;
 use crate::search::{SearchEntry, search};
 use crate::tool::Tool;
-
-use table::BUILT_INS;
-pub use table::{aliases, preset, with_access};
+use crate::{bash, calculator, edit, fs_search, http, patch, read, todo, write};
 
 /// The source name of the built-in tools.
 pub const BUILTIN: &str = "builtin";
@@ -50,7 +47,7 @@ pub struct Clash {
 pub fn default_tools() -> Vec<Box<dyn Tool>> {
     let locks = FileLocks::default();
     let all = BUILT_INS.iter().map(|row| (row.make)(&locks));
-    all.filter(|tool| tool.enabled()).collect()
+    all.filter(|tool| tool.traits().is_enabled).collect()
 }
 
 type Tools = Arc<[Arc<dyn Tool>]>;
@@ -145,7 +142,7 @@ impl Registry {
     /// The built-in tools that run without approval unless a rule denies them. A user's tool
     /// that replaces one of them is not included.
     pub fn harmless(&self) -> impl Iterator<Item = &'static str> {
-        table::harmless().filter(|name| self.source_of(name) == Some(BUILTIN))
+        harmless().filter(|name| self.source_of(name) == Some(BUILTIN))
     }
 
     /// The source of the tool of this name.
@@ -181,7 +178,7 @@ impl Registry {
     /// The definitions sent to models, sorted by name so that requests stay the same from turn
     /// to turn (which prompt caches need).
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        let offered = self.iter().filter(|tool| tool.enabled());
+        let offered = self.iter().filter(|tool| tool.traits().is_enabled);
         offered.map(|tool| tool.definition()).collect()
     }
 }
@@ -200,11 +197,61 @@ impl Describe for Registry {
     }
 }
 
+// The table of built-in tools, and queries on it for the registry, presets, aliases, and file
+// protection.
+
+/// All built-in tools.
+pub(crate) const BUILT_INS: [&BuiltIn; 14] = [
+    &patch::BUILT_IN,
+    &bash::BUILT_IN,
+    &calculator::BUILT_IN,
+    &calculator::BUILT_IN_ASYNC,
+    &edit::BUILT_IN,
+    &fs_search::FIND,
+    &fs_search::GREP,
+    &fs_search::LIST,
+    &http::BUILT_IN,
+    &read::BUILT_IN,
+    &todo::BUILT_IN,
+    &crate::tool_search::EXECUTE,
+    &crate::tool_search::SEARCH,
+    &write::BUILT_IN,
+];
+
+/// The tools that a built-in preset approves, or `None` for an unknown preset.
+pub fn preset(name: &str) -> Option<impl Iterator<Item = &'static str>> {
+    let rank = |preset: &str| PRESETS.iter().position(|it| *it == preset);
+    let most = rank(name)?;
+    let is_in = move |row: &&&BuiltIn| row.preset.and_then(rank).is_some_and(|it| it <= most);
+    Some(BUILT_INS.iter().filter(is_in).map(|row| row.name))
+}
+
+/// Aliases, each with the name of its tool. A rule for the tool applies to both names.
+pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rows = BUILT_INS.iter();
+    rows.filter_map(|row| Some((row.alias?.0, row.name)))
+}
+
+/// The built-in tools that run without approval unless a rule denies them.
+pub fn harmless() -> impl Iterator<Item = &'static str> {
+    let rows = BUILT_INS.iter().filter(|row| row.harmless);
+    rows.map(|row| row.name)
+}
+
+/// The names of built-in tools with this file access, including aliases.
+pub fn with_access(access: FileUse) -> BTreeSet<String> {
+    let rows = BUILT_INS.iter().filter(|row| row.files == access);
+    let names = rows.flat_map(|row| [Some(row.name), row.alias.map(|it| it.0)]);
+    names.flatten().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
     use serde_json::json;
+
+    use super::*;
+    use crate::files::FileLocks;
 
     #[test]
     fn the_offer_is_sorted_and_leaves_out_what_is_not_enabled() {
@@ -298,7 +345,7 @@ mod tests {
             let properties = schema["properties"].as_object().unwrap();
             let names: Vec<&String> = properties.keys().collect();
 
-            assert!(tool.strict(), "{}", tool.name());
+            assert!(tool.traits().is_strict, "{}", tool.name());
             assert_eq!(schema["required"], json!(names), "{}", tool.name());
             assert_eq!(schema["additionalProperties"], json!(false));
             for (name, property) in properties {
@@ -318,5 +365,76 @@ mod tests {
         assert_eq!(types("command"), json!("string"));
         assert_eq!(types("timeout"), json!(["number", "null"]));
         assert_eq!(bash.get("title"), None::<&Value>);
+    }
+
+    #[test]
+    fn a_row_has_the_name_of_its_tool_and_of_its_alias() {
+        let locks = FileLocks::default();
+        for row in BUILT_INS {
+            assert_eq!(row.name, (row.make)(&locks).name());
+            assert!(
+                row.alias
+                    .is_none_or(|(name, make)| name == make(&locks).name())
+            );
+        }
+    }
+
+    #[test]
+    fn presets_approve_what_the_manual_says() {
+        let of = |name: &str| preset(name).unwrap().collect::<BTreeSet<_>>();
+        assert_eq!(of("$readonly"), ["read"].into());
+        assert_eq!(
+            of("$default"),
+            ["apply_patch", "edit", "read", "write"].into()
+        );
+        let standard = [
+            "apply_patch",
+            "edit",
+            "find",
+            "grep",
+            "ls",
+            "read",
+            "tool_search",
+            "write",
+        ];
+        assert_eq!(of("$standard"), standard.into());
+        assert!(preset("$other").is_none());
+    }
+
+    #[test]
+    fn only_tools_that_change_files_name_files_to_change() {
+        let (locks, cwd) = (FileLocks::default(), std::path::Path::new("/p"));
+        for row in BUILT_INS {
+            let tool = (row.make)(&locks);
+            let named = tool.changes(
+                &serde_json::json!({"path": "~/a", "input": "*** Delete File: b"}),
+                cwd,
+            );
+            let expected = usize::from(row.files == FileUse::Changes);
+            assert_eq!(named.len(), expected, "{}", row.name);
+            for input in ["{}", r#"{"path": 3}"#, r#"{"path": null}"#, "[]"] {
+                let input = serde_json::from_str(input).unwrap();
+                assert!(tool.changes(&input, cwd).is_empty(), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_reads_or_changes_files_is_known_under_both_names() {
+        let of = |access| with_access(access).into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            of(FileUse::Changes),
+            ["apply_patch", "edit", "write", "write_file"]
+        );
+        let reading = [
+            "find",
+            "grep",
+            "list_files",
+            "ls",
+            "read",
+            "read_file",
+            "search",
+        ];
+        assert_eq!(of(FileUse::Reads), reading);
     }
 }

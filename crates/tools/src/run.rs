@@ -16,7 +16,7 @@ use crate::buffers::OpenBuffers;
 use crate::checkpoints::CommandRun;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::sandbox::{Sandbox, Watch, explain, lacking};
+use crate::sandbox::{Sandbox, Watch, explain};
 use crate::tool::{Tool, ToolResult};
 
 /// How long a tool may take to clean up after a cancel. Killing a process tree takes up to a
@@ -71,11 +71,11 @@ pub async fn run_in_full(
 ) -> Ran {
     // What a trial showed is recorded like the change of an edit, and nothing runs. In plan mode,
     // nothing changes.
-    if !tool.runs_commands() || ctx.trial.is_some() || ctx.is_planning {
+    if !tool.traits().runs_commands || ctx.exec.trial.is_some() || ctx.exec.is_planning {
         return run_to_end(tool, id, input, ctx).await;
     }
     // Not part of the call, whose time limit is the command's own.
-    let checkpoint = CommandRun::begin(&ctx.recorder).await;
+    let checkpoint = CommandRun::begin(&ctx.files.recorder).await;
     let ran = run_to_end(tool, id, input, ctx).await;
     checkpoint.end().await;
     ran
@@ -103,7 +103,7 @@ async fn run_to_end(tool: Arc<dyn Tool>, id: ToolUseId, input: Value, mut ctx: T
     after.add_notes(give_up(&name, task, &stop).await).await
 }
 
-/// What is checked after a call, to explain what the sandbox withheld.
+/// Data for the checks after a call, which explain what the sandbox withheld.
 struct After {
     sandbox: Arc<Sandbox>,
     buffers: Arc<dyn OpenBuffers>,
@@ -112,7 +112,7 @@ struct After {
     command: Option<CommandNeeds>,
 }
 
-/// What the commands of a call may have needed, according to its arguments.
+/// The possible needs of a call's commands, according to its arguments.
 struct CommandNeeds {
     variables: explain::HiddenVariables,
     sets_bits: bool,
@@ -123,13 +123,13 @@ impl After {
     /// Collects what is known before the call. Starts the watch, which also restricts the
     /// sandbox in `ctx`.
     async fn new(tool: &dyn Tool, input: &Value, ctx: &mut ToolContext) -> Self {
-        let command = tool.runs_commands().then(|| CommandNeeds {
+        let command = tool.traits().runs_commands.then(|| CommandNeeds {
             variables: explain::HiddenVariables::of(input),
             sets_bits: explain::sets_bits(input),
             input: input.clone(),
         });
-        let (sandbox, buffers) = (ctx.sandbox.clone(), ctx.buffers.clone());
-        let watch = if command.is_some() && !sandbox.is_off() && ctx.trial.is_none() {
+        let (sandbox, buffers) = (ctx.files.sandbox.clone(), ctx.files.buffers.clone());
+        let watch = if command.is_some() && !sandbox.is_off() && ctx.exec.trial.is_none() {
             watch(ctx).await
         } else {
             None
@@ -175,7 +175,7 @@ impl After {
         let printed = failed.then_some(text);
         let variables = command.variables.note(printed);
         let secrets = self.watch.as_ref().and_then(|watch| {
-            lacking::note(watch.concealed(), watch.work(), &command.input, printed)
+            crate::sandbox::explain::note(watch.concealed(), watch.work(), &command.input, printed)
         });
         variables.into_iter().chain(secrets).collect()
     }
@@ -211,14 +211,14 @@ impl After {
 /// `ctx` accordingly.
 async fn watch(ctx: &mut ToolContext) -> Option<Watch> {
     // Spares a thread where there is no sandbox.
-    if ctx.sandbox.lacking().is_some() {
+    if ctx.files.sandbox.lacking().is_some() {
         return None;
     }
-    let sandbox = ctx.sandbox.clone();
+    let sandbox = ctx.files.sandbox.clone();
     let found = spawn_blocking(move || sandbox.watch()).await;
     // Without a watch, the chat's limits still apply.
     let (held, watch) = found.ok().flatten()?;
-    ctx.sandbox = Arc::new(held);
+    ctx.files.sandbox = Arc::new(held);
     Some(watch)
 }
 

@@ -4,38 +4,32 @@
 //! enforces it. `elsewhere` is for the other systems, where commands run without a sandbox.
 
 pub(crate) mod explain;
-pub(crate) mod lacking;
-mod limits;
-mod paths;
-mod reading;
 mod trying;
-mod view;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
 
-#[cfg(not(target_os = "linux"))]
-use elsewhere as system;
-#[cfg(target_os = "linux")]
-use linux as system;
-
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-pub use explain::Missing;
-pub use limits::{Names, SandboxLimits, Tmp};
-pub use paths::paths_in;
+use platform::paths::canonicalize;
 pub use system::{
     PROGRAM as SANDBOX_PROGRAM, VIEW, Watch, chats_tmp, cuts_off_abstract_sockets, find_out,
     hold_view, keeps_from_setuid, tmp_folder,
 };
 pub(crate) use system::{run_restricted, view_report};
-pub(crate) use trying::{Overlay, TrialView, ViewReport};
 
-use crate::secrets::Secrets;
+pub use self::explain::Missing;
+pub(crate) use self::trying::{Overlay, TrialView, ViewReport};
+use crate::secrets::{Concealed, Secrets};
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
 
 /// How often a command is restarted if its sandbox could not be set up.
 pub(crate) const RETRIES: usize = 16;
@@ -47,7 +41,7 @@ pub struct Backend {
     pub program: Option<PathBuf>,
     /// Additional arguments.
     pub extra: Vec<String>,
-    /// Whether commands must not run without a sandbox.
+    /// True if commands must not run without a sandbox.
     pub required: bool,
 }
 
@@ -139,7 +133,7 @@ impl Sandbox {
     pub fn writable(&self) -> Option<Vec<PathBuf>> {
         let limits = self.limits()?;
         let tmp = limits.tmp.as_ref().filter(|tmp| tmp.writable);
-        let tmp = tmp.map(|_| PathBuf::from(view::TMP));
+        let tmp = tmp.map(|_| PathBuf::from(TMP));
         Some(limits.writable.iter().cloned().chain(tmp).collect())
     }
 
@@ -150,7 +144,7 @@ impl Sandbox {
         Some(folders.map(|folder| self.outside(&folder)).collect())
     }
 
-    /// Whether a file tool may write to `path`: a path on the machine, without links, that need not
+    /// Returns true if a file tool may write to `path`: a path on the machine, without links, that need not
     /// exist. See [`Sandbox::outside`].
     pub fn is_writable(&self, path: &Path) -> bool {
         let Some(limits) = self.limits() else {
@@ -162,7 +156,7 @@ impl Sandbox {
             path.starts_with(if has_own_tmp {
                 &tmp.folder
             } else {
-                Path::new(view::TMP)
+                Path::new(TMP)
             })
         });
         // Commands can't see what their own `/tmp` covers, so file tools don't write there either.
@@ -189,12 +183,12 @@ impl Sandbox {
         let tmp = limits.and_then(|limits| limits.tmp.as_ref());
         let folder = tmp.and_then(|tmp| tmp.folder.to_str());
         match folder.filter(|folder| text.contains(folder)) {
-            Some(folder) => text.replace(folder, view::TMP),
+            Some(folder) => text.replace(folder, TMP),
             None => text,
         }
     }
 
-    /// Whether commands see another folder as `/tmp`. Creates that folder if it is missing. Without
+    /// Returns true if commands see another folder as `/tmp`. Creates that folder if it is missing. Without
     /// a working bubblewrap, commands see the machine's.
     fn has_own_tmp(&self) -> bool {
         let limits = self.program().and_then(|_| self.limits());
@@ -227,7 +221,7 @@ impl Sandbox {
         system::prefix(&program, &self.backend, limits, cwd, needed, None)
     }
 
-    /// Whether bubblewrap failed before the command started, so that the command can be restarted.
+    /// Returns true if bubblewrap failed before the command started, so that the command can be restarted.
     /// This happens when a file is replaced while it is being mounted, for example a chat that is
     /// saved. A command that prints the same error is restarted as well; that is harmless, because
     /// a command can repeat its own work anyway.
@@ -262,7 +256,7 @@ impl Sandbox {
         self.backend.problem()
     }
 
-    /// Whether commands run without a sandbox although they should have one. The first call in a
+    /// Returns true if commands run without a sandbox although they should have one. The first call in a
     /// process blocks like [`Sandbox::prefix`].
     pub fn is_lacking(&self) -> bool {
         !self.is_off() && !self.backend.required && find_out(&self.backend).is_err()
@@ -278,7 +272,7 @@ impl Sandbox {
         }
     }
 
-    /// Whether the sandbox is off.
+    /// Returns true if the sandbox is off.
     pub fn is_off(&self) -> bool {
         self.given.is_none()
     }
@@ -286,5 +280,293 @@ impl Sandbox {
     /// How the limits are enforced.
     pub fn backend(&self) -> &Backend {
         &self.backend
+    }
+}
+
+// The limits of the commands of one chat.
+
+/// The limits of one chat's commands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxLimits {
+    /// Writable folders, as absolute paths.
+    pub writable: Vec<PathBuf>,
+    /// Paths below `writable` that are read-only. A path that does not exist can still be created.
+    pub kept: Vec<PathBuf>,
+    /// Paths below `writable` that are renamed if a command creates them.
+    pub never_made: Vec<PathBuf>,
+    /// Folders that the user works in. Below them, `names` can be neither written nor created.
+    pub work: Vec<PathBuf>,
+    /// Names of protected files.
+    pub names: Names,
+    /// Folders that look empty, such as those with sockets of the editor.
+    pub hidden: Vec<PathBuf>,
+    /// Files and sockets that look empty.
+    pub masked: Vec<PathBuf>,
+    /// Decides which files are hidden because they are secret. `None` if none are.
+    pub secrets: Option<Arc<Secrets>>,
+    /// The hidden secrets that exist, once they were searched.
+    pub concealed: Option<Vec<Concealed>>,
+    /// The folder that commands see as `/tmp`; the machine's own if absent.
+    pub tmp: Option<Tmp>,
+    /// Files and folders below the machine's `/tmp` that remain visible.
+    pub shown: Vec<PathBuf>,
+    /// Sockets that can be reached. All others that exist when a command starts can't.
+    pub sockets: Vec<PathBuf>,
+    /// Permissions that the user could grant, and how a result names a missing one.
+    pub missing: Vec<Missing>,
+    /// The home folder, if little of it is seen.
+    pub home: Option<NarrowHome>,
+    /// True if the network can be reached.
+    pub network: bool,
+    /// True if a command keeps the user's privileges.
+    pub privileged: bool,
+}
+
+/// A home folder of which only some files and folders are seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NarrowHome {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Real paths in it that are seen.
+    pub seen: Vec<PathBuf>,
+    /// True if commands can list it, and write files in it that are lost when they end.
+    pub is_writable: bool,
+}
+
+impl NarrowHome {
+    /// Returns true if a path is in the folder and not seen.
+    fn hides(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder) && !self.seen.iter().any(|it| path.starts_with(it))
+    }
+}
+
+/// A folder that is mounted as `/tmp`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tmp {
+    /// The folder, which is created on first use; see [`tmp_folder`].
+    pub folder: PathBuf,
+    /// True if it is writable. It also is if [`SandboxLimits::writable`] contains `/tmp`.
+    pub writable: bool,
+}
+
+impl SandboxLimits {
+    /// The limits with real paths. If another folder is mounted as `/tmp`, `writable` no longer
+    /// contains `/tmp` itself.
+    fn real(&self) -> Self {
+        let is_tmp = |path: &Path| Path::new(TMP).starts_with(path);
+        let tmp = self.tmp.clone().map(|tmp| Tmp {
+            writable: tmp.writable || self.writable.iter().any(|path| is_tmp(path)),
+            ..tmp
+        });
+        // The chat's folder takes its place.
+        let is_replaced = |path: &&PathBuf| tmp.is_some() && *path == Path::new(TMP);
+        let (below, others): (Vec<_>, Vec<_>) = each_real(&self.writable)
+            .filter(|path| !is_replaced(&path))
+            .partition(|path| tmp.is_some() && path.starts_with(TMP));
+        // Kept apart, because a writable "/" doesn't include folders below the machine's `/tmp`.
+        let mut writable = outermost(others);
+        writable.extend(outermost(below));
+        Self {
+            writable,
+            kept: real(&self.kept),
+            hidden: real(&self.hidden),
+            masked: real(&self.masked),
+            shown: real(&self.shown),
+            sockets: real(&self.sockets),
+            tmp,
+            ..self.clone()
+        }
+    }
+
+    /// The `/tmp` that commands see. `None` if they see the machine's.
+    fn view(&self) -> Option<View<'_>> {
+        let shown = self.shown.iter().chain(&self.writable);
+        let is_below = |path: &&Path| path.starts_with(TMP);
+        Some(View {
+            tmp: &self.tmp.as_ref()?.folder,
+            shown: shown.map(PathBuf::as_path).filter(is_below).collect(),
+        })
+    }
+}
+
+/// Names of protected files and folders, besides those of Git.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Names that can be neither written nor created, in any folder.
+    pub kept: Vec<String>,
+    /// Folders of generated or installed files, whose subfolders are not scanned.
+    pub shallow: Vec<String>,
+}
+
+// Real paths of limits.
+
+/// Maximum number of symbolic links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The real paths of existing files and folders, without those below another one.
+fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
+    outermost(each_real(paths).collect())
+}
+
+/// The real paths of existing files and folders.
+fn each_real(paths: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let absolute = paths.iter().filter(|path| path.is_absolute());
+    // What does not exist cannot be mounted.
+    absolute.filter_map(|path| canonicalize(path).ok())
+}
+
+/// The paths that are not below another one, sorted.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    // Compared by component, so the paths below another one directly follow it.
+    paths.sort();
+    paths.dedup_by(|path, above| path.starts_with(above));
+    paths
+}
+
+/// The components of a path in reverse order.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().rev();
+    parts.map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+/// The absolute paths in a value such as `unix:path=/run/bus,guid=1` or
+/// `/tmp/tmux-0/default,12,0`. May contain empty strings.
+pub fn paths_in(value: &str) -> impl Iterator<Item = &str> {
+    let words = value.split([',', ';', '=', ':']);
+    let words = words.map(|word| word.find('/').map_or("", |at| &word[at..]));
+    // In "unix:///run/x" the path follows two more slashes.
+    words.map(|word| {
+        let path = word.trim_start_matches('/');
+        &word[(word.len() - path.len()).saturating_sub(1)..]
+    })
+}
+
+// Translates paths below `/tmp` between sandboxed commands and the machine.
+//
+// Commands have a `/tmp` of their own. File tools run outside the sandbox and use these
+// translated paths to access the same files.
+
+/// The folder that differs between commands and the machine.
+const TMP: &str = "/tmp";
+
+/// The `/tmp` that commands see.
+#[derive(Debug)]
+struct View<'a> {
+    /// The folder that commands see as `/tmp`.
+    pub tmp: &'a Path,
+    /// Folders and files below the machine's `/tmp` that commands see nevertheless.
+    pub shown: Vec<&'a Path>,
+}
+
+impl View<'_> {
+    /// Returns true if commands see the machine's own file at `path`.
+    fn is_seen(&self, path: &Path) -> bool {
+        !path.starts_with(TMP) || self.shown.iter().any(|shown| path.starts_with(shown))
+    }
+
+    /// Translates a path in the sandbox to a path on the machine. Symbolic links are resolved as
+    /// in the sandbox. A path that doesn't lead through the chat's `/tmp` is returned unchanged.
+    fn outside(&self, path: &Path) -> PathBuf {
+        // Already translated.
+        if path.starts_with(self.tmp) {
+            return path.to_owned();
+        }
+        let (mut links, mut is_private) = (MAX_LINKS, false);
+        let mut seen = PathBuf::from("/");
+        let mut rest = parts(path);
+        while let Some(next) = rest.pop() {
+            match next.components().next() {
+                Some(Component::RootDir | Component::Prefix(_)) => seen = PathBuf::from("/"),
+                Some(Component::ParentDir) => drop(seen.pop()),
+                Some(Component::Normal(name)) => {
+                    seen.push(name);
+                    is_private |= !self.is_seen(&seen);
+                    // A link is resolved where the command would read it.
+                    let target = self.real(&seen).read_link();
+                    // After as many links as the kernel follows, the next one stays, and
+                    // opening the path fails.
+                    if let Some(target) = target.ok().filter(|_| links > 0) {
+                        links -= 1;
+                        seen.pop();
+                        rest.extend(parts(&target));
+                    }
+                }
+                Some(Component::CurDir) | None => {}
+            }
+        }
+        if is_private {
+            self.real(&seen)
+        } else {
+            path.to_owned()
+        }
+    }
+
+    fn real(&self, seen: &Path) -> PathBuf {
+        match seen.strip_prefix(TMP) {
+            Ok(rest) if !self.is_seen(seen) => self.tmp.join(rest),
+            _ => seen.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn missing_and_nested_paths_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        let given = [
+            root.join("a/b"),
+            root.join("none"),
+            root.join("a"),
+            "rel".into(),
+        ];
+        assert_eq!(real(&given), [root.join("a")]);
+    }
+
+    #[test]
+    fn paths_lead_through_the_chats_tmp_as_they_do_for_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let tmp = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(tmp.join("sub")).unwrap();
+        for (name, target) in [
+            ("relative", "sub/file"),
+            ("absolute", "/tmp/sub"),
+            ("out", "/etc"),
+            ("up", "../etc/hostname"),
+            ("shown", "/tmp/project/file"),
+            ("circle", "circle"),
+        ] {
+            symlink(target, tmp.join(name)).unwrap();
+        }
+        let view = View {
+            tmp: &tmp,
+            shown: vec![Path::new("/tmp/project")],
+        };
+        for (path, expected) in [
+            ("/tmp/x/y", tmp.join("x/y")),
+            ("/tmp", tmp.clone()),
+            ("/tmp/relative", tmp.join("sub/file")),
+            ("/tmp/absolute/new", tmp.join("sub/new")),
+            ("/tmp/out/hosts", "/etc/hosts".into()),
+            ("/tmp/up", "/etc/hostname".into()),
+            ("/tmp/shown", "/tmp/project/file".into()),
+            ("/tmp/circle", tmp.join("circle")),
+            ("/etc/../tmp/x", tmp.join("x")),
+            ("/tmp/project/a", "/tmp/project/a".into()),
+            ("/tmp/project/../x", tmp.join("x")),
+            ("/tmp/projects", tmp.join("projects")),
+            ("/etc/hosts", "/etc/hosts".into()),
+        ] {
+            assert_eq!(view.outside(Path::new(path)), expected, "{path}");
+        }
+        let once = view.outside(Path::new("/tmp/x"));
+        assert_eq!(view.outside(&once), once);
     }
 }

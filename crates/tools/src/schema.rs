@@ -17,7 +17,7 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
         return schema;
     };
     drop_keywords(object);
-    // It comes from the Rust type. The tool's description is sent beside the schema.
+    // It comes from the Rust type. The tool's description is sent with the schema.
     object.remove("description");
     let mut names = Vec::new();
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
@@ -35,7 +35,7 @@ pub(crate) fn strict<T: JsonSchema>() -> Value {
 }
 
 /// An object schema with exactly these properties.
-pub(crate) fn object(properties: Value, required: &[&str]) -> Value {
+pub(crate) fn object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
         "properties": properties,

@@ -159,13 +159,13 @@ impl FileTarget {
     }
 }
 
-/// Whether one word is a prefix of the other, such as "calc" and "calculate".
+/// Returns true if one word is a prefix of the other, such as "calc" and "calculate".
 fn same_beginning(a: &str, b: &str) -> bool {
     let shorter = a.chars().count().min(b.chars().count());
     shorter >= LEAST_PREFIX && (a.starts_with(b) || b.starts_with(a))
 }
 
-/// Whether a longer word is misspelled by at most two letters.
+/// Returns true if a longer word is misspelled by at most two letters.
 fn is_slip(known: &str, word: &str) -> bool {
     let (longer, shorter) = (known.len().max(word.len()), known.len().min(word.len()));
     // In shorter words, two other letters make another word.

@@ -4,26 +4,24 @@
 //! Reading one needs the user's approval, and the sandbox hides them. Both the spelling of a path
 //! and its target are checked; the file need not exist. `sandbox.reveal` lists exceptions.
 
-mod below;
 mod conceal;
-mod content;
-mod inodes;
 mod names;
-mod tracked;
 
-use std::fmt;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
+use std::{fmt, fs};
 
 use platform::files::{FileKind, FileStatus};
 use platform::{paths, places};
+use sha1::{Digest, Sha1};
 
+pub use self::conceal::Concealed;
+use self::conceal::Inodes;
+pub(crate) use self::conceal::is_suspect;
 use crate::files::{leads_to, without_dots};
+use crate::git_index::{GitIndex, git_folder};
 use crate::names::folded;
-pub(crate) use below::{common_folder, repository_above};
-pub use conceal::Concealed;
-pub(crate) use conceal::is_suspect;
-use inodes::Inodes;
 
 /// Why the content of a file is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +40,12 @@ pub enum SecretKind {
     Ours,
     /// The environment or memory of a running process.
     Process,
-    /// What a user typed into a shell, a database, or an editor.
+    /// Input of a user into a shell, a database, or an editor.
     History,
 }
 
 impl SecretKind {
-    /// What such a file contains: a noun that follows "it may hold".
+    /// The contents of such a file: a noun that follows "it may hold".
     pub fn what(self) -> &'static str {
         match self {
             Self::Key => "private keys",
@@ -106,7 +104,7 @@ pub struct Secrets {
 
 impl Secrets {
     /// The secrets of the user that runs this process.
-    pub fn of_this_user(revealed: Vec<PathBuf>) -> Self {
+    pub fn of_this_user(revealed: &[PathBuf]) -> Self {
         let home = std::env::home_dir().filter(|it| it.is_absolute());
         Self {
             ours: own_folders(home.as_deref()),
@@ -127,7 +125,7 @@ impl Secrets {
     /// because it follows many links.
     pub(crate) fn usual() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Secrets>> =
-            LazyLock::new(|| Arc::new(Secrets::of_this_user(Vec::new())));
+            LazyLock::new(|| Arc::new(Secrets::of_this_user(&[])));
         USUAL.clone()
     }
 
@@ -169,8 +167,8 @@ impl Secrets {
         }
         let kind = self.place(&real, is_folder);
         let kind = match (kind, &status) {
-            (Some(SecretKind::Key), Some(status)) if content::is_public(&real, status) => None,
-            (None, Some(status)) if content::is_key(&real, status) => Some(SecretKind::Key),
+            (Some(SecretKind::Key), Some(status)) if names::is_public(&real, status) => None,
+            (None, Some(status)) if names::is_key(&real, status) => Some(SecretKind::Key),
             (kind, _) => kind,
         };
         if let Some(kind) = kind.or_else(|| self.linked(status.as_ref()?)) {
@@ -321,6 +319,162 @@ fn with_real_parent(path: &Path) -> PathBuf {
     match (plain.parent(), plain.file_name()) {
         (Some(parent), Some(name)) => leads_to(parent).join(name),
         _ => plain,
+    }
+}
+
+// Finds files whose content is in Git's index. Hiding them would be useless, because commands can
+// read the content from the repository, and Git could not compare the files.
+//
+// Compares content instead of names, because a command could add a name to the index without
+// reading the file. Source: gitformat-index(5).
+
+/// Maximum size of a file that is compared, in bytes.
+const MOST_COMPARED: u64 = 64 * 1024;
+/// Maximum size of an index that is read, in bytes.
+const MOST_INDEX: u64 = 32 * 1024 * 1024;
+/// Maximum size of a `.git` file, which contains the path of the Git directory, in bytes.
+const MOST_LINK: u64 = 4096;
+
+/// The indexes of repositories, read on first use.
+#[derive(Default)]
+struct Indexes(HashMap<PathBuf, Vec<u8>>);
+
+impl Indexes {
+    /// Returns true if the content of the file at `path` is in the index of its repository.
+    fn hold(&mut self, path: &Path) -> bool {
+        let Some((index, text)) = path
+            .parent()
+            .and_then(index_above)
+            .zip(read(path, MOST_COMPARED))
+        else {
+            return false;
+        };
+        let index = self.0.entry(index);
+        let index = index.or_insert_with_key(|index| {
+            let bytes = read(index, MOST_INDEX).unwrap_or_default();
+            // An index begins with these bytes.
+            if bytes.starts_with(b"DIRC") {
+                bytes
+            } else {
+                Vec::new()
+            }
+        });
+        let id = blob_name(&text);
+        // An index holds IDs as raw bytes. In a repository with SHA-256, none is found, and the
+        // file stays hidden.
+        memchr::memmem::find(index, &id).is_some()
+    }
+}
+
+/// The SHA-1 under which Git stores a content.
+fn blob_name(text: &[u8]) -> [u8; 20] {
+    let mut blob = Sha1::new();
+    blob.update(format!("blob {}\0", text.len()));
+    blob.update(text);
+    blob.finalize().into()
+}
+
+/// The index of the repository that a folder is in.
+fn index_above(folder: &Path) -> Option<PathBuf> {
+    let git = folder.ancestors().map(|it| it.join(".git"));
+    let git = git.into_iter().find(|it| it.symlink_metadata().is_ok())?;
+    if git.is_dir() {
+        return Some(git.join("index"));
+    }
+    // In worktrees and submodules, `.git` is a file.
+    let link = String::from_utf8(read(&git, MOST_LINK)?).ok()?;
+    let to = link.strip_prefix("gitdir: ")?.trim_end();
+    Some(git.parent()?.join(to).join("index"))
+}
+
+/// The content of a regular file, unless it is larger than the limit.
+fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let metadata = path.metadata().ok()?;
+    let is_fine = metadata.is_file() && metadata.len() <= most;
+    is_fine.then(|| fs::read(path).ok())?
+}
+
+// Finds the secrets below a folder, and those that a repository tracks.
+
+/// Maximum number of entries that a search for secrets visits.
+const ENTRIES: usize = 30_000;
+/// Folders of downloaded or generated files. They contain no secrets of the user.
+const SHALLOW: [&str; 5] = ["node_modules", "target", "__pycache__", "objects", ".venv"];
+/// How deep submodules may be in each other.
+const DEEPEST: usize = 4;
+
+/// A repository that tracks secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TrackingRepository {
+    /// The folder with the contents of all its files.
+    pub objects: PathBuf,
+    /// The secrets.
+    pub files: Vec<PathBuf>,
+}
+
+/// The top of the repository that a folder is in.
+pub(crate) fn repository_above(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|it| it.join(".git").exists())
+}
+
+/// The Git folder that all working trees of the repository with this Git folder share.
+pub(crate) fn common_folder(git: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(git.join("commondir"));
+    text.map_or_else(|_| git.to_owned(), |it| git.join(it.trim_end()))
+}
+
+impl Secrets {
+    /// The home folder.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// The paths below a folder that may be secret by their names, and whether all entries were
+    /// visited. Does not follow links.
+    pub(crate) fn suspects_below(top: &Path) -> (Vec<PathBuf>, bool) {
+        let (mut found, mut left) = (Vec::new(), ENTRIES);
+        let mut open = vec![top.to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                left = match left.checked_sub(1) {
+                    Some(left) => left,
+                    None => return (found, false),
+                };
+                let path = entry.path();
+                let is_shallow = SHALLOW.iter().any(|it| entry.file_name() == *it);
+                let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+                if is_folder && !is_shallow {
+                    open.push(path.clone());
+                }
+                if is_suspect(&path) {
+                    found.push(path);
+                }
+            }
+        }
+        (found, true)
+    }
+
+    /// The repositories that track secrets: the one that `folder` is in, and its submodules.
+    pub(crate) fn tracked(&self, folder: &Path) -> Vec<TrackingRepository> {
+        let mut found = Vec::new();
+        let top = repository_above(folder).map(|it| (it.to_owned(), 0));
+        let mut open: Vec<(PathBuf, usize)> = top.into_iter().collect();
+        while let Some((top, depth)) = open.pop() {
+            let Some((git, index)) = git_folder(&top).zip(GitIndex::of(&top)) else {
+                continue;
+            };
+            let files = index.files.iter().map(|it| top.join(it));
+            let files: Vec<PathBuf> = files.filter(|it| self.below(it, false).is_some()).collect();
+            if !files.is_empty() {
+                let objects = common_folder(&git).join("objects");
+                found.push(TrackingRepository { objects, files });
+            }
+            if depth < DEEPEST {
+                let modules = index.modules.iter().map(|it| (top.join(it), depth + 1));
+                open.extend(modules);
+            }
+        }
+        found
     }
 }
 

@@ -9,12 +9,8 @@
 
 mod environment;
 mod machine;
-mod network;
-mod options;
 mod parts;
-mod path;
 mod programs;
-mod run_arguments;
 mod split;
 mod syntax;
 mod words;
@@ -26,8 +22,7 @@ use platform::paths::visible;
 
 pub(crate) use self::environment::environment;
 pub use self::machine::{Machine, inspect, reading_parts};
-pub use self::parts::parts;
-pub use self::run_arguments::run_arguments;
+pub use self::parts::{parts, run_arguments};
 use self::syntax::Simple;
 use self::words::KnownVariables;
 
@@ -45,7 +40,7 @@ pub struct ShellLists {
     pub deny: Vec<String>,
 }
 
-/// What an approved command needs to run.
+/// The access that an approved command needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Network access, for `curl` and similar programs.
@@ -69,7 +64,7 @@ pub enum Unsafe {
         program: String,
         /// The argument.
         argument: String,
-        /// What it could do: a verb phrase that follows "it could".
+        /// The danger: a verb phrase that follows "it could".
         could: &'static str,
     },
     /// It contains syntax that is not analyzed: a noun with its article.
@@ -146,7 +141,7 @@ impl fmt::Display for Unsafe {
 }
 
 impl Unsafe {
-    /// What the command is or does, in a few words.
+    /// A description of the command in a few words.
     pub fn brief(&self) -> &'static str {
         match self {
             Self::Denied(_) => "a command that you forbid",
@@ -195,7 +190,7 @@ impl Unsafe {
     }
 }
 
-/// Whether a command is approved, judging by its text. It is not if it needs a sandbox and there is
+/// Returns true if a command is approved, judging by its text. It is not if it needs a sandbox and there is
 /// none; see [`inspect`].
 ///
 /// # Errors
@@ -249,7 +244,7 @@ fn commands(
     Ok(commands)
 }
 
-/// Whether a command runs a program that the user forbids, judging by its words.
+/// Returns true if a command runs a program that the user forbids, judging by its words.
 ///
 /// Also applies to commands that contain syntax that [`review`] refuses.
 pub fn forbidden(command: &str, deny: &[String]) -> Option<Unsafe> {
@@ -266,7 +261,7 @@ pub fn forbidden(command: &str, deny: &[String]) -> Option<Unsafe> {
     }
 }
 
-/// Whether a command matches an entry of [`ShellLists`].
+/// Returns true if a command matches an entry of [`ShellLists`].
 fn is_named(words: &[String], entry: &str) -> bool {
     let mut entry = entry.split_whitespace();
     let mut words = words.iter().map(String::as_str);
@@ -281,7 +276,7 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether a program is one that reads files or fetches pages.
+/// Returns true if a program is one that reads files or fetches pages.
 pub fn is_reader(program: &str) -> bool {
     programs::is_listed(program) || programs::is_network(program)
 }
@@ -314,7 +309,7 @@ fn check(simple: &Simple, lists: &ShellLists, needs: &mut Needs) -> Result<Appro
         return Ok(ApprovedBy::User);
     }
     if programs::is_network(name) {
-        network::check(name, arguments).map_err(|refusal| argument(name, refusal))?;
+        programs::check_network(name, arguments).map_err(|refusal| argument(name, refusal))?;
         needs.network = true;
         return Ok(ApprovedBy::Network);
     }
@@ -340,7 +335,7 @@ fn only_reads(simple: &Simple, why: &'static str) -> Result<(), Unsafe> {
     }
 }
 
-fn argument(program: &str, (argument, could): options::Refusal) -> Unsafe {
+fn argument(program: &str, (argument, could): programs::Refusal) -> Unsafe {
     Unsafe::Argument {
         program: program.to_owned(),
         argument,

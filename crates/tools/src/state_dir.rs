@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use platform::files::{PrivateOptions, make_private_folder, make_private_folders, restrict_folder};
@@ -15,7 +15,8 @@ use platform::processes::has_ended;
 use platform::{places, user};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::private::{self, TemporaryFile, TemporaryFolder, TemporaryPath};
+use crate::files::leads_to;
+use crate::private::{self, TemporaryFile, TemporaryFolder, TemporaryPath, with_free_name};
 
 /// How long to wait for another host's lock. Locks are held for microseconds unless a host is
 /// stopped while holding one.
@@ -142,6 +143,13 @@ fn is_of_dead_process(name: &OsStr) -> bool {
 #[derive(Debug)]
 pub struct Lock(File);
 
+impl Lock {
+    /// The locked file, for content that only the holder of the lock reads and writes.
+    pub(crate) fn file(&self) -> &File {
+        &self.0
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // Closing is not enough: a process that starts at this moment has a copy of the file until
@@ -187,11 +195,12 @@ pub fn try_lock(folder: &Path, name: &str) -> io::Result<Option<Lock>> {
 fn lock_file(folder: &Path, name: &str) -> io::Result<File> {
     let open = || {
         OpenOptions::new()
+            // Creating a file requires write access, and Windows locks none that was opened for
+            // that alone.
             .create(true)
             .read(true)
-            // Creating a file requires write access, and Windows locks none that was opened for
-            // that alone. Nothing is written to it.
-            .append(true)
+            .write(true)
+            .truncate(false)
             .private()
             .open(folder.join(name))
     };
@@ -293,9 +302,94 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+// The folder that a chat's relative paths start from: its own, or the project's if the chat is in
+// the state folder.
+
+/// The folder in the state folder that has a folder of chats for each project. The plugin makes
+/// them.
+const BY_PROJECT: &str = "by-project";
+/// The file in such a folder that holds the project's path.
+const PROJECT: &str = "project";
+
+/// Returns the folder that the relative paths of a chat start from, for its absolute path. It need
+/// not exist.
+pub fn chat_folder(chat: &Path) -> Option<PathBuf> {
+    folder_in(chat, &path())
+}
+
+fn folder_in(chat: &Path, state: &Path) -> Option<PathBuf> {
+    let own = chat.parent()?;
+    let is_ours = own.parent().map(leads_to) == Some(leads_to(&state.join(BY_PROJECT)));
+    let project = is_ours.then(|| fs::read_to_string(own.join(PROJECT)).ok());
+    let project = project
+        .flatten()
+        .map(|it| PathBuf::from(it.trim_end_matches('\n')));
+    Some(
+        project
+            .filter(|it| it.is_absolute())
+            .unwrap_or_else(|| own.to_owned()),
+    )
+}
+
+// The folder for persistent state: trust, pins, logs, long outputs.
+//
+// A program that can write there can grant itself trust, so the folder must never be one that
+// another user could have created.
+
+/// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder from `$HOME` or the
+/// user database; on Windows, `AppData/Local`. A user without a home gets a private folder below `$TMPDIR`.
+pub fn state_home() -> PathBuf {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let variable = crate::variable_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::home_dir().and_then(absolute);
+    variable
+        .and_then(absolute)
+        .or_else(|| Some(home()?.join(places::STATE)))
+        .unwrap_or_else(homeless)
+}
+
+/// A private temporary folder, the same for the lifetime of this process.
+fn homeless() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let find = || private_folder(&std::env::temp_dir());
+    FOLDER.get_or_init(find).clone()
+}
+
+/// Creates a folder below `temporary` that only this user can access. Its name is predictable
+/// unless another user has taken it.
+fn private_folder(temporary: &Path) -> PathBuf {
+    let usual = temporary.join(format!("flemma-{}", user::file_name_part()));
+    if make_private(&usual).is_ok() {
+        return usual;
+    }
+    let make = |name: &str| make_private_folder(&temporary.join(name));
+    match with_free_name(make) {
+        Ok(((), name)) => temporary.join(name),
+        // Nothing can be written there: state is lost, and every question is asked again.
+        Err(_) => PathBuf::from("/nonexistent"),
+    }
+}
+
+/// Creates a folder, or checks that an existing one belongs to this user alone.
+fn make_private(folder: &Path) -> io::Result<()> {
+    match make_private_folder(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Doesn't follow a link, which another user could have created.
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && user::has_alone(&found) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -337,5 +431,62 @@ mod tests {
         let lets_go = runtime.spawn(async move { drop(held) });
         assert!(runtime.block_on(waits).unwrap());
         runtime.block_on(lets_go).unwrap();
+    }
+
+    #[test]
+    fn a_chat_in_the_state_folder_belongs_to_its_project() {
+        let state = tempfile::tempdir().unwrap();
+        let folder = state.path().join("by-project/p-1");
+        fs::create_dir_all(&folder).unwrap();
+        let of = |chat: PathBuf| folder_in(&chat, state.path()).unwrap();
+        assert_eq!(of(folder.join("a.chat")), folder);
+        fs::write(folder.join("project"), "/home/me/p\n").unwrap();
+        assert_eq!(of(folder.join("a.chat")), Path::new("/home/me/p"));
+        fs::write(folder.join("project"), "p\n").unwrap();
+        assert_eq!(of(folder.join("a.chat")), folder);
+        // A project's own file of that name means nothing.
+        let other = state.path().join("p");
+        fs::create_dir_all(&other).unwrap();
+        fs::write(other.join("project"), "/elsewhere\n").unwrap();
+        assert_eq!(of(other.join("a.chat")), other);
+    }
+
+    fn usual(temporary: &Path) -> PathBuf {
+        temporary.join(format!("flemma-{}", user::file_name_part()))
+    }
+
+    #[test]
+    fn a_user_without_a_home_gets_the_same_private_folder_each_time() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = private_folder(temporary.path());
+        assert_eq!(folder, usual(temporary.path()));
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(private_folder(temporary.path()), folder);
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_made_is_not_used() {
+        type Prepare = fn(&Path);
+        let prepared: [Prepare; 3] = [
+            |path| {
+                fs::create_dir(path).unwrap();
+                fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+            },
+            |path| {
+                let other = path.with_extension("other");
+                fs::create_dir(&other).unwrap();
+                fs::set_permissions(&other, Permissions::from_mode(0o700)).unwrap();
+                symlink(other, path).unwrap();
+            },
+            |path| fs::write(path, "").unwrap(),
+        ];
+        for prepare in prepared {
+            let temporary = tempfile::tempdir().unwrap();
+            prepare(&usual(temporary.path()));
+            let folder = private_folder(temporary.path());
+            assert_ne!(folder, usual(temporary.path()));
+            assert_eq!(folder.parent(), Some(temporary.path()));
+            assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        }
     }
 }

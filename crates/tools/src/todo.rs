@@ -12,7 +12,7 @@ use crate::builtin::BuiltIn;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::schema;
-use crate::tool::{CallResult, Tool, ToolResult};
+use crate::tool::{CallResult, Tool, ToolResult, ToolTraits};
 
 /// Maximum number of tasks.
 const MOST: usize = 100;
@@ -84,18 +84,18 @@ impl Tool for Todo {
         });
         let items = json!({
             "type": "array",
-            "items": schema::object(task, &["content", "status"]),
+            "items": schema::object(&task, &["content", "status"]),
             "description": "All tasks in order. An empty list takes the list away.",
         });
-        schema::object(json!({"items": items}), &["items"])
+        schema::object(&json!({"items": items}), &["items"])
     }
 
-    fn strict(&self) -> bool {
-        true
-    }
-
-    fn enabled(&self) -> bool {
-        false
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            is_strict: true,
+            is_enabled: false,
+            ..ToolTraits::default()
+        }
     }
 
     fn describe(&self, input: &Value) -> Option<String> {

@@ -15,6 +15,46 @@ use crate::error::ToolError;
 use crate::proposal::Proposal;
 use crate::trial::Trial;
 
+/// Properties of a tool that hold for all arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "any of them can be true of a tool"
+)]
+pub struct ToolTraits {
+    /// True if the schema meets OpenAI's strict mode: every property is required and no others
+    /// are allowed.
+    pub is_strict: bool,
+    /// True if the tool is offered to models by default.
+    pub is_enabled: bool,
+    /// True if the tool starts commands, which run in the sandbox if there is one.
+    pub runs_commands: bool,
+    /// True if a call needs the user unless a rule approves this tool by name. Rules that
+    /// approve all unlisted tools don't count.
+    pub asks_always: bool,
+    /// True if the tool computes its own preview; see [`Tool::preview`].
+    pub has_preview: bool,
+    /// True if the tool handles rejected calls; see [`Tool::refused`].
+    pub hears_refusals: bool,
+    /// True if calls can be tried; see [`Tool::attempt`].
+    pub can_be_tried: bool,
+}
+
+impl Default for ToolTraits {
+    /// A tool that is offered, and nothing else.
+    fn default() -> Self {
+        Self {
+            is_strict: false,
+            is_enabled: true,
+            runs_commands: false,
+            asks_always: false,
+            has_preview: false,
+            hears_refusals: false,
+            can_be_tried: false,
+        }
+    }
+}
+
 /// A tool that a model can call.
 #[async_trait]
 pub trait Tool: Send + Sync {
@@ -35,20 +75,9 @@ pub trait Tool: Send + Sync {
     /// JSON Schema of the arguments: an object schema.
     fn input_schema(&self) -> Value;
 
-    /// Whether the schema meets OpenAI's strict mode: every property is required and no others
-    /// are allowed.
-    fn strict(&self) -> bool {
-        false
-    }
-
-    /// Whether the tool is offered to models by default.
-    fn enabled(&self) -> bool {
-        true
-    }
-
-    /// Whether the tool starts commands, which run in the sandbox if there is one.
-    fn runs_commands(&self) -> bool {
-        false
+    /// Properties of the tool that hold for all arguments.
+    fn traits(&self) -> ToolTraits {
+        ToolTraits::default()
     }
 
     /// The time limit of a call with this `input`; `default` is the user's setting. A tool that
@@ -74,11 +103,6 @@ pub trait Tool: Send + Sync {
     /// The result gets the colors of that file.
     fn shown_file(&self, _input: &Value) -> Option<String> {
         None
-    }
-
-    /// Whether the tool computes its own preview; see [`Tool::preview`].
-    fn has_preview(&self) -> bool {
-        false
     }
 
     /// Describes what a call with this `input` would do in one line of at most `width` columns.
@@ -111,27 +135,11 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
-    /// Whether a call needs the user unless a rule approves this tool by name. Rules that
-    /// approve all unlisted tools don't count.
-    fn asks_always(&self) -> bool {
-        false
-    }
-
-    /// Whether the tool handles rejected calls; see [`Tool::refused`].
-    fn hears_refusals(&self) -> bool {
-        false
-    }
-
     /// Handles a call with this `input` that the user rejected in the chat of this buffer.
     /// Returns the text for the model if the user gave no reason, or `None` for the default
     /// text.
     async fn refused(&self, _input: &Value, _buffer: i64) -> Option<String> {
         None
-    }
-
-    /// Whether calls can be tried; see [`Tool::attempt`].
-    fn can_be_tried(&self) -> bool {
-        false
     }
 
     /// Runs the call in a trial: it sees the project, and changes nothing. Stops soon after
@@ -167,7 +175,7 @@ pub trait Tool: Send + Sync {
             name: self.name().to_owned(),
             description: self.description().to_owned(),
             input_schema: self.input_schema(),
-            strict: self.strict(),
+            strict: self.traits().is_strict,
             keywords: self.keywords().to_vec(),
         }
     }
@@ -175,7 +183,7 @@ pub trait Tool: Send + Sync {
 
 /// The result of [`Tool::execute`].
 pub(crate) type CallResult = Result<ToolResult, ToolError>;
-/// What [`Tool::propose`] returns.
+/// The result of [`Tool::propose`].
 pub(crate) type ProposalResult = Result<Option<Proposal>, ToolError>;
 
 /// The result of a successful call.
@@ -185,10 +193,10 @@ pub struct ToolResult {
     pub content: String,
     /// Further data for the user only: events, virtual text, the log.
     pub details: Option<Value>,
-    /// Whether the user sees this result as failed, as for a command that exits with a non-zero
+    /// True if the user sees this result as failed, as for a command that exits with a non-zero
     /// code.
     pub marked_failed: bool,
-    /// What hindered a command in the read-only view, to follow "asks:". It does more if the user
+    /// The reason why a command failed in the read-only view, to follow "asks:". It does more if the user
     /// approves it.
     pub hindered: Option<&'static str>,
 }

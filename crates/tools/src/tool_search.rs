@@ -3,8 +3,9 @@
 //!
 //! `search` ranks the matches. The rules decide about a call of `execute_tool` as about the
 //! call inside it, and normally the session runs that call directly. Without a session,
-//! `execute_tool` runs it through `ctx.nested`.
+//! `execute_tool` runs it through `ctx.exec.nested`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,8 +18,9 @@ use serde_json::{Value, json};
 use crate::builtin::{BuiltIn, STANDARD, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::nested::Nested;
 use crate::schema;
-use crate::tool::{CallResult, Tool, ToolResult};
+use crate::tool::{CallResult, Tool, ToolResult, ToolTraits};
 
 /// Default maximum number of results; each contains a long schema.
 const MOST: usize = 10;
@@ -67,21 +69,22 @@ pub(crate) const SEARCH: BuiltIn = BuiltIn {
 
 impl TypedTool for ToolSearch {
     type Arguments = Words;
+    type Needs = Arc<dyn Nested>;
 
     const NAME: &'static str = "tool_search";
     const LABEL: &'static str = "Find a tool";
     const DESCRIPTION: &'static str = "Find tools that are not in your list, by their name or by what they do. Returns the best with \
         their arguments as JSON; run one with execute_tool.";
 
-    async fn call(&self, words: Words, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
+    async fn call(&self, words: Words, _id: &ToolUseId, nested: Arc<dyn Nested>) -> CallResult {
         let most = words.most()?;
-        let found = ctx.nested.search(&words.query);
+        let found = nested.search(&words.query);
         // Neither is of use inside `execute_tool`.
         let is_other = |tool: &ToolDefinition| tool.name != Self::NAME && tool.name != EXECUTE_TOOL;
         let found = found.into_iter().filter(|(_, tool)| is_other(tool));
         let found: Vec<Value> = found
             .take(most)
-            .map(|(score, tool)| entry(score, tool))
+            .map(|(score, tool)| entry(score, &tool))
             .collect();
         let text = if found.is_empty() {
             format!("No tool fits \"{}\". Try other words.", words.query)
@@ -93,7 +96,7 @@ impl TypedTool for ToolSearch {
 }
 
 /// Formats a result. A score without a fraction is an integer.
-fn entry(score: f64, tool: ToolDefinition) -> Value {
+fn entry(score: f64, tool: &ToolDefinition) -> Value {
     let rounded = (score * 100.0).round() / 100.0;
     let score = if rounded == 1.0 {
         json!(1)
@@ -133,11 +136,14 @@ impl Tool for ExecuteTool {
                 "description": "Its arguments, as its inputSchema says.",
             },
         });
-        schema::object(properties, &["name"])
+        schema::object(&properties, &["name"])
     }
 
-    fn enabled(&self) -> bool {
-        false
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            is_enabled: false,
+            ..ToolTraits::default()
+        }
     }
 
     fn deadline(&self, _input: &Value, _default: Duration) -> Duration {
@@ -149,7 +155,7 @@ impl Tool for ExecuteTool {
             let why = "\"name\" must be the name of a tool. Nothing was run.";
             return Err(ToolError::InvalidInput(why.to_owned()));
         };
-        match ctx.nested.call(name, arguments, &ctx.cancel).await {
+        match ctx.exec.nested.call(name, arguments, &ctx.cancel).await {
             ToolOutcome::Done {
                 content,
                 marked_failed,

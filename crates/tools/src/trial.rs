@@ -1,14 +1,12 @@
 //! Trials: a command runs in a copy-on-write view of the project, without network, and its changes
 //! go to a layer. They are shown, and applied once the user or a rule approves them.
 //!
-//! `layer` reads the layer, `effects` sorts what is in it, and `outcome` classifies the trial. `bash`
-//! runs the command, in the view of `sandbox`, and makes the changes in the project. `scratch` has
+//! `layer` reads the layer, and `effects` sorts what is in it and classifies the trial. `bash` runs
+//! the command, in the view of `sandbox`, and makes the changes in the project. `scratch` has
 //! the ignored folders that later trials of a rule find.
 
 mod effects;
-mod ignored;
 mod layer;
-mod outcome;
 mod scratch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,13 +19,12 @@ use platform::paths::below;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-pub(crate) use self::effects::{Effects, FileEffect};
+pub use self::effects::Outcome;
+pub(crate) use self::effects::{Effects, FileEffect, SIGNS};
+use self::effects::{Facts, time_limit};
 pub(crate) use self::layer::LayerChange;
-pub use self::outcome::Outcome;
-pub(crate) use self::outcome::SIGNS;
-use self::outcome::{Facts, time_limit};
 use self::scratch::{Mounted, Scratch};
-use crate::checkpoints::{Image, changed_since};
+use crate::checkpoints::{FileState, changed_since};
 use crate::files::{Encoding, RealPath, Unshown};
 use crate::private::TemporaryFolder;
 use crate::proposal::ProposedFile;
@@ -52,13 +49,13 @@ static LAYERS: AtomicUsize = AtomicUsize::new(0);
 /// A trial that ended, and what it needs to be applied.
 #[derive(Debug)]
 pub struct Trial {
-    /// What the command printed, as the model reads it.
+    /// The command's output, as the model reads it.
     pub output: String,
     /// Data about its end, for the user.
     pub(crate) details: Option<Value>,
-    /// Whether the user sees the call as failed.
+    /// True if the user sees the call as failed.
     pub(crate) is_marked_failed: bool,
-    /// What it showed.
+    /// The outcome.
     pub outcome: Outcome,
     /// The files that would change, with texts as far as they can be shown.
     pub files: Vec<ProposedFile>,
@@ -83,23 +80,23 @@ pub(crate) struct Layer {
     pub(crate) overlays: Vec<Overlay>,
     /// Receives changes of ignored folders. `None` if they are not kept.
     scratch: Option<Scratch>,
-    /// What the command sees of it, while it runs.
+    /// The mounts of the view, while the command runs.
     mounted: Vec<Mounted>,
 }
 
-/// What is known when the command of a trial has ended.
+/// The result of a trial's command.
 pub(crate) struct Ended {
-    /// What it printed, as the model reads it.
+    /// Its output, as the model reads it.
     pub output: String,
     /// Data about its end, for the user.
     pub details: Option<Value>,
-    /// Whether the user sees the call as failed.
+    /// True if the user sees the call as failed.
     pub is_marked_failed: bool,
     /// The exit code. `None` if it was stopped, or killed by a signal.
     pub code: Option<i32>,
     /// The time limit that stopped it.
     pub timed_out: Option<Duration>,
-    /// Whether it wrote more than a trial may.
+    /// True if it wrote more than a trial may.
     pub is_too_large: bool,
     /// Packets that were refused.
     pub refused: u64,
@@ -146,7 +143,7 @@ impl Layer {
         &self.path
     }
 
-    /// Whether a trial has written more than it may. Blocking.
+    /// Returns true if a trial has written more than it may. Blocking.
     pub(crate) fn is_too_large(uppers: &[PathBuf]) -> bool {
         let (mut bytes, mut files) = (MOST_BYTES, MOST_FILES);
         uppers.iter().any(|upper| {
@@ -243,11 +240,11 @@ impl Trial {
         let mut files = self.effects.files.iter().take(MOST_LOOKED_AT);
         files.any(|it| {
             let is_missing = it.path.symlink_metadata().is_err();
-            is_missing != (it.before == Image::Absent) || changed_since(&it.path, self.started)
+            is_missing != (it.before == FileState::Absent) || changed_since(&it.path, self.started)
         })
     }
 
-    /// What the changes are besides those of texts, a clause each.
+    /// The changes that no diff shows: of ignored files and of folders. One clause each.
     pub fn remarks(&self) -> Vec<String> {
         let shown = |path: &Path| below(path, &self.folder);
         let mut remarks = Vec::new();
@@ -343,7 +340,7 @@ impl Trial {
         (is_small && self.effects.folders.is_empty()).then_some(written)
     }
 
-    /// Whether a review can show all of its changes: all of them are texts.
+    /// Returns true if a review can show all of its changes: all of them are texts.
     pub fn is_reviewable(&self) -> bool {
         let is_text = |it: &ProposedFile| it.unshown.is_none() && it.remarks.is_empty();
         !self.files.is_empty() && self.files.iter().all(is_text)
@@ -373,13 +370,13 @@ fn texts(files: &[FileEffect], folder: &Path) -> Vec<ProposedFile> {
             remarks.push(format!("mode {old:o} → {new:o}"));
         }
         // No rule about texts lets a call make a program.
-        if let (Image::Absent, Some(mode)) = (&file.before, file.after.mode())
+        if let (FileState::Absent, Some(mode)) = (&file.before, file.after.mode())
             && mode & EXECUTABLE != 0
         {
             remarks.push(format!("new, mode {mode:o}"));
         }
-        for (image, word) in [(&file.before, "was"), (&file.after, "becomes")] {
-            if let Image::Link(target) = image {
+        for (file_state, word) in [(&file.before, "was"), (&file.after, "becomes")] {
+            if let FileState::Link(target) = file_state {
                 remarks.push(format!("{word} a link to {}", target.0.display()));
             }
         }
@@ -396,14 +393,18 @@ fn texts(files: &[FileEffect], folder: &Path) -> Vec<ProposedFile> {
     files.iter().map(&mut shown).collect()
 }
 
-/// The text of an image. `None` if nothing is there.
-fn text(image: &Image, path: Option<&Path>, left: &mut u64) -> Result<Option<String>, Unshown> {
-    let path = match image {
-        Image::Absent => return Ok(None),
+/// Returns the text of a file. `None` if nothing is there.
+fn text(
+    file_state: &FileState,
+    path: Option<&Path>,
+    left: &mut u64,
+) -> Result<Option<String>, Unshown> {
+    let path = match file_state {
+        FileState::Absent => return Ok(None),
         // Its remark says where it leads.
-        Image::Link(_) => return Ok(Some(String::new())),
-        Image::File { .. } => path.ok_or(Unshown::Unreadable)?,
-        Image::NotCovered(_) => return Err(Unshown::TooLarge),
+        FileState::Link(_) => return Ok(Some(String::new())),
+        FileState::File { .. } => path.ok_or(Unshown::Unreadable)?,
+        FileState::NotCovered(_) => return Err(Unshown::TooLarge),
     };
     let path = RealPath::exact(path.to_owned());
     let file = path.open_file().ok().flatten().ok_or(Unshown::Unreadable)?;

@@ -42,15 +42,11 @@ end
 ---@type table<integer, string>
 local kept = require("flemma.state").by_buffer()
 
----@param buffer integer
----@return string
 local function text(buffer)
   return table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), "\n")
 end
 
 --- Returns whether the file of a buffer was read in another encoding, and not only set to one later.
----@param buffer integer
----@return boolean
 local function is_other(buffer)
   local file = io.open(api.nvim_buf_get_name(buffer), "rb")
   local bytes = file and file:read("*a") or ""
@@ -61,9 +57,6 @@ local function is_other(buffer)
 end
 
 --- Returns whether the text of a buffer has only characters of an encoding.
----@param buffer integer
----@param encoding string
----@return boolean
 local function fits(buffer, encoding)
   local all = text(buffer)
   local encoded = vim.iconv(all, "utf-8", encoding)

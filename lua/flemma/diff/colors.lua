@@ -17,9 +17,7 @@ local known = setmetatable({}, { __mode = "k" })
 ---@field known boolean[] Lines that the other text has as well, which gives them their colors.
 
 --- Collects the lines of one text, whose long lines are several rows.
----@param file flemma.protocol.Diff
 ---@param kind "add"|"delete" The rows besides the context.
----@return flemma.diff.Side
 local function side(file, kind)
   local found = { lines = {}, places = {}, known = {} }
   for index, row in ipairs(file.rows) do
@@ -40,10 +38,8 @@ end
 
 --- Colors bytes of a line.
 ---@param colors flemma.diff.Colors Gets the groups.
----@param places { row: integer, offset: integer }[]
 ---@param first integer From 0.
 ---@param last integer After the last byte.
----@param group string
 local function paint(colors, places, first, last, group)
   for number, place in ipairs(places) do
     local behind = places[number + 1] and places[number + 1].offset or math.huge
@@ -55,9 +51,6 @@ local function paint(colors, places, first, last, group)
 end
 
 --- Colors one text as far as its colors are known.
----@param found flemma.diff.Side
----@param rows flemma.syntax.Rows
----@param colors flemma.diff.Colors
 local function paint_side(found, rows, colors)
   for number, spans in ipairs(rows) do
     for _, span in ipairs(found.known[number] and {} or spans) do
@@ -68,9 +61,7 @@ local function paint_side(found, rows, colors)
   end
 end
 
----@param file flemma.protocol.Diff
 ---@param again fun() Called when more colors are known.
----@return flemma.diff.Colors
 local function compute(file, again)
   local colors = {}
   local sides = { side(file, "add"), side(file, "delete") }

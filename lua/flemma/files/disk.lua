@@ -16,8 +16,6 @@ local agreed = {}
 ---@type table<integer, flemma.files.Stamp> The last conflict that was reported, by buffer.
 local reported = {}
 
----@param buffer integer
----@return flemma.files.Stamp
 local function stamp_of(buffer)
   local stat = vim.uv.fs_stat(api.nvim_buf_get_name(buffer))
   if not stat then
@@ -49,7 +47,6 @@ function M.agrees(buffer)
 end
 
 --- Reloads an unmodified buffer if the times of its file changed.
----@param buffer integer
 local function check_time(buffer)
   -- Without this, Neovim may ask the user.
   local guard = api.nvim_create_autocmd("FileChangedShell", {
@@ -66,7 +63,6 @@ local function check_time(buffer)
   end
 end
 
----@param buffer integer
 local function reload(buffer)
   api.nvim_buf_call(buffer, function()
     vim.cmd("silent keepalt edit!")
@@ -148,7 +144,6 @@ end
 local writing = false
 
 --- Writes the buffer to its file, unless the file changed.
----@param buffer integer
 ---@param before string? The bytes that the file must have; nil if there must be no file.
 local function write(buffer, before)
   local options = vim.bo[buffer]

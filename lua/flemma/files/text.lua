@@ -73,9 +73,6 @@ function M.is_empty(buffer)
 end
 
 --- Returns the format that keeps every line end of a text, if possible the buffer's own.
----@param text string
----@param format "unix"|"dos"|"mac"
----@return "unix"|"dos"|"mac"
 local function format_of(text, format)
   local _, feeds = text:gsub("\n", "")
   if feeds == 0 then

@@ -23,7 +23,6 @@ local M = {}
 
 --- Moves a range of lines.
 ---@param range flemma.folds.Fold|flemma.folds.Part Changed in place.
----@param change flemma.folds.Change
 ---@return boolean whole Whether Neovim certainly moves a fold the same way.
 local function move(range, change)
   local first, last, new_last = change.first, change.last, change.new_last
@@ -45,9 +44,6 @@ local function move(range, change)
   return inside
 end
 
----@param fold flemma.folds.Fold
----@param change flemma.folds.Change
----@return boolean
 local function is_deleted(fold, change)
   return change.new_last == change.first and fold.first >= change.first and fold.last <= change.last
 end
@@ -63,8 +59,6 @@ function M.folds(part)
 end
 
 --- Finds the first part that begins on a line or below.
----@param parts flemma.folds.Part[]
----@param line integer
 ---@return integer index
 local function index_of(parts, line)
   local low, high = 1, #parts + 1
@@ -81,7 +75,6 @@ end
 
 --- Moves a part, and the folds in it, along with a change that touches it.
 ---@param part flemma.folds.Part Changed in place.
----@param change flemma.folds.Change
 local function move_part(part, change)
   local was, ends_there = part.first, part.last == change.first
   part.broken = not move(part, change) and ends_there or part.broken

@@ -29,8 +29,6 @@ local function leave_closed_fold()
 end
 
 --- Runs `action` in a window with 'foldenable', without which Neovim reports no closed folds.
----@param id integer
----@param action fun()
 local function within(id, action)
   api.nvim_win_call(id, function()
     local enabled = vim.wo.foldenable
@@ -48,7 +46,6 @@ end
 
 --- Presses keys on a line. Restores the cursor, which may be after the end of a line in
 --- Insert mode. `nvim_buf_call` ends Visual mode, in which keys would act on the selection.
----@param keys string
 ---@param line integer? From one.
 local function press(keys, line)
   local view = vim.fn.winsaveview()
@@ -62,13 +59,11 @@ local function press(keys, line)
 end
 
 ---@param line integer From zero.
----@return boolean
 local function is_closed(line)
   return vim.fn.foldclosed(line + 1) ~= -1
 end
 
 ---@param fold flemma.folds.Fold Must not be inside a closed fold.
----@param closed boolean
 local function set_closed(fold, closed)
   if is_closed(fold.first) ~= closed then
     vim.cmd(("%d%s"):format(fold.first + 1, closed and "foldclose" or "foldopen"))
@@ -76,7 +71,6 @@ local function set_closed(fold, closed)
 end
 
 --- Reads which folds of a message are closed. Opens the message's own fold to see the others.
----@param folds flemma.folds.Fold[]
 ---@return table<integer, boolean> closed By first lines.
 local function read(folds)
   local closed = {}
@@ -91,8 +85,6 @@ local function read(folds)
 end
 
 --- Deletes every fold in these lines.
----@param first integer
----@param last integer
 local function wipe(first, last)
   for line = first + 1, math.min(last, api.nvim_buf_line_count(0)) do
     for _ = 1, vim.fn.foldlevel(line) do
@@ -105,16 +97,12 @@ end
 
 --- Returns true if a new fold is closed, never around the cursor. While a chat is opened, a
 --- |zM| of the user also closes folds that are created later.
----@param fold flemma.folds.Fold
----@param opening boolean
----@return boolean
 local function closes(fold, opening)
   local cursor, level = vim.fn.line(".") - 1, opening and vim.wo.foldlevel or DEPTH
   local away = cursor < fold.first or cursor >= fold.last
   return away and (fold.closed or level < (fold.inner and 2 or 1))
 end
 
----@param folds flemma.folds.Fold[]
 ---@return table<integer, flemma.folds.Fold> folds By first lines.
 local function by_line(folds)
   local found = {}
@@ -125,9 +113,6 @@ local function by_line(folds)
 end
 
 --- Returns true if all old folds still exist, so that the others can be added to them.
----@param old flemma.folds.Fold[]
----@param new table<integer, flemma.folds.Fold>
----@return boolean
 local function can_stay(old, new)
   for _, fold in ipairs(old) do
     local now = new[fold.first]
@@ -139,16 +124,12 @@ local function can_stay(old, new)
 end
 
 --- Returns true if a closed fold of the user is around these lines.
----@param part flemma.folds.Part
----@return boolean
 local function is_put_away(part)
   local first, last = vim.fn.foldclosed(part.first + 1), vim.fn.foldclosedend(part.first + 1)
   return first ~= -1 and (first <= part.first or last > part.last)
 end
 
 --- Redraws folds whose text changed, which Neovim does not know.
----@param old table<integer, flemma.folds.Fold>
----@param new flemma.folds.Fold[]
 local function redraw(old, new)
   for _, fold in ipairs(new) do
     local was = old[fold.first]
@@ -180,7 +161,6 @@ local function set_all_closed(folds, closed)
 end
 
 --- Updates the folds of a part. Existing folds stay open or closed.
----@param it flemma.folds.Update
 ---@param opening boolean Whether the chat is being opened.
 local function update(it, opening)
   local part, old = it.part, it.old

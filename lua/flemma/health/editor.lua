@@ -87,8 +87,6 @@ local function unknown_fences()
 end
 
 --- Returns true if a parser with highlights is installed.
----@param name string
----@return boolean
 local function has_parser(name)
   local ok, added = pcall(vim.treesitter.language.add, name)
   local _, query = pcall(vim.treesitter.query.get, name, "highlights")
@@ -125,8 +123,6 @@ function M.check_parsers()
 end
 
 --- Returns the name of a mapping's key if it is one of Alt.
----@param key string|false
----@return boolean
 local function is_alt(key)
   return type(key) == "string" and key:lower():find("^<[ma]%-") ~= nil
 end

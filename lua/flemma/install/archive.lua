@@ -12,8 +12,6 @@ local MOST_BYTES = 64 * 1024 * 1024
 --- Longest download in seconds.
 local MOST_SECONDS = 300
 
----@param target string
----@return string[]
 local function programs(target)
   if target:find("windows", 1, true) then
     return { "flemma.exe" }
@@ -31,8 +29,6 @@ end
 
 --- Returns the SHA-256 of a file in lower-case hexadecimal, with the first program that can
 --- compute it; `nil` if there is none.
----@param path string
----@return string?
 local function digest_of(path)
   local commands = {
     { "sha256sum", "--", path },
@@ -52,8 +48,6 @@ local function digest_of(path)
 end
 
 --- Downloads a file with curl or wget.
----@param url string
----@param path string
 ---@return string? problem
 local function download(url, path)
   local seconds = tostring(MOST_SECONDS)
@@ -73,7 +67,6 @@ local function download(url, path)
 end
 
 --- Writes a file to disk, so that a crash after the rename leaves no empty program.
----@param path string
 ---@return string? problem
 local function sync(path)
   local file, problem = vim.uv.fs_open(path, "r+", 0)
@@ -86,10 +79,6 @@ local function sync(path)
 end
 
 --- Unpacks the programs into `stage` and runs one to see that it works on this machine.
----@param path string
----@param stage string
----@param version string
----@param target string
 ---@return string? problem
 local function unpack(path, stage, version, target)
   local names = programs(target)
@@ -121,9 +110,6 @@ local function unpack(path, stage, version, target)
 end
 
 --- Moves the programs over the installed ones.
----@param stage string
----@param folder string
----@param target string
 ---@return string? problem
 local function move(stage, folder, target)
   local names = programs(target)
@@ -143,10 +129,6 @@ local function move(stage, folder, target)
 end
 
 --- Makes sure that `path` is the archive: one that the user put there, or a downloaded one.
----@param plan flemma.install.Plan
----@param name string
----@param path string
----@param digest string
 ---@return string? problem
 local function fetch(plan, name, path, digest)
   if vim.uv.fs_stat(path) and digest_of(path) == digest then

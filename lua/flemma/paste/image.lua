@@ -1,5 +1,4 @@
---- Images: their paths as terminals paste them, their types, and the programs that read them
---- from the clipboard.
+--- Images: their types, and the programs that read them from the clipboard.
 ---@class flemma.paste.image
 local M = {}
 
@@ -44,43 +43,6 @@ function M.kind(listed)
   end)
 end
 
---- Returns the paths that a pasted text may mean, with the quotes of shells and terminals.
----@param text string
----@return string[]
-local function meanings(text)
-  local single, double = text:match("^'(.*)'$"), text:match('^"(.*)"$')
-  if single then
-    return { (single:gsub("'\\''", "'")) }
-  elseif double then
-    return { (double:gsub('\\(["\\$`])', "%1")) }
-  elseif text:find("^file://[^/]*/") then
-    local uri = text:gsub("^file://[^/]*", "file://")
-    return { vim.uri_to_fname(uri) }
-  end
-  return { text, (text:gsub("\\(.)", "%1")) }
-end
-
---- Returns the path of an image if a text is exactly that: absolute, of an existing file.
----@param text string
----@return string?
-function M.path(text)
-  local trimmed = vim.trim(text)
-  if trimmed == "" or #trimmed > 4096 or trimmed:find("[%c]") then
-    return nil
-  end
-  for _, path in ipairs(meanings(trimmed)) do
-    local stat = require("flemma.path").is_absolute(path) and vim.uv.fs_stat(path)
-    local file = stat and stat.type == "file" and io.open(path, "rb")
-    if file then
-      local head = file:read(16) or ""
-      file:close()
-      if M.extension(head) then
-        return vim.fs.normalize(path, { expand_env = false })
-      end
-    end
-  end
-end
-
 --- PowerShell prints Base64, because its pipes are text.
 local POWERSHELL = [[
 Add-Type -AssemblyName System.Windows.Forms, System.Drawing
@@ -91,8 +53,6 @@ if ($image) {
   [Convert]::ToBase64String($memory.ToArray())
 }]]
 
----@param output string
----@return string?
 local function from_base64(output)
   local ok, bytes = pcall(vim.base64.decode, (output:gsub("%s", "")))
   return ok and bytes or nil

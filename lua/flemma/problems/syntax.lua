@@ -15,9 +15,6 @@ local MOST = 1000
 ---@field message string
 
 --- Returns the line that a node begins in.
----@param node TSNode
----@param text string
----@param longest integer
 ---@return integer row
 ---@return string line
 local function line_of(node, text, longest)
@@ -27,13 +24,9 @@ local function line_of(node, text, longest)
 end
 
 --- Collects the innermost errors of a tree. Runs in a coroutine and yields after each step.
----@param root TSNode
----@param text string
----@param longest integer
 ---@return flemma.problems.syntax.Error[]? items Nil if there are too many.
 local function search(root, text, longest)
   local items, begun = {}, vim.uv.hrtime()
-  ---@param node TSNode
   local function visit(node)
     if vim.uv.hrtime() - begun > STEP_NS then
       coroutine.yield()
@@ -57,10 +50,6 @@ local function search(root, text, longest)
   return #items <= MOST and items or nil
 end
 
----@param root TSNode
----@param text string
----@param longest integer
----@param done fun(items: flemma.problems.syntax.Error[]?)
 local function search_in_steps(root, text, longest, done)
   local searching = coroutine.create(search)
   local function step()

@@ -40,8 +40,6 @@ function M.indented(lines)
   end, lines)
 end
 
----@param buffer integer
----@param id string
 local function hide(buffer, id)
   local block = blocks[buffer][id]
   local count = api.nvim_buf_line_count(buffer)
@@ -58,8 +56,6 @@ local function hide(buffer, id)
   end
 end
 
----@param buffer integer
----@param id string
 local function reveal(buffer, id)
   local block = blocks[buffer][id]
   if block.mark then
@@ -69,8 +65,6 @@ local function reveal(buffer, id)
 end
 
 --- Returns the mark whose JSON a line is in.
----@param buffer integer
----@param line integer
 ---@return string? id
 local function at(buffer, line)
   for id, block in pairs(blocks[buffer] or {}) do
@@ -106,12 +100,18 @@ function M.follow(buffer)
 end
 
 local function start()
+  local seen
   if not started then
     api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI", "WinEnter", "BufEnter" }, {
       group = api.nvim_create_augroup("flemma.fields", { clear = true }),
       desc = "flemma: the JSON of the call at the cursor",
       callback = function(event)
-        M.follow(event.buf)
+        -- The cursor often moves in a line, as with each delta of an answer that it follows.
+        local place = ("%d %d %d"):format(event.buf, api.nvim_get_current_win(), api.nvim_win_get_cursor(0)[1])
+        if place ~= seen then
+          seen = place
+          M.follow(event.buf)
+        end
       end,
     })
     started = true

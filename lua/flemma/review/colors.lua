@@ -20,22 +20,16 @@ local SEARCHED = 3000
 ---@class flemma.review.colors.View What is drawn of a review.
 ---@field tick integer `b:changedtick`.
 ---@field rows table<integer, flemma.syntax.Span[]> Spans by line.
----@field heads table<integer, boolean> Lines that are no part of a hunk.
+---@field heads table<integer, boolean> Lines that are not part of a hunk.
 
 ---@type table<integer, flemma.review.colors.View|false> By buffer; false before the first drawing.
 local views = {}
 
----@param buffer integer
----@param first integer
----@param last integer
----@return string[]
 local function lines_of(buffer, first, last)
   return api.nvim_buf_get_lines(buffer, first, last, false)
 end
 
 --- Returns the file and the head of the hunk of a line.
----@param buffer integer
----@param row integer
 ---@return string? path
 ---@return integer? head
 local function place_of(buffer, row)
@@ -55,12 +49,7 @@ local function place_of(buffer, row)
 end
 
 --- Adds the colors of one side of some lines of a hunk.
----@param view flemma.review.colors.View
----@param sign "+"|"-"
 ---@param first integer The line of `lines[1]`.
----@param lines string[]
----@param path string
----@param colored fun()
 local function color_side(view, sign, first, lines, path, colored)
   local texts, places = {}, {}
   for at, line in ipairs(lines) do
@@ -78,10 +67,6 @@ local function color_side(view, sign, first, lines, path, colored)
 end
 
 --- Computes what is drawn of the visible lines.
----@param buffer integer
----@param top integer
----@param bottom integer
----@return flemma.review.colors.View
 local function compute(buffer, top, bottom)
   local view = { tick = vim.b[buffer].changedtick, rows = {}, heads = {}, top = top, bottom = bottom }
   local function colored()
@@ -114,12 +99,7 @@ local function compute(buffer, top, bottom)
   return view
 end
 
----@param buffer integer
----@param row integer
 ---@param last integer? The end in bytes; nil is the end of the line on the screen.
----@param first integer
----@param group string
----@param priority integer
 local function mark(buffer, row, first, last, group, priority)
   api.nvim_buf_set_extmark(buffer, NAMESPACE, row, first, {
     end_row = last and row or row + 1,
@@ -132,8 +112,6 @@ local function mark(buffer, row, first, last, group, priority)
   })
 end
 
----@param buffer integer
----@param row integer
 local function draw(buffer, row)
   local view, line =
     views[buffer], --[[@as flemma.review.colors.View]]

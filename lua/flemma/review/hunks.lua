@@ -8,7 +8,6 @@ local api = vim.api
 local HUNK, FILE = "^@@", "^diff "
 
 ---@param flags string As for |search()|.
----@return fun()
 local function to_hunk(flags)
   return function()
     for _ = 1, vim.v.count1 do
@@ -21,7 +20,6 @@ end
 ---@param starts string The pattern of lines that begin the part.
 ---@param borders string The pattern of lines that begin any part.
 ---@param missing string The message if the cursor is in none.
----@return fun()
 local function select(starts, borders, missing)
   return function()
     -- Visual mode would extend its own selection.
@@ -42,10 +40,6 @@ end
 --- Maps the movements and text objects.
 ---@param buffer integer
 function M.set_keys(buffer)
-  ---@param modes string[]
-  ---@param key string
-  ---@param action fun()
-  ---@param description string
   local function map(modes, key, action, description)
     vim.keymap.set(modes, key, action, { buffer = buffer, desc = "Flemma: " .. description })
   end

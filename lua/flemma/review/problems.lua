@@ -19,8 +19,6 @@ local SEARCHED = 1000
 local problems = {}
 
 --- Breaks a message to the width of the review's window.
----@param diagnostic vim.Diagnostic
----@return string
 local function shown(diagnostic)
   local window = vim.fn.bufwinid(diagnostic.bufnr)
   local info = window ~= -1 and vim.fn.getwininfo(window)[1]
@@ -28,7 +26,6 @@ local function shown(diagnostic)
   return table.concat(wrap.wrap(diagnostic.message, room), "\n")
 end
 
----@param buffer integer
 local function show(buffer)
   vim.diagnostic.config({ virtual_text = false, virtual_lines = { format = shown } }, DIAGNOSTICS)
   vim.diagnostic.set(
@@ -46,15 +43,11 @@ local function show(buffer)
   )
 end
 
----@param line string
----@return boolean
 local function is_head(line)
   return vim.startswith(line, "@@") or vim.startswith(line, "diff ")
 end
 
 --- Returns the lines of the hunks that a change touches.
----@param buffer integer
----@param first integer
 ---@param last integer The line below the change.
 ---@return integer first
 ---@return integer last The line below the last of them.
@@ -76,8 +69,6 @@ local function hunks_of(buffer, first, last)
 end
 
 --- Takes a change of the text: what was wrong with its hunks is no longer known.
----@param buffer integer
----@param first integer
 ---@param last integer The line below the change, before it.
 ---@param new_last integer The same after it.
 local function on_change(buffer, first, last, new_last)

@@ -34,7 +34,6 @@ function M.approves(line)
 end
 
 --- Notes that a command approves, until it ends.
----@param buffer integer
 local function note(buffer)
   approving[buffer] = true
   vim.schedule(function()

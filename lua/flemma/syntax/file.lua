@@ -27,8 +27,6 @@ local scratches = {}
 local names = {}
 local clock = 0
 
----@param file string
----@return flemma.syntax.Scratch
 local function create(file)
   local buffer = api.nvim_create_buf(false, true)
   vim.bo[buffer].modeline = false
@@ -38,9 +36,6 @@ end
 
 --- Returns the groups of a line in the current buffer. A word has one color, except for its first
 --- character after a backslash.
----@param number integer
----@param line string
----@return flemma.syntax.Span[]
 local function spans_of(number, line)
   local spans, position = {}, 1
   while position <= #line do
@@ -62,7 +57,6 @@ local function spans_of(number, line)
   return spans
 end
 
----@param scratch flemma.syntax.Scratch
 local function color_some(scratch)
   local deadline = vim.uv.hrtime() + BUDGET_MS * 1e6
   api.nvim_buf_call(scratch.buffer, function()
@@ -79,7 +73,6 @@ local function color_some(scratch)
   end)
 end
 
----@param scratch flemma.syntax.Scratch
 local function continue(scratch)
   scratch.scheduled = true
   -- By a timer, so that keys are handled between two parts.
@@ -107,8 +100,6 @@ local function continue(scratch)
   end, 0)
 end
 
----@param one string[]
----@param other string[]
 ---@return integer number Of equal lines at the start.
 local function common(one, other)
   local number = 0
@@ -120,9 +111,6 @@ end
 
 --- Returns the hidden buffer with the most equal lines: while an answer arrives, that with its
 --- earlier lines.
----@param file string
----@param lines string[]
----@return flemma.syntax.Scratch?
 ---@return integer same Number of lines at the start that it has already.
 local function nearest(file, lines)
   local best, most = nil, 0 ---@type flemma.syntax.Scratch?, integer
@@ -137,8 +125,6 @@ local function nearest(file, lines)
 end
 
 --- Returns a hidden buffer for a text that no other is near to.
----@param file string
----@return flemma.syntax.Scratch
 local function another(file)
   scratches[file] = scratches[file] or {}
   local all = scratches[file]
@@ -157,10 +143,6 @@ local function another(file)
 end
 
 --- Returns the colors that lines have already, also of lines that moved or were continued.
----@param scratch flemma.syntax.Scratch
----@param lines string[]
----@param same integer
----@return flemma.syntax.Rows
 local function carried(scratch, lines, same)
   local old, rows, grown = scratch.lines, {}, #lines - #scratch.lines
   for number, line in ipairs(lines) do
@@ -182,9 +164,7 @@ function M.known(file, lines)
 end
 
 --- Returns true if a buffer may get another text: its own is complete, or was continued.
----@param scratch flemma.syntax.Scratch
 ---@param same integer Number of lines at the start that both have.
----@return boolean
 local function is_free(scratch, same)
   return not scratch.scheduled or same >= #scratch.lines - 1
 end

@@ -3,7 +3,7 @@
 ---@class flemma.syntax.names
 local M = {}
 
---- Scripts in the syntax folder that are no syntax: `2html` would change the buffer.
+--- Scripts in the syntax folder that are not a syntax: `2html` would change the buffer.
 local NOT_SYNTAX = "2html colortest hitest manual nosyntax syncolor synload syntax on off"
 --- Names that are neither a filetype nor the extension of one.
 local ALIASES = {
@@ -34,8 +34,6 @@ local MOST_FILES = 200
 local of_files = {}
 local file_count = 0
 
----@param name string
----@return boolean
 local function has_syntax_file(name)
   if vim.list_contains(vim.split(NOT_SYNTAX, " "), name) then
     return false
@@ -43,8 +41,6 @@ local function has_syntax_file(name)
   return vim.uv.fs_stat(vim.fs.joinpath(vim.env.VIMRUNTIME, "syntax", name .. ".vim")) ~= nil
 end
 
----@param filetype string
----@return flemma.syntax.Language|false
 local function installed(filetype)
   if not filetype:find("^[%w_+-]+$") then
     return false
@@ -71,7 +67,6 @@ function M.of_filetype(filetype)
 end
 
 ---@param name string In lower case, of plain characters.
----@return string|false
 local function filetype_of(name)
   if ALIASES[name] or M.of_filetype(name) then
     return ALIASES[name] or name

@@ -14,11 +14,7 @@ M.FULL_MS = 300
 local TAIL_MS = 120
 
 --- Adds the part of a range that is in each of its rows.
----@param rows flemma.syntax.Rows
----@param lines string[]
 ---@param range integer[] As of |vim.treesitter.get_range()|.
----@param group string?
----@param conceal string?
 local function add(rows, lines, range, group, conceal)
   local first, start, last, stop = range[1], range[2], range[4], range[5]
   for row = first, math.min(last, #lines - 1) do
@@ -29,12 +25,6 @@ local function add(rows, lines, range, group, conceal)
   end
 end
 
----@param rows flemma.syntax.Rows
----@param lines string[]
----@param text string
----@param tree TSTree
----@param language string
----@param skip integer
 local function paint(rows, lines, text, tree, language, skip)
   local query = vim.treesitter.query.get(language, "highlights")
   if not query then
@@ -63,10 +53,6 @@ end
 local last = {}
 
 --- Parses a text.
----@param language string
----@param lines string[]
----@param skip integer
----@return flemma.syntax.Rows
 local function parse(language, lines, skip)
   local rows = vim.tbl_map(function()
     return {}
@@ -94,9 +80,6 @@ function M.rows(language, lines, parsed, skip)
   return rows
 end
 
----@param before flemma.syntax.tree.Last
----@param lines string[]
----@return boolean
 local function has_grown(before, lines)
   local number = #before.lines
   for at = 1, number - 1 do

@@ -52,8 +52,6 @@ local function options()
   return type(tools) == "table" and tools or {}
 end
 
----@param name any
----@return boolean
 local function is_module(name)
   return type(name) == "string" and name:find(".", 1, true) ~= nil and not vim.startswith(name, "urn:flemma:")
 end
@@ -73,8 +71,6 @@ end
 
 --- Makes a resolver of a module, which is loaded when it is first asked. If it cannot be
 --- loaded, the call waits.
----@param path string
----@return fun(...): any
 local function resolve_by(path)
   return function(...)
     local ok, module = pcall(require, path)
@@ -91,7 +87,6 @@ local function resolve_by(path)
   end
 end
 
----@param entry flemma.tools.approval.Entry?
 local function release(entry)
   if entry then
     callbacks.drop({ entry.id })
@@ -120,7 +115,6 @@ local function follow_options()
 end
 
 --- Returns the resolvers that exist without being registered.
----@return table<string, flemma.tools.approval.Resolver>
 local function built_in()
   local found, tools = vim.tbl_extend("force", {}, modules), options()
   local function add(name, priority, description, resolve)
@@ -140,14 +134,12 @@ local function built_in()
   return found
 end
 
----@return table<string, flemma.tools.approval.Resolver>
 local function all()
   follow_options()
   -- A registered resolver replaces a built-in one of its name.
   return vim.tbl_extend("force", built_in(), registered)
 end
 
----@param entry flemma.tools.approval.Resolver
 ---@return flemma.tools.approval.Resolver copy
 local function public(entry)
   local copy = vim.deepcopy(entry) --[[@as table]]
@@ -155,8 +147,6 @@ local function public(entry)
   return copy
 end
 
----@param name any
----@param definition any
 ---@return string? problem
 local function wrong(name, definition)
   if type(name) ~= "string" or name == "" then

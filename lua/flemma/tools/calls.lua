@@ -24,8 +24,6 @@ local MOST = 16 * 1024 * 1024
 local running = {}
 
 --- Sends the result of a call.
----@param run flemma.tools.Run
----@param ok boolean
 ---@param output any A string, or a value that the model gets as JSON.
 local function answer(run, ok, output)
   if type(output) ~= "string" then
@@ -40,8 +38,6 @@ local function answer(run, ok, output)
 end
 
 --- Converts a value to text, a large integer with all its digits.
----@param value any
----@return string
 local function text_of(value)
   if type(value) == "number" and value % 1 == 0 and math.abs(value) < 2 ^ 63 then
     return ("%d"):format(value)
@@ -51,8 +47,6 @@ end
 
 --- Returns true if a table, or one in it, has both numbers and strings as keys, which the
 --- channel cannot carry.
----@param value any
----@return boolean
 local function is_mixed(value)
   if type(value) ~= "table" then
     return false
@@ -68,7 +62,6 @@ local function is_mixed(value)
 end
 
 --- Converts what a tool returned to what can be sent.
----@param result any
 ---@return boolean ok
 ---@return any output
 local function read(result)
@@ -102,8 +95,6 @@ local function read(result)
 end
 
 --- Sends a result for whatever the tool returned.
----@param run flemma.tools.Run
----@param result any
 local function report(run, result)
   -- The metatable of a result may raise an error.
   local is_read, ok, output = pcall(read, result)
@@ -114,8 +105,6 @@ local function report(run, result)
 end
 
 --- Ends a call; only the first end counts.
----@param run flemma.tools.Run
----@param result any
 local function finish(run, result)
   if run.over then
     return
@@ -129,17 +118,12 @@ local function finish(run, result)
 end
 
 --- Ends a call with an error.
----@param run flemma.tools.Run
 ---@param why string A format.
----@param ... any
 local function fail(run, why, ...)
   finish(run, { success = false, error = why:format(...) })
 end
 
 --- Returns true if a tool that returned nothing will call back.
----@param message flemma.protocol.ToolCall
----@param execute function
----@return boolean
 local function calls_back(message, execute)
   local async = message.async
   if async ~= nil or type(execute) ~= "function" then
@@ -150,8 +134,6 @@ local function calls_back(message, execute)
   return shape.isvararg or shape.nparams >= 3
 end
 
----@param run flemma.tools.Run
----@param message flemma.protocol.ToolCall
 local function start(run, message)
   -- It may have been stopped while it waited.
   if run.over then

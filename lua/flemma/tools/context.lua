@@ -1,4 +1,4 @@
---- The context of a call: what a tool gets beside its arguments.
+--- The context of a call: what a tool gets besides its arguments.
 ---@class flemma.tools.context
 local M = {}
 
@@ -22,12 +22,11 @@ local M = {}
 function M.new(message)
   local file = message.path ~= "" and message.path or nil
   local folder = file and vim.fs.dirname(file)
-  local base = file and require("flemma.chat_folder").base(file) or message.cwd
   local function resolve(path)
     if path:sub(1, 2) == "~/" or path == "~" then
       return (vim.uv.os_homedir() or "~") .. path:sub(2)
     end
-    return require("flemma.path").is_absolute(path) and path or vim.fs.joinpath(base, path)
+    return require("flemma.path").is_absolute(path) and path or vim.fs.joinpath(message.folder, path)
   end
   return {
     bufnr = message.buffer,

@@ -30,7 +30,6 @@ local NAME, LONGEST = "^[%w_-]+$", 64
 --- Most levels of a schema, which may also contain itself.
 local DEEPEST = 64
 
----@param name any
 ---@return string? problem
 local function wrong_name(name)
   if type(name) ~= "string" or name == "" then
@@ -44,9 +43,6 @@ local function wrong_name(name)
 end
 
 --- Looks for what JSON cannot hold.
----@param value any
----@param path string
----@param depth integer
 ---@return string? problem
 local function wrong_value(value, path, depth)
   local kind = type(value)
@@ -77,7 +73,6 @@ local KINDS = {
   output_schema = { "table" },
 }
 
----@param definition table
 ---@return string? problem
 local function wrong_field(definition)
   local required, problem = names.requires_approval(definition)
@@ -171,8 +166,6 @@ function M.enabled(definition)
 end
 
 --- Returns the description that the model reads.
----@param definition flemma.tools.Definition
----@return string
 local function description(definition)
   if not definition.describe then
     return definition.description

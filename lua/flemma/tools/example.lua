@@ -6,7 +6,6 @@ local M = {}
 --- Precedes the sample in a description.
 local SAMPLE = "For example: "
 
----@param value any
 ---@return table schema
 local function schema_of(value)
   if type(value) == "table" then
@@ -23,8 +22,6 @@ local function schema_of(value)
 end
 
 --- Returns the arguments that an example shows.
----@param example table
----@return table
 local function action_of(example)
   example = type(example.tool) == "table" and example.tool or example
   if type(example.action) == "table" then

@@ -36,7 +36,6 @@ local function announce()
   changed = true
 end
 
----@param name string
 local function remove(name)
   local entry = registered[name]
   if entry then
@@ -58,8 +57,6 @@ local function add(definition)
 end
 
 --- Registers one definition.
----@param name string?
----@param given any
 ---@return string? problem
 local function add_one(name, given)
   local definition, problem = definitions.read(name, given)
@@ -86,8 +83,6 @@ local function add_all(given)
 end
 
 --- Registers definitions in any form that |flemma.tools.register()| lists.
----@param first any
----@param second any
 ---@return string? problem
 local function add_given(first, second)
   if type(first) ~= "table" then
@@ -101,8 +96,6 @@ local function add_given(first, second)
 end
 sources.connect({ add = add_given, changed = announce })
 
----@param first any
----@param second any
 ---@return string? problem
 local function register(first, second)
   local kind = type(first)

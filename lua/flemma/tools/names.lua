@@ -45,8 +45,6 @@ M.FIELDS = {
 }
 
 --- Returns true for a field that restricts calls, whoever's name for that it is.
----@param field any
----@return boolean
 local function restricts(field)
   return type(field) == "string" and field:lower():find("approv", 1, true) ~= nil
 end

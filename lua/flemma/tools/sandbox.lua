@@ -10,7 +10,6 @@ local paths = require("flemma.path")
 
 --- Follows the links of a path, as far as it exists.
 ---@param path string Absolute.
----@return string
 local function leads_to(path)
   local real = paths.root(path)
   for part in (paths.below(path, real) or path):gmatch("[^/]+") do

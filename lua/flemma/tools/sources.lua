@@ -33,7 +33,6 @@ function M.connect(to)
   receiver = to
 end
 
----@param message string
 local function warn(message)
   require("flemma.notices").notify({ level = "warn", message = message })
 end
@@ -47,8 +46,6 @@ function M.loading()
 end
 
 --- Marks a source as done; only the first call counts.
----@param item flemma.tools.Pending
----@param problem any
 local function finish(item, problem)
   if item.over then
     return
@@ -64,7 +61,6 @@ local function finish(item, problem)
   end
 end
 
----@param source any
 ---@return string? problem
 local function wrong(source)
   if not vim.is_callable(source.resolve) then
@@ -77,8 +73,6 @@ local function wrong(source)
 end
 
 --- Starts a source.
----@param item flemma.tools.Pending
----@param source flemma.tools.Source
 local function ask(item, source)
   local seconds = source.timeout or require("flemma.config").get().default_timeout
   vim.defer_fn(function()
@@ -99,8 +93,6 @@ local function ask(item, source)
 end
 
 --- Loads a module, and registers its definitions or starts its `resolve`.
----@param item flemma.tools.Pending
----@param path string
 local function open(item, path)
   local ok, module = pcall(require, path)
   if not ok then

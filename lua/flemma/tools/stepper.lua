@@ -33,7 +33,6 @@ local MOST_PREPARED = 32
 local prepared = setmetatable({}, { __mode = "k" })
 
 --- Calls a function of a tool.
----@param call function?
 ---@return boolean ok
 ---@return any result
 local function protected(call, ...)
@@ -57,14 +56,10 @@ local function protected(call, ...)
   return ok, result
 end
 
----@param value any
----@return string
 local function describe(value)
   return type(value) == "table" and vim.inspect(value) or tostring(value)
 end
 
----@param list any[]
----@return string
 local function text_of(list)
   local function text(item)
     return type(item) == "table" and vim.json.encode(item) or tostring(item)
@@ -73,10 +68,6 @@ local function text_of(list)
 end
 
 --- Makes a call with a copy of its tool, which it may change.
----@param tool flemma.tools.Steps
----@param actions table
----@param buffer integer?
----@return flemma.tools.StepCall
 local function new(tool, actions, buffer)
   local call = { said = {}, shown = {}, actions = actions, over = false, env = {} }
   local function add(_, message)
@@ -95,9 +86,6 @@ local function new(tool, actions, buffer)
 end
 
 --- Calls one of `output`.
----@param call flemma.tools.StepCall
----@param name "success"|"error"|"prompt"|"rejected"
----@param ... any
 ---@return boolean ok
 ---@return any result
 local function output(call, name, ...)
@@ -105,8 +93,6 @@ local function output(call, name, ...)
 end
 
 --- Ends a call; only the first end counts.
----@param call flemma.tools.StepCall
----@param result flemma.tools.Result?
 local function finish(call, result)
   if call.over then
     return
@@ -122,17 +108,11 @@ local function finish(call, result)
   end
 end
 
----@param call flemma.tools.StepCall
----@param why any
 local function fail(call, why)
   finish(call, { success = false, error = describe(why) })
 end
 
 --- Ends a call after a step that failed.
----@param call flemma.tools.StepCall
----@param step any
----@param stderr any[]
----@param stdout any[]
 ---@param default string What the model reads, unless the tool has a message.
 local function on_error(call, step, stderr, stdout, default)
   call.agent.status = "error"
@@ -145,7 +125,6 @@ local function on_error(call, step, stderr, stdout, default)
 end
 
 --- Runs `setup`, and makes the values for commands.
----@param call flemma.tools.StepCall
 ---@return string? problem
 local function set_up(call)
   local ok, why = protected((call.self.handlers or {}).setup, call.agent)
@@ -160,9 +139,6 @@ local function set_up(call)
 end
 
 --- Finds the call with these arguments that was set up for its preview.
----@param tool flemma.tools.Steps
----@param actions table
----@return flemma.tools.StepCall?
 ---@return integer? index
 local function find(tool, actions)
   for index, call in ipairs(prepared[tool] or {}) do
@@ -173,10 +149,6 @@ local function find(tool, actions)
 end
 
 --- Returns a call that is set up: the one that was shown, or a new one.
----@param tool flemma.tools.Steps
----@param actions table
----@param buffer integer?
----@return flemma.tools.StepCall
 ---@return string? problem
 local function take(tool, actions, buffer)
   local call, index = find(tool, actions)
@@ -193,10 +165,6 @@ end
 local next_step
 
 --- Continues after a step that succeeded.
----@param call flemma.tools.StepCall
----@param index integer
----@param step any
----@param stdout any[]
 ---@param stderr any[] Warnings of a command, for example.
 ---@param result any The input of the next step.
 local function on_success(call, index, step, stdout, stderr, result)
@@ -211,10 +179,6 @@ local function on_success(call, index, step, stdout, stderr, result)
 end
 
 --- Reads what a function returned or passed to its handler.
----@param call flemma.tools.StepCall
----@param index integer
----@param step function
----@param result any
 local function on_result(call, index, step, result)
   local status = type(result) == "table" and result.status
   -- The call may have been cancelled in the meantime.
@@ -231,10 +195,6 @@ local function on_result(call, index, step, result)
   end
 end
 
----@param call flemma.tools.StepCall
----@param index integer
----@param step function
----@param input any
 local function run_function(call, index, step, input)
   local answered = false
   local function answer(result)
@@ -262,9 +222,6 @@ local function run_function(call, index, step, input)
 end
 
 --- Returns the words of a command, with values in place of `${name}`. Each stays one word.
----@param step string[]|{ cmd: string[] }
----@param values table
----@return string[]
 local function words_of(step, values)
   return vim.tbl_map(function(word)
     return (
@@ -277,9 +234,6 @@ local function words_of(step, values)
   end, step.cmd or step)
 end
 
----@param call flemma.tools.StepCall
----@param index integer
----@param step string[]|{ cmd: string[] }
 local function run_command(call, index, step)
   local argv = words_of(step, call.env)
   call.run.command(argv, function(ended)

@@ -22,8 +22,6 @@ local names = require("flemma.tools.names")
 local NATIVE = "Call this tool like any other. Where XML is described below, give the contents of `action` as "
   .. "the arguments of the call."
 
----@param value any
----@return boolean
 local function is_command(value)
   value = type(value) == "table" and value.cmd or value
   return type(value) == "table"
@@ -34,8 +32,6 @@ local function is_command(value)
     end)
 end
 
----@param tool flemma.tools.Steps
----@param group "handlers"|"output"
 ---@return string? problem
 local function wrong_functions(tool, group)
   local given = tool[group] or {}
@@ -51,7 +47,6 @@ local function wrong_functions(tool, group)
   return names.wrong(given, group, group .. ".")
 end
 
----@param tool flemma.tools.Steps
 ---@return string? problem
 local function wrong(tool)
   if type(tool.cmds) ~= "table" or not vim.islist(tool.cmds) then
@@ -71,9 +66,6 @@ local function wrong(tool)
 end
 
 --- Returns the description and the tool's own prompt.
----@param given flemma.tools.Steps
----@param tool flemma.tools.Steps
----@return string
 local function describe(given, tool)
   local prompt, schema = tool.system_prompt, tool.schema or {}
   if vim.is_callable(prompt) then

@@ -21,18 +21,12 @@ M.MAX_BYTES = 50 * 1024
 ---@alias flemma.tools.Limits { max_lines?: integer, max_bytes?: integer }
 
 --- Returns the end of a text, cut between characters.
----@param text string
----@param bytes integer
----@return string
 local function last_bytes(text, bytes)
   return (text:sub(#text - bytes + 1):gsub("^[\128-\191]+", ""))
 end
 
 --- Keeps whole lines up to both limits.
----@param content any
----@param limits flemma.tools.Limits?
 ---@param from_end boolean Whether the last lines are kept.
----@return flemma.tools.Truncated
 local function truncate(content, limits, from_end)
   local most_lines, most_bytes = (limits or {}).max_lines or M.MAX_LINES, (limits or {}).max_bytes or M.MAX_BYTES
   local text = tostring(content):gsub("\n$", "", 1)

@@ -2,8 +2,6 @@
 ---@class flemma.tools.xml
 local M = {}
 
----@param text any
----@return string
 local function escaped(text)
   text = tostring(text)
   if vim.startswith(text, "<![CDATA[") then
@@ -12,8 +10,6 @@ local function escaped(text)
   return (text:gsub("[&<>]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" }))
 end
 
----@param attributes table?
----@return string
 local function attributes_of(attributes)
   local text = ""
   for name, value in vim.spairs(attributes or {}) do
@@ -22,10 +18,6 @@ local function attributes_of(attributes)
   return text
 end
 
----@param value any
----@param name string
----@param indent string
----@param lines string[]
 local function write(value, name, indent, lines)
   if type(value) ~= "table" then
     lines[#lines + 1] = ("%s<%s>%s</%s>"):format(indent, name, escaped(value), name)

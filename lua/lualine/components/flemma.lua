@@ -1,12 +1,11 @@
 --- A component for lualine.nvim: `sections = { lualine_x = { "flemma" } }`. Shows nothing in
---- buffers that are no chats.
+--- buffers that are not chats.
 local M = require("lualine.component"):extend()
 
 --- Columns if the option `width` is not set: the other components need room, too.
 local WIDTH = 60
 
 --- Returns a highlight of lualine's, which has the background of its section.
----@param component table
 ---@return any? token
 local function warning(component)
   local color = vim.api.nvim_get_hl(0, { name = "FlemmaWinbarWarning", link = false }).fg

@@ -16,7 +16,7 @@ use crate::traces::{counted, runs, settle, unasked, wait_review, wait_running};
 fn a_running_command_dies_with_all_its_processes_and_its_call_fails() {
     for victim in VICTIMS {
         let tree = counted("setsid -f sleep 3000; (sleep 3001; true) & sleep 3002; true");
-        let answer = Answer::new().tool_use("toolu_1", "bash", tree);
+        let answer = Answer::new().tool_use("toolu_1", "bash", &tree);
         let provider = Provider::anthropic([answer, Answer::says("I see.")]);
         let editor = open(&provider, QUESTION);
         let first = host(&editor);
@@ -44,7 +44,7 @@ fn a_running_command_dies_with_all_its_processes_and_its_call_fails() {
 fn endless() -> Provider {
     let call = counted("sleep 3000; true");
     Provider::anthropic([
-        Answer::new().tool_use("toolu_1", "bash", call),
+        Answer::new().tool_use("toolu_1", "bash", &call),
         Answer::says("I see."),
     ])
 }
@@ -54,7 +54,10 @@ fn endless() -> Provider {
 fn runs_without_a_mark(provider: &Provider) -> Editor {
     let editor = ask_with(provider, unasked());
     host(&editor);
-    editor.lua("require('flemma.render').marks = function() end", json!([]));
+    editor.lua(
+        "require('flemma.render').marks = function() end",
+        &json!([]),
+    );
     editor.keys("<C-]>");
     wait_commands(&editor, 2);
     editor
@@ -106,7 +109,7 @@ fn if_neovim_dies_too_the_next_one_reports_it_at_the_first_key() {
         next.text()
             .ends_with("```flemma:tool status=approved\n```\n")
     );
-    assert_eq!(next.lua("return vim.bo.modified", json!([])), json!(false));
+    assert_eq!(next.lua("return vim.bo.modified", &json!([])), json!(false));
 
     next.keys("<M-CR>");
     next.wait_text(CUT_OFF);
@@ -133,7 +136,7 @@ fn a_second_neovim_reports_the_lost_call_once_it_has_the_chat() {
 fn a_call_whose_result_was_lost_does_not_run_again() {
     let call = counted("mkfifo gate; cat gate; touch over");
     let provider = Provider::anthropic([
-        Answer::new().tool_use("toolu_1", "bash", call),
+        Answer::new().tool_use("toolu_1", "bash", &call),
         Answer::says("I see."),
     ]);
     let editor = open(&provider, QUESTION);
@@ -164,7 +167,7 @@ fn a_file_that_is_being_written_is_old_or_new_and_nothing_is_left() {
     // Killed at a different time in each run.
     for patience in [0, 1, 3, 6, 10] {
         let provider = Provider::anthropic([
-            Answer::new().tool_use("toolu_1", "write", call.clone()),
+            Answer::new().tool_use("toolu_1", "write", &call),
             Answer::says("I see."),
         ]);
         let editor = ask_with(&provider, unasked());
@@ -177,7 +180,7 @@ fn a_file_that_is_being_written_is_old_or_new_and_nothing_is_left() {
               vim.uv.kill(pid, 'sigkill')
             end })
         ";
-        editor.lua(kill, json!([first.worker, patience]));
+        editor.lua(kill, &json!([first.worker, patience]));
         editor.keys("<C-]>");
         next_host(&editor, &first);
         editor.wait_text("**Tool Result:** `toolu_1`");

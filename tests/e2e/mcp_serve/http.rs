@@ -84,7 +84,7 @@ pub const CURL: [(&str, &str); 1] = [("Accept", "*/*")];
 fn a_single_request_is_answered_with_json() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
-    let (status, body) = http.post(&CURL, &call(1, "calculator", json!({"expression": "7*8"})));
+    let (status, body) = http.post(&CURL, &call(1, "calculator", &json!({"expression": "7*8"})));
     assert_eq!(status, 200, "{body}");
     let answer: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(answer["result"]["content"][0]["text"], "56");
@@ -95,7 +95,7 @@ fn a_single_request_is_answered_with_json() {
 fn headers_of_the_newer_version_must_match_the_request() {
     let shell = Shell::offline();
     let http = Http::start(&shell, None);
-    let mut request = call(1, "calculator", json!({"expression": "7*8"}));
+    let mut request = call(1, "calculator", &json!({"expression": "7*8"}));
     request["params"]["_meta"] = meta();
     let headers = |name| {
         [
@@ -129,7 +129,7 @@ fn a_session_over_http_begins_with_initialize() {
 #[test]
 fn other_origins_and_clients_without_the_token_are_refused() {
     let shell = Shell::offline();
-    let request = call(1, "calculator", json!({"expression": "7*8"}));
+    let request = call(1, "calculator", &json!({"expression": "7*8"}));
     let http = Http::start(&shell, None);
     assert_eq!(
         http.post(&[("Origin", "https://evil.example")], &request).0,
@@ -167,7 +167,7 @@ fn a_tool_is_served_as_soon_as_it_is_in_the_folder() {
     shell.configure("[tools]\nauto_approve = [\"hello\"]\nscript_paths = [\"tools\"]\n");
     std::fs::create_dir_all(shell.path("tools")).unwrap();
     let http = Http::start(&shell, None);
-    let request = call(1, "hello", json!({}));
+    let request = call(1, "hello", &json!({}));
     let (_, body) = http.post(&CURL, &request);
     assert!(body.contains("-32602"), "{body}");
     shell.write(

@@ -174,7 +174,7 @@ fn a_tool_that_appeared_later_can_be_called() {
         write_tool(&root, "later", "print('from later')");
         let call = Answer::new()
             .thinks("I use it.")
-            .tool_use("toolu_1", "later", json!({}));
+            .tool_use("toolu_1", "later", &json!({}));
         talk.script([call, says("Two.")]);
         talk.ask("Use the new tool.");
         talk.expect_kept();
@@ -207,7 +207,7 @@ fn two_answers(talk: &Talk) {
     talk.shell.write("f.txt", "n=0\n");
     let read = json!({"label": "r", "path": "f.txt", "offset": null, "limit": null});
     let look = Answer::new().thinks("Hm.").text("I look.");
-    talk.script([look.tool_use("toolu_1", "read", read), says("It is zero.")]);
+    talk.script([look.tool_use("toolu_1", "read", &read), says("It is zero.")]);
     talk.ask("What is in f.txt?");
 }
 

@@ -94,7 +94,7 @@ fn neighboring_texts_of_an_answer_stay_two() {
             .text_block("One.")
             .text_block("Two.")
             .thinks("Now I know.")
-            .tool_use("call_1", "read", read("f.txt"));
+            .tool_use("call_1", "read", &read("f.txt"));
         talk.script([answer, says("Done."), says("More.")]);
         talk.ask("Go.");
         talk.ask("And?");

@@ -52,7 +52,7 @@ impl Chat {
     }
 
     pub(super) fn lua(&self, code: &str) {
-        self.editor.lua(code, json!([]));
+        self.editor.lua(code, &json!([]));
     }
 
     /// Fails unless every request was accepted and the latest contains `thoughts` blocks of thinking.
@@ -179,7 +179,7 @@ fn messages_are_steered_and_queued() {
 pub(super) fn steer_between_calls(chat: &Chat, first: &str) {
     let wait = command("until [ -e go ]; do sleep 0.02; done");
     let call = Answer::new().thinks("I wait.");
-    chat.provider.then(call.tool_use("toolu_1", "bash", wait));
+    chat.provider.then(call.tool_use("toolu_1", "bash", &wait));
     chat.provider.then(says("Done."));
     chat.editor.paste(&format!("@You:\n{first}\n"));
     chat.editor.keys("<C-]>");

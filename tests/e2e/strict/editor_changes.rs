@@ -58,7 +58,7 @@ fn a_lua_tool_is_registered_later() {
                  })",
             );
             let call = Answer::new().thinks("I use it.");
-            let call = call.tool_use("toolu_1", "later", json!({"word": "a"}));
+            let call = call.tool_use("toolu_1", "later", &json!({"word": "a"}));
             chat.provider.then(call);
             chat.ask("Use it.", "Two.");
             chat.expect_kept(2);

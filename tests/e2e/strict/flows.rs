@@ -18,10 +18,10 @@ fn bash(command: &str) -> Json {
 pub(super) fn two_reads() -> Answer {
     Answer::new()
         .thinking("First f.txt.", Some("one"))
-        .tool_use("call_1", "read", read("f.txt"))
+        .tool_use("call_1", "read", &read("f.txt"))
         .thinking("Then none.txt.\n\nIt may not exist.", Some("two"))
         .text("I also look for another one.")
-        .tool_use("call_2", "read", read("none.txt"))
+        .tool_use("call_2", "read", &read("none.txt"))
 }
 
 /// Text before any thinking, and several thoughts in a row.
@@ -30,7 +30,7 @@ pub(super) fn speaks_first() -> Answer {
         .text("I'll look.")
         .thinking("Hm.", Some("three"))
         .thinking("", Some("four"))
-        .tool_use("call_3", "bash", bash("printf out"))
+        .tool_use("call_3", "bash", &bash("printf out"))
 }
 
 /// A service of each protocol that is not Anthropic's, with a model and another one to switch to.
@@ -112,7 +112,7 @@ pub(super) fn follow_ups(talk: &Talk, _other: &str) {
     }
 }
 
-/// Lets another model take over and give back.
+/// Lets another model take over for a while.
 pub(super) fn other_model(talk: &Talk, other: &str) {
     talk.shell.write("f.txt", "n=0\n");
     talk.script([two_reads(), says("One.")]);
@@ -163,7 +163,7 @@ fn redacted_thinking_goes_back() {
             .redacted_thinking("secret")
             .thinks("Hm.")
             .redacted_thinking("secret")
-            .tool_use("call_1", "read", read("f.txt"));
+            .tool_use("call_1", "read", &read("f.txt"));
         talk.script([answer, says("Done."), says("More.")]);
         talk.ask("Go.");
         talk.ask("And?");
@@ -183,7 +183,7 @@ fn mistral_gets_ids_that_it_takes() {
                 {\"label\":\"r\",\"path\":\"f.txt\",\"offset\":null,\"limit\":null}\n```\n\n\
                 @You:\n**Tool Result:** `toolu_01A-b`\n\n```\nn=0\n```\n";
     talk.shell.write("a.chat", chat);
-    let read = Answer::new().tool_use("Abc123XYZ", "read", read("f.txt"));
+    let read = Answer::new().tool_use("Abc123XYZ", "read", &read("f.txt"));
     talk.script([read, Answer::says("Done.")]);
     talk.ask("More.");
     expect_accepted(&talk);
@@ -204,8 +204,8 @@ fn deepseek_gets_its_reasoning_back() {
     let both = Answer::new()
         .thinks("First f.txt.\n\nThen none.txt.")
         .text("I read both.")
-        .tool_use("call_1", "read", read("f.txt"))
-        .tool_use("call_2", "read", read("none.txt"));
+        .tool_use("call_1", "read", &read("f.txt"))
+        .tool_use("call_2", "read", &read("none.txt"));
     talk.script([both, says("One."), says("Two.")]);
     talk.ask("Read both.");
     talk.ask("More.");

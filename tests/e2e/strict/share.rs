@@ -23,7 +23,7 @@ fn edits() -> Vec<Answer> {
         Answer::new()
             .thinking("The other file is next.", Some("signature"))
             .text(&format!("Now {path} has {new}."))
-            .tool_use(&format!("call_{turn}"), "edit", input)
+            .tool_use(&format!("call_{turn}"), "edit", &input)
     };
     let mut answers: Vec<Answer> = (1..TURNS).map(|turn| edit(turn - 1)).collect();
     answers.push(Answer::says("Done."));

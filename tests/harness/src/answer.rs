@@ -68,7 +68,7 @@ pub(crate) struct Pace {
     pub(crate) piece: Option<usize>,
     /// Number of body bytes before the connection breaks.
     pub(crate) cut_after: Option<usize>,
-    /// Whether the connection is reset instead of closed.
+    /// True if the connection is reset instead of closed.
     pub(crate) reset: bool,
     /// Number of body bytes before the connection stalls.
     pub(crate) stall_after: Option<usize>,
@@ -169,7 +169,7 @@ impl Answer {
     }
 
     /// Adds a tool call.
-    pub fn tool_use(self, id: &str, name: &str, input: Json) -> Self {
+    pub fn tool_use(self, id: &str, name: &str, input: &Json) -> Self {
         self.tool_use_raw(id, name, &input.to_string())
     }
 
@@ -275,7 +275,7 @@ impl Answer {
         self
     }
 
-    /// Whether the answer calls a tool, which implies its stop reason.
+    /// Returns true if the answer calls a tool, which implies its stop reason.
     pub(crate) fn calls_a_tool(&self) -> bool {
         let is_call = |step: &Step| matches!(step, Step::ToolUse { .. });
         self.steps.iter().any(is_call)

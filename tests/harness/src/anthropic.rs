@@ -21,8 +21,8 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     if let Some(transformations) = &answer.transformations {
         message["input_transformations"] = transformations.clone();
     }
-    stream.event(json!({"type": "message_start", "message": message}));
-    stream.event(json!({"type": "ping"}));
+    stream.event(&json!({"type": "message_start", "message": message}));
+    stream.event(&json!({"type": "ping"}));
     for step in &answer.steps {
         stream.step(step);
     }
@@ -33,12 +33,12 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
         "end_turn"
     };
     let reason = answer.stop.as_deref().unwrap_or(usual);
-    stream.event(json!({
+    stream.event(&json!({
         "type": "message_delta",
         "delta": {"stop_reason": reason, "stop_sequence": null},
         "usage": {"output_tokens": answer.usage.1},
     }));
-    stream.event(json!({"type": "message_stop"}));
+    stream.event(&json!({"type": "message_stop"}));
     stream.pieces
 }
 
@@ -51,7 +51,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn event(&mut self, event: Json) {
+    fn event(&mut self, event: &Json) {
         let name = event["type"].as_str().unwrap_or_default();
         self.pieces
             .push(Piece::Event(format!("event: {name}\ndata: {event}\n\n")));
@@ -69,7 +69,7 @@ impl Stream {
             Step::Text(text) => self.text(text),
             Step::Thinking { text, signature } => self.thinking(text, signature.as_deref()),
             Step::RedactedThinking(content) => {
-                self.open(json!({"type": "redacted_thinking", "data": content}));
+                self.open(&json!({"type": "redacted_thinking", "data": content}));
                 self.close();
             }
             Step::ToolUse {
@@ -83,10 +83,10 @@ impl Stream {
 
     fn text(&mut self, text: &str) {
         if !self.text_is_open {
-            self.open(json!({"type": "text", "text": ""}));
+            self.open(&json!({"type": "text", "text": ""}));
             self.text_is_open = true;
         }
-        self.delta(json!({"type": "text_delta", "text": text}));
+        self.delta(&json!({"type": "text_delta", "text": text}));
     }
 
     fn close_text(&mut self) {
@@ -97,39 +97,39 @@ impl Stream {
     }
 
     fn thinking(&mut self, text: &str, signature: Option<&str>) {
-        self.open(json!({"type": "thinking", "thinking": "", "signature": ""}));
+        self.open(&json!({"type": "thinking", "thinking": "", "signature": ""}));
         if !text.is_empty() {
-            self.delta(json!({"type": "thinking_delta", "thinking": text}));
+            self.delta(&json!({"type": "thinking_delta", "thinking": text}));
         }
         if let Some(signature) = signature {
-            self.delta(json!({"type": "signature_delta", "signature": signature}));
+            self.delta(&json!({"type": "signature_delta", "signature": signature}));
         }
         self.close();
     }
 
     fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
-        self.open(json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
-        self.delta(json!({"type": "input_json_delta", "partial_json": ""}));
+        self.open(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+        self.delta(&json!({"type": "input_json_delta", "partial_json": ""}));
         for fragment in fragments(arguments) {
-            self.delta(json!({"type": "input_json_delta", "partial_json": fragment}));
+            self.delta(&json!({"type": "input_json_delta", "partial_json": fragment}));
         }
         self.close();
     }
 
-    fn open(&mut self, block: Json) {
-        self.event(json!({
+    fn open(&mut self, block: &Json) {
+        self.event(&json!({
             "type": "content_block_start", "index": self.index, "content_block": block,
         }));
     }
 
-    fn delta(&mut self, delta: Json) {
-        self.event(json!({
+    fn delta(&mut self, delta: &Json) {
+        self.event(&json!({
             "type": "content_block_delta", "index": self.index, "delta": delta,
         }));
     }
 
     fn close(&mut self) {
-        self.event(json!({"type": "content_block_stop", "index": self.index}));
+        self.event(&json!({"type": "content_block_stop", "index": self.index}));
         self.index += 1;
     }
 }

@@ -10,13 +10,13 @@ use crate::delivery::Piece;
 
 /// The whole stream of an answer.
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
-    let mut pieces = vec![delta(json!({"role": "assistant", "content": ""}))];
+    let mut pieces = vec![delta(&json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
     for step in &answer.steps {
         match step {
-            Step::Text(text) => pieces.push(delta(json!({"content": text}))),
+            Step::Text(text) => pieces.push(delta(&json!({"content": text}))),
             Step::Thinking { text, .. } => {
-                pieces.push(delta(json!({"reasoning_content": text})));
+                pieces.push(delta(&json!({"reasoning_content": text})));
             }
             Step::ToolUse {
                 id,
@@ -38,19 +38,19 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     };
     let reason = answer.stop.as_deref().unwrap_or(usual);
     pieces.push(chunk(
-        json!([{"index": 0, "delta": {}, "finish_reason": reason}]),
-        Json::Null,
+        &json!([{"index": 0, "delta": {}, "finish_reason": reason}]),
+        &Json::Null,
     ));
     let (input, output) = answer.usage;
     let usage = json!({
         "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
     });
-    pieces.push(chunk(json!([]), usage));
+    pieces.push(chunk(&json!([]), &usage));
     pieces.push(Piece::Event("data: [DONE]\n\n".to_owned()));
     pieces
 }
 
-fn chunk(choices: Json, usage: Json) -> Piece {
+fn chunk(choices: &Json, usage: &Json) -> Piece {
     let event = json!({
         "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000,
         "model": "scripted", "choices": choices, "usage": usage,
@@ -58,10 +58,10 @@ fn chunk(choices: Json, usage: Json) -> Piece {
     Piece::Event(format!("data: {event}\n\n"))
 }
 
-fn delta(delta: Json) -> Piece {
+fn delta(delta: &Json) -> Piece {
     chunk(
-        json!([{"index": 0, "delta": delta, "finish_reason": null}]),
-        Json::Null,
+        &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+        &Json::Null,
     )
 }
 
@@ -76,6 +76,6 @@ fn tool_call(index: usize, id: &str, name: &str, arguments: &str) -> Vec<Piece> 
         .map(|fragment| json!({"index": index, "function": {"arguments": fragment}}));
     std::iter::once(first)
         .chain(rest)
-        .map(|call| delta(json!({"tool_calls": [call]})))
+        .map(|call| delta(&json!({"tool_calls": [call]})))
         .collect()
 }

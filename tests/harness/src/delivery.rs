@@ -37,7 +37,7 @@ impl Piece {
 pub(crate) trait Outlet {
     /// Writes one chunk. Returns false if the client has disconnected.
     fn write(&mut self, bytes: &[u8]) -> bool;
-    /// Whether the client has disconnected.
+    /// Returns true if the client has disconnected.
     fn is_gone(&mut self) -> bool;
 }
 

@@ -35,7 +35,7 @@ pub struct Editor {
 pub struct Mode {
     /// The short name, such as `n`, `i`, `no` or `r`.
     pub name: String,
-    /// Whether Neovim is blocked until a key is pressed.
+    /// True if Neovim is blocked until a key is pressed.
     pub blocking: bool,
 }
 
@@ -72,7 +72,7 @@ impl Editor {
         let options = json!({"ext_linegrid": true, "ext_hlstate": true, "rgb": true});
         editor.request("nvim_ui_attach", json!([columns, rows, options]));
         editor.wait_for("Neovim has started", |editor| {
-            editor.lua("return vim.v.vim_did_enter", json!([])) == json!(1)
+            editor.lua("return vim.v.vim_did_enter", &json!([])) == json!(1)
         });
         editor
     }
@@ -123,7 +123,7 @@ impl Editor {
 
     /// Runs Lua in Neovim with `arguments` (an array) as `...`, and returns its value.
     #[track_caller]
-    pub fn lua(&self, code: &str, arguments: Json) -> Json {
+    pub fn lua(&self, code: &str, arguments: &Json) -> Json {
         self.request("nvim_exec_lua", json!([code, arguments]))
     }
 
@@ -247,7 +247,7 @@ impl Editor {
             local ok, pid = pcall(vim.fn.jobpid, channel or 0)
             return ok and pid or nil
         "#;
-        let pid = self.lua(code, json!([]));
+        let pid = self.lua(code, &json!([]));
         pid.as_u64().and_then(|pid| u32::try_from(pid).ok())
     }
 

@@ -35,7 +35,7 @@ impl Gate {
         self.0.changed.notify_all();
     }
 
-    /// Whether it is open.
+    /// Returns true if it is open.
     pub fn is_open(&self) -> bool {
         lock(&self.0.state).open
     }

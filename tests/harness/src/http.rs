@@ -135,12 +135,12 @@ impl Outlet for EventBody<'_> {
     }
 }
 
-/// Whether closing the connection resets it.
+/// Returns true if closing the connection resets it.
 pub(crate) fn will_reset(stream: &TcpStream) -> bool {
     rustix::net::sockopt::socket_linger(stream).is_ok_and(|it| it.is_some())
 }
 
-/// Whether the client has closed its end. Never blocks.
+/// Returns true if the client has closed its end. Never blocks.
 pub(crate) fn has_left(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let seen = stream.peek(&mut [0]);

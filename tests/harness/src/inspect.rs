@@ -74,13 +74,13 @@ impl Editor {
     /// The virtual lines of the current buffer, from top to bottom.
     #[track_caller]
     pub fn virtual_lines(&self) -> Vec<Drawn> {
-        drawn(&self.lua(DRAWN, json!([true])))
+        drawn(&self.lua(DRAWN, &json!([true])))
     }
 
     /// The virtual text in the current buffer.
     #[track_caller]
     pub fn virtual_text(&self) -> Vec<Drawn> {
-        drawn(&self.lua(DRAWN, json!([false])))
+        drawn(&self.lua(DRAWN, &json!([false])))
     }
 
     /// The rows of the screen in the last frame.

@@ -48,7 +48,7 @@ struct State {
     hang_ups: usize,
     /// The list of models, and how often it was asked for.
     list: Option<String>,
-    /// Whether requests for it are never answered.
+    /// True if requests for it are never answered.
     hides_list: bool,
     lists: usize,
     closing: bool,
@@ -349,13 +349,13 @@ impl Connection {
 
     fn next_answer(&self, request: Recorded) -> Answer {
         let mut state = lock(&self.shared.state);
-        state.requests.push(request.clone());
         let answer = state.answer(&request);
+        state.requests.push(request);
         self.shared.changed.notify_all();
         answer
     }
 
-    /// Whether the connection can serve another request.
+    /// Returns true if the connection can serve another request.
     fn play(&self, answer: &Answer, stream: &mut TcpStream) -> bool {
         match &answer.kind {
             Kind::Wire(bytes) => {

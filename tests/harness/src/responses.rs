@@ -84,7 +84,7 @@ impl Stream {
     fn say(&mut self, text: &str) {
         if self.text.is_none() {
             let item = json!({"type": "message", "id": self.id("msg"), "role": "assistant", "content": []});
-            self.open(item);
+            self.open(&item);
         }
         self.text.get_or_insert_default().push_str(text);
         self.event(json!({
@@ -96,7 +96,7 @@ impl Stream {
     fn close_text(&mut self) {
         if let Some(text) = self.text.take() {
             let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
-            self.close(json!({
+            self.close(&json!({
                 "type": "message", "id": self.id("msg"), "status": "completed",
                 "role": "assistant", "content": content,
             }));
@@ -105,14 +105,14 @@ impl Stream {
 
     fn think(&mut self, text: &str, encrypted: Option<&str>) {
         let id = self.id("rs");
-        self.open(json!({"type": "reasoning", "id": id, "summary": []}));
+        self.open(&json!({"type": "reasoning", "id": id, "summary": []}));
         if !text.is_empty() {
             self.event(json!({
                 "type": "response.reasoning_summary_text.delta", "output_index": self.index,
                 "item_id": id, "summary_index": 0, "delta": text,
             }));
         }
-        self.close(reasoning(&id, text, encrypted));
+        self.close(&reasoning(&id, text, encrypted));
     }
 
     fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
@@ -120,7 +120,7 @@ impl Stream {
             "type": "function_call", "id": self.id("fc"), "call_id": id, "name": name,
             "arguments": "", "status": "in_progress",
         });
-        self.open(item.clone());
+        self.open(&item);
         for fragment in fragments(arguments) {
             self.event(json!({
                 "type": "response.function_call_arguments.delta", "output_index": self.index,
@@ -130,20 +130,20 @@ impl Stream {
         let mut done = item;
         done["arguments"] = json!(arguments);
         done["status"] = json!("completed");
-        self.close(done);
+        self.close(&done);
     }
 
     fn id(&self, kind: &str) -> String {
         item_id(kind, self.serial, self.index)
     }
 
-    fn open(&mut self, item: Json) {
+    fn open(&mut self, item: &Json) {
         self.event(json!({
             "type": "response.output_item.added", "output_index": self.index, "item": item,
         }));
     }
 
-    fn close(&mut self, item: Json) {
+    fn close(&mut self, item: &Json) {
         self.event(json!({
             "type": "response.output_item.done", "output_index": self.index, "item": item,
         }));

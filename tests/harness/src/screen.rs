@@ -21,7 +21,7 @@ struct Grid {
     rows: Vec<Vec<Cell>>,
     /// Highlight groups by the id in cells, topmost last.
     groups: HashMap<u64, Vec<String>>,
-    /// Whether a frame is complete.
+    /// True if a frame is complete.
     whole: bool,
     /// The number of frames so far.
     frames: u64,

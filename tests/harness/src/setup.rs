@@ -52,6 +52,7 @@ pub struct Setup {
     size: Option<(u64, u64)>,
     patience: Option<Duration>,
     base: Option<PathBuf>,
+    small_disk: Option<(&'static str, u64)>,
 }
 
 impl Setup {
@@ -124,6 +125,13 @@ impl Setup {
         self
     }
 
+    /// Gives a folder of the editor (`work`, `state`) a file system of its own of this size in bytes.
+    /// Only Neovim and what it starts see it: [`Editor::dir`] shows the folder as it was before.
+    pub fn small_disk(mut self, folder: &'static str, size: u64) -> Self {
+        self.small_disk = Some((folder, size));
+        self
+    }
+
     /// How long waits may take; [`PATIENCE`] by default.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
@@ -160,7 +168,10 @@ impl Setup {
             create(path.parent().unwrap_or(&work));
             fs::write(&path, content).unwrap_or_else(|error| panic!("write {name}: {error}"));
         }
-        let mut command = Command::new(neovim());
+        let mut command = match self.small_disk {
+            Some((folder, size)) => on_small_disk(&home.path().join(folder), size),
+            None => Command::new(neovim()),
+        };
         command
             .args(["--embed", "--clean", "-u"])
             .arg(repository().join("tests/init.lua"))
@@ -209,6 +220,26 @@ impl Setup {
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
     }
+}
+
+/// The start of Neovim's command line, in a namespace in which a folder is a small disk with the
+/// files of the folder.
+fn on_small_disk(folder: &Path, size: u64) -> Command {
+    let script = "set -e
+        mount -t tmpfs -o size=$2 small /mnt
+        cp -a \"$1/.\" /mnt
+        mount --move /mnt \"$1\"
+        cd \"$PWD\"
+        shift 2
+        exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+        .arg("sh")
+        .arg(folder)
+        .arg(size.to_string())
+        .arg(neovim());
+    command
 }
 
 fn create(folder: &Path) {

@@ -31,9 +31,9 @@ pub struct Strict {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Anthropic {
-        /// Whether `drop_block` is honored. Otherwise each changed prefix is refused.
+        /// True if `drop_block` is honored. Otherwise each changed prefix is refused.
         drops_blocks: bool,
-        /// Whether `anthropic-beta` is understood, unlike at some gateways.
+        /// True if `anthropic-beta` is understood, unlike at some gateways.
         has_betas: bool,
     },
     Responses,
@@ -73,7 +73,7 @@ pub enum Verdict {
 pub struct Accepted {
     /// The thinking that the model does not see, as entries of `input_transformations`.
     pub dropped: Vec<Json>,
-    /// Whether the answer reports it.
+    /// True if the answer reports it.
     pub reports: bool,
 }
 

@@ -61,7 +61,7 @@ fn a_prompt_is_seen_as_a_mode_that_waits() {
     editor.keys("ayy");
     assert!(!editor.mode().blocking);
     assert_eq!(
-        editor.lua("return vim.fn.getreg('a')", json!([])),
+        editor.lua("return vim.fn.getreg('a')", &json!([])),
         json!("one\n")
     );
 }
@@ -95,7 +95,7 @@ fn what_is_drawn_beside_the_text_can_be_read() {
         vim.api.nvim_buf_set_extmark(0, space, 0, 0, { virt_lines = below })
         vim.api.nvim_buf_set_extmark(0, space, 1, 0, { virt_text = { { "beside", "Comment" } } })
         "#,
-        json!([]),
+        &json!([]),
     );
     let below = editor.virtual_lines();
     assert_eq!((below[0].line, below[0].text.as_str()), (0, "below"));
@@ -118,7 +118,7 @@ fn an_editor_sees_its_own_folder_and_environment_only() {
     let seen = editor.lua(
         "return { vim.fn.getcwd(), vim.env.FLEMMA_HARNESS, vim.env.FLEMMA_TEST_INIT, \
          vim.fn.readfile('sub/other.txt'), vim.fn.stdpath('state') }",
-        json!([]),
+        &json!([]),
     );
     let home = editor.dir().parent().map(|path| path.join("state/nvim"));
     let expected = json!([editor.dir(), "yes", null, ["other"], home]);

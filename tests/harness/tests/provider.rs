@@ -58,7 +58,7 @@ fn messages_come_in_anthropics_event_grammar() {
         .thinking("Hm.", Some("sig"))
         .text("I'll ")
         .text("look.")
-        .tool_use("toolu_1", "bash", json!({"command": "ls"}))]);
+        .tool_use("toolu_1", "bash", &json!({"command": "ls"}))]);
     let (head, body) = answer(&provider);
     assert!(head.contains("content-type: text/event-stream"));
     let kinds: Vec<String> = events(&body)
@@ -95,11 +95,9 @@ fn messages_come_in_anthropics_event_grammar() {
 #[test]
 fn completions_come_in_chunks_with_fragments_of_calls() {
     let call = json!({"path": "a file with a long name"});
-    let provider = Provider::chat_completions([Answer::new().text("Reading.").tool_use(
-        "call_1",
-        "read",
-        call.clone(),
-    )]);
+    let provider = Provider::chat_completions([Answer::new()
+        .text("Reading.")
+        .tool_use("call_1", "read", &call)]);
     let (_, body) = answer(&provider);
     let events = events(&body);
     let calls = events

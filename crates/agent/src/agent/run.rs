@@ -4,25 +4,26 @@
 //! performs the effects and reports them as events. It makes progress only while
 //! [`Run::next`] is awaited.
 
-mod calls;
-mod requests;
-
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use chat::Problem;
-use chat::approval::CallKey;
-use chat::cycle::{self, Effect, Options, Ruling};
+use chat::approval::{self, CallKey, Question};
+use chat::cycle::{self, AnswerEnd, Effect, Options, Ruling};
 use chat::prompt::PromptRole;
 use chat::tool::{ToolDefinition, ToolOutcome};
-use provider::{Endpoint, Parameters};
+use provider::{Endpoint, Parameters, Secret, StreamEvent, TextCalls, Usage};
+use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tools::{Progress, Ran, ToolContext};
 
-use super::Agent;
-use crate::event::{Ended, Event};
-use crate::remote::{Remote, RunInput};
-
-use self::calls::Running;
-use self::requests::Open;
+use super::approval::Approval;
+use super::{Agent, Call, Ended, Event, Remote, RunInput};
+use crate::answer::{self, AnswerBuilder, AnswerEvent};
+use crate::transport::{self, Asker, WaitNote};
 
 /// The run that answers a prompt. Dropping it cancels requests and calls.
 #[must_use = "nothing happens until its events are read"]
@@ -300,5 +301,316 @@ impl Drop for Run<'_> {
         self.waiting
             .push_back(cycle::CycleEvent::ToolsFinished(ended));
         self.go_on();
+    }
+}
+
+/// A running call.
+struct Running {
+    cancel: CancellationToken,
+    label: String,
+}
+
+impl Run<'_> {
+    /// Asks the program whether a call may run.
+    fn ask(&mut self, question: Question) {
+        let Question { call, input, .. } = question;
+        let asked = self.agent.approval.may_run(Call {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input,
+        });
+        let inbox = self.agent.inbox.clone();
+        let asking = tokio::spawn(asked);
+        self.asked.insert(call.clone(), asking.abort_handle());
+        tokio::spawn(async move {
+            // A panic in the program's function counts as a refusal.
+            let may_run = asking.await.unwrap_or_default();
+            // Sending fails only after the agent was dropped.
+            drop(inbox.send(RunInput::Decided(call, may_run)));
+        });
+    }
+
+    /// Handles the program's decision about a call.
+    fn call_decided(&mut self, call: CallKey, may_run: bool) {
+        // After a cancel the question was answered already.
+        if self.asked.remove(&call).is_some() {
+            let answers = Approval::answers(call, may_run);
+            self.waiting
+                .push_back(cycle::CycleEvent::ResolverAnswered(answers));
+        }
+    }
+
+    /// Stops waiting for decisions; undecided calls do not run.
+    fn stop_asking(&mut self) {
+        let asked: Vec<CallKey> = self.asked.keys().cloned().collect();
+        for call in asked {
+            if let Some(asking) = self.asked.get(&call) {
+                asking.abort();
+            }
+            self.call_decided(call, false);
+        }
+    }
+
+    /// Returns a context whose output goes to the run.
+    fn context_of(&self, call: &CallKey) -> ToolContext {
+        let (inbox, id) = (self.agent.inbox.clone(), call.id.clone());
+        ToolContext {
+            cancel: CancellationToken::new(),
+            progress: Progress::new(move |text| {
+                drop(inbox.send(RunInput::Output(id.clone(), text.to_owned())));
+            }),
+            ..self.agent.context.clone()
+        }
+    }
+
+    /// Starts an approved call.
+    fn run_call(&mut self, call: CallKey, input: Value) {
+        let (name, input) = match approval::inside(&call.name, &input) {
+            // Approval was decided for the inner call, so run that one.
+            Some((inner, arguments)) if self.agent.registry.get(inner).is_some() => {
+                (inner.to_owned(), arguments)
+            }
+            // The inner tool is nested; the outer tool runs it.
+            _ => (call.name.clone(), input),
+        };
+        let Some(tool) = self.agent.registry.get(&name) else {
+            let gone = ToolOutcome::Failed(format!("There is no tool named \"{name}\"."));
+            let ended = vec![(call, gone)];
+            return self
+                .waiting
+                .push_back(cycle::CycleEvent::ToolsFinished(ended));
+        };
+        let context = self.context_of(&call);
+        let label = tool.label().to_owned();
+        self.emit(Event::ToolStarted {
+            call: Call {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                input: input.clone(),
+            },
+            label: label.clone(),
+        });
+        let cancel = context.cancel.clone();
+        self.running.insert(call.clone(), Running { cancel, label });
+        let inbox = self.agent.inbox.clone();
+        tokio::spawn(async move {
+            let ran = tools::run_in_full(tool, call.id.clone(), input, context).await;
+            drop(inbox.send(RunInput::Ended(call, ran)));
+        });
+    }
+
+    fn call_ended(&mut self, call: CallKey, ran: Ran) {
+        // A call of an earlier run, which has a result already.
+        let Some(Running { label, .. }) = self.running.remove(&call) else {
+            return;
+        };
+        let (content, is_error) = match &ran.outcome {
+            ToolOutcome::Done { content, .. } => (content, false),
+            ToolOutcome::Failed(text) | ToolOutcome::Cancelled(text) => (text, true),
+        };
+        self.emit(Event::ToolFinished {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            label,
+            content: content.clone(),
+            is_error,
+            details: ran.details,
+        });
+        // `ToolFinished` has reported the end already.
+        self.refused.retain(|refused| *refused != call);
+        let ended = vec![(call, ran.outcome)];
+        self.waiting
+            .push_back(cycle::CycleEvent::ToolsFinished(ended));
+    }
+
+    fn cancel_calls(&self, calls: &[CallKey]) {
+        for running in calls.iter().filter_map(|call| self.running.get(call)) {
+            running.cancel.cancel();
+        }
+    }
+}
+
+/// An open request.
+struct Open {
+    number: u64,
+    answer: AnswerBuilder,
+    /// Text received so far.
+    text: String,
+    usage: Usage,
+    /// Cancels the request when dropped.
+    _stop: DropGuard,
+}
+
+/// Forwards a request's notes to the run, and key renewals to the program.
+struct Notes {
+    number: u64,
+    inbox: mpsc::UnboundedSender<RunInput>,
+    asker: Option<Arc<dyn Asker>>,
+}
+
+#[async_trait]
+impl Asker for Notes {
+    fn note(&self, note: WaitNote) {
+        drop(self.inbox.send(RunInput::Waiting(self.number, note.text)));
+    }
+
+    async fn renew_key(&self, provider: &str) -> Option<Secret> {
+        self.asker.as_ref()?.renew_key(provider).await
+    }
+}
+
+/// Forwards the events of a request to the run.
+async fn forward(
+    number: u64,
+    mut batches: mpsc::UnboundedReceiver<Vec<StreamEvent>>,
+    mut text_calls: Option<TextCalls>,
+    inbox: mpsc::UnboundedSender<RunInput>,
+) {
+    while let Some(mut batch) = batches.recv().await {
+        // The model knows no tools, so its calls are part of its text.
+        if let Some(calls) = &mut text_calls {
+            batch = calls.read(batch);
+        }
+        drop(inbox.send(RunInput::Stream(number, batch)));
+    }
+    // Only used if the stream closes without a terminal event.
+    let gone = Problem::new("The request ended without an answer.", "Prompt again.");
+    drop(inbox.send(RunInput::Stream(number, vec![StreamEvent::Error(gone)])));
+}
+
+impl Run<'_> {
+    fn is_open(&self, number: u64) -> bool {
+        self.request.as_ref().is_some_and(|it| it.number == number)
+    }
+
+    /// Sends the conversation as a new request.
+    fn send(&mut self) {
+        let Some((endpoint, parameters)) = self.target.clone() else {
+            return;
+        };
+        let prompt = self.agent.conversation.prompt(&self.offered);
+        let messages = self.agent.conversation.new_messages(&prompt);
+        self.events.extend(messages.into_iter().map(Event::Message));
+        self.requests += 1;
+        self.agent.requests += 1;
+        // `finish` reports how the last request ended, so an earlier end no longer counts.
+        (self.problem, self.cancelled) = (None, false);
+        let number = self.agent.requests;
+        let cancel = self.open(&endpoint);
+        self.emit(Event::RequestStarted {
+            number: self.requests,
+        });
+        let inbox = self.agent.inbox.clone();
+        let text_calls = parameters
+            .text_tools
+            .then(|| TextCalls::new(prompt.all_tools().cloned().collect()));
+        let (events, batches) = mpsc::unbounded_channel();
+        let notes = Notes {
+            number,
+            inbox: inbox.clone(),
+            asker: self.agent.provider.asker.clone(),
+        };
+        tokio::spawn(async move {
+            transport::send(prompt, endpoint, parameters, events, &notes, cancel).await;
+        });
+        tokio::spawn(forward(number, batches, text_calls, inbox));
+    }
+
+    /// Opens the request with the latest number and returns its cancellation token.
+    fn open(&mut self, endpoint: &Endpoint) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let mut answer = AnswerBuilder::to(&self.agent.conversation.document());
+        answer.set_provider(&endpoint.provider);
+        self.request = Some(Open {
+            number: self.agent.requests,
+            answer,
+            text: String::new(),
+            usage: Usage::default(),
+            _stop: cancel.clone().drop_guard(),
+        });
+        cancel
+    }
+
+    /// Handles events of the request with this number. Events of an older request are
+    /// ignored.
+    fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
+        for event in events {
+            // Events of a request that was broken off are dropped.
+            if !self.is_open(number) {
+                return;
+            }
+            self.stream_event(event);
+        }
+    }
+
+    fn stream_event(&mut self, event: StreamEvent) {
+        let Some(open) = &mut self.request else {
+            return;
+        };
+        match &event {
+            StreamEvent::Text(text) => self.events.push_back(Event::Text(text.clone())),
+            StreamEvent::Thinking(text) => self.events.push_back(Event::Thinking(text.clone())),
+            StreamEvent::Usage(usage) => open.usage.replace(*usage),
+            StreamEvent::ThinkingRefused => self.agent.provider.leave_out_thinking(),
+            _ => {}
+        }
+        let said = open.answer.take(event);
+        open.text.push_str(&open.answer.text());
+        match said {
+            Some(AnswerEvent::Call(issued)) => {
+                let input = chat::json::parse_object(&issued.input);
+                let key = answer::key(&issued);
+                // The cycle takes only recorded calls for a provider's; it asks about all
+                // others.
+                key.into_iter().for_each(|it| self.agent.cycle.record(it));
+                self.emit(Event::ToolUse(Call {
+                    id: chat::tool::ToolUseId::new(issued.id),
+                    name: issued.name,
+                    // Arguments that are not valid JSON are passed on as text.
+                    input: input.unwrap_or_else(|_| issued.input.into()),
+                }));
+            }
+            Some(AnswerEvent::TextWasThinking(start)) => {
+                start.insert(&mut open.text);
+                self.emit(Event::TextWasThinking);
+            }
+            Some(AnswerEvent::Remark(text)) => self.emit(Event::Remark(text)),
+            Some(AnswerEvent::Complete) => self.end_answer(AnswerEnd::Complete),
+            Some(AnswerEvent::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
+            Some(AnswerEvent::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),
+            None => {}
+        }
+    }
+
+    /// Ends the answer early, keeping the received part with the reason.
+    fn cut_off(&mut self, problem: Problem, end: AnswerEnd) {
+        if let Some(open) = &mut self.request {
+            open.answer.break_off(&problem.what);
+        }
+        self.problem = Some(problem);
+        self.end_answer(end);
+    }
+
+    /// Cancels the open request.
+    fn break_off(&mut self) {
+        if let Some(open) = &mut self.request {
+            open.answer.break_off("cancelled by the user");
+        }
+        self.end_answer(AnswerEnd::Cancelled);
+    }
+
+    fn end_answer(&mut self, end: AnswerEnd) {
+        let Some(mut open) = self.request.take() else {
+            return;
+        };
+        open.text.push_str(&open.answer.text());
+        // A request that failed before its first word leaves no message.
+        if !open.text.is_empty() {
+            self.agent.conversation.answer(&open.text);
+            let message = self.agent.conversation.new_answer();
+            self.events.extend(message.map(Event::Message));
+        }
+        self.emit(Event::RequestFinished { usage: open.usage });
+        self.waiting.push_back(cycle::CycleEvent::AnswerEnded(end));
     }
 }

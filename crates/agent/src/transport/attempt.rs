@@ -31,7 +31,7 @@ pub(super) struct Failed {
     pub problem: Problem,
     /// Short description, shown after the provider's name.
     pub short: String,
-    /// What the server refused, if a request without it can succeed.
+    /// The refused part, if a request without it can succeed.
     pub refusal: Option<ServerRefusal>,
     /// The parameter of the request that the server refused, if it named one.
     pub refused: Option<Box<RefusedParameter>>,
@@ -103,7 +103,7 @@ struct Silence {
     end: Instant,
     /// Bytes since the last line end.
     bytes: usize,
-    /// Whether lines arrived that did not extend the answer.
+    /// True if lines arrived that did not extend the answer.
     pings: bool,
 }
 
@@ -137,7 +137,7 @@ impl Silence {
 struct IncomingAnswer<'a> {
     endpoint: &'a Endpoint,
     events: &'a Events,
-    /// Whether the answer has begun.
+    /// True if the answer has begun.
     begun: bool,
 }
 
@@ -159,7 +159,7 @@ impl<'a> IncomingAnswer<'a> {
         self.begun |= batch.iter().any(is_word);
         for event in &mut batch {
             if let StreamEvent::Error(problem) = event {
-                let redacted = self.endpoint.redact(problem.clone());
+                let redacted = self.endpoint.redact(problem);
                 // Before the first word, a failure can be retried, so it is not part of the
                 // answer.
                 if !self.begun {

@@ -27,7 +27,7 @@ struct Way {
     connect: Duration,
     /// Certificate authorities trusted in addition to the system's.
     ca_file: Option<CaFile>,
-    /// Whether to bypass proxies, which cannot reach this machine for us.
+    /// True if proxies are bypassed, which cannot reach this machine for us.
     direct: bool,
 }
 

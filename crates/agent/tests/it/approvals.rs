@@ -13,7 +13,11 @@ const DENIED: &str = "The tool was denied by a policy.";
 
 fn calls(name: &str) -> [Answer; 2] {
     [
-        Answer::new().tool_use("t1", name, json!({"path": "/etc/hostname", "city": "Oslo"})),
+        Answer::new().tool_use(
+            "t1",
+            name,
+            &json!({"path": "/etc/hostname", "city": "Oslo"}),
+        ),
         Answer::says("Ok."),
     ]
 }

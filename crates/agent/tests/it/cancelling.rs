@@ -27,7 +27,7 @@ async fn a_cancelled_command_has_its_result_and_leaves_no_process() {
     let command = format!("echo up; sleep {}", minute());
     let input = json!({"label": "sleep", "command": command, "timeout": null});
     let provider = harness::Provider::anthropic([
-        Answer::new().tool_use("t1", "bash", input),
+        Answer::new().tool_use("t1", "bash", &input),
         Answer::says("Ok."),
     ]);
     let mut agent = agent(&provider)
@@ -82,7 +82,7 @@ async fn a_cancelled_answer_keeps_its_text_but_its_calls_do_not_run() {
 async fn a_dropped_run_is_cancelled_and_the_conversation_continues() {
     let gate = Arc::new(Semaphore::new(0));
     let provider = harness::Provider::anthropic([
-        Answer::new().tool_use("t1", "wait", json!({})),
+        Answer::new().tool_use("t1", "wait", &json!({})),
         Answer::says("Ok."),
     ]);
     let mut agent = agent(&provider)

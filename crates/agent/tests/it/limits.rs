@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::stage::*;
 
 fn calls(id: &str) -> Answer {
-    Answer::new().tool_use(id, "get_weather", json!({"city": "Oslo"}))
+    Answer::new().tool_use(id, "get_weather", &json!({"city": "Oslo"}))
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn a_model_that_only_calls_is_stopped_and_every_call_has_a_result() {
 
 #[tokio::test]
 async fn the_same_failure_three_times_ends_the_run() {
-    let wrong = |id: &str| Answer::new().tool_use(id, "get_weather", json!({"town": "Oslo"}));
+    let wrong = |id: &str| Answer::new().tool_use(id, "get_weather", &json!({"town": "Oslo"}));
     let provider = harness::Provider::anthropic([wrong("t1"), wrong("t2"), wrong("t3")]);
     let mut agent = agent(&provider)
         .with_tools(vec![Box::new(Weather)])

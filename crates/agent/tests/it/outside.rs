@@ -42,11 +42,11 @@ fn a_program_outside_the_workspace_adds_a_tool_and_reads_events() {
     let program = built();
     let provider = harness::Provider::anthropic([
         Answer::new()
-            .tool_use("t1", "get_weather", json!({"city": "Oslo"}))
+            .tool_use("t1", "get_weather", &json!({"city": "Oslo"}))
             .tool_use(
                 "t2",
                 "bash",
-                json!({"label": "x", "command": "id", "timeout": null}),
+                &json!({"label": "x", "command": "id", "timeout": null}),
             ),
         Answer::says("Sunny."),
     ]);

@@ -12,9 +12,9 @@ use crate::stage::*;
 
 fn three(name: &str) -> Answer {
     Answer::new()
-        .tool_use("t1", name, json!({"n": 1}))
-        .tool_use("t2", name, json!({"n": 2}))
-        .tool_use("t3", name, json!({"n": 3}))
+        .tool_use("t1", name, &json!({"n": 1}))
+        .tool_use("t2", name, &json!({"n": 2}))
+        .tool_use("t3", name, &json!({"n": 3}))
 }
 
 #[tokio::test]
@@ -27,8 +27,8 @@ async fn a_tools_error_reaches_the_model_verbatim() {
     });
     let provider = harness::Provider::anthropic([
         Answer::new()
-            .tool_use("t1", "look", json!({}))
-            .tool_use("t2", "check", json!({})),
+            .tool_use("t1", "look", &json!({}))
+            .tool_use("t2", "check", &json!({})),
         Answer::says("I see."),
     ]);
     let mut agent = agent(&provider)
@@ -55,8 +55,8 @@ async fn a_tool_that_panics_is_an_error_result_and_the_next_call_works() {
         _ => Ok(ToolResult::text("fine")),
     });
     let provider = harness::Provider::anthropic([
-        Answer::new().tool_use("t1", "odd", json!({})),
-        Answer::new().tool_use("t2", "odd", json!({})),
+        Answer::new().tool_use("t1", "odd", &json!({})),
+        Answer::new().tool_use("t2", "odd", &json!({})),
         Answer::says("Done."),
     ]);
     let mut agent = agent(&provider).with_tools(vec![odd]).approve(["odd"]);
@@ -119,8 +119,8 @@ async fn results_are_in_the_order_of_the_calls() {
     let tools = vec![Acts::waits("slow", &first), Acts::waits("quick", &others)];
     let provider = harness::Provider::anthropic([
         Answer::new()
-            .tool_use("t1", "slow", json!({}))
-            .tool_use("t2", "quick", json!({})),
+            .tool_use("t1", "slow", &json!({}))
+            .tool_use("t2", "quick", &json!({})),
         Answer::says("Done."),
     ]);
     let mut agent = agent(&provider).with_tools(tools).approve_all();
@@ -151,7 +151,7 @@ async fn a_hostile_pattern_is_only_searched_for() {
         Answer::new().tool_use(
             "t1",
             "find_text",
-            json!({"label": "look", "pattern": "--pre=./evil.sh", "path": null, "glob": null, "limit": null}),
+            &json!({"label": "look", "pattern": "--pre=./evil.sh", "path": null, "glob": null, "limit": null}),
         ),
         Answer::says("Found."),
     ]);

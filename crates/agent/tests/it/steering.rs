@@ -14,9 +14,9 @@ async fn steering_skips_calls_that_have_not_started() {
     let gate = Arc::new(Semaphore::new(0));
     let provider = harness::Provider::anthropic([
         Answer::new()
-            .tool_use("t1", "wait", json!({"n": 1}))
-            .tool_use("t2", "wait", json!({"n": 2}))
-            .tool_use("t3", "wait", json!({"n": 3})),
+            .tool_use("t1", "wait", &json!({"n": 1}))
+            .tool_use("t2", "wait", &json!({"n": 2}))
+            .tool_use("t3", "wait", &json!({"n": 3})),
         Answer::says("Stopped."),
     ]);
     let mut agent = agent(&provider)

@@ -12,14 +12,14 @@ fn with_weather(provider: &harness::Provider) -> Agent {
     agent(provider).with_tools(tools).approve(["get_weather"])
 }
 
-fn asks(input: Value) -> Answer {
+fn asks(input: &Value) -> Answer {
     Answer::new().tool_use("t1", "get_weather", input)
 }
 
 #[tokio::test]
 async fn a_custom_tool_is_called_and_the_model_reads_its_result() {
     let provider = harness::Provider::anthropic([
-        asks(json!({"city": "Oslo"})),
+        asks(&json!({"city": "Oslo"})),
         Answer::says("Sunny in Oslo."),
     ]);
     let mut agent = with_weather(&provider);
@@ -80,7 +80,7 @@ async fn the_model_is_offered_default_and_custom_tools() {
 #[tokio::test]
 async fn details_are_reported_but_not_sent_to_providers() {
     let provider =
-        harness::Provider::anthropic([asks(json!({"city": "Oslo"})), Answer::says("Sunny.")]);
+        harness::Provider::anthropic([asks(&json!({"city": "Oslo"})), Answer::says("Sunny.")]);
     let mut agent = with_weather(&provider);
 
     let events = read(agent.prompt("Weather?")).await;
@@ -99,7 +99,7 @@ async fn details_are_reported_but_not_sent_to_providers() {
 
 #[tokio::test]
 async fn missing_arguments_are_an_error_result() {
-    let provider = harness::Provider::anthropic([asks(json!({})), Answer::says("Which city?")]);
+    let provider = harness::Provider::anthropic([asks(&json!({})), Answer::says("Which city?")]);
     let mut agent = with_weather(&provider);
 
     let events = read(agent.prompt("Weather?")).await;
@@ -132,7 +132,7 @@ async fn each_provider_gets_its_own_format() {
         harness::Provider::responses,
     ] as [fn([Answer; 2]) -> harness::Provider; 4]
     {
-        let provider = start([asks(json!({"city": "Oslo"})), Answer::says("Sunny.")]);
+        let provider = start([asks(&json!({"city": "Oslo"})), Answer::says("Sunny.")]);
         let mut agent = with_weather(&provider).with_system("Be brief.");
 
         let answer = agent.prompt("Weather?").answer().await;

@@ -144,7 +144,7 @@ impl Function {
     /// for the log if the answer was invalid.
     pub fn read(&self, returned: Returned<'_>) -> (Option<Decision>, Option<String>) {
         let what = match returned {
-            // Nil is the usual way to have no opinion, so it is no problem.
+            // Nil is the usual way to have no opinion, so it is not a problem.
             Returned::Value(Value::Null) => return (None, None),
             Returned::Value(value) => match self.form.word(value) {
                 Some(decision) => return (Some(decision), None),
@@ -205,8 +205,8 @@ mod tests {
     const REQUIRE: Option<Decision> = Some(Decision::RequireApproval);
     const DENY: Option<Decision> = Some(Decision::Deny);
 
-    fn decision(function: Function, value: Value) -> Option<Decision> {
-        function.read(Returned::Value(&value)).0
+    fn decision(function: Function, value: &Value) -> Option<Decision> {
+        function.read(Returned::Value(value)).0
     }
 
     #[test]
@@ -221,9 +221,9 @@ mod tests {
         ];
         for (value, auto_approve, resolver) in rows {
             let name = value.to_string();
-            let policy = decision(Function::auto_approve(1), value.clone());
+            let policy = decision(Function::auto_approve(1), &value);
             assert_eq!(policy, auto_approve, "auto_approve {name}");
-            let plugin = decision(Function::resolver(1, OnError::Pass), value);
+            let plugin = decision(Function::resolver(1, OnError::Pass), &value);
             assert_eq!(plugin, resolver, "resolver {name}");
         }
     }

@@ -1,4 +1,7 @@
-use super::*;
+use serde_json::json;
+
+use super::{OpinionSource, Resolver, ResolverChain, *};
+use crate::tool::ToolUseId;
 
 fn key(name: &str) -> CallKey {
     CallKey {
@@ -94,12 +97,12 @@ fn a_frontmatter_with_rules_replaces_the_options_even_if_empty() {
         resolver("plugin", 50, list(&["calculator"])),
     ]);
     assert_eq!(decided(&chain, "write"), Decision::Approve);
-    let strict = chain.with_frontmatter(list(&["read"]));
+    let strict = chain.with_frontmatter(&list(&["read"]));
     assert_eq!(decided(&strict, "read"), Decision::Approve);
     assert_eq!(decided(&strict, "write"), Decision::RequireApproval);
     assert_eq!(decided(&strict, "bash"), Decision::RequireApproval);
     assert_eq!(decided(&strict, "calculator"), Decision::Approve);
-    let empty = chain.with_frontmatter(list(&[]));
+    let empty = chain.with_frontmatter(&list(&[]));
     assert_eq!(decided(&empty, "read"), Decision::RequireApproval);
 }
 
@@ -117,7 +120,7 @@ fn denials_and_questions_of_the_options_override_the_frontmatter() {
             resolver(FRONTMATTER, 90, list(&[])),
             resolver("catch-all", 0, OpinionSource::Always(Decision::Approve)),
         ];
-        ResolverChain::new(links).with_frontmatter(list(&["bash"]))
+        ResolverChain::new(links).with_frontmatter(&list(&["bash"]))
     };
     assert_eq!(decided(&chain(deny), "bash"), Decision::Deny);
     let asks = OpinionSource::Always(Decision::RequireApproval);
@@ -146,7 +149,7 @@ fn denials_and_questions_of_the_options_override_the_frontmatter() {
         Resolver::yielding(CONFIG, 100, OpinionSource::Function(function)),
         resolver(FRONTMATTER, 90, list(&[])),
     ])
-    .with_frontmatter(list(&[]));
+    .with_frontmatter(&list(&[]));
     let answers = Answers::from([((call.clone(), function.id), Some(Decision::Approve))]);
     assert_eq!(
         decide(&stricter, &call, &answers),
@@ -222,9 +225,122 @@ fn a_remembered_rule_approves_only_what_no_resolver_denies() {
     let asked = Verdict::Ask(self::plugin(7));
     assert_eq!(decide(&plugin, &key("bash"), &approves), asked);
     // A chat that sets its own rules is stricter.
-    let strict = none.with_frontmatter(list(&[]));
+    let strict = none.with_frontmatter(&list(&[]));
     assert_eq!(
         decide(&strict, &key("bash"), &approves),
         Verdict::Decided(Decision::RequireApproval, String::new())
     );
+}
+
+fn call_key(name: &str, input: &Value) -> CallKey {
+    CallKey {
+        id: ToolUseId::new("x"),
+        name: name.to_owned(),
+        input: crate::json::canonical(input),
+    }
+}
+
+/// Denies one tool and says why.
+#[derive(Debug)]
+struct Denies(&'static str);
+
+impl ArgumentRule for Denies {
+    fn decide(&self, call: &CallKey) -> Option<Decision> {
+        (call.name == self.0).then_some(Decision::Deny)
+    }
+
+    fn name(&self) -> Option<&'static str> {
+        Some(self.0)
+    }
+
+    fn reason(&self, call: &CallKey) -> Option<String> {
+        self.decide(call).map(|_| format!("No {}.", self.0))
+    }
+}
+
+#[test]
+fn the_first_rule_with_an_opinion_decides() {
+    let mut rules = ArgumentRules::default();
+    assert!(rules.is_empty());
+    let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("b")));
+    rules.add(first.clone());
+    rules.add(second.clone());
+    assert!(!rules.is_empty());
+    let call = |name: &str| call_key(name, &json!({}));
+    assert_eq!(rules.decide(&call("b")), Some(Decision::Deny));
+    assert_eq!(rules.opinion(&call("b")), Some((Decision::Deny, Some("b"))));
+    assert_eq!(rules.decide(&call("c")), None);
+    let chain = ResolverChain::new(vec![
+        Resolver::new("other", 200, OpinionSource::Always(Decision::Deny)),
+        Resolver::new("ours", 100, OpinionSource::ArgumentRules(rules.clone())),
+    ]);
+    let reason = |link: &str, name: &str| chain.reason(link, &call(name));
+    assert_eq!(reason("ours", "b").as_deref(), Some("No b."));
+    assert_eq!(reason("ours", "c"), None);
+    assert_eq!(reason("other", "b"), None);
+    assert_eq!(reason("none", "b"), None);
+}
+
+#[derive(Debug)]
+struct DeniesAll;
+
+impl ArgumentRule for DeniesAll {
+    fn decide(&self, _: &CallKey) -> Option<Decision> {
+        Some(Decision::Deny)
+    }
+}
+
+#[test]
+fn a_rule_has_no_name_or_reason_by_default() {
+    let mut rules = ArgumentRules::default();
+    rules.add(Arc::new(DeniesAll));
+    let call = call_key("a", &json!({}));
+    assert_eq!(rules.opinion(&call), Some((Decision::Deny, None)));
+    assert_eq!(rules.reason(&call), None);
+    rules.add(Arc::new(Denies("a")));
+    assert_eq!(rules.reason(&call).as_deref(), Some("No a."));
+}
+
+#[test]
+fn lists_are_equal_if_they_share_their_rules() {
+    let (first, second) = (Arc::new(Denies("a")), Arc::new(Denies("a")));
+    let of = |all: &[Arc<Denies>]| {
+        let mut rules = ArgumentRules::default();
+        all.iter().for_each(|it| rules.add(it.clone()));
+        rules
+    };
+    assert_eq!(
+        of(std::slice::from_ref(&first)),
+        of(std::slice::from_ref(&first))
+    );
+    assert_ne!(
+        of(std::slice::from_ref(&first)),
+        of(std::slice::from_ref(&second))
+    );
+    assert_ne!(
+        of(std::slice::from_ref(&first)),
+        of(&[first.clone(), second])
+    );
+    assert_ne!(of(&[]), of(&[first]));
+}
+
+#[test]
+fn the_inner_call_is_decided_about() {
+    let outer = json!({"name": "bash", "arguments": {"command": "ls"}});
+    let inner = json!({"command": "ls"});
+    assert_eq!(
+        meant(&call_key(EXECUTE_TOOL, &outer), &outer),
+        (call_key("bash", &inner), inner)
+    );
+    let bare = json!({"name": "ping"});
+    assert_eq!(
+        meant(&call_key(EXECUTE_TOOL, &bare), &bare).0,
+        call_key("ping", &json!({}))
+    );
+    for (name, input) in [("bash", outer.clone()), (EXECUTE_TOOL, json!({"name": 7}))] {
+        assert_eq!(
+            meant(&call_key(name, &input), &input).0,
+            call_key(name, &input)
+        );
+    }
 }

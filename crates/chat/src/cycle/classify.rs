@@ -67,7 +67,7 @@ pub(super) enum CallState {
 pub(super) struct CallEnd {
     /// The result's text.
     pub content: String,
-    /// Whether the result is marked as an error.
+    /// True if the result is marked as an error.
     pub is_error: bool,
     /// The ruling, for the log.
     pub ruling: Ruling,

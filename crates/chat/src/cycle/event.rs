@@ -1,10 +1,12 @@
 //! Inputs and outputs of the cycle: events, effects, and the options it uses.
+//!
+//! [`Decided`] is a decision about a call, logged once, when it is made. Knows neither the log
+//! nor what a call does afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Decided;
 use crate::approval::{Answers, CallKey, Question, ResolverChain};
 use crate::schema::Checks;
 use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
@@ -19,7 +21,7 @@ pub struct Options {
     pub tools: BTreeMap<String, ToolDefinition>,
     /// Compiled schemas of the tools, compiled on first use.
     pub checks: Checks,
-    /// Whether one phase starts the next automatically.
+    /// True if one phase starts the next automatically.
     pub autopilot: bool,
     /// Maximum number of consecutive requests without the user; at least one.
     pub max_turns: u32,
@@ -30,13 +32,13 @@ pub struct Options {
     pub max_concurrent: usize,
     /// The place to which the cursor goes when a reviewed call gets its result.
     pub cursor_after_result: CursorAfterResult,
-    /// Whether a policy may approve calls that were loaded from a file
+    /// True if a policy may approve calls that were loaded from a file
     /// (`trust.unrecognized_calls = "policy"`).
     pub trust_loaded_calls: bool,
     /// Tools that change files. An automatic approval needs [`crate::approval::GUARD`]'s
     /// consent; a manual one applies to the file as it was shown.
     pub guarded: BTreeSet<String>,
-    /// Whether calls that change files wait for a review although a policy approves them.
+    /// True if calls that change files wait for a review although a policy approves them.
     pub reviews: bool,
     /// Tools that read files. An automatic approval needs the guard's consent because a
     /// file may be secret.
@@ -121,7 +123,7 @@ pub enum CycleEvent {
     Hindered {
         /// The call.
         call: CallKey,
-        /// What hindered it, to follow "asks:".
+        /// The reason, to follow "asks:".
         why: &'static str,
     },
     /// The provider issued this call in the current answer.
@@ -139,7 +141,7 @@ pub enum CycleEvent {
     Ask {
         /// The text that the user selected, and the question.
         text: String,
-        /// Whether it has a question, so that it is sent.
+        /// True if it has a question, so that it is sent.
         send: bool,
     },
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
@@ -177,9 +179,9 @@ pub enum Effect {
     Cursor {
         /// Zero-based.
         line: usize,
-        /// Whether to enter Insert mode there.
+        /// True if Insert mode begins there.
         insert: bool,
-        /// Whether this is the direct response to a key. Otherwise only windows that follow
+        /// True if this is the direct response to a key. Otherwise only windows that follow
         /// the chat move.
         asked: bool,
     },
@@ -244,5 +246,109 @@ impl Effect {
             level: Level::Info,
             text: text.into(),
         })
+    }
+}
+
+/// Kind of a decision about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// The call may run once.
+    Approved,
+    /// The call waits for the user.
+    Waits,
+    /// A policy denied the call.
+    Denied,
+    /// The user rejected the call.
+    Rejected,
+    /// The user wrote the result by hand.
+    Answered,
+    /// The call can't run at all, for example because of invalid arguments.
+    Unfit,
+    /// The user cancelled the call while or before it ran.
+    Cancelled,
+}
+
+/// A decision about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The call.
+    pub call: CallKey,
+    /// The decision.
+    pub ruling: Ruling,
+    /// Name of the resolver, or the user's act.
+    pub by: String,
+    /// The reason, unless `by` implies it; never foreign text.
+    pub reason: Option<&'static str>,
+}
+
+impl Decided {
+    /// A call cancelled by the user.
+    pub(super) fn cancelled(call: &CallKey) -> Self {
+        Self {
+            call: call.clone(),
+            ruling: Ruling::Cancelled,
+            by: "user: cancel".to_owned(),
+            reason: None,
+        }
+    }
+}
+
+/// `by` if no resolver has an opinion.
+pub const DEFAULT: &str = "default";
+
+/// `by` of decisions that no resolver may make.
+pub(super) const CYCLE: &str = "flemma";
+
+/// `by` of decisions found in the chat's text, whose author is unknown.
+pub(super) const CHAT: &str = "written in the chat";
+
+/// `by` of a status typed into the document.
+pub(super) const TYPED: &str = "user: typed";
+
+/// `by` of an approval by key on the call.
+pub(super) const POINTED_AT: &str = "user: Alt-Enter";
+
+/// `by` of an approval in a review, where the user may have changed what the call does.
+pub const REVIEWED: &str = "user: review";
+
+/// `by` of an approval of all pending calls.
+pub(super) const APPROVED_ALL: &str = "user: approve all";
+
+/// `by` of a rejection by key or command.
+pub(super) const REFUSED: &str = "user: reject";
+
+/// Returns true if the user approved, rather than a rule; `by` as in [`Decided::by`].
+pub fn is_by_hand(by: &str) -> bool {
+    [TYPED, POINTED_AT, REVIEWED, APPROVED_ALL].contains(&by)
+}
+
+/// Decisions of a step, without repetitions.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    fresh: Vec<Decided>,
+    /// The last decision about each call of this batch. A stale edit is planned again,
+    /// which must not log its decision twice.
+    last: BTreeMap<CallKey, (Ruling, String)>,
+}
+
+impl Ledger {
+    /// Records a decision unless it equals the last one about its call.
+    pub(super) fn note(&mut self, decided: Decided) {
+        let word = (decided.ruling, decided.by.clone());
+        let known = self.last.insert(decided.call.clone(), word.clone());
+        if known.as_ref() != Some(&word) {
+            self.fresh.push(decided);
+        }
+    }
+
+    /// Starts a batch: forgets all calls except those still in progress.
+    pub(super) fn begin(&mut self, goes_on: impl Fn(&CallKey) -> bool) {
+        // A call in progress may be noted again when it starts.
+        self.last.retain(|call, _| goes_on(call));
+    }
+
+    /// Takes the decisions recorded since the last call.
+    pub(super) fn take(&mut self) -> Vec<Decided> {
+        std::mem::take(&mut self.fresh)
     }
 }

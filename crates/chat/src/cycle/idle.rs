@@ -1,11 +1,15 @@
 //! Decides what happens when no call runs: move the cursor, wait, or send. Starts no calls.
+//!
+//! A model that repeats the same failing call stops autopilot.
 
-use super::{AutopilotRun, Batch, Cycle, Effect, Goal, Options, stuck};
+use serde_json::Value;
+
+use super::{AutopilotRun, AutopilotStop, Batch, Cycle, Effect, Goal, Options, Start, classify};
 use crate::approval::CallKey;
-use crate::document::{Block, Document, Message, Role, Status};
-use crate::prompt;
+use crate::document::{Block, Document, Message, PairedCall, Role, Status, Turn};
 use crate::tool::MALFORMED_CALL;
 use crate::write::{self, TextEdit};
+use crate::{json, outcome, prompt};
 
 /// Returns true if the last two answers both have an unreadable call. The model has already
 /// seen the error once, so sending it again could loop forever.
@@ -59,7 +63,7 @@ impl Cycle {
             return Some(Effect::Cursor {
                 line,
                 insert: false,
-                asked: batch.by_key,
+                asked: batch.start != Start::Other,
             });
         }
         let shown = batch.shown.take()?;
@@ -96,11 +100,11 @@ impl Cycle {
         }
         // A steering message may break the loop, so send it.
         if !batch.steered
-            && let Some(tool) = stuck::repeated_failure(document, self.run.turns)
+            && let Some(tool) = repeated_failure(document, self.run.turns)
         {
             // Reported in the status, and cleared by the next batch.
-            self.stuck = true;
-            return self.stop(stuck::message(&tool), document);
+            self.stopped = Some(AutopilotStop::Loop);
+            return self.stop(stuck_message(&tool), document);
         }
         self.send(document, options)
     }
@@ -109,7 +113,7 @@ impl Cycle {
     fn tell_waiting(&self, batch: Batch, document: &Document<'_>) -> Option<Effect> {
         let calls = self.waiting_calls(document);
         let words = batch.words;
-        let is_silent = batch.advances && !batch.worked;
+        let is_silent = batch.start == Start::Advance && !batch.worked;
         (is_silent && !calls.is_empty()).then_some(Effect::TellWaiting { calls, words })
     }
 
@@ -117,10 +121,11 @@ impl Cycle {
     pub(super) fn send(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
         let ends = prompt::ends(document);
         // Only a conversation that ends with the model can take a follow-up.
-        if ends.is_none_or(|(_, last)| last == prompt::PromptRole::Assistant)
-            && let Some(effects) = self.next_words(document, options)
-        {
-            return effects;
+        if ends.is_none_or(|(_, last)| last == prompt::PromptRole::Assistant) {
+            let follow_up = self.next_words(document, options);
+            if let Some(effects) = follow_up {
+                return effects;
+            }
         }
         if ends.is_some_and(|(first, _)| first == prompt::PromptRole::Assistant) {
             return vec![Effect::warn(
@@ -137,8 +142,9 @@ impl Cycle {
             Some(prompt::PromptRole::User | prompt::PromptRole::System) => {}
         }
         let limit = self.run.limit(options);
-        self.limited = limit.is_some();
+        self.stopped = self.stopped.filter(|why| *why != AutopilotStop::Limit);
         if let Some(why) = limit {
+            self.stopped = Some(AutopilotStop::Limit);
             return self.stop(
                 format!("Autopilot stopped {why}. Press Ctrl-] to continue."),
                 document,
@@ -179,7 +185,7 @@ impl Cycle {
             return effects;
         }
         // The batch sends the message as soon as the edit is applied.
-        self.begin(Goal::All, None);
+        self.begin(Goal::All, None, Start::Other);
         vec![Effect::Edit(vec![write_continue(document)])]
     }
 }
@@ -281,4 +287,93 @@ fn cursor_for(document: &Document<'_>, shown: &CallKey, options: &Options) -> Op
         insert: false,
         asked: true,
     })
+}
+
+/// Number of requests with the same failing call after which autopilot stops.
+const MOST_FAILURES: usize = 3;
+
+/// Number of recent requests compared; more than [`MOST_FAILURES`], so that a model
+/// alternating between failing calls is detected.
+const WINDOW: usize = 12;
+
+/// A call and its result, without the ID and the label, which differ each time.
+#[derive(PartialEq)]
+struct Attempt {
+    name: String,
+    input: String,
+    result: String,
+    failed: bool,
+}
+
+impl Attempt {
+    fn of(document: &Document<'_>, call: &PairedCall<'_>) -> Option<Self> {
+        let result = call.result?;
+        if !call.is_answered() {
+            return None;
+        }
+        let (key, input) = classify::read(document, call.tool_use);
+        let input = match input {
+            Some(Value::Object(mut input)) => {
+                // The label is for the user and differs between calls that are otherwise
+                // the same.
+                input.remove("label");
+                json::canonical(&Value::Object(input))
+            }
+            _ => key.input,
+        };
+        Some(Self {
+            name: key.name,
+            input,
+            result: document.content(result.body.clone()).into_owned(),
+            failed: outcome::outcome(document, call.tool_use, result, None, None).failed,
+        })
+    }
+}
+
+/// Returns the notice that autopilot stopped at a loop.
+fn stuck_message(tool: &str) -> String {
+    format!(
+        "Autopilot stopped: the same call of {tool} failed with the same error in 3 requests. Write what \
+         the model should do instead, or press Ctrl-] to send the error again."
+    )
+}
+
+/// Returns the tool whose call kept failing in the same way while no other call made
+/// progress. `turns` is the number of requests since the user last sent one.
+fn repeated_failure(document: &Document<'_>, turns: u32) -> Option<String> {
+    // Not beyond this run: the user has seen the earlier requests.
+    let most = WINDOW.min(usize::try_from(turns).unwrap_or(WINDOW));
+    let mut rounds: Vec<Vec<Attempt>> = Vec::new();
+    for turn in document.turns().rev().take(most) {
+        if is_answered_in_words(document, &turn) {
+            break;
+        }
+        let calls = turn.calls.iter();
+        let round: Vec<Attempt> = calls.filter_map(|it| Attempt::of(document, it)).collect();
+        // Fast path: the last round had no failure.
+        if rounds.is_empty() && !round.iter().any(|it| it.failed) {
+            return None;
+        }
+        rounds.push(round);
+    }
+    // A success that repeats an earlier one brings nothing new, so it does not count as progress.
+    let holds = |attempt: &Attempt| rounds.iter().filter(|it| it.contains(attempt)).count();
+    let is_progress = |attempt: &Attempt| !attempt.failed && holds(attempt) == 1;
+    let end = rounds.iter().position(|it| it.iter().any(is_progress));
+    let without_progress = rounds.get(..end.unwrap_or(rounds.len()))?;
+    let again = |attempt: &&Attempt| {
+        let failures = without_progress.iter().filter(|it| it.contains(attempt));
+        attempt.failed && failures.count() >= MOST_FAILURES
+    };
+    without_progress
+        .first()?
+        .iter()
+        .find(again)
+        .map(|it| it.name.clone())
+}
+
+/// Returns true if the user wrote text next to the results.
+fn is_answered_in_words(document: &Document<'_>, turn: &Turn<'_>) -> bool {
+    let answers = turn.answers.and_then(|at| document.messages.get(at));
+    answers.is_some_and(|it| prompt::own_text(document, it).is_some())
 }

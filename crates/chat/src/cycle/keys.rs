@@ -1,12 +1,18 @@
 //! Handles keys: selects the calls that each key applies to and starts a batch, which
 //! `settle` carries out.
+//!
+//! A key does nothing while other work is in progress or the document is invalid. A cancel ends
+//! requests and calls, at the user's request or because the host ended; each cancelled call
+//! still gets a result.
 
-use super::decided::{APPROVED_ALL, POINTED_AT, REVIEWED};
+use super::event::{APPROVED_ALL, POINTED_AT, REVIEWED};
 use super::{
-    AutopilotRun, Cycle, Effect, Goal, Options, classify, find_at, idle, text_below_calls,
+    AutopilotRun, Cycle, Decided, Effect, Goal, Level, Notice, Options, RunEnd, Start, classify,
+    find_at, idle, text_below_calls,
 };
 use crate::approval::{CallKey, TRIAL};
 use crate::document::{Document, PairedCall, Status};
+use crate::tool::{ToolOutcome, ToolUseId};
 use crate::write;
 
 impl Cycle {
@@ -16,19 +22,8 @@ impl Cycle {
         }
         // The key lifts an earlier cancel.
         self.disarmed = false;
-        self.begin_by_key(Goal::All, text_below_calls(document));
-        if let Some(batch) = &mut self.batch {
-            batch.advances = true;
-        }
+        self.begin(Goal::All, text_below_calls(document), Start::Advance);
         self.settle(document, options)
-    }
-
-    /// Starts a batch for a key.
-    fn begin_by_key(&mut self, goal: Goal, words: Option<String>) {
-        self.begin(goal, words);
-        if let Some(batch) = &mut self.batch {
-            batch.by_key = true;
-        }
     }
 
     pub(super) fn send_by_user(
@@ -45,7 +40,7 @@ impl Cycle {
         // Fences must be closed first, or the result would be sent as part of the user's
         // text.
         if !write::close_fences(document).is_empty() {
-            self.begin(Goal::Settled, None);
+            self.begin(Goal::Settled, None, Start::Other);
             return self.settle(document, options);
         }
         let mut effects = self.send(document, options);
@@ -57,7 +52,7 @@ impl Cycle {
         effects
     }
 
-    /// Returns why no call can be run or rejected now. Running tools are no reason.
+    /// Returns why no call can be run or rejected now. Running tools do not prevent it.
     fn cannot_choose(&self, document: &Document<'_>, options: &Options) -> Option<Effect> {
         if self.request {
             return self.busy();
@@ -111,7 +106,7 @@ impl Cycle {
             Some(reason) => Goal::Refused(call, reason),
             None => Goal::Chosen(vec![call], by),
         };
-        self.begin_by_key(goal, text_below_calls(document));
+        self.begin(goal, text_below_calls(document), Start::Key);
         self.settle(document, options)
     }
 
@@ -147,7 +142,7 @@ impl Cycle {
         if !waits || self.cannot_choose(document, options).is_some() {
             return Vec::new();
         }
-        self.begin(Goal::Chosen(vec![call], TRIAL), None);
+        self.begin(Goal::Chosen(vec![call], TRIAL), None, Start::Other);
         self.settle(document, options)
     }
 
@@ -163,9 +158,10 @@ impl Cycle {
         if calls.is_empty() {
             return vec![Effect::inform("No call is pending here.")];
         }
-        self.begin_by_key(
+        self.begin(
             Goal::Chosen(calls, APPROVED_ALL),
             text_below_calls(document),
+            Start::Key,
         );
         self.settle(document, options)
     }
@@ -217,6 +213,195 @@ impl Cycle {
         match self.waiting(document).as_slice() {
             [call] => Ok(call.tool_use.lines.start),
             calls => Err(calls.len()),
+        }
+    }
+}
+
+impl Cycle {
+    /// Returns a notice if a request or a call is in progress.
+    pub(super) fn busy(&self) -> Option<Effect> {
+        if self.request {
+            return Some(Effect::warn(
+                "An answer is arriving, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds a message.",
+            ));
+        }
+        match self.running.len() {
+            0 => None,
+            1 => Some(Effect::warn(
+                "A tool is running, so nothing was changed. Ctrl-C cancels it, :Flemma steer adds a message.",
+            )),
+            n => Some(Effect::warn(format!(
+                "{n} tools are running, so nothing was changed. Ctrl-C cancels them, :Flemma steer adds a message."
+            ))),
+        }
+    }
+
+    /// Returns a notice if the document must not be acted on at all.
+    pub(super) fn blocked(document: &Document<'_>, options: &Options) -> Option<Effect> {
+        // Closing this fence automatically would complete a call that may be unfinished.
+        if let Some(fence) = document.open_fences.iter().find(|it| it.below_header) {
+            return Some(Effect::Notify(Notice {
+                level: Level::Error,
+                text: format!(
+                    "Line {}: this fence below a tool header never closes, so nothing was run or sent. Close it with \
+                     {} or delete the header.",
+                    fence.lines.start + 1,
+                    fence.closing
+                ),
+            }));
+        }
+        let frontmatter = document.frontmatter.as_ref()?;
+        // Applying the wrong rules, or sending half of the text, can't be undone.
+        let text = match (&frontmatter.problem, &options.frontmatter) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(Err(problem))) => format!("{problem} Nothing was run or sent."),
+            (None, Some(Ok(read))) if *read == document.frontmatter_text() => return None,
+            // The new rules may be stricter, so the old ones must not be applied.
+            (None, _) => "The frontmatter was changed and not read yet, so nothing was run or sent. Press the key again."
+                .to_owned(),
+        };
+        Some(Effect::Notify(Notice {
+            level: Level::Error,
+            text,
+        }))
+    }
+}
+
+/// Result of a call that was running when its host ended.
+pub const INTERRUPTED: &str = "The host stopped, or the chat was closed, while this call was running. It may have \
+     had effects; its result is unknown.";
+
+impl Cycle {
+    pub(super) fn interrupted(&mut self, document: &Document<'_>, ids: &[ToolUseId]) {
+        for turn in document.turns() {
+            for call in turn
+                .calls
+                .iter()
+                // Only a call with a placeholder still needs a result.
+                .filter(|call| call.status().is_some() && ids.contains(&call.tool_use.id))
+            {
+                self.finished.push((
+                    classify::key(document, call.tool_use),
+                    RunEnd::Result(ToolOutcome::Failed(INTERRUPTED.to_owned())),
+                ));
+            }
+        }
+    }
+
+    /// Handles recovered results. Keeps those whose placeholders are in the document.
+    pub(super) fn recover(
+        &mut self,
+        ended: Vec<(CallKey, ToolOutcome)>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        let ended = ended.into_iter();
+        self.finished
+            .extend(ended.map(|(call, outcome)| (call, RunEnd::Result(outcome))));
+        let turns: Vec<_> = document.unanswered_turns().collect();
+        self.finished.retain(|(ended, _)| {
+            let calls = turns.iter().flat_map(|turn| &turn.calls);
+            calls
+                .filter(|call| call.status().is_some())
+                .any(|call| classify::is(document, call.tool_use, ended))
+        });
+        self.settle(document, options)
+    }
+
+    pub(super) fn cancel(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        // Stays set until the user sends again, so that a tool that ends late sends
+        // nothing.
+        self.disarmed = true;
+        if let Some(batch) = &mut self.batch {
+            batch.may_send = false;
+        }
+        // Queued messages must not start new work after a cancel.
+        let queued = self.messages.put_back(Vec::new());
+        // While a request is open, Ctrl-C stops only the request.
+        if self.request {
+            return vec![Effect::CancelRequest];
+        }
+        let waiting = self.cancellable(document);
+        let idle = self.running.is_empty() && self.queue.is_empty() && waiting.is_empty();
+        // Nothing to stop, but queued messages must not be lost: write them into the
+        // prompt.
+        if queued && idle {
+            let mut effects = self.settle(document, options);
+            if effects.is_empty() {
+                effects.push(Effect::inform(
+                    "Nothing is running here. Your message goes into the prompt once the block above it is fixed.",
+                ));
+            }
+            return effects;
+        }
+        if idle {
+            return vec![Effect::inform("Nothing is running here.")];
+        }
+        self.cancel_calls(waiting, document, options)
+    }
+
+    /// Stops running calls and ends the waiting and queued ones.
+    fn cancel_calls(
+        &mut self,
+        waiting: Vec<CallKey>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        if let Some(batch) = &mut self.batch {
+            // Undecided calls stay undecided until the next key.
+            batch.goal = Goal::Settled;
+        }
+        let mut never: Vec<CallKey> = std::mem::take(&mut self.queue).into();
+        never.extend(waiting);
+        for call in self.running.iter().chain(&never) {
+            self.ledger.note(Decided::cancelled(call));
+        }
+        let outcome = || ToolOutcome::Cancelled("Cancelled by the user before it ran.".to_owned());
+        let never = never.into_iter();
+        self.finished
+            .extend(never.map(|call| (call, RunEnd::Result(outcome()))));
+        let mut effects = Vec::new();
+        // These calls end later, each with a `ToolsFinished` event.
+        if !self.running.is_empty() {
+            effects.push(Effect::CancelTools(self.running.clone()));
+        }
+        effects.extend(self.settle(document, options));
+        effects
+    }
+
+    /// Calls whose placeholders are undecided. A placeholder that contains the user's text
+    /// already has a result.
+    fn cancellable(&self, document: &Document<'_>) -> Vec<CallKey> {
+        let mut waiting: Vec<CallKey> = Vec::new();
+        for turn in document.unanswered_turns() {
+            for call in &turn.calls {
+                let undecided = matches!(call.status(), Some(Status::Pending | Status::Approved));
+                let body = call.result.map(|it| it.body.clone()).unwrap_or_default();
+                if !undecided || !document.is_blank(body) {
+                    continue;
+                }
+                let key = classify::key(document, call.tool_use);
+                let in_progress = self.running.contains(&key) || self.queue.contains(&key);
+                let ended = self.finished.iter().any(|(call, _)| *call == key);
+                if !in_progress && !ended && !waiting.contains(&key) {
+                    waiting.push(key);
+                }
+            }
+        }
+        waiting
+    }
+
+    pub(super) fn cancel_tool(&mut self, line: usize, document: &Document<'_>) -> Vec<Effect> {
+        let here = find_at(document, line).map(|(_, call)| classify::key(document, call.tool_use));
+        let call = here
+            .filter(|key| self.running.contains(key))
+            .or_else(|| self.running.first().cloned());
+        match call {
+            Some(call) => {
+                self.ledger.note(Decided::cancelled(&call));
+                vec![Effect::CancelTools(vec![call])]
+            }
+            None => vec![Effect::inform("No tool is running here.")],
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::plan::Plan;
-use super::{AutopilotRun, Cycle, Effect, Goal, Options, Ruling, idle, text_below_calls};
+use super::{AutopilotRun, Cycle, Effect, Goal, Options, Ruling, Start, idle, text_below_calls};
 use crate::approval::CallKey;
 use crate::document::Document;
 use crate::prompt::{self, PromptRole};
@@ -23,7 +23,7 @@ pub const SKIPPED: &str = "Skipped due to queued user message";
 pub(super) struct QueuedMessages {
     /// Messages to write into the prompt as soon as possible.
     now: Vec<String>,
-    /// Whether to send the conversation after writing `now`.
+    /// True if the conversation is sent after `now` is written.
     steer: bool,
     /// Follow-ups, each sent as a separate message when the model is done.
     later: VecDeque<String>,
@@ -171,12 +171,11 @@ impl Cycle {
         self.messages.steer = false;
         // The user sends something, which ends an earlier cancel.
         self.disarmed = false;
-        self.limited = false;
-        self.stuck = false;
+        self.stopped = None;
         // Approved calls that did not start are skipped.
         self.queue.clear();
         if self.batch.is_none() {
-            self.begin(Goal::Skip, None);
+            self.begin(Goal::Skip, None, Start::Other);
         }
         if let Some(batch) = &mut self.batch {
             batch.goal = Goal::Skip;
@@ -187,7 +186,7 @@ impl Cycle {
         self.settle(document, options)
     }
 
-    /// Whether this batch skips calls that have not started.
+    /// Returns true if this batch skips calls that have not started.
     pub(super) fn skips(&self) -> bool {
         self.batch.as_ref().is_some_and(|it| it.goal == Goal::Skip)
     }

@@ -2,14 +2,25 @@
 //!
 //! Everything is recomputed from the document each time, so a stale edit is simply planned
 //! again.
+//!
+//! Approved calls start in document order, as many as there are free slots. The target of a call
+//! that the user approved must be unchanged since the user saw it: the host compares the file
+//! with what was shown, and this module only asks. A policy approves without looking at the
+//! file, so its approvals are not checked.
 
 use std::collections::BTreeSet;
 
-use super::classify;
-use super::plan::Plan;
-use super::{Cycle, Effect, Goal, Options, RunEnd};
-use crate::approval::CallKey;
-use crate::document::{Document, PairedCall, Status, ToolResultBlock, Turn};
+use serde_json::Value;
+
+use super::classify::{self, CallState};
+use super::event::CYCLE;
+use super::plan::{Candidate, Plan};
+use super::{
+    AnswerEnd, AutopilotRun, Cycle, Decided, Effect, Goal, Options, Ruling, RunEnd, Start, idle,
+    is_by_hand, plan,
+};
+use crate::approval::{self, CallKey, Decision, Function, FunctionId, Verdict};
+use crate::document::{Document, PairedCall, Role, Status, ToolResultBlock, Turn};
 use crate::write::{self, BlockLines};
 
 impl Cycle {
@@ -230,7 +241,7 @@ impl Cycle {
     }
 }
 
-/// Returns those of `calls` that are not in the document. Searches from the end, where most
+/// Returns the calls that are not in the document. Searches from the end, where most
 /// of them are.
 fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
     for turn in document.turns().rev() {
@@ -242,4 +253,246 @@ fn absent(document: &Document<'_>, mut calls: Vec<CallKey>) -> Vec<CallKey> {
         }
     }
     calls
+}
+
+impl Cycle {
+    /// Starts queued calls while there are free slots.
+    pub(super) fn start(&mut self, document: &Document<'_>, options: &Options) -> Vec<Effect> {
+        let limit = match options.max_concurrent {
+            // Zero means no limit.
+            0 => usize::MAX,
+            limit => limit,
+        };
+        if self.queue.is_empty() || self.running.len() >= limit {
+            return Vec::new();
+        }
+        let turns: Vec<Turn<'_>> = document.unanswered_turns().collect();
+        let mut effects = Vec::new();
+        while self.running.len() < limit
+            && let Some(call) = self.queue.pop_front()
+        {
+            // The text may have changed since the decision, so check it again.
+            let Some(input) = self.still_approved(document, &turns, &call, options) else {
+                // It leaves the queue without running and needs another decision.
+                continue;
+            };
+            let by = self.provenance.approved_by(&call);
+            self.note_approval(&call, &by);
+            // Each approval is for one run.
+            self.provenance.spend(&call);
+            self.running.push(call.clone());
+            effects.push(Effect::Run { call, input, by });
+        }
+        effects
+    }
+
+    pub(super) fn note_approval(&mut self, call: &CallKey, by: &str) {
+        self.ledger.note(Decided {
+            call: call.clone(),
+            ruling: Ruling::Approved,
+            by: by.to_owned(),
+            reason: None,
+        });
+    }
+
+    fn still_approved(
+        &self,
+        document: &Document<'_>,
+        turns: &[Turn<'_>],
+        key: &CallKey,
+        options: &Options,
+    ) -> Option<serde_json::Value> {
+        turns.iter().find_map(|turn| {
+            let call = turn.calls.iter().find(|call| {
+                call.status() == Some(Status::Approved)
+                    && classify::is(document, call.tool_use, key)
+            })?;
+            match classify::classify(document, turn, call, options) {
+                CallState::Waits(Status::Approved, input) if self.provenance.is_approved(key) => {
+                    Some(input)
+                }
+                _ => None,
+            }
+        })
+    }
+}
+
+impl Cycle {
+    pub(super) fn runs_ended(
+        &mut self,
+        ended: Vec<(CallKey, RunEnd)>,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        for (call, end) in ended {
+            // A call that is not running has already ended; ignore the second end.
+            if let Some(at) = self.running.iter().position(|running| *running == call) {
+                self.running.remove(at);
+                // Only a call that the user reviewed may move the cursor to its result.
+                let waited = is_by_hand(&self.provenance.approved_by(&call));
+                if let Some(batch) = self.batch.as_mut().filter(|_| waited) {
+                    batch.shown = Some(call.clone());
+                }
+                if let RunEnd::Waits(_) = end {
+                    // The user may approve it by typing.
+                    self.provenance.reopen(&call);
+                }
+                self.finished.push((call, end));
+            }
+        }
+        // Fill the free slot at once, but write the results of calls that end at about the
+        // same time in one edit.
+        if Self::blocked(document, options).is_none() {
+            let effects = self.start(document, options);
+            if !self.running.is_empty() {
+                return effects;
+            }
+        }
+        self.settle(document, options)
+    }
+
+    pub(super) fn answer_ended(
+        &mut self,
+        end: AnswerEnd,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        self.request = false;
+        if end != AnswerEnd::Complete {
+            return self.answer_broke_off(end, document, options);
+        }
+        // A steering message is sent even if autopilot is off.
+        if self.messages.steers() {
+            return self.speak(document, options);
+        }
+        let mut messages = document.messages.iter();
+        let last = messages.rposition(|it| it.role == Role::Assistant);
+        // A complete answer without calls ends the run of requests.
+        if last.and_then(|at| document.turn(at)).is_none() {
+            self.run = AutopilotRun::default();
+            self.batch = None;
+            return self.done(document, options);
+        }
+        if !options.autopilot {
+            // Without autopilot, only messages that the user queued are written.
+            return self.say(document);
+        }
+        // No words: text that the user typed during the answer is not sent automatically.
+        self.begin(Goal::All, None, Start::Other);
+        if let Some(batch) = &mut self.batch {
+            // A batch that did no work would send, as the user's key does.
+            batch.worked = true;
+            batch.may_send &= !idle::is_malformed_again(document);
+        }
+        let mut effects = self.settle(document, options);
+        effects.extend(idle::malformed_again(document));
+        effects
+    }
+
+    fn answer_broke_off(
+        &mut self,
+        end: AnswerEnd,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        self.batch = None;
+        self.messages.put_back(Vec::new());
+        let effects = self.settle(document, options);
+        // Without calls there is nothing to repair, so offer a prompt right away.
+        let is_text = document.unanswered_turns().next().is_none();
+        if end == AnswerEnd::Limited && is_text && effects.is_empty() {
+            return idle::fresh_prompt(document);
+        }
+        effects
+    }
+}
+
+/// Log reason for a call that becomes pending again.
+const CHANGED: &str = "its target has changed since it was shown";
+
+/// State of a call's target.
+enum Sight {
+    /// Unchanged since it was shown.
+    Same,
+    /// Changed since it was shown.
+    Changed,
+    /// Not compared yet.
+    Asked,
+}
+
+impl Cycle {
+    /// Runs a call that the document approves, if the policy does not deny it and its target is
+    /// unchanged.
+    pub(super) fn run_approved(
+        &self,
+        candidate: Candidate<'_>,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<BlockLines> {
+        let Candidate {
+            key, input, words, ..
+        } = candidate;
+        let by_hand = super::is_by_hand(&self.provenance.approved_by(&key));
+        if by_hand {
+            // Typed, or decided before the rules changed.
+            let (meant, input) = approval::meant(&key, &input);
+            match approval::decide(&options.chain, &meant, &self.answers) {
+                Verdict::Ask(function) => {
+                    plan.ask(meant, input, function);
+                    return None;
+                }
+                Verdict::Decided(Decision::Deny, by) => {
+                    return Some(plan::deny(key, &meant, &by, options, plan));
+                }
+                Verdict::Decided(..) => {}
+            }
+        }
+        // Only the user looks at the target; a rule decides about any content.
+        if !by_hand || self.is_as_shown(&key, input, options, plan)? {
+            plan.approve(key);
+            return None;
+        }
+        let block = write::placeholder(key.id.as_str(), Status::Pending, &words);
+        looked_at_again(key, plan);
+        Some(block)
+    }
+
+    /// Returns true if the target is as it was shown. `None` if the host has to compare it
+    /// first; the question goes to `plan`.
+    pub(super) fn is_as_shown(
+        &self,
+        key: &CallKey,
+        input: Value,
+        options: &Options,
+        plan: &mut Plan,
+    ) -> Option<bool> {
+        match self.sight(key, &input, options) {
+            Sight::Same => Some(true),
+            Sight::Changed => Some(false),
+            Sight::Asked => {
+                plan.ask(key.clone(), input, Function::sight());
+                None
+            }
+        }
+    }
+
+    fn sight(&self, key: &CallKey, input: &Value, options: &Options) -> Sight {
+        // `execute_tool` changes what the call inside it changes.
+        let inner = crate::approval::inside(&key.name, input);
+        let name = inner.as_ref().map_or(key.name.as_str(), |(name, _)| name);
+        if !options.guarded.contains(name) {
+            return Sight::Same;
+        }
+        match self.answers.get(&(key.clone(), FunctionId::Sight)) {
+            None => Sight::Asked,
+            // No opinion: nothing was shown that could have changed.
+            Some(None | Some(Decision::Approve)) => Sight::Same,
+            Some(Some(_)) => Sight::Changed,
+        }
+    }
+}
+
+/// Records that a call must be reviewed again.
+pub(super) fn looked_at_again(key: CallKey, plan: &mut Plan) {
+    plan.rule(key, Ruling::Waits, CYCLE, Some(CHANGED));
 }

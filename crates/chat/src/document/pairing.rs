@@ -3,11 +3,12 @@
 //! A call is answered only in the `@You:` message right after its assistant message, so IDs
 //! used in earlier turns don't matter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::fixes;
-use super::{Block, Document, Message, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
-use crate::diagnostic::Diagnostic;
+use super::{
+    Block, Diagnostic, Document, Message, Parsed, ResultKind, Role, Status, ToolResultBlock,
+    ToolUseBlock,
+};
 use crate::tool::ToolUseId;
 
 /// An assistant message with calls, and the answers to them.
@@ -21,8 +22,6 @@ pub struct Turn<'d> {
     pub calls: Vec<PairedCall<'d>>,
     /// Why the answer was cut off, if it was.
     pub aborted: Option<&'d str>,
-    /// Results in `answers` that answer no call.
-    pub orphans: Vec<&'d ToolResultBlock>,
 }
 
 /// A call and its answer.
@@ -32,19 +31,11 @@ pub struct PairedCall<'d> {
     pub tool_use: &'d ToolUseBlock,
     /// Its placeholder or result.
     pub result: Option<&'d ToolResultBlock>,
-    /// Whether another call of the same message has the same ID.
+    /// True if another call of the same message has the same ID.
     pub duplicate: bool,
 }
 
-impl<'d> PairedCall<'d> {
-    fn new(tool_use: &'d ToolUseBlock) -> Self {
-        Self {
-            tool_use,
-            result: None,
-            duplicate: false,
-        }
-    }
-
+impl PairedCall<'_> {
     /// Returns the status, if the result is a placeholder.
     pub fn status(&self) -> Option<Status> {
         match self.result?.kind {
@@ -85,20 +76,13 @@ impl<'t> Document<'t> {
             .messages
             .get(assistant)
             .filter(|it| it.role == Role::Assistant)?;
-        let mut calls: Vec<PairedCall<'_>> = self.calls_of(message).map(PairedCall::new).collect();
+        let calls: Vec<PairedCall<'_>> = { self.pairs_of(message).iter() }
+            .filter_map(|pair| self.paired_call(pair))
+            .collect();
         if calls.is_empty() {
             return None;
         }
-        // Results elsewhere answer nothing: an ID may be used again in a later turn.
-        let answers = Some(assistant + 1).filter(|at| {
-            self.messages
-                .get(*at)
-                .is_some_and(|next| next.role == Role::You)
-        });
-        let results = answers
-            .into_iter()
-            .flat_map(|at| self.results_of(&self.messages[at]));
-        let orphans = pair(&mut calls, results);
+        let answers = answers_to(self, assistant);
         let aborted = self
             .blocks_of(message)
             .iter()
@@ -111,52 +95,90 @@ impl<'t> Document<'t> {
             answers,
             calls,
             aborted,
-            orphans,
         })
     }
 
-    fn calls_of(&self, message: &Message) -> impl Iterator<Item = &ToolUseBlock> {
-        let blocks = self.blocks_of(message).iter();
-        blocks.filter_map(|block| match block {
-            Block::ToolUse(call) => Some(call),
-            _ => None,
-        })
+    fn pairs_of(&self, message: &Message) -> &[Pair] {
+        let at = |block: usize| self.pairs.partition_point(|it| it.call < block);
+        &self.pairs[at(message.blocks.start)..at(message.blocks.end)]
     }
 
-    fn results_of(&self, message: &Message) -> impl Iterator<Item = &ToolResultBlock> {
-        let blocks = self.blocks_of(message).iter();
-        blocks.filter_map(|block| match block {
-            Block::ToolResult(result) => Some(result),
-            _ => None,
+    fn paired_call(&self, pair: &Pair) -> Option<PairedCall<'_>> {
+        let Block::ToolUse(tool_use) = self.blocks.get(pair.call)? else {
+            return None;
+        };
+        let result = pair.result.and_then(|at| self.blocks.get(at));
+        Some(PairedCall {
+            tool_use,
+            result: result.and_then(|it| match it {
+                Block::ToolResult(result) => Some(result),
+                _ => None,
+            }),
+            duplicate: pair.duplicate,
         })
     }
 }
 
-/// Gives each call its result, in order for each ID, and returns the remaining results.
-fn pair<'d>(
-    calls: &mut [PairedCall<'d>],
-    results: impl Iterator<Item = &'d ToolResultBlock>,
-) -> Vec<&'d ToolResultBlock> {
-    // Unanswered calls by ID, the last one first.
-    let mut waiting: HashMap<&ToolUseId, Vec<usize>> = HashMap::new();
-    // Reversed, so that `pop` returns the first call of an ID.
-    for (at, call) in calls.iter().enumerate().rev() {
-        waiting.entry(&call.tool_use.id).or_default().push(at);
+/// A call and its result, as indexes of blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pair {
+    call: usize,
+    result: Option<usize>,
+    /// True if another call of the same message has the same ID.
+    duplicate: bool,
+}
+
+/// Pairs the calls of all messages from `first` on. Done once for each text, because much asks
+/// for the result of a call.
+pub(super) fn pair_from(parsed: &mut Parsed, first: usize) {
+    let start = { parsed.messages.get(first) }.map_or(parsed.blocks.len(), |it| it.blocks.start);
+    let known = parsed.pairs.partition_point(|it| it.call < start);
+    parsed.pairs.truncate(known);
+    for at in first..parsed.messages.len() {
+        if parsed.messages[at].role == Role::Assistant {
+            let pairs = pair(parsed, at);
+            parsed.pairs.extend(pairs);
+        }
+    }
+}
+
+/// Returns the index of the message whose results answer an assistant message. Results elsewhere
+/// answer nothing: an ID may be used again in a later turn.
+fn answers_to(parsed: &Parsed, assistant: usize) -> Option<usize> {
+    let next = parsed.messages.get(assistant + 1)?;
+    (next.role == Role::You).then_some(assistant + 1)
+}
+
+/// Gives each call of an assistant message its result, in order for each ID.
+fn pair(parsed: &Parsed, assistant: usize) -> Vec<Pair> {
+    let blocks = |message: &Message| message.blocks.clone().zip(parsed.blocks_of(message));
+    // Unanswered calls by ID.
+    let mut waiting: HashMap<&ToolUseId, VecDeque<usize>> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (call, block) in blocks(&parsed.messages[assistant]) {
+        if let Block::ToolUse(it) = block {
+            waiting.entry(&it.id).or_default().push_back(pairs.len());
+            pairs.push(Pair {
+                call,
+                result: None,
+                duplicate: false,
+            });
+        }
     }
     for of_one_id in waiting.values().filter(|it| it.len() > 1) {
         for at in of_one_id {
-            calls[*at].duplicate = true;
+            pairs[*at].duplicate = true;
         }
     }
-    let mut orphans = Vec::new();
-    for result in results {
-        let of_its_id = waiting.get_mut(&result.tool_use_id);
-        match of_its_id.and_then(Vec::pop) {
-            Some(at) => calls[at].result = Some(result),
-            None => orphans.push(result),
+    let answers = answers_to(parsed, assistant).map(|at| &parsed.messages[at]);
+    for (result, block) in answers.into_iter().flat_map(blocks) {
+        if let Block::ToolResult(it) = block
+            && let Some(call) = { waiting.get_mut(&it.tool_use_id) }.and_then(VecDeque::pop_front)
+        {
+            pairs[call].result = Some(result);
         }
     }
-    orphans
+    pairs
 }
 
 /// Returns the assistant messages with unanswered calls and the pairing diagnostics, from
@@ -164,28 +186,32 @@ fn pair<'d>(
 pub(super) fn look(document: &Document<'_>, first: usize) -> (Vec<usize>, Vec<Diagnostic>) {
     let (mut unanswered, mut found) = (Vec::new(), Vec::new());
     let last = document.messages.len().saturating_sub(1);
-    // The message whose results were checked together with the preceding calls.
-    let mut seen = None;
-    for (at, message) in document.messages.iter().enumerate().skip(first) {
-        if message.role != Role::Assistant {
-            // Results that follow no assistant message with calls.
-            let unasked = document.results_of(message).filter(|_| seen != Some(at));
-            found.extend(unasked.map(|result| orphan(document, result)));
-        } else if let Some(turn) = document.turn(at) {
-            seen = turn.answers;
-            if !turn.calls.iter().all(PairedCall::is_answered) {
-                unanswered.push(at);
-            }
-            // Calls at the end may still get their results.
-            let older = turn.answers.unwrap_or(at) < last;
-            let calls = turn.calls.iter();
-            let answers = turn.answers.filter(|_| older);
-            let answers = answers.and_then(|at| document.messages.get(at));
-            found.extend(calls.filter_map(|call| call_problem(document, call, older, answers)));
-            let orphans = turn.orphans.iter();
-            found.extend(orphans.map(|result| orphan(document, result)));
+    let read = document.messages.iter().enumerate().skip(first);
+    for turn in read.filter_map(|(at, _)| document.turn(at)) {
+        if !turn.calls.iter().all(PairedCall::is_answered) {
+            unanswered.push(turn.assistant);
         }
+        // Calls at the end may still get their results.
+        let older = turn.answers.unwrap_or(turn.assistant) < last;
+        let calls = turn.calls.iter();
+        let answers = turn.answers.filter(|_| older);
+        let answers = answers.and_then(|at| document.messages.get(at));
+        found.extend(calls.filter_map(|call| call_problem(document, call, older, answers)));
     }
+    let start = { document.messages.get(first) }.map_or(0, |it| it.blocks.start);
+    // An answer and its results are read together.
+    let pairs = document
+        .pairs
+        .iter()
+        .rev()
+        .take_while(|it| it.call >= start);
+    let answering: HashSet<usize> = pairs.filter_map(|it| it.result).collect();
+    let read = document.blocks.iter().enumerate().skip(start);
+    let orphans = read.filter_map(|(at, block)| match block {
+        Block::ToolResult(result) if !answering.contains(&at) => Some(orphan(document, result)),
+        _ => None,
+    });
+    found.extend(orphans);
     (unanswered, found)
 }
 
@@ -199,12 +225,12 @@ fn call_problem(
     let id = &call.tool_use.id;
     if call.duplicate {
         let message = format!("Two calls of this answer have the id \"{id}\", so neither is run.");
-        return Some(Diagnostic::error(header, message).with_fix(fixes::unique(call.tool_use)));
+        return Some(Diagnostic::error(header, message).with_fix(super::unique(call.tool_use)));
     }
     if call.result.is_none() && older {
         let message = format!("The call \"{id}\" has no result in the @You: message after it.");
         let mut problem = Diagnostic::warning(header, message);
-        problem.fix = answers.and_then(|it| fixes::with_result(document, call.tool_use, it));
+        problem.fix = answers.and_then(|it| super::with_result(document, call.tool_use, it));
         return Some(problem);
     }
     // An answered call is never run, so its arguments don't matter.
@@ -216,7 +242,7 @@ fn call_problem(
         "The arguments of \"{id}\" cannot be read: {error}. The call gets an error result."
     );
     let mut problem = Diagnostic::error(header, message);
-    problem.fix = fixes::readable(document, call.tool_use);
+    problem.fix = super::readable(document, call.tool_use);
     Some(problem)
 }
 
@@ -226,5 +252,5 @@ fn orphan(document: &Document<'_>, result: &ToolResultBlock) -> Diagnostic {
         "No call of the answer before has the id \"{}\" (or it already has a result), so this result is not sent.",
         result.tool_use_id
     );
-    Diagnostic::warning(header, message).with_fix(fixes::without_result(document, result))
+    Diagnostic::warning(header, message).with_fix(super::without_result(document, result))
 }

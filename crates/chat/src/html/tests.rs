@@ -275,6 +275,69 @@ proptest! {
 
     #[test]
     fn markdown_has_no_active_html(text in "([a-z<>\"'&;:/(){}\\[\\]!#*_`~|\\\\ -]|\n|javascript:|https://){0,60}") {
-        check(&markdown::html(&text))?;
+        check(&html(&text))?;
     }
+}
+
+#[track_caller]
+fn check_markdown(text: &str, expected: &str) {
+    assert_eq!(html(text).trim_end(), expected);
+}
+
+#[test]
+fn markdown_becomes_html() {
+    check_markdown("# A *b*", "<h3>A <em>b</em></h3>");
+    check_markdown("a `x<y`\nb", "<p>a <code>x&lt;y</code>\nb</p>");
+    check_markdown(
+        "3. a\n4. b",
+        "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>",
+    );
+    check_markdown("- [x] a", "<ul>\n<li>☑ a</li>\n</ul>");
+    check_markdown(
+        "```rust\na && b\n```",
+        "<pre><code>a &amp;&amp; b\n</code></pre>",
+    );
+    check_markdown(
+        "|a|\n|-|\n|b|",
+        "<table>\n<tr><th>a</th></tr>\n<tr><td>b</td></tr>\n</table>",
+    );
+}
+
+#[test]
+fn a_diff_has_colors() {
+    check_markdown(
+        "```diff\n-a\n+b\n c\n```",
+        "<pre><code><span class=\"del\">-a</span>\n<span class=\"add\">+b</span>\n c\n</code></pre>",
+    );
+}
+
+#[test]
+fn only_links_that_are_safe_are_links() {
+    check_markdown(
+        "[a](https://x.org/?b&c)",
+        "<p><a rel=\"noreferrer\" href=\"https://x.org/?b&amp;c\">a</a></p>",
+    );
+    check_markdown(
+        "![a](https://x.org/a.png)",
+        "<p>Image: <a rel=\"noreferrer\" href=\"https://x.org/a.png\">a</a></p>",
+    );
+    for address in [
+        "javascript:x()",
+        "JaVa&#115;cript:x()",
+        "data:text/html,x",
+        "/etc",
+        "//x",
+    ] {
+        check_markdown(&format!("[a]({address})"), "<p>a</p>");
+        check_markdown(&format!("![a]({address})"), "<p>Image: a</p>");
+    }
+}
+
+#[test]
+fn html_is_text() {
+    check_markdown(
+        "<script>x()</script>",
+        "<p>&lt;script&gt;x()&lt;/script&gt;</p>",
+    );
+    check_markdown("a <b onerror=x>", "<p>a &lt;b onerror=x&gt;</p>");
 }

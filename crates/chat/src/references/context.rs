@@ -3,7 +3,7 @@
 //!
 //! A name counts only as a whole word, so `me@diff.com`, `@diffs`, and `@diff.com` are text.
 
-use super::file::{continues_a_word, decoded, without_punctuation};
+use super::{continues_a_word, decoded, without_punctuation};
 
 /// The source that a reference to the editor or the Git repository names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

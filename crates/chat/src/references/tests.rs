@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::prompt::{Attachment, Content, Own, Part, build_with};
+use crate::text::Text;
 
 #[test]
 fn an_encoded_path_is_read_as_it_was() {
@@ -25,8 +27,6 @@ fn an_encoded_path_is_read_as_it_was() {
         assert_eq!(found, [expected]);
     }
 }
-use crate::prompt::{Attachment, Content, Own, Part, build_with};
-use crate::text::Text;
 
 /// Formats the pieces: `{code}`, `<path>`, `<path;mime>`, `=escaped=`, other text as is.
 fn shown(text: &str) -> String {
@@ -322,5 +322,27 @@ proptest! {
             };
         }
         prop_assert_eq!(&sent[above.len()..], &text, "{:?}", whole);
+    }
+}
+
+#[test]
+fn braces_in_lua_strings_comments_and_tables_do_not_end_an_expression() {
+    for (text, expected) in [
+        ("{{ a }} b", Some("a")),
+        ("{{ t[1] }} ]] }}", Some("t[1]")),
+        ("{{ [[ }} ]] }}", Some("[[ }} ]]")),
+        ("{{ [=[ ]] }} ]=] }}", Some("[=[ ]] }} ]=]")),
+        ("{{ '}}' }}", Some("'}}'")),
+        ("{{ a --[[ }} ]] }}", Some("a --[[ }} ]]")),
+        ("{{ a -- }}\n}}", Some("a -- }}")),
+        ("{{ {a = {}} }}", Some("{a = {}}")),
+        ("{{ }}", None),
+        ("{{ a", None),
+    ] {
+        assert_eq!(
+            expression_at_start(text).map(|(code, _)| code),
+            expected,
+            "{text:?}"
+        );
     }
 }

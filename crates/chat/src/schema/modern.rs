@@ -3,16 +3,14 @@
 //! Nothing that a valid schema says is lost. Keywords with a value of the wrong form, which
 //! every draft forbids, are left out. All references lead to `$defs`.
 
-mod values;
-
 use serde_json::{Map, Value, json};
 
-use self::values::{allow_null, exclude_limits, plain, require_marked};
-use super::subschemas::target;
+use super::target;
 
 /// Maximum number of subschemas in a converted schema. References to places inside each other
 /// copy them.
 const MOST: usize = 20_000;
+
 /// Keywords that name a schema, a draft, or a place for references.
 const DROPPED: [&str; 10] = [
     "$schema",
@@ -26,6 +24,7 @@ const DROPPED: [&str; 10] = [
     "definitions",
     "additionalItems",
 ];
+
 /// The spellings of a reference in different drafts.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
@@ -282,5 +281,325 @@ impl<'s> Converter<'s> {
     }
 }
 
+/// The types of the standard.
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
+
+/// Returns the value of a keyword without subschemas, or `None` if it has the wrong form.
+fn plain(form: Form, value: &Value) -> Option<Value> {
+    let fits = match form {
+        Form::Type => return types(value),
+        Form::Count => return count(value),
+        Form::Strings => return strings(value),
+        Form::NamedStrings => return named_strings(value),
+        Form::Number => value.is_number(),
+        Form::Flag => value.is_boolean(),
+        Form::Text => value.is_string(),
+        Form::List => value.is_array(),
+        Form::Schema | Form::Named | Form::Listed | Form::Any => true,
+    };
+    fits.then(|| value.clone())
+}
+
+/// Returns the known types in lower case, as OpenAPI's dialects do not write them.
+fn types(value: &Value) -> Option<Value> {
+    let known = |value: &Value| {
+        let lower = value.as_str()?.to_ascii_lowercase();
+        TYPES.contains(&&*lower).then_some(Value::String(lower))
+    };
+    let Value::Array(list) = value else {
+        return known(value);
+    };
+    let mut types: Vec<Value> = Vec::new();
+    for kind in list {
+        let kind = known(kind)?;
+        if !types.contains(&kind) {
+            types.push(kind);
+        }
+    }
+    (!types.is_empty()).then_some(Value::Array(types))
+}
+
+/// Returns a count as an integer; `2.0` is one, too.
+fn count(value: &Value) -> Option<Value> {
+    let float = value
+        .as_f64()
+        .filter(|it| *it >= 0.0 && it.fract() == 0.0)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates"
+    )]
+    let integer = value.as_u64().unwrap_or(float as u64);
+    Some(json!(integer))
+}
+
+/// Returns the strings of a list, each once.
+fn strings(value: &Value) -> Option<Value> {
+    let mut strings: Vec<&str> = Vec::new();
+    for text in value.as_array()?.iter().filter_map(Value::as_str) {
+        if !strings.contains(&text) {
+            strings.push(text);
+        }
+    }
+    Some(json!(strings))
+}
+
+fn named_strings(value: &Value) -> Option<Value> {
+    let lists = value.as_object()?.iter();
+    let lists = lists.filter_map(|(name, list)| Some((name.clone(), strings(list)?)));
+    Some(Value::Object(lists.collect()))
+}
+
+/// Draft 3 and OpenAPI mark a required property in its own schema.
+fn require_marked(old: &Map<String, Value>, new: &mut Map<String, Value>) {
+    let properties = old.get("properties").and_then(Value::as_object);
+    let marked = properties
+        .into_iter()
+        .flatten()
+        .filter(|(_, schema)| schema.get("required") == Some(&Value::Bool(true)));
+    for (name, _) in marked {
+        let required = new.entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(names) = required
+            && !names.iter().any(|it| it == name)
+        {
+            names.push(json!(name));
+        }
+    }
+}
+
+/// In draft 4, `exclusiveMinimum` says that `minimum` itself is excluded.
+fn exclude_limits(old: &Map<String, Value>, new: &mut Map<String, Value>) {
+    for (limit, exclusive) in [
+        ("minimum", "exclusiveMinimum"),
+        ("maximum", "exclusiveMaximum"),
+    ] {
+        if old.get(exclusive) == Some(&Value::Bool(true))
+            && let Some(value) = new.remove(limit)
+        {
+            new.insert(exclusive.to_owned(), value);
+        }
+    }
+    if let Some(divisor) = old.get("divisibleBy").filter(|it| it.is_number()) {
+        new.remove("divisibleBy");
+        new.insert("multipleOf".to_owned(), divisor.clone());
+    }
+    // The standard allows positive divisors only.
+    if new
+        .get("multipleOf")
+        .and_then(Value::as_f64)
+        .is_some_and(|it| it <= 0.0)
+    {
+        new.remove("multipleOf");
+    }
+}
+
+/// OpenAPI 3.0 says `nullable` instead of a type.
+fn allow_null(old: &Map<String, Value>, new: &mut Map<String, Value>) {
+    if new.remove("nullable").is_none() || old.get("nullable") != Some(&Value::Bool(true)) {
+        return;
+    }
+    match new.get_mut("type") {
+        Some(Value::Array(kinds)) if !kinds.iter().any(|it| it == "null") => {
+            kinds.push(json!("null"));
+        }
+        Some(kind @ Value::String(_)) if kind != "null" => *kind = json!([kind.clone(), "null"]),
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = new.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    let alternatives = ["anyOf", "oneOf"]
+        .into_iter()
+        .find(|it| new.contains_key(*it));
+    if let Some(Value::Array(list)) = alternatives.and_then(|it| new.get_mut(it)) {
+        list.push(json!({"type": "null"}));
+    } else if let Some(reference) = new.remove("$ref") {
+        let either = json!([{"$ref": reference}, {"type": "null"}]);
+        new.insert("anyOf".to_owned(), either);
+    }
+}
+
 #[cfg(test)]
-mod tests;
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &Value, new: &Value) {
+        assert_eq!(modern(old).unwrap(), *new);
+        // What is modern already stays as it is.
+        assert_eq!(modern(new).unwrap(), *new);
+        jsonschema::draft202012::meta::validate(new).unwrap();
+    }
+
+    #[test]
+    fn draft_4_is_converted() {
+        check(
+            &json!({
+                "$schema": "http://json-schema.org/draft-04/schema#", "id": "x", "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    "n": {"type": "number", "minimum": 0, "exclusiveMinimum": true},
+                    "m": {"type": "number", "maximum": 9, "exclusiveMaximum": false},
+                    "all": {"allOf": [{"exclusiveMaximum": true, "maximum": 3}]},
+                },
+                "dependencies": {"n": ["m"], "m": {"required": ["n"]}},
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    "n": {"type": "number", "exclusiveMinimum": 0},
+                    "m": {"type": "number", "maximum": 9},
+                    "all": {"allOf": [{"exclusiveMaximum": 3}]},
+                },
+                "dependentRequired": {"n": ["m"]},
+                "dependentSchemas": {"m": {"required": ["n"]}},
+            }),
+        );
+    }
+
+    #[test]
+    fn tuples_are_converted_wherever_they_are() {
+        check(
+            &json!({
+                "type": "object",
+                "properties": {
+                    "range": {"type": "array", "items": [{"type": "integer"}, true], "additionalItems": false},
+                    "none": {"type": "array", "items": []},
+                    "open": {"type": "array", "items": [{"items": [{"type": "null"}]}]},
+                },
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "range": {"type": "array", "prefixItems": [{"type": "integer"}, {}], "items": false},
+                    "none": {"type": "array"},
+                    "open": {"type": "array", "prefixItems": [{"prefixItems": [{"type": "null"}]}]},
+                },
+            }),
+        );
+    }
+
+    #[test]
+    fn references_lead_to_definitions_that_are_used() {
+        check(
+            &json!({
+                "type": "object",
+                "definitions": {
+                    "p": {"properties": {"x": {"type": "number"}, "next": {"$ref": "#/definitions/p"}}},
+                    "unused": {"type": "string"},
+                },
+                "properties": {
+                    "at": {"$ref": "#/definitions/p", "description": "where"},
+                    "headers": {"type": "object"},
+                    "more": {"$ref": "#/properties/headers"},
+                },
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "at": {"$ref": "#/$defs/p", "description": "where"},
+                    "headers": {"type": "object"},
+                    "more": {"$ref": "#/$defs/headers"},
+                },
+                "$defs": {
+                    "p": {"properties": {"x": {"type": "number"}, "next": {"$ref": "#/$defs/p"}}},
+                    "headers": {"type": "object"},
+                },
+            }),
+        );
+    }
+
+    #[test]
+    fn a_schema_may_refer_to_itself() {
+        check(
+            &json!({"type": "object", "properties": {"child": {"$ref": "#"}}}),
+            &json!({
+                "type": "object",
+                "properties": {"child": {"$ref": "#/$defs/arguments"}},
+                "$defs": {"arguments": {
+                    "type": "object", "properties": {"child": {"$ref": "#/$defs/arguments"}},
+                }},
+            }),
+        );
+    }
+
+    #[test]
+    fn a_reference_to_something_else_is_an_error() {
+        for reference in ["#/$defs/gone", "other.json#/a", "https://h/schema"] {
+            let why = modern(&json!({"properties": {"a": {"$ref": reference}}})).unwrap_err();
+            assert!(why.contains(&format!("\"{reference}\"")), "{why}");
+        }
+    }
+
+    #[test]
+    fn definitions_that_multiply_are_an_error() {
+        // Each property refers to the place before it, which contains all places before.
+        let mut inner = json!({"type": "string"});
+        let mut pointer = String::from("#");
+        let mut properties = Map::new();
+        for n in 0..300 {
+            inner = json!({"properties": {"a": inner}});
+            pointer.push_str("/properties/a");
+            properties.insert(format!("p{n}"), json!({"$ref": pointer}));
+        }
+        properties.insert("a".to_owned(), inner);
+        let schema = json!({"properties": properties});
+        assert!(modern(&schema).unwrap_err().contains("too large"));
+    }
+
+    #[test]
+    fn openapi_is_converted() {
+        check(
+            &json!({
+                "type": "OBJECT",
+                "properties": {
+                    "a": {"type": "string", "nullable": true, "enum": ["x"], "required": true},
+                    "b": {"nullable": true, "oneOf": [{"type": "string"}]},
+                    "c": {"$ref": "#/definitions/c", "nullable": true},
+                    "d": {"type": "string", "nullable": false},
+                },
+                "definitions": {"c": {"type": "integer"}},
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "a": {"type": ["string", "null"], "enum": ["x", null]},
+                    "b": {"oneOf": [{"type": "string"}, {"type": "null"}]},
+                    "c": {"anyOf": [{"$ref": "#/$defs/c"}, {"type": "null"}]},
+                    "d": {"type": "string"},
+                },
+                "required": ["a"],
+                "$defs": {"c": {"type": "integer"}},
+            }),
+        );
+    }
+
+    #[test]
+    fn keywords_of_the_wrong_form_are_left_out() {
+        check(
+            &json!({
+                "type": "object",
+                "properties": {
+                    "a": {"type": "any", "minLength": "3", "maxLength": 4.0, "description": null},
+                    "b": {"type": ["string", "date"], "enum": "x", "anyOf": [], "pattern": 1},
+                    "c": {"properties": [], "required": ["x", "x", 1], "multipleOf": 0},
+                },
+                "required": "a",
+            }),
+            &json!({
+                "type": "object",
+                "properties": {
+                    "a": {"maxLength": 4},
+                    "b": {},
+                    "c": {"properties": {}, "required": ["x"]},
+                },
+            }),
+        );
+    }
+}

@@ -22,7 +22,7 @@ pub struct Case {
 
 struct Section {
     name: String,
-    /// Whether the body uses the notation for special bytes.
+    /// True if the body uses the notation for special bytes.
     notation: bool,
     body: String,
 }

@@ -9,10 +9,13 @@ use chat::cycle::CycleEvent;
 use chat::document::Document;
 use chat::prompt;
 use chat::tool::ToolOutcome;
+use chat::truncate::{Limit, Limits, Truncated, truncate_head_within, truncate_tail_within};
+use serde_json::{Value, json};
 
 use crate::case::{Case, decode};
+use crate::dump;
 use crate::play::Play;
-use crate::{dump, foreign};
+use crate::properties::writing;
 
 #[test]
 fn every_case_gives_its_expectations() {
@@ -53,7 +56,7 @@ fn check(file: &Path, update: bool) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     let case = Case::read(&text)?;
     if let Some(payload) = case.given("foreign") {
-        foreign::check(&String::from_utf8_lossy(&payload))?;
+        writing::check(&String::from_utf8_lossy(&payload))?;
     }
     let played = play(&case)?;
     let actual = |section: &str| actual(&case, &played, section);
@@ -88,7 +91,7 @@ fn actual(case: &Case, played: &Play, section: &str) -> String {
         "effects" => played.log.join("\n"),
         "after" => played.string(),
         "request" => dump::request(&prompt::build(&document, &[])),
-        _ => foreign::written(&String::from_utf8_lossy(&payload())),
+        _ => writing::written(&String::from_utf8_lossy(&payload())),
     }
 }
 
@@ -138,4 +141,37 @@ fn press(play: &mut Play, key: &str) -> Result<(), String> {
         _ => return Err("no such key".to_owned()),
     }
     Ok(())
+}
+
+// The truncation cases shared with Lua: `tests/cases/truncate.json`.
+
+const CASES: &str = include_str!("../../../../tests/cases/truncate.json");
+
+fn common(kept: &Truncated<'_>) -> Value {
+    let by = kept.truncated_by.map(|by| match by {
+        Limit::Lines => "lines",
+        Limit::Bytes => "bytes",
+    });
+    json!({"content": kept.content, "truncated_by": by, "output_lines": kept.output_lines})
+}
+
+#[test]
+fn head_and_tail_match_the_cases() {
+    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+    for case in cases {
+        let number = |name: &str| usize::try_from(case[name].as_u64().unwrap()).unwrap();
+        let limits = Limits {
+            lines: number("max_lines"),
+            bytes: number("max_bytes"),
+        };
+        let text = case["text"].as_str().unwrap();
+        let head = truncate_head_within(text, limits);
+        let tail = truncate_tail_within(text, limits);
+        let mut said = [common(&head), common(&tail)];
+        said[0]["first_line_exceeds_limit"] = json!(head.first_line_exceeds_limit);
+        said[1]["last_line_partial"] = json!(tail.last_line_partial);
+        assert_eq!(said, [case["head"].clone(), case["tail"].clone()], "{case}");
+        let totals = (number("total_lines"), number("total_bytes"));
+        assert_eq!((head.total_lines, head.total_bytes), totals, "{case}");
+    }
 }

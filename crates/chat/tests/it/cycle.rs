@@ -162,7 +162,7 @@ fn a_call_that_its_view_hindered_is_approved_by_typing_but_not_by_undo() {
     assert_eq!(play.log(), ["run t_b"]);
     let mut play = hindered();
     let before = play.string().replace("status=pending", "status=approved");
-    play.replace(Text::from(before.as_str()), ChangeSource::Undo);
+    play.replace(&Text::from(before.as_str()), ChangeSource::Undo);
     play.event(CycleEvent::Advance);
     play.expect_no_run();
     assert!(play.string().contains("status=pending"));

@@ -1,7 +1,7 @@
 //! Formats documents, diagnostics, and requests as short text for expectations. Long texts
 //! are shortened.
 
-use chat::diagnostic::Severity;
+use chat::document::Severity;
 use chat::document::{Block, Document, Message, ResultKind, Role, ThinkingBlock, ToolUseBlock};
 use chat::prompt::{Part, Prompt, PromptRole};
 

@@ -3,25 +3,15 @@
 
 mod approvals;
 mod autopilot;
-mod cancelling;
 mod case;
 mod cases;
-mod choosing;
 mod cycle;
-mod decisions;
-mod deleted;
-mod document;
 mod dump;
 mod folds;
-mod foreign;
 mod places;
 mod play;
 mod properties;
 mod sights;
-mod spans;
-mod stuck;
-mod truncate;
-mod typed;
 mod words;
 
 use chat::diff::{StatedChange, StatedFile};

@@ -1,8 +1,15 @@
 //! Lines of diagnostics, fixes, fences, and new messages.
 
+use std::collections::BTreeMap;
+
 use chat::document::{Document, Role};
+use chat::origin::ChangeSource;
+use chat::prompt::{self, Attachment, Content, Part};
 use chat::text::Text;
 use chat::write;
+
+use crate::cycle::{QUESTION, bash_waits, line_of};
+use crate::play::Play;
 
 /// Lines 7 to 11 are a placeholder whose status is misspelled on line 10.
 const MISSPELLED: &str = r#"@Assistant:
@@ -191,5 +198,135 @@ fn a_misspelled_marker_is_fixed_in_place() {
         ("@Asitna:", None),
     ] {
         assert_eq!(meant(slip).as_deref(), marker, "{slip}");
+    }
+}
+
+// Properties of parsed documents.
+
+fn frontmatter(text: &str) -> String {
+    let text = Text::from(text);
+    Document::parse(&text).frontmatter_text()
+}
+
+#[test]
+fn the_frontmatter_is_the_text_between_its_fences() {
+    for (text, expected) in [
+        ("```lua\na = 1\nb = 2\n```\n@You:\n", "a = 1\nb = 2"),
+        ("```json\n{}\n```", "{}"),
+        ("```lua\n```\n@You:\n", ""),
+        ("```lua\nnever closes\n\n@You:\n", ""),
+        ("@You:\n```lua\na = 1\n```\n", ""),
+        ("", ""),
+    ] {
+        assert_eq!(frontmatter(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn only_lua_and_json_are_frontmatter_before_their_fence_is_closed() {
+    for (language, expected) in [("lua", true), ("json", true), ("python", false)] {
+        let text = Text::from(format!("```{language}\nx\n\n@You:\nhi\n").as_str());
+        let document = Document::parse(&text);
+        assert_eq!(document.frontmatter.is_some(), expected, "{language}");
+    }
+}
+
+#[test]
+fn a_file_in_a_system_message_becomes_text() {
+    let text = Text::from("@System:\nFollow @./rules.md\n\n@You:\nhi\n");
+    let file = Attachment {
+        name: "@./rules.md".to_owned(),
+        language: String::new(),
+        content: Content::Text("Be brief.\n".to_owned()),
+    };
+    let own = BTreeMap::from([(0, vec![Part::Text("Follow ".to_owned()), Part::File(file)])]);
+    let prompt = prompt::build_with(&Document::parse(&text), &[], &own);
+    let system = prompt.system.unwrap_or_default();
+    assert!(system.starts_with("Follow @./rules.md"), "{system}");
+    assert!(system.contains("Be brief."), "{system}");
+}
+
+/// Returns whether each message may contain references, by its role.
+fn referring(text: &str) -> BTreeMap<&'static str, bool> {
+    let text = Text::from(text);
+    let document = Document::parse(&text);
+    let messages = document.messages.iter();
+    messages
+        .map(|it| (it.role.marker(), it.may_refer))
+        .collect()
+}
+
+#[test]
+fn a_message_may_refer_when_its_prose_has_an_at_sign_or_two_braces() {
+    for (text, expected) in [
+        ("@You: hi", false),
+        ("@You:\nhi", false),
+        ("@You: @bash", true),
+        ("@You:\n@bash", true),
+        ("@You: {{ name }}", true),
+        ("@You:\nfn f() { g }", false),
+        (
+            "@You:\n**Tool Result:** `a`\n\n```\n@bash {{ x }}\n```\n",
+            false,
+        ),
+        // Text on the marker's line does not shift the next paragraph.
+        (
+            "@You: Hello.\n**Tool Result:** `a`\n\n```\nx\n```\n@a",
+            true,
+        ),
+    ] {
+        let found = referring(text);
+        assert_eq!(found[Role::You.marker()], expected, "{text:?}");
+    }
+    let all = referring("@System:\n@a\n\n@Assistant:\n@a\n\n@You:\n");
+    let expected = [("@Assistant:", false), ("@System:", true), ("@You:", false)];
+    assert_eq!(all, BTreeMap::from(expected));
+}
+
+// Which text counts as typed by the user, and which changes are examined.
+
+#[test]
+fn text_typed_in_this_session_counts_as_typed() {
+    let mut play = Play::opened(QUESTION);
+    let whole = 0..play.text.line_count();
+    assert!(!play.cycle.are_typed(&play.text, whole.clone()));
+    play.cycle.text_typed();
+    assert!(play.cycle.are_typed(&play.text, whole));
+}
+
+#[test]
+fn lines_that_the_user_agreed_to_count_as_typed() {
+    let mut play = Play::opened("@You:\none\ntwo");
+    play.cycle.agree(&play.text, 1..2);
+    assert!(play.cycle.are_typed(&play.text, 1..2));
+    assert!(!play.cycle.are_typed(&play.text, 2..3));
+}
+
+#[test]
+fn a_change_of_a_result_or_a_placeholders_fence_is_announced() {
+    let mut play = bash_waits();
+    for (line, touches) in [
+        ("A line of the user's own words.", false),
+        ("```json", false),
+        ("flemma:too", false),
+        ("**Tool Use:** `bash` (`t_c`)", false),
+        ("**Tool Result:** `t_c`", true),
+        ("```flemma:tool status=approved", true),
+    ] {
+        let end = play.text.line_count();
+        let source = ChangeSource::USER;
+        play.cycle
+            .changing(&play.text, &(end..end), &[line], source);
+        assert_eq!(play.cycle.has_change(), touches, "{line} is written");
+        play.cycle.changed(&Document::parse(&play.text));
+        assert!(!play.cycle.has_change(), "{line} was written");
+    }
+    let fence = line_of(&play, "status=pending");
+    let gone: [&str; 0] = [];
+    for (line, touches) in [(fence, true), (fence - 1, false), (0, false)] {
+        let lines = line..line + 1;
+        play.cycle
+            .changing(&play.text, &lines, &gone, ChangeSource::USER);
+        assert_eq!(play.cycle.has_change(), touches, "line {line} is deleted");
     }
 }

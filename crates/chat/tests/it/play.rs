@@ -102,7 +102,7 @@ impl Play {
     pub fn with_bytes(bytes: Vec<u8>, opened: bool) -> Self {
         let mut play = Self::opened("");
         if !opened {
-            play.replace(Text::from_bytes(bytes), ChangeSource::USER);
+            play.replace(&Text::from_bytes(bytes), ChangeSource::USER);
             return play;
         }
         play.text = Text::from_bytes(bytes);
@@ -114,7 +114,7 @@ impl Play {
     }
 
     /// Replaces the whole text.
-    pub fn replace(&mut self, text: Text, source: ChangeSource) {
+    pub fn replace(&mut self, text: &Text, source: ChangeSource) {
         let lines: Vec<&[u8]> = (0..text.line_count()).map(|it| text.line(it)).collect();
         self.write(0..self.text.line_count(), &lines, source);
         self.event(CycleEvent::Changed);

@@ -1,9 +1,11 @@
 //! Messages that the user sends while the model works: what they skip, when they are sent,
 //! and where they go otherwise.
 
-use chat::cycle::{AnswerEnd, CycleEvent, SKIPPED};
+use chat::cycle::{AnswerEnd, CycleEvent, Effect, SKIPPED, step};
+use chat::document::Document;
+use chat::tool::ToolOutcome;
 
-use crate::cycle::{BASH, QUESTION, bash_waits};
+use crate::cycle::{BASH, QUESTION, bash_waits, line_of};
 use crate::play::Play;
 
 const SLOW: [(&str, &str, &str); 3] = [
@@ -331,4 +333,215 @@ fn an_empty_message_does_nothing() {
     assert_eq!(play.string(), before);
     assert_eq!(play.said().matches("The message is empty").count(), 2);
     assert_eq!(play.log(), [""; 0]);
+}
+
+// What a cancel ends, and what continues.
+
+/// A chat in which `a` runs and `b` and `c` are pending.
+fn one_running_and_two_pending() -> Play {
+    let mut play = Play::typed(QUESTION);
+    play.event(CycleEvent::Advance);
+    let bash = r#"{"command":"ls"}"#;
+    play.answer(
+        "",
+        &[
+            ("slow", "a", "{}"),
+            ("bash", "b", bash),
+            ("bash", "c", bash),
+        ],
+    );
+    assert_eq!(play.log(), ["send", "run a"]);
+    let document = Document::parse(&play.text);
+    let calls: Vec<&str> = document.calls().map(|it| it.id.as_str()).collect();
+    assert_eq!(calls, ["a", "b", "c"]);
+    play
+}
+
+#[test]
+fn cancel_ends_pending_calls_and_stops_the_cycle() {
+    let mut play = one_running_and_two_pending();
+    play.event(CycleEvent::Cancel);
+    assert_eq!(play.log(), ["cancel a"]);
+    play.end(
+        "a",
+        ToolOutcome::Cancelled("Cancelled by the user.".to_owned()),
+    );
+    assert_eq!(play.log(), [""; 0]);
+    let text = play.string();
+    for id in ["a", "b", "c"] {
+        let header = format!("**Tool Result:** `{id}` (error)\n\n```\nCancelled by the user");
+        assert!(text.contains(&header), "{text}");
+    }
+    assert!(!text.contains("status="), "{text}");
+    assert_eq!(text.matches("before it ran").count(), 2, "{text}");
+    // The next key sends.
+    play.event(CycleEvent::Advance);
+    assert_eq!(play.log(), ["send"]);
+}
+
+/// The result is not in the text yet, which still has the placeholder.
+#[test]
+fn an_ended_call_is_not_cancelled() {
+    let mut play = one_running_and_two_pending();
+    let call = play.cycle.running()[0].clone();
+    let outcome = ToolOutcome::Done {
+        content: "done".to_owned(),
+        marked_failed: false,
+    };
+    let document = Document::parse(&play.text);
+    let ended = CycleEvent::ToolsFinished(vec![(call, outcome)]);
+    step(&mut play.cycle, ended, &document, &play.options);
+    let effects = step(
+        &mut play.cycle,
+        CycleEvent::Cancel,
+        &document,
+        &play.options,
+    );
+    let cancelled: Vec<&str> = effects
+        .iter()
+        .filter_map(|it| match it {
+            Effect::Record(decided) => Some(decided),
+            _ => None,
+        })
+        .flatten()
+        .map(|it| it.call.id.as_str())
+        .collect();
+    assert_eq!(cancelled, ["b", "c"]);
+}
+
+#[test]
+fn cancel_ends_pending_calls_and_keeps_the_users_text() {
+    let mut play = one_running_and_two_pending();
+    play.finish("a", "out");
+    play.log();
+    play.change(
+        "`b`\n\n```flemma:tool status=pending\n",
+        "`b`\n\n```flemma:tool status=pending\nmine\n",
+    );
+    play.event(CycleEvent::Cancel);
+    let text = play.string();
+    assert!(text.contains("status=pending\nmine\n"), "{text}");
+    assert!(
+        text.contains("`c` (error)\n\n```\nCancelled by the user before it ran."),
+        "{text}"
+    );
+    assert_eq!(play.log(), [""; 0]);
+    play.event(CycleEvent::Cancel);
+    assert!(play.said().contains("Nothing is running here."));
+}
+
+#[test]
+fn cancel_ends_an_approved_call_that_has_not_started() {
+    let mut play = one_running_and_two_pending();
+    play.finish("a", "out");
+    play.change(
+        "`b`\n\n```flemma:tool status=pending",
+        "`b`\n\n```flemma:tool status=approved",
+    );
+    play.event(CycleEvent::Cancel);
+    play.event(CycleEvent::Advance);
+    assert!(
+        !play.log().iter().any(|it| it.starts_with("run")),
+        "{}",
+        play.string()
+    );
+}
+
+#[test]
+fn calls_without_a_free_slot_are_queued() {
+    let mut play = Play::typed(QUESTION);
+    play.options.max_concurrent = 2;
+    play.event(CycleEvent::Advance);
+    play.answer(
+        "",
+        &[
+            ("slow", "a", "{}"),
+            ("slow", "b", "{}"),
+            ("slow", "c", "{}"),
+        ],
+    );
+    assert!(play.cycle.has_queue());
+    play.event(CycleEvent::Advance);
+    assert!(play.said().contains("2 tools are running"));
+    play.finish("a", "");
+    assert!(!play.cycle.has_queue());
+}
+
+// Blocks that the user deletes: what is written again, and which notices appear.
+
+/// The placeholder of the pending call of `BASH`.
+const PLACEHOLDER: &str = "**Tool Result:** `t_b`\n\n```flemma:tool status=pending\n```";
+
+#[test]
+fn a_removed_placeholder_is_written_again_with_a_notice() {
+    let mut play = bash_waits();
+    let before = play.string();
+    play.change(PLACEHOLDER, "");
+    assert_eq!(play.said(), "");
+    play.event(CycleEvent::Advance);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert_eq!(
+        play.string().matches("t_b").count(),
+        before.matches("t_b").count()
+    );
+    let said = play.said();
+    assert!(
+        said.contains("The placeholder of \"t_b\" was removed"),
+        "{said}"
+    );
+    play.event(CycleEvent::Advance);
+    assert_eq!(play.said(), "");
+    play.change(PLACEHOLDER, "");
+    play.event(CycleEvent::Advance);
+    assert!(play.said().contains("was removed"));
+    play.expect_no_run();
+}
+
+#[test]
+fn a_stale_edit_is_made_again_without_a_second_notice() {
+    let mut play = bash_waits();
+    play.change(PLACEHOLDER, "");
+    let text = play.text.clone();
+    let document = Document::parse(&text);
+    let effects = step(
+        &mut play.cycle,
+        CycleEvent::Advance,
+        &document,
+        &play.options,
+    );
+    let notices = effects.iter().filter(|it| matches!(it, Effect::Notify(_)));
+    assert_eq!(notices.count(), 1);
+    // The editor refused the edit, which is all that the cycle learns.
+    play.event(CycleEvent::Continue);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert_eq!(play.said(), "");
+}
+
+#[test]
+fn a_deleted_result_is_requested_again_without_a_notice() {
+    let mut play = bash_waits();
+    play.options.autopilot = false;
+    let line = line_of(&play, PLACEHOLDER);
+    play.event(CycleEvent::Resolve { line });
+    play.finish("t_b", "a");
+    play.said();
+    let text = play.string();
+    let result = text.find("**Tool Result:**").unwrap();
+    let end = text[result..]
+        .find("```\n\n")
+        .map_or(text.len(), |it| result + it + 3);
+    play.change(&text[result..end], "");
+    play.event(CycleEvent::Advance);
+    assert!(play.string().contains(PLACEHOLDER), "{}", play.string());
+    assert!(!play.said().contains("was removed"));
+}
+
+#[test]
+fn alt_enter_runs_a_call_without_its_placeholder_without_a_notice() {
+    let mut play = bash_waits();
+    play.change(PLACEHOLDER, "");
+    let line = line_of(&play, "**Tool Use:**");
+    play.event(CycleEvent::Resolve { line });
+    assert_eq!(play.said(), "");
+    assert_eq!(play.log(), ["run t_b"]);
 }

@@ -48,7 +48,7 @@ fn the_file_takes_the_options_of_its_scope_and_no_others() {
             Ok(config) if option.is_in(Scope::ConfigFile) => {
                 assert_eq!(config.settings.value(path), default, "{path}");
             }
-            Ok(_) => panic!("{path} is no option of the file"),
+            Ok(_) => panic!("{path} is not an option of the file"),
             Err(error) => assert!(!option.is_in(Scope::ConfigFile), "{path}: {error}"),
         }
     }
@@ -61,7 +61,7 @@ fn a_number_without_an_end_is_refused_with_its_name() {
     let file = folder.path().join("config.toml");
     for number in ["inf", "-inf", "nan"] {
         std::fs::write(&file, format!("[parameters]\ntimeout = {number}\n")).unwrap();
-        let Err(ConfigError::File(problems)) = file::parse(&file, true) else {
+        let Err(ConfigError::File(problems)) = parse(&file, true) else {
             panic!("{number}");
         };
         assert!(
@@ -70,7 +70,7 @@ fn a_number_without_an_end_is_refused_with_its_name() {
         );
     }
     std::fs::write(&file, "[parameters]\ntimeout = 1.5\n").unwrap();
-    let options = file::parse(&file, true).unwrap();
+    let options = parse(&file, true).unwrap();
     assert_eq!(options, json!({"parameters": {"timeout": 1.5}}));
 }
 
@@ -96,7 +96,7 @@ fn another_provider_does_not_get_the_model_of_the_files_own() {
             model: model.map(str::to_owned),
             ..Flags::default()
         };
-        with(file, flags).unwrap().settings.model
+        with(file, flags).unwrap().settings.model.clone()
     };
     let own = Some("claude-opus-4-1".to_owned());
     for file in [
@@ -185,7 +185,7 @@ fn what_is_wrong_is_named_with_its_place() {
     let error = with("", approving("bahs")).unwrap_err();
     assert_eq!(
         error,
-        "usage: --approve: nothing is named \"bahs\". Did you mean \"bash\"?"
+        "usage: --approve: unknown name \"bahs\". Did you mean \"bash\"?"
     );
 }
 
@@ -204,7 +204,7 @@ fn a_name_whose_tool_is_gone_is_left_out_and_stops_nothing() {
     };
     assert!(
         warning.ends_with(
-            "tools.auto_approve: nothing is named \"bashy\". Did you mean \"bash\"? It is left out."
+            "tools.auto_approve: unknown name \"bashy\". Did you mean \"bash\"? It is left out."
         ),
         "{warning}"
     );

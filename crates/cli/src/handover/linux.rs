@@ -54,7 +54,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// Standard input is no such socket.
+    /// Standard input is not such a socket.
     pub fn receive() -> io::Result<Self> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
         let mut files = RecvAncillaryBuffer::new(&mut space);

@@ -1,16 +1,24 @@
 //! The file of a chat. It is read as Neovim reads it, and written as a whole, with its line
 //! ends, byte order mark, and mode.
 //!
-//! A file that another program has changed meanwhile is not written.
+//! A file that another program has changed meanwhile is not written. It is locked while the run
+//! works on it, and written after each step, and while an answer arrives so often that little is
+//! lost if the process is killed, but writing takes little time.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chat::text::Text;
 use platform::files::{FileId, FileStatus};
 use platform::paths::canonicalize;
+use session::lease::{self, Lease, LeaseError, LeaseHolder};
+use session::protocol::Action;
+use tokio::time::Instant;
 use tools::RealPath;
+
+use super::HeadlessRun;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -80,8 +88,7 @@ impl ChatFile {
         let mut bytes = Vec::new();
         let opened = file.path.open_file()?;
         let opened = opened.ok_or_else(|| io::Error::other("it is not a regular file"))?;
-        // Of the opened file and before it is read: a change during the reading shows as another
-        // stamp.
+        // The open file is stamped before it is read, so that a write meanwhile is detected.
         file.stamp = Some(Stamp::of(&FileStatus::of(&opened)?));
         (&opened).read_to_end(&mut bytes)?;
         let text = file.decode(&bytes);
@@ -137,7 +144,7 @@ impl ChatFile {
     ///
     /// See [`WriteError`]. The file is unchanged.
     pub fn write(&mut self, text: &Text) -> Result<(), WriteError> {
-        // What another program wrote meanwhile must not be lost.
+        // A write by another program must not be lost.
         if self.stamp()? != self.stamp {
             return Err(WriteError::Changed);
         }
@@ -188,6 +195,201 @@ fn new_path(path: &Path) -> io::Result<PathBuf> {
         return Err(io::Error::other("the path names no file"));
     };
     Ok(canonicalize(parent)?.join(name))
+}
+
+/// A chat on disk. In a dry run, the file is neither locked nor written.
+#[derive(Debug)]
+pub struct StoredChat {
+    folder: PathBuf,
+    file: Option<ChatFile>,
+    /// Keeps other programs from working on the file.
+    lease: Option<Lease>,
+    saving: Saving,
+    is_dry_run: bool,
+}
+
+impl StoredChat {
+    /// Creates a chat without a file.
+    pub fn new(folder: PathBuf, is_dry_run: bool) -> Self {
+        Self {
+            folder,
+            file: None,
+            lease: None,
+            saving: Saving::default(),
+            is_dry_run,
+        }
+    }
+
+    /// Returns the folder of the chat, or the current one if the chat was not read from a file.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the file's path.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(ChatFile::path)
+    }
+
+    /// Locks a file before it is read, so that no other program works on it.
+    pub fn lock(&mut self, path: &Path) -> Result<(), String> {
+        if !self.is_dry_run {
+            self.lease = take_lease(path)?;
+        }
+        Ok(())
+    }
+
+    /// Unlocks the file.
+    pub fn unlock(&mut self) {
+        self.lease.take();
+    }
+
+    /// Sets the file that the chat was read from.
+    pub fn read_from(&mut self, file: ChatFile) {
+        if let Some(folder) = tools::chat_folder(file.path()) {
+            self.folder = folder;
+        }
+        self.file = Some(file);
+    }
+
+    /// Sets the file of a new chat, whose folder stays the current one.
+    pub fn keep_in(&mut self, file: ChatFile) {
+        self.file = Some(file);
+    }
+
+    /// Records that the text has changed.
+    pub fn changed(&mut self) {
+        // Otherwise a write that never happens would be due all the time.
+        if self.file.is_some() && !self.is_dry_run {
+            self.saving.changed();
+        }
+    }
+
+    /// Returns when the next write is due.
+    pub fn due(&self) -> Option<Instant> {
+        self.saving.due()
+    }
+
+    /// Returns true if a write failed.
+    pub fn is_lost(&self) -> bool {
+        self.saving.is_lost()
+    }
+
+    /// Writes the file if the text has changed. After an error, which is for the user, nothing more is
+    /// written.
+    pub fn write(&mut self, text: &Text) -> Result<(), String> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        // Copied, because the file is borrowed while it is written.
+        let path = file.path().to_owned();
+        let written = self.saving.write(|| file.write(text));
+        written.map_err(|error| {
+            format!(
+                "{} cannot be written: {error}. The file is unchanged and the run stops.",
+                path.display()
+            )
+        })
+    }
+
+    /// Writes the text to another file, and returns a message about it.
+    pub fn write_beside(&self, text: &Text) -> Option<String> {
+        Some(match self.file.as_ref()?.write_beside(text) {
+            Ok(path) => format!("The chat of this run was written to {}.", path.display()),
+            Err(error) => format!("The chat of this run cannot be written anywhere: {error}."),
+        })
+    }
+}
+
+fn take_lease(path: &Path) -> Result<Option<Lease>, String> {
+    let program = LeaseHolder {
+        name: "flemma send".to_owned(),
+        pid: std::process::id(),
+    };
+    match lease::take(&tools::state_dir::path(), path, &program) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(LeaseError::Held(by)) => Err(format!(
+            "{} is open in {by}, so nothing was sent. Continue there, or write or close it there first.",
+            path.display()
+        )),
+        // As in Neovim, this is no reason to stop. If the state folder is the problem, the
+        // audit log cannot be written, and then no call runs.
+        Err(LeaseError::Unknown(error)) => {
+            tracing::warn!(%error, "the chat cannot be locked");
+            Ok(None)
+        }
+    }
+}
+
+/// Minimum time between two writes while an answer arrives. At most a second of text may be
+/// lost ("Reliability", first promise).
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Writing takes at most this fraction of the time, as a divisor.
+const SHARE: u32 = 10;
+
+/// Decides when the file must be written.
+#[derive(Debug, Default)]
+pub struct Saving {
+    unsaved: bool,
+    not_before: Option<Instant>,
+    /// True if a write failed: another program may have changed the file.
+    lost: bool,
+}
+
+impl Saving {
+    /// Records that the text has changed.
+    pub fn changed(&mut self) {
+        self.unsaved = true;
+    }
+
+    /// Returns when the next write is due.
+    pub fn due(&self) -> Option<Instant> {
+        (self.unsaved && !self.lost).then(|| self.not_before.unwrap_or_else(Instant::now))
+    }
+
+    /// Returns true if a write failed.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Writes if the text has changed. Nothing is written after an error.
+    pub fn write<E>(&mut self, write: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if !self.unsaved {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let written = write();
+        match written {
+            Ok(()) => {
+                self.unsaved = false;
+                // A slow disk gets more time between writes, so that the stream does not wait.
+                let pause = INTERVAL.max(started.elapsed() * SHARE);
+                self.not_before = Some(Instant::now() + pause);
+            }
+            Err(_) => self.lost = true,
+        }
+        written
+    }
+}
+
+impl HeadlessRun {
+    /// Writes the file if the text has changed.
+    pub(super) fn save(&mut self) {
+        if self.stored.is_lost() {
+            // Once, at the end of the run.
+            if self.end.code().is_some()
+                && let Some(message) = self.stored.write_beside(self.buffer.text())
+            {
+                self.output.report(&message);
+            }
+            return;
+        }
+        if let Err(problem) = self.stored.write(self.buffer.text()) {
+            self.outcome.failed = true;
+            self.output.report(&problem);
+            // Requests and calls whose outcome cannot be saved must not go on.
+            self.press(Action::Cancel, 0);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,28 @@
-//! What a run prints: answers on standard output and everything else on standard error, or
+//! The output of a run: answers on standard output and everything else on standard error, or
 //! all events as JSON lines on standard output.
 //!
-//! A closed pipe does not end the run, because the chat is in its file.
+//! A closed pipe does not end the run, because the chat is in its file. Calls and results are found
+//! in the document, because the events of an answer have only the model's text.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 
 use chat::cycle::{Level, Notice};
+use chat::document::{Document, PairedCall, ResultKind};
 use chat::preview::{Describe, preview};
+use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 use session::frontend::RequestStatus;
-use session::protocol::{DiffItem, UsageEntry, UsageNote};
+use session::protocol::{DiffItem, DiffRow, UsageEntry, UsageNote};
 use session::usage::Sums;
 
-use super::diff;
-use super::reported::NewBlock;
 use crate::problems::in_a_shell;
-use crate::{stdout, terminal};
+use crate::terminal;
 
 /// Maximum number of columns of a line about a call.
 pub const COLUMNS: usize = 160;
 
-/// What standard output gets.
+/// The contents of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     /// The model's text as it arrives.
@@ -227,7 +229,7 @@ impl Output {
         // The diff goes above the last line, which waits for the answer.
         let (above, last) = question.split_at(question.rfind('\n').map_or(0, |at| at + 1));
         let (above, last) = (terminal::visible(above), terminal::visible(last));
-        let shown = diff::lines(diff, diff::Style::of_stderr());
+        let shown = diff_lines(diff, Style::of_stderr());
         // A closed standard error must not end the run, because the chat is in its file.
         drop(write!(err, "{above}{shown}{last}").and_then(|()| err.flush()));
     }
@@ -246,7 +248,7 @@ impl Output {
 
     fn write(&mut self, text: &str) {
         // Reported at the end of the run, because the chat is still saved.
-        if let Err(error) = stdout::write(text) {
+        if let Err(error) = terminal::write(text) {
             self.lost.get_or_insert(error);
         }
     }
@@ -257,7 +259,7 @@ impl Output {
         if let Some(error) = &lost {
             // Standard output is gone, so its line can't be completed.
             self.has_open_line = false;
-            self.report(&stdout::problem(error));
+            self.report(&terminal::output_problem(error));
         }
         lost.is_some()
     }
@@ -300,4 +302,232 @@ fn debug(line: &str) {
         "[DEBUG] {}",
         terminal::visible(line)
     ));
+}
+
+const BOLD: &str = "\u{1b}[1m";
+const RED: &str = "\u{1b}[31m";
+const GREEN: &str = "\u{1b}[32m";
+const REVERSE: &str = "\u{1b}[7m";
+const NOT_REVERSE: &str = "\u{1b}[27m";
+const RESET: &str = "\u{1b}[0m";
+
+/// How a diff is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Text only.
+    Plain,
+    /// Escape sequences of a terminal.
+    Colored,
+}
+
+impl Style {
+    /// The style for standard error. `NO_COLOR` turns colors off.
+    pub fn of_stderr() -> Self {
+        // An empty value does not count, by <https://no-color.org>.
+        let is_off = tools::variable("NO_COLOR").is_some_and(|it| !it.is_empty());
+        if io::stderr().is_terminal() && !is_off {
+            Self::Colored
+        } else {
+            Self::Plain
+        }
+    }
+
+    fn paint(self, color: &str, text: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Colored => format!("{color}{text}{RESET}"),
+        }
+    }
+}
+
+/// Returns the lines of all files. The host has spelled out what a terminal would interpret.
+pub fn diff_lines(diff: &[DiffItem], style: Style) -> String {
+    let mut text = String::new();
+    for file in diff {
+        let title = [&*file.name, &*file.counts, &*file.labels];
+        let title = title.into_iter().filter(|it| !it.is_empty());
+        let title = title.collect::<Vec<_>>().join("  ");
+        text.push_str(&style.paint(BOLD, &title));
+        text.push('\n');
+        for row in &file.rows {
+            text.push_str(&diff_line(row, file.digits, style));
+            text.push('\n');
+        }
+        if file.more > 0 {
+            text.push_str(&format!("… {} more lines\n", file.more));
+        }
+    }
+    text
+}
+
+fn diff_line(row: &DiffRow, digits: usize, style: Style) -> String {
+    let number = match row.number {
+        0 => String::new(),
+        number => number.to_string(),
+    };
+    let (sign, color) = match row.kind {
+        "add" => ("+ ", GREEN),
+        "delete" => ("- ", RED),
+        // Context has no sign, but lines up with the lines that have one.
+        "context" => return format!("{number:>digits$}   {}", row.text),
+        _ => return format!("{number:>digits$} {}", row.text),
+    };
+    let text = match style {
+        Style::Plain => row.text.clone(),
+        Style::Colored => with_words(row),
+    };
+    let line = style.paint(color, &format!("{sign}{text}"));
+    format!("{number:>digits$} {line}")
+}
+
+/// Returns the text with changed words in reverse.
+fn with_words(row: &DiffRow) -> String {
+    let mut text = row.text.clone();
+    // From the last range to the first, so that the positions stay valid.
+    for range in row.changed.chunks_exact(2).rev() {
+        text.insert_str(range[1], NOT_REVERSE);
+        text.insert_str(range[0], REVERSE);
+    }
+    text
+}
+
+/// A call's message in the document, and its ID.
+type Key = (usize, ToolUseId);
+
+/// The calls and results that were reported.
+#[derive(Debug, Default)]
+pub struct ReportedBlocks {
+    calls: HashSet<Key>,
+    results: HashSet<Key>,
+}
+
+/// A block that was not reported yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewBlock {
+    /// A call.
+    Call {
+        /// The call's ID.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The arguments, as written in the document.
+        input: String,
+    },
+    /// The result of a call.
+    Result {
+        /// The call's ID.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The text for the model.
+        text: String,
+        /// True if the call failed.
+        is_error: bool,
+    },
+}
+
+impl ReportedBlocks {
+    /// Creates a record in which all blocks of `document` are reported.
+    pub fn all(document: &Document<'_>) -> Self {
+        let mut reported = Self::default();
+        drop(reported.new_blocks(document));
+        reported
+    }
+
+    /// Returns the blocks that were not reported yet, in the order of the document, and
+    /// records them.
+    pub fn new_blocks(&mut self, document: &Document<'_>) -> Vec<NewBlock> {
+        let mut blocks = Vec::new();
+        for turn in document.turns() {
+            for call in &turn.calls {
+                // Providers may repeat an ID in a chat, so the message is a part of the key.
+                let key = (turn.assistant, call.tool_use.id.clone());
+                if self.calls.insert(key.clone()) {
+                    blocks.push(NewBlock::Call {
+                        id: call.tool_use.id.to_string(),
+                        name: call.tool_use.name.to_string(),
+                        input: document.lossy(call.tool_use.body.clone()).into_owned(),
+                    });
+                }
+                let result = final_result(document, call);
+                blocks.extend(result.filter(|_| self.results.insert(key)));
+            }
+        }
+        blocks
+    }
+}
+
+fn final_result(document: &Document<'_>, call: &PairedCall<'_>) -> Option<NewBlock> {
+    let result = call.result?;
+    let ResultKind::Final { is_error } = result.kind else {
+        return None;
+    };
+    Some(NewBlock::Result {
+        id: call.tool_use.id.to_string(),
+        name: call.tool_use.name.to_string(),
+        text: document.lossy(result.body.clone()).into_owned(),
+        is_error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chat::text::Text;
+
+    use super::*;
+
+    #[test]
+    fn a_diff_has_signs_without_colors_and_both_on_a_terminal() {
+        let row = |kind, number, text: &str, changed: &[usize]| DiffRow {
+            kind,
+            number,
+            text: text.to_owned(),
+            changed: changed.to_vec(),
+        };
+        let file = DiffItem {
+            name: "f.rs".to_owned(),
+            counts: "+1 −1".to_owned(),
+            digits: 2,
+            rows: vec![
+                row("context", 9, "fn f() {", &[]),
+                row("delete", 10, "a(1)", &[2, 3]),
+                row("add", 10, "a(2)", &[2, 3]),
+                row("remark", 0, "⋯", &[]),
+            ],
+            more: 4,
+            ..DiffItem::default()
+        };
+        let plain = "f.rs  +1 −1\n 9   fn f() {\n10 - a(1)\n10 + a(2)\n   ⋯\n… 4 more lines\n";
+        let files = [file];
+        assert_eq!(diff_lines(&files, Style::Plain), plain);
+        let colored = diff_lines(&files, Style::Colored);
+        assert!(colored.contains("10 \u{1b}[31m- a(\u{1b}[7m1\u{1b}[27m)\u{1b}[0m\n"));
+        assert!(colored.contains("10 \u{1b}[32m+ a(\u{1b}[7m2\u{1b}[27m)\u{1b}[0m\n"));
+    }
+
+    const CALL: &str = "@You:\nGo.\n\n@Assistant:\n**Tool Use:** `bash` (`t`)\n\n```json\n{\"command\":\"ls\"}\n```\n";
+
+    #[test]
+    fn a_call_and_its_result_are_reported_once_each() {
+        let text = Text::from(CALL);
+        let mut reported = ReportedBlocks::default();
+        let call = NewBlock::Call {
+            id: "t".to_owned(),
+            name: "bash".to_owned(),
+            input: r#"{"command":"ls"}"#.to_owned(),
+        };
+        assert_eq!(reported.new_blocks(&Document::parse(&text)), [call]);
+        let answered = format!("{CALL}\n@You:\n**Tool Result:** `t` (error)\n\n```\nno\n```\n");
+        let text = Text::from(answered.as_str());
+        let document = Document::parse(&text);
+        let result = NewBlock::Result {
+            id: "t".to_owned(),
+            name: "bash".to_owned(),
+            text: "no".to_owned(),
+            is_error: true,
+        };
+        assert_eq!(reported.new_blocks(&document), [result]);
+        assert_eq!(reported.new_blocks(&document), []);
+        assert_eq!(ReportedBlocks::all(&document).new_blocks(&document), []);
+    }
 }

@@ -1,10 +1,7 @@
-//! Pending calls: each is asked about once, then approved or rejected with the keys that do
-//! so in a buffer.
+//! Pending calls: each is tried if the user wants that (`--trial`), asked about once, after its
+//! diff, and then approved or rejected with the keys that do so in a buffer.
 
-mod asked;
-mod asking;
-mod trials;
-
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,18 +14,17 @@ use policy::remembered::{AllowScope, offers};
 use policy::sandbox;
 use policy::settings::Here;
 use policy::settings::judges::Inspection;
-use session::protocol::Action;
+use session::frontend::CallTrial;
+use session::protocol::{Action, DiffItem};
 use session::resolver_calls::facts;
+use tokio::task::JoinHandle;
 use tools::checkpoints::is_project;
+use tools::{ToolContext, state_dir};
 
-pub use self::asked::AskedCalls;
-pub use self::asking::{PendingDiff, diff};
-pub use self::trials::Trials;
-use super::HeadlessRun;
-use super::compose;
 use super::output::COLUMNS;
-use super::stdin_prompt::Confirmation;
-use crate::exit_code::Code;
+use super::questions::{self, Confirmation};
+use super::{HeadlessRun, rejection};
+use crate::terminal::Code;
 
 /// The result of a call that the user rejected.
 const REJECTED: &str = "The user cancelled this call.";
@@ -72,7 +68,7 @@ impl HeadlessRun {
 
     fn decide(&mut self, call: PendingCall) {
         let tool = self.host.shared().registry.get(&call.name);
-        let is_command = tool.is_some_and(|it| it.can_be_tried());
+        let is_command = tool.is_some_and(|it| it.traits().can_be_tried);
         if is_command && self.trials.begin(&call.key) {
             return self.press(Action::Try, call.line);
         }
@@ -138,7 +134,7 @@ impl HeadlessRun {
         let shared = self.host.shared();
         let sandbox = &shared.settings.sandbox;
         let tool = shared.registry.get(tool);
-        tool.is_some_and(|tool| tool.runs_commands())
+        tool.is_some_and(|tool| tool.traits().runs_commands)
             && sandbox.enabled
             && tools::find_out(&sandbox.backend()).is_err()
     }
@@ -290,7 +286,7 @@ impl HeadlessRun {
         // The placeholder must still be there: its text is the rejection.
         let Some((name, edit)) = calls.find_map(|call| {
             let name = cycle::key(&document, call.tool_use).name;
-            Some((name, compose::rejection(&call, reason)?))
+            Some((name, rejection(&call, reason)?))
         }) else {
             self.end.set(Code::Error);
             return;
@@ -320,4 +316,173 @@ fn pending_calls(document: &Document<'_>) -> Vec<PendingCall> {
         }
     }
     found
+}
+
+/// How often `--yes` approves a call again because its file has changed.
+const MAX_SHOWN_AGAIN: usize = 10;
+
+/// The calls that were asked about, by message and ID; none is asked about twice.
+#[derive(Debug)]
+pub struct AskedCalls {
+    asked: HashSet<(usize, ToolUseId)>,
+    /// How many calls were shown again because their file changed.
+    shown_again: usize,
+    yes: bool,
+}
+
+impl AskedCalls {
+    /// Creates a record without calls. With `yes`, all questions are answered with yes.
+    pub fn new(yes: bool) -> Self {
+        Self {
+            asked: HashSet::new(),
+            shown_again: 0,
+            yes,
+        }
+    }
+
+    /// Returns true if all questions are answered with yes.
+    pub fn are_approved(&self) -> bool {
+        self.yes
+    }
+
+    /// Records that a call is asked about. Returns false if it was asked about before.
+    pub fn insert(&mut self, key: &(usize, ToolUseId)) -> bool {
+        self.asked.insert(key.clone())
+    }
+
+    /// Lets a call be asked about once more, because its file has changed since it was approved.
+    pub fn show_again(&mut self, id: &ToolUseId) {
+        self.shown_again += 1;
+        // No user ends the loop if a program changes the file again after each yes.
+        if !self.yes || self.shown_again <= MAX_SHOWN_AGAIN {
+            self.asked.retain(|(_, asked)| asked != id);
+        }
+    }
+}
+
+/// Columns of a diff.
+const WIDTH: usize = 100;
+/// Maximum lines of a diff that is shown whole.
+const WHOLE: usize = 300;
+
+/// A call that is asked about once its diff is made.
+#[derive(Debug)]
+pub struct PendingDiff {
+    call: PendingCall,
+    diff: JoinHandle<Vec<DiffItem>>,
+}
+
+/// Waits for the diff of the call that is asked about next.
+pub async fn diff(pending: &mut Option<PendingDiff>) -> Vec<DiffItem> {
+    match pending {
+        Some(pending) => (&mut pending.diff).await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
+
+impl HeadlessRun {
+    /// Asks about a call once its diff is made, if it has one.
+    fn ask(&mut self, call: PendingCall) {
+        if let Some(diff) = self.trials.diff(&call.key.1) {
+            let diff = tokio::spawn(async move { diff });
+            return self.questions.prepare(PendingDiff { call, diff });
+        }
+        let (name, input) = match approval::inside(&call.name, &call.input) {
+            Some((inner, arguments)) => (inner.to_owned(), arguments),
+            None => (call.name.clone(), call.input.clone()),
+        };
+        let tool = self.host.shared().registry.get(&name);
+        let mut context = ToolContext::new(self.stored.folder(), state_dir::path().join("outputs"));
+        // Tools may see a /tmp of their own.
+        context.files.sandbox = self.inspection().sandbox;
+        // In a task of its own, because it reads files while calls and signals go on.
+        let diff = tokio::spawn(async move {
+            match tool {
+                Some(tool) => session::diff::of_call(&*tool, &input, &context, WIDTH, WHOLE).await,
+                None => Vec::new(),
+            }
+        });
+        self.questions.prepare(PendingDiff { call, diff });
+    }
+
+    /// Asks about the call whose diff is made.
+    pub(super) fn ask_with(&mut self, diff: &[DiffItem]) {
+        let Some(PendingDiff { call, .. }) = self.questions.take_prepared() else {
+            return;
+        };
+        let is_unsandboxed = self.lacks_sandbox(&call.name);
+        // An editor needs the terminal, from which the answer comes.
+        let can_edit = !diff.is_empty() && questions::is_at_terminal();
+        let question = questions::question(
+            &call.name,
+            &call.input,
+            self.stored.folder(),
+            is_unsandboxed,
+            diff,
+        );
+        let shown = self.trials.lines(&call.key.1);
+        let question = shown
+            .map(|it| format!("[flemma] {it}\n"))
+            .collect::<String>()
+            + &question;
+        let question = question + questions::last_line(can_edit);
+        self.output.ask(call.key.1.as_str(), &question, diff);
+        self.questions.confirm(call.key, can_edit);
+    }
+}
+
+/// The calls that were tried.
+#[derive(Debug)]
+pub struct Trials {
+    is_wanted: bool,
+    /// The calls whose trials were started, by message and ID.
+    begun: HashSet<(usize, ToolUseId)>,
+    /// Their outcomes.
+    ended: HashMap<ToolUseId, CallTrial>,
+    /// Remarks about calls.
+    remarks: HashMap<ToolUseId, Vec<String>>,
+}
+
+impl Trials {
+    /// Creates a record without trials.
+    pub fn new(is_wanted: bool) -> Self {
+        Self {
+            is_wanted,
+            begun: HashSet::new(),
+            ended: HashMap::new(),
+            remarks: HashMap::new(),
+        }
+    }
+
+    /// Returns true if a call is to be tried now: once, and if the user wants trials.
+    pub fn begin(&mut self, call: &(usize, ToolUseId)) -> bool {
+        self.is_wanted && self.begun.insert(call.clone())
+    }
+
+    /// Records the outcome of a trial.
+    pub fn end(&mut self, trial: CallTrial) {
+        self.ended.insert(trial.call.id.clone(), trial);
+    }
+
+    /// Records a remark about a call.
+    pub fn remark(&mut self, call: ToolUseId, remark: String) {
+        self.remarks.entry(call).or_default().push(remark);
+    }
+
+    /// Returns what a call would change. `None` if it was not tried.
+    pub fn diff(&self, call: &ToolUseId) -> Option<Vec<DiffItem>> {
+        self.ended.get(call).map(|it| it.diff.clone())
+    }
+
+    /// Returns the remarks about a call, and the lines that its trial showed.
+    pub fn lines(&self, call: &ToolUseId) -> impl Iterator<Item = &String> {
+        let tried = self.ended.get(call).into_iter();
+        let tried = tried.flat_map(|it| &it.lines);
+        self.remarks(call).chain(tried)
+    }
+
+    /// Returns the remarks about a call, in sentences.
+    pub fn remarks(&self, call: &ToolUseId) -> impl Iterator<Item = &String> {
+        self.remarks.get(call).into_iter().flatten()
+    }
 }

@@ -8,7 +8,7 @@ use session::credentials::how_to_store;
 use session::endpoint::{self, Destination, GetVariable};
 
 use super::Finding;
-use crate::reach::{self, TIMEOUT};
+use crate::backends::{TIMEOUT, reach};
 
 /// Returns a finding about the provider in use, then one about each other provider, and one
 /// about the catalogue of models.
@@ -139,7 +139,7 @@ pub async fn reached(settings: &Settings, variables: GetVariable<'_>) -> Option<
         return None;
     };
     let (name, address) = (&endpoint.provider, endpoint.shown_base());
-    Some(match reach::reach(&endpoint).await {
+    Some(match reach(&endpoint).await {
         Ok(took) => {
             let took = took.as_millis();
             Finding::new(
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    fn of(given: Value, set: &[&str]) -> Vec<Finding> {
-        let (settings, _) = Settings::read(&given, &Registry::builtin());
+    fn of(given: &Value, set: &[&str]) -> Vec<Finding> {
+        let (settings, _) = Settings::read(given, &Registry::builtin());
         report(&settings, &|name| {
             set.contains(&name).then(|| "value".to_owned())
         })
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_provider_with_a_key_is_listed_once() {
-        let lines = of(json!({"provider": "groq"}), &["MOONSHOT_API_KEY"]);
+        let lines = of(&json!({"provider": "groq"}), &["MOONSHOT_API_KEY"]);
         for spec in PROVIDERS.iter().filter(|it| !it.key_variable.is_empty()) {
             let variable = format!("${} is ", spec.key_variable);
             let hits = lines.iter().filter(|it| it.text.contains(&variable));
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_date_of_the_catalogue_is_shown() {
-        let lines = of(json!({}), &[]);
+        let lines = of(&json!({}), &[]);
         let shown = format!("are of {};", catalogue::date());
         assert!(lines.iter().any(|it| it.text.contains(&shown)), "{lines:?}");
     }
@@ -251,7 +251,7 @@ mod tests {
                 "Provider: openai_compatible, which has no address.",
             ),
         ] {
-            let lines = of(given.clone(), set);
+            let lines = of(&given, set);
             assert_eq!(
                 (lines[0].level, lines[0].text.as_str()),
                 (level, text),

@@ -48,7 +48,9 @@ fn is_dispatch(attribute: &str, item: &str) -> bool {
     let words: Vec<&str> = item.trim().trim_end_matches(';').split(' ').collect();
     let named = |name: &str| SYSTEMS.contains(&name.split("::").next().unwrap_or_default());
     let is_item = match words[..] {
-        ["mod", name] | ["pub" | "pub(crate)" | "pub(super)", "mod", name] => named(name),
+        ["mod", name] | ["mod", name, "{"] | ["pub" | "pub(crate)" | "pub(super)", "mod", name] => {
+            named(name)
+        }
         ["use", name, "as", _] => named(name),
         _ => false,
     };

@@ -4,13 +4,13 @@
 //! would then wait for its time limit. Everything else works as in the SDK.
 
 mod events;
-mod response;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::StreamExt;
 use futures::stream::BoxStream;
-use http::header::ACCEPT;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{
@@ -18,14 +18,13 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 
-use super::limited::LONGEST;
 use super::mend::{self, Line};
-use response::{body, busy, kind, session, wants_login};
+use super::reach::LONGEST;
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -355,4 +354,56 @@ fn with_headers(
         request = request.bearer_auth(token);
     }
     Ok(request)
+}
+
+/// Fails if the server requires a login.
+fn wants_login(response: &Response) -> Result<(), Failure> {
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    match (response.status(), challenge) {
+        // 403 without a challenge is an ordinary refusal.
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
+            let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
+            let error = AuthRequiredError::new(challenge);
+            Err(StreamableHttpError::AuthRequired(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the error of an overloaded or broken server.
+fn busy(response: &Response) -> Option<HttpStatusError> {
+    let status = response.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
+        return None;
+    }
+    let after = response.headers().get(RETRY_AFTER);
+    let after = after.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    Some(HttpStatusError::new(status.as_u16(), after))
+}
+
+/// Returns the content type.
+fn kind(response: &Response) -> Option<String> {
+    let kind = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(kind.as_bytes()).into_owned())
+}
+
+/// Returns the session ID.
+fn session(response: &Response) -> Option<String> {
+    let session = response.headers().get(SESSION)?;
+    session.to_str().ok().map(str::to_owned)
+}
+
+/// Reads a body of at most `most` bytes.
+async fn body(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
+    let too_large = || StreamableHttpError::ResponseBodyTooLarge { max_size: most };
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    // Counted while reading, because `Content-Length` may be missing or wrong.
+    while let Some(chunk) = chunks.next().await {
+        body.extend_from_slice(&chunk?);
+        if body.len() > most {
+            return Err(too_large());
+        }
+    }
+    Ok(body)
 }

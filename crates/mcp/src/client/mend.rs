@@ -70,16 +70,16 @@ fn response(value: Value) -> Option<String> {
     let before = message.clone();
     // The SDK requires this member, which some servers leave out.
     message.insert("jsonrpc".to_owned(), json!("2.0"));
-    // JSON-RPC forbids `"error": null` beside a result, but some servers send it.
+    // JSON-RPC forbids `"error": null` together with a result, but some servers send it.
     let error = message.remove("error").filter(|it| !it.is_null());
     let error = match (error, message.get("result")) {
         (Some(error), _) => Some(well_formed(&error)),
         // The schema requires an object, and the SDK skips anything else.
         (None, Some(Value::Object(_))) => None,
-        (None, Some(_)) => Some(failure(INTERNAL, "its result is not an object".to_owned())),
+        (None, Some(_)) => Some(failure(INTERNAL, "its result is not an object")),
         (None, None) => Some(failure(
             INTERNAL,
-            "its answer has neither a result nor an error".to_owned(),
+            "its answer has neither a result nor an error",
         )),
     };
     if let Some(error) = error {
@@ -100,12 +100,12 @@ fn well_formed(error: &Value) -> Value {
         (code, message) => {
             let message =
                 message.map_or_else(|| crate::clean(&error.to_string(), QUOTED), str::to_owned);
-            failure(code.unwrap_or(INTERNAL), message)
+            failure(code.unwrap_or(INTERNAL), &message)
         }
     }
 }
 
-fn failure(code: i64, message: String) -> Value {
+fn failure(code: i64, message: &str) -> Value {
     let fields = [
         ("code".to_owned(), json!(code)),
         ("message".to_owned(), json!(message)),

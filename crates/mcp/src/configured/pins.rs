@@ -34,7 +34,7 @@ struct Store {
     version: u32,
     /// Pins by server identity.
     servers: BTreeMap<String, Pinned>,
-    /// Whether pins were lost with an earlier file. A server without a pin then counts as
+    /// True if pins were lost with an earlier file. A server without a pin then counts as
     /// changed instead of new.
     #[serde(default)]
     lost: bool,

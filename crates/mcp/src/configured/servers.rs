@@ -4,21 +4,20 @@
 //! the first key that sends. Its definitions are pinned, and later changes need the user's
 //! review.
 
-mod news;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use serde_json::{Map, Value};
+use tools::Precedence;
 use tools::sources::Sources;
 
+use super::Project;
 use super::pins::Pins;
-use super::project::Project;
-use super::{Consent, HttpOf, report};
-use crate::{Server, ServerSpec};
+use super::{Consent, HttpOf};
+use crate::{Server, ServerEvent, ServerSpec, ServerTool};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
@@ -47,7 +46,7 @@ struct Inner {
 struct State {
     /// Servers in the user's options.
     own: Vec<ServerSpec>,
-    /// Whether servers of projects are used.
+    /// True if servers of projects are used.
     with_projects: bool,
     /// Folders that were searched for a project.
     visited: BTreeSet<PathBuf>,
@@ -195,15 +194,15 @@ impl Servers {
     /// `:Flemma mcp`: describes one server, or all.
     pub fn report(&self, name: Option<&str>) -> Vec<String> {
         match name.map(|name| self.named(name)) {
-            Some(Ok(server)) => report::one(&server.spec, &server.status()),
+            Some(Ok(server)) => super::one(&server.spec, &server.status()),
             Some(Err(problem)) => vec![problem.to_string()],
             None => {
                 let state = self.0.state();
                 let waiting = state.projects.values();
                 let waiting = waiting.filter(|it| !it.is_trusted(self.consent()));
-                let waiting = waiting.map(report::waiting);
+                let waiting = waiting.map(super::waiting);
                 let servers = state.live.values().map(|it| (&it.spec, it.status()));
-                report::all(servers).into_iter().chain(waiting).collect()
+                super::all(servers).into_iter().chain(waiting).collect()
             }
         }
     }
@@ -267,7 +266,7 @@ impl Servers {
         let name = spec.name.clone();
         let client = (self.0.parts.http)(&spec);
         Server::new(spec, agreed, client, move |news| {
-            news::hear(&inner, &name, news);
+            hear(&inner, &name, news);
         })
     }
 }
@@ -292,7 +291,7 @@ impl State {
             words.extend(problems.map(|it| (Level::Warning, it)));
             if !project.is_trusted(consent) {
                 if !project.specs.is_empty() {
-                    words.push((Level::Warning, report::waiting(project)));
+                    words.push((Level::Warning, super::waiting(project)));
                 }
                 continue;
             }
@@ -346,4 +345,102 @@ impl Inner {
 /// Returns the name of a server's source of tools.
 pub fn source(name: &str) -> String {
     format!("mcp:{name}")
+}
+
+/// Handles an event of a server.
+fn hear(inner: &Weak<Inner>, name: &str, news: ServerEvent) {
+    let Some(inner) = inner.upgrade() else {
+        return;
+    };
+    // Servers send events while a request waits for them, so don't block here.
+    let name = name.to_owned();
+    tokio::task::spawn_blocking(move || inner.take(&name, news));
+}
+
+impl Inner {
+    fn take(&self, name: &str, news: ServerEvent) {
+        // Events of a server that was removed meanwhile are ignored.
+        let Some(server) = self.state().live.get(name).cloned() else {
+            return;
+        };
+        match news {
+            ServerEvent::Agreed => self.met(&server),
+            ServerEvent::Differs => self.differs(&server),
+            ServerEvent::Failed(why) => self.failed(name, &server, &why),
+            ServerEvent::Declined(asked) => {
+                let text = format!(
+                    "The MCP server \"{name}\" asked for input that it cannot get here: {asked}"
+                );
+                self.notify(Level::Warning, text);
+            }
+        }
+    }
+
+    /// Pins a server's first definitions and publishes its tools.
+    fn met(&self, server: &Arc<Server>) {
+        let name = &server.spec.name;
+        let said = server.status().agreed.unwrap_or_default();
+        let count = said.len();
+        match self.parts.pins.meet(&server.spec, said) {
+            Ok(agreed) => server.agreed_elsewhere(agreed),
+            Err(error) => self.cannot_keep(name, &error),
+        }
+        let is_meeting = self.state().meeting.remove(name);
+        if server.status().changes().need_review() {
+            // Another process may have pinned other definitions first.
+            return self.differs(server);
+        }
+        self.publish(server);
+        if is_meeting {
+            let text = format!(
+                "The MCP server \"{name}\" offers {count} tools. `:Flemma mcp {name}` lists them."
+            );
+            self.notify(Level::Info, text);
+        }
+    }
+
+    fn differs(&self, server: &Arc<Server>) {
+        // Published again, because the changed tools are disabled now.
+        self.publish(server);
+        let name = &server.spec.name;
+        self.notify(Level::Warning, super::differs(name, &server.status()));
+    }
+
+    /// Pins the accepted definitions.
+    fn keep(&self, server: &Arc<Server>) {
+        let agreed = server.status().agreed.unwrap_or_default();
+        if let Err(error) = self.parts.pins.accept(&server.spec, agreed) {
+            self.cannot_keep(&server.spec.name, &error);
+        }
+    }
+
+    fn cannot_keep(&self, name: &str, error: &std::io::Error) {
+        // A warning: the chat goes on without it.
+        let text = format!(
+            "The tools of the MCP server \"{name}\" cannot be saved: {error}. They are requested again next time."
+        );
+        self.notify(Level::Warning, text);
+    }
+
+    fn publish(&self, server: &Arc<Server>) {
+        let source = source(&server.spec.name);
+        if server.status().agreed.is_some() {
+            let tools = ServerTool::all(server);
+            self.parts.sources.ready(&source, Precedence::Found, tools);
+        } else {
+            // Requests wait for sources that are loading, so the first one has its tools.
+            self.parts.sources.loading(&source);
+        }
+    }
+
+    fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
+        // A failed call already has the reason in its result.
+        if server.status().agreed.is_none() {
+            let problem = format!(
+                "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
+                 `:Flemma mcp:restart {name}`."
+            );
+            self.parts.sources.failed(&source(name), problem);
+        }
+    }
 }

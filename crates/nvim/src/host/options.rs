@@ -70,8 +70,8 @@ impl Host {
     }
 
     /// Sets an option from a command.
-    pub(super) fn switch_option(&mut self, path: &str, value: Value) {
-        match self.shared.settings.switched(path, &value) {
+    pub(super) fn switch_option(&mut self, path: &str, value: &Value) {
+        match self.shared.settings.switched(path, value) {
             Ok(settings) => self.share(settings),
             Err(invalid) => {
                 for problem in invalid {
@@ -83,7 +83,7 @@ impl Host {
 
     /// `:Flemma sandbox:enable` and `sandbox:disable`
     pub(super) fn set_sandbox(&mut self, enabled: bool) {
-        self.switch_option("sandbox.enabled", Value::Bool(enabled));
+        self.switch_option("sandbox.enabled", &Value::Bool(enabled));
         self.probe();
         let text = if enabled {
             "The sandbox is on in every chat of this Neovim that does not turn it off itself."

@@ -11,7 +11,7 @@ use harness::{Answer, Provider, Setup};
 use serde_json::json;
 use tools::{Tool, ToolContext, ToolError, ToolResult};
 
-use super::serve::live;
+use super::live;
 use super::*;
 use crate::neovim::Neovim;
 use crate::rpc;
@@ -95,11 +95,11 @@ fn a_tool_that_panics_costs_its_call_and_neither_the_others_nor_the_host() {
         .tool_use(
             "t_1",
             "bash",
-            json!({"label": "", "command": wait, "timeout": null}),
+            &json!({"label": "", "command": wait, "timeout": null}),
         )
-        .tool_use("t_2", "panics", json!({}))
-        .tool_use("t_3", "calculator", json!({"expression": "6*7"}));
-    let again = Answer::new().tool_use("t_4", "panics", json!({}));
+        .tool_use("t_2", "panics", &json!({}))
+        .tool_use("t_3", "calculator", &json!({"expression": "6*7"}));
+    let again = Answer::new().tool_use("t_4", "panics", &json!({}));
     let provider = Provider::anthropic([calls, again, Answer::says("Well.")]);
     let options = json!({"provider": provider.name(), "tools": {"require_approval": false}});
     let editor = Setup::new()
@@ -117,6 +117,6 @@ fn a_tool_that_panics_costs_its_call_and_neither_the_others_nor_the_host() {
     assert!(text.contains("`t_3`\n\n```\n42\n```"), "{text}");
     let crashed = "(error)\n\n```\nThe tool panics crashed";
     assert_eq!(text.matches(crashed).count(), 2, "{text}");
-    let restarts = editor.lua("return require('flemma.host').state().restarts", json!([]));
+    let restarts = editor.lua("return require('flemma.host').state().restarts", &json!([]));
     assert_eq!(restarts, 0);
 }

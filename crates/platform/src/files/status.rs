@@ -1,4 +1,4 @@
-//! What the system says about a file.
+//! The status of a file, as the system reports it.
 
 use std::fs::File;
 use std::io;
@@ -147,7 +147,7 @@ impl FileStatus {
         }
     }
 
-    /// Whether it is a regular file.
+    /// Returns true if it is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind == FileKind::File
     }

@@ -32,7 +32,7 @@ pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
                     links -= 1;
                     rest.extend(parts(&target));
                 }
-                // It is no link, or it does not exist.
+                // It is not a link, or it does not exist.
                 Err(_) => real.push(name),
             },
             Some(Component::CurDir) | None => {}
@@ -47,7 +47,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Whether `folder` is `/proc/PID` or below it. Links there lead to whatever the process has
+/// Returns true if `folder` is `/proc/PID` or below it. Links there lead to whatever the process has
 /// open, not to their text.
 fn is_process(folder: &Path) -> bool {
     let Ok(inner) = folder.strip_prefix("/proc") else {

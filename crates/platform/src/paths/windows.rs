@@ -89,13 +89,13 @@ pub fn resolve(path: &Path) -> Result<PathBuf, UnresolvedPath> {
     }
 }
 
-/// Whether links form a cycle (`ERROR_CANT_RESOLVE_FILENAME`).
+/// Returns true if links form a cycle (`ERROR_CANT_RESOLVE_FILENAME`).
 fn is_circle(error: &io::Error) -> bool {
     const CANNOT_RESOLVE: i32 = 1921;
     error.raw_os_error() == Some(CANNOT_RESOLVE)
 }
 
-/// Whether a prefix is that of a disk or of a share in the network, and not of devices.
+/// Returns true if a prefix is that of a disk or of a share in the network, and not of devices.
 fn is_place(prefix: Prefix<'_>) -> bool {
     matches!(
         prefix,
@@ -103,7 +103,7 @@ fn is_place(prefix: Prefix<'_>) -> bool {
     )
 }
 
-/// Whether the system takes a name for something else than a file of this name.
+/// Returns true if the system takes a name for something else than a file of this name.
 fn is_special(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
     let is_invalid = |it: char| INVALID.contains(&it) || it.is_control();

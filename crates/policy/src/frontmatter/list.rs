@@ -6,7 +6,7 @@
 use chat::did_you_mean;
 
 use super::Known;
-use super::given::shown;
+use super::options::shown;
 use crate::options::InvalidOption;
 
 /// The two options that are lists of names.

@@ -2,6 +2,8 @@
 //! operators.
 //!
 //! Only translates. [`FrontmatterOptions`] decides which options exist and may be set.
+//!
+//! Errors about invalid options keep their line on the way through Lua.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +13,9 @@ use mlua::{
 };
 
 use super::convert;
-use super::given::{Given, MAX_NAME, SetValue, name_list};
 use super::list::{List, Operation, Which};
-use super::located::{line_here, located};
-use super::options::FrontmatterOptions;
-use super::vm::POLICY;
+use super::options::{FrontmatterOptions, Given, MAX_NAME, SetValue, name_list};
+use super::vm::{CHUNK, POLICY};
 use crate::options::InvalidOption;
 
 /// The options of one evaluation, shared with the Lua values that represent them.
@@ -230,7 +230,7 @@ fn option_name(lua: &Lua, name: &LuaValue) -> mlua::Result<String> {
     };
     located(
         lua,
-        text.ok_or_else(|| InvalidOption::new("", "an option has a short name, and this is none.")),
+        text.ok_or_else(|| InvalidOption::new("", "an option must have a short name.")),
     )
 }
 
@@ -271,4 +271,52 @@ fn names_in(which: Which, arguments: &[LuaValue]) -> Result<Vec<String>, Invalid
         }
     }
     Ok(names)
+}
+
+/// An invalid option and its line.
+#[derive(Debug)]
+pub struct Located {
+    /// The error.
+    pub invalid: InvalidOption,
+    /// Line of the file, if Lua knew it.
+    pub line: Option<usize>,
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.invalid.fmt(f)
+    }
+}
+
+impl std::error::Error for Located {}
+
+/// Returns the value, or an error for Lua that contains the current line.
+///
+/// # Errors
+///
+/// The option is invalid.
+pub fn located<T>(lua: &Lua, outcome: Result<T, InvalidOption>) -> mlua::Result<T> {
+    outcome.map_err(|invalid| {
+        mlua::Error::external(Located {
+            invalid,
+            line: line_here(lua),
+        })
+    })
+}
+
+/// Returns the line of the frontmatter that is running. The chunk was loaded after as many empty
+/// lines as precede it in the file.
+pub fn line_here(lua: &Lua) -> Option<usize> {
+    // Our functions are called through a few frames of the engine; the nearest frame of the
+    // document is below them.
+    (0..16)
+        .map_while(|level| {
+            lua.inspect_stack(level, |debug| {
+                // An expression has lines of its own, which are not the file's.
+                let ours = debug.source().source.as_deref() == Some(CHUNK);
+                debug.current_line().filter(|_| ours)
+            })
+        })
+        .flatten()
+        .next()
 }

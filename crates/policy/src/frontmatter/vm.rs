@@ -2,34 +2,41 @@
 //!
 //! Runs a frontmatter, then its policy function and template expressions. Knows no option by
 //! name.
+//!
+//! Errors of the engine become sentences with a position in the file. They have no field for a
+//! line: it is in their text, in an error that we raised, or where the limit was noticed.
+//!
+//! [`Budget`] limits the running time by the thread's processor time, so that a busy machine does
+//! not fail a valid file (but see [`thread_time`]).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, Lua, Table, Value as LuaValue, VmState};
+use mlua::{Error, Function, Lua, Table, Value as LuaValue, VmState};
+use platform::machine::thread_time;
 use serde_json::Value;
 
-use super::budget::Budget;
 use super::environment::{self, IncludeValue};
-use super::located::line_here;
-use super::opt::SharedOptions;
+use super::opt::{Located, SharedOptions, line_here};
 use super::options::FrontmatterOptions;
-use super::{Evaluated, Expansion, FrontmatterError, Known, MAX_SOURCE, Source, convert};
-
-mod explain;
+use super::{Evaluated, Expansion, FrontmatterError, Known, MAX_SOURCE, Source, convert, json};
 
 /// Time limit of an evaluation.
 const EVALUATION: Duration = Duration::from_millis(100);
+
 /// Time limit of an expression or a call of the policy function.
 const CALL: Duration = Duration::from_millis(50);
+
 /// Memory limit of an engine, in bytes.
 const MEMORY: usize = 64 * 1024 * 1024;
 
 /// The name of the frontmatter's chunk, in positions of errors.
 pub const CHUNK: &str = "=frontmatter";
+
 const EXPRESSION: &str = "=expression";
+
 /// Registry key of the policy function, which Lua code cannot reach.
 pub const POLICY: &str = "flemma.policy";
 
@@ -55,13 +62,26 @@ impl fmt::Debug for Vm {
 ///
 /// See [`super::evaluate`].
 pub fn evaluate(source: &Source, known: &Known) -> Result<Evaluated, FrontmatterError> {
+    evaluate_within(EVALUATION, source, known)
+}
+
+/// Evaluates a frontmatter in Lua within `limit`.
+///
+/// # Errors
+///
+/// See [`super::evaluate`].
+pub(super) fn evaluate_within(
+    limit: Duration,
+    source: &Source,
+    known: &Known,
+) -> Result<Evaluated, FrontmatterError> {
     let options = SharedOptions::new(FrontmatterOptions::new(known.clone()));
     let vm = Vm::new(source)?;
-    let outcome = vm.run(source, &options);
+    let outcome = vm.run(limit, source, &options);
     let overrides = options.lock().close();
     match outcome {
         Ok(()) => Ok(Evaluated::new(overrides, vm)),
-        Err(error) => Err(explain::failure(&error, &vm.budget, source, EVALUATION)),
+        Err(error) => Err(explained(&error, &vm.budget, source, limit)),
     }
 }
 
@@ -100,8 +120,8 @@ impl Vm {
         })
     }
 
-    /// Runs the frontmatter, which sets `options`.
-    fn run(&self, source: &Source, options: &SharedOptions) -> mlua::Result<()> {
+    /// Runs the frontmatter, which sets `options`, within `limit`.
+    fn run(&self, limit: Duration, source: &Source, options: &SharedOptions) -> mlua::Result<()> {
         self.variables
             .raw_set("flemma", options.table(&self.lua)?)?;
         // Positions in errors are then lines of the file. Limited, because a `first_line` out of
@@ -114,7 +134,7 @@ impl Vm {
             .set_name(CHUNK)
             .set_mode(ChunkMode::Text)
             .set_environment(self.variables.clone());
-        self.limited(EVALUATION, || chunk.exec())
+        self.limited(limit, || chunk.exec())
     }
 
     /// Runs code of the engine within `limit`.
@@ -146,7 +166,7 @@ impl Vm {
 
     /// See [`Evaluated::call_policy`].
     pub fn call_policy(&self, tool: &str, input: &Value, ctx: &Value) -> Result<Value, String> {
-        let explain = |error| explain::sentence(&error, &self.budget, CALL);
+        let explain = |error| error_sentence(&error, &self.budget, CALL);
         let function: Option<Function> = self.lua.named_registry_value(POLICY).map_err(explain)?;
         let function = function.ok_or("auto_approve is not a function here.")?;
         let answer = self.limited(CALL, || {
@@ -180,11 +200,11 @@ impl Vm {
                 .set_environment(own)
                 .eval::<LuaValue>()
         });
-        let value = value.map_err(|error| explain::sentence(&error, &self.budget, CALL))?;
+        let value = value.map_err(|error| error_sentence(&error, &self.budget, CALL))?;
         // A slip in a name would be sent as nothing at all.
         if value.is_nil() && is_name(code.trim()) {
             let name = code.trim();
-            return Err(format!("nothing is named \"{name}\" here."));
+            return Err(format!("unknown name \"{name}\"."));
         }
         expand(&value)
     }
@@ -229,4 +249,279 @@ fn expand(value: &LuaValue) -> Result<Expansion, String> {
         other => return Err(format!("it is a {}, which has no text.", other.type_name())),
     };
     Ok(Expansion::Text(text))
+}
+
+/// Maximum characters of a message, whose text the document may choose.
+const MAX_MESSAGE: usize = 500;
+
+/// The cause of an error, and its line, if known.
+struct Cause {
+    line: Option<usize>,
+    /// The word that caused it, used to find its column.
+    word: Option<String>,
+    what: String,
+}
+
+/// Explains why a frontmatter was not evaluated.
+fn explained(error: &Error, budget: &Budget, source: &Source, limit: Duration) -> FrontmatterError {
+    let cause = cause(error, budget, limit);
+    let line = cause.line.unwrap_or(source.first_line);
+    let place = cause
+        .word
+        .and_then(|word| json::of_word(&source.text, &word, line, source.first_line));
+    let (line, column) = place.map_or((line, None), |(line, column)| (line, Some(column)));
+    FrontmatterError::new(line, column, cause.what)
+}
+
+/// Explains an error of a function or an expression, whose caller knows the position.
+fn error_sentence(error: &Error, budget: &Budget, limit: Duration) -> String {
+    let cause = cause(error, budget, limit);
+    match cause.line {
+        Some(line) => format!("frontmatter line {line}: {}", cause.what),
+        None => cause.what,
+    }
+}
+
+fn cause(error: &Error, budget: &Budget, limit: Duration) -> Cause {
+    // First, because code that caught the interrupt may have raised an error of its own.
+    if budget.was_reached() {
+        return out_of_time(budget, limit);
+    }
+    let inner = innermost(error);
+    // Our own errors know their line; the text of the engine would only repeat it.
+    if let Some(located) = inner.downcast_ref::<Located>() {
+        return Cause {
+            line: located.line,
+            word: located.invalid.word.clone(),
+            what: located.invalid.message.clone(),
+        };
+    }
+    let text = match inner {
+        Error::MemoryError(_) => return out_of_memory(budget),
+        Error::SyntaxError { message, .. } | Error::RuntimeError(message) => message.clone(),
+        other => other.to_string(),
+    };
+    // A memory error that Lua code raised again arrives as text.
+    if text.contains("not enough memory") {
+        return out_of_memory(budget);
+    }
+    // The traceback names functions of the engine, which mean nothing to the user.
+    let said = text.split("\nstack traceback:").next().unwrap_or_default();
+    let (line, what) = split_position(said);
+    Cause {
+        // A message without a position may have one in its traceback.
+        line: line.or_else(|| line_in(&error.to_string())),
+        word: None,
+        what: as_sentence(what),
+    }
+}
+
+fn out_of_time(budget: &Budget, limit: Duration) -> Cause {
+    Cause {
+        line: budget.last_line(),
+        word: None,
+        what: format!(
+            "still running after {} ms, so it was stopped. Look for a loop without an end.",
+            limit.as_millis()
+        ),
+    }
+}
+
+fn out_of_memory(budget: &Budget) -> Cause {
+    Cause {
+        line: budget.last_line(),
+        word: None,
+        what: format!(
+            "it needs more than {} MB of memory, so it was stopped.",
+            MEMORY / 1024 / 1024
+        ),
+    }
+}
+
+fn innermost(error: &Error) -> &Error {
+    match error {
+        // The engine wraps an error once for each function of ours that it passes through.
+        Error::CallbackError { cause, .. } | Error::BadArgument { cause, .. } => innermost(cause),
+        other => other,
+    }
+}
+
+/// Splits `frontmatter:3: ` or `expression:1: ` from a message.
+fn split_position(text: &str) -> (Option<usize>, &str) {
+    for name in ["frontmatter", "expression"] {
+        let rest = text
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'));
+        if let Some((line, what)) = rest.and_then(|rest| rest.split_once(": ")) {
+            // An expression is one line of a message, and the caller knows which.
+            let line = line.parse().ok().filter(|_| name == "frontmatter");
+            return (line, what);
+        }
+    }
+    (None, text)
+}
+
+/// Returns the line of the first position in a traceback.
+fn line_in(traceback: &str) -> Option<usize> {
+    let (_, rest) = traceback.split_once("frontmatter:")?;
+    let digits = rest.split(|it: char| !it.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// Shortens the engine's message, which may be the document's own text, to a sentence.
+fn as_sentence(what: &str) -> String {
+    let end = what.char_indices().nth(MAX_MESSAGE);
+    let what = end.map_or(what, |(end, _)| &what[..end]).trim();
+    let what = what.strip_prefix("runtime error: ").unwrap_or(what);
+    if what.ends_with(['.', '!', '?']) {
+        what.to_owned()
+    } else {
+        format!("{what}.")
+    }
+}
+
+/// Multiple of the limit, in real time, after which a run ends even if it gets no processor.
+const STARVED: u32 = 20;
+
+/// A time limit for one run at a time.
+#[derive(Debug)]
+pub struct Budget(Mutex<Run>);
+
+#[derive(Debug)]
+struct Run {
+    limit: Duration,
+    started: Instant,
+    /// Processor time of the thread at the start.
+    processor: Duration,
+    /// Interrupts so far.
+    count: u64,
+    /// Line of the last check.
+    line: Option<usize>,
+    over: bool,
+}
+
+impl Budget {
+    /// Creates a budget that was not started.
+    pub fn new() -> Self {
+        Self(Mutex::new(Run {
+            limit: Duration::MAX,
+            started: Instant::now(),
+            processor: Duration::ZERO,
+            count: 0,
+            line: None,
+            over: false,
+        }))
+    }
+
+    /// Starts a run on this thread.
+    pub fn start(&self, limit: Duration) {
+        *self.lock() = Run {
+            limit,
+            started: Instant::now(),
+            processor: thread_time(),
+            count: 0,
+            line: None,
+            over: false,
+        };
+    }
+
+    /// Called by the engine at each interrupt. Returns true once the run must end, and always
+    /// from then on. `line` returns the current line and is called only now and then.
+    pub fn is_over(&self, line: impl FnOnce() -> Option<usize>) -> bool {
+        let mut run = self.lock();
+        run.count += 1;
+        let was_over = run.over;
+        let waited = run.started.elapsed();
+        // Reading the clock of the thread is a system call, and a run cannot use more processor
+        // time than has passed. So it is read only once the time has passed.
+        if !run.over && waited > run.limit {
+            let used = thread_time().saturating_sub(run.processor);
+            run.over = is_exceeded(run.limit, used, waited);
+        }
+        // Finding the line walks the stack, so it is done at the end, for the first interrupts,
+        // and then rarely.
+        if !was_over && (run.over || run.count < 256 || run.count.is_multiple_of(64)) {
+            run.line = line().or(run.line);
+        }
+        run.over
+    }
+
+    /// Returns true if the run reached its limit.
+    pub fn was_reached(&self) -> bool {
+        self.lock().over
+    }
+
+    /// Returns the line of the last check.
+    pub fn last_line(&self) -> Option<usize> {
+        self.lock().line
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Run> {
+        // A run is plain numbers, so it is usable whatever a panic interrupted.
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Returns true if a run must end that used this much of the processor in this time.
+fn is_exceeded(limit: Duration, used: Duration, waited: Duration) -> bool {
+    // A run that gets no processor would otherwise hold its thread, and the caller that waits for
+    // it.
+    used > limit || waited > limit.saturating_mul(STARVED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_by_its_own_work_and_when_it_gets_no_processor_for_long() {
+        let ms = Duration::from_millis;
+        for (used, waited, expected) in [
+            (0, 0, false),
+            (100, 100, false),
+            (101, 101, true),
+            (0, 101, false),
+            (0, 2000, false),
+            (0, 2001, true),
+        ] {
+            let is_over = is_exceeded(ms(100), ms(used), ms(waited));
+            assert_eq!(is_over, expected, "{used} ms of {waited} ms");
+        }
+    }
+
+    #[test]
+    fn the_line_is_asked_at_first_and_then_now_and_then() {
+        let budget = Budget::new();
+        budget.start(Duration::MAX);
+        let mut asked = Vec::new();
+        for at in 1..=400 {
+            let is_over = budget.is_over(|| {
+                asked.push(at);
+                (at != 384).then_some(at)
+            });
+            assert!(!is_over);
+        }
+        let expected: Vec<usize> = (1..256).chain([256, 320, 384]).collect();
+        assert_eq!(asked, expected);
+        assert_eq!(budget.last_line(), Some(320), "the last that was known");
+    }
+
+    #[test]
+    fn what_reached_its_limit_stays_over_until_the_next_start() {
+        let budget = Budget::new();
+        budget.start(Duration::ZERO);
+        while !budget.is_over(|| Some(7)) {}
+        assert!(budget.is_over(|| Some(8)) && budget.was_reached());
+        assert_eq!(budget.last_line(), Some(7));
+        budget.start(Duration::MAX);
+        assert!(!budget.is_over(|| None) && !budget.was_reached());
+        assert_eq!(budget.last_line(), None);
+    }
+
+    #[test]
+    fn the_processor_time_is_that_of_the_thread() {
+        assert!(thread_time() > Duration::ZERO);
+    }
 }

@@ -79,7 +79,7 @@ pub(crate) fn check_value(
     (fitting, check.invalid)
 }
 
-/// Describes a name that no option has, where those of `known` exist.
+/// Describes a name that no option has; `known` are the names that exist.
 pub fn unknown(path: &str, name: &str, known: &[&'static str]) -> InvalidOption {
     let meant = suggest(name, known.iter().copied());
     let hint = match meant {
@@ -160,7 +160,10 @@ impl Check {
                 let kind = kinds.iter().find(|kind| kind.takes(given))?;
                 self.value(kind, secret, given, path)
             }
-            (OptionKind::Free, Value::Object(map)) => self.free(map, path).then(|| given.clone()),
+            (OptionKind::Free, Value::Object(map)) => {
+                let is_finite = self.check_numbers(map, path);
+                is_finite.then(|| given.clone())
+            }
             // An empty Lua table arrives as an empty list, but later layers are laid over an
             // object.
             _ if kind.is_table() && given.is_array() => Some(Value::Object(Map::new())),
@@ -189,22 +192,23 @@ impl Check {
             if !may_be_of_a_tool || unknown.meant.is_some() {
                 self.invalid.push(unknown);
             } else if let Some(table) = value.as_object() {
-                self.free(table, &inner);
+                self.check_numbers(table, &inner);
             }
         }
         Value::Object(result)
     }
 
-    /// Returns true if no number in a free-form table is infinite or NaN.
-    fn free(&mut self, given: &Map<String, Value>, path: &str) -> bool {
+    /// Reports numbers in a free-form table that are infinite or NaN. Returns true if there is
+    /// none.
+    fn check_numbers(&mut self, given: &Map<String, Value>, path: &str) -> bool {
         let before = self.invalid.len();
         for (name, value) in given {
-            self.finite(value, &join(path, name));
+            self.check_finite(value, &join(path, name));
         }
         self.invalid.len() == before
     }
 
-    fn finite(&mut self, value: &Value, path: &str) {
+    fn check_finite(&mut self, value: &Value, path: &str) {
         if let Some(number) = not_finite(value) {
             let message = format!("{path} is {number}; it must be a finite number.");
             self.invalid.push(InvalidOption::new(path, message));
@@ -212,11 +216,11 @@ impl Check {
         }
         match value {
             Value::Object(map) => {
-                self.free(map, path);
+                self.check_numbers(map, path);
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.finite(item, &format!("{path}.{}", at + 1));
+                    self.check_finite(item, &format!("{path}.{}", at + 1));
                 }
             }
             _ => {}
@@ -235,7 +239,7 @@ fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> Inval
             .find(|it| !known.contains(it))
     {
         let meant = did_you_mean(word, known.iter().copied());
-        let message = format!("{path}: nothing is named \"{word}\".{meant}");
+        let message = format!("{path}: unknown value \"{word}\".{meant}");
         return InvalidOption::new(path, message).of_word(word);
     }
     let whole = if path.is_empty() {

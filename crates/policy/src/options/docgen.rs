@@ -10,10 +10,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::as_lua;
 use super::kind::OptionKind;
 use super::rows::{ROOT, SERVER};
 use super::{OptionDef, Scope, at, defaults, find, path_in_chat};
-use crate::lua_value::as_lua;
 
 /// The options that Neovim needs before the host answers: a key works at once, a chat can be
 /// created without a host, and tools are collected when the first chat is opened.
@@ -147,7 +147,7 @@ fn entry(name: &str, field: &OptionDef, text: &mut String) {
     writeln!(text, "{name} {tag:>room$}").unwrap();
     if field.kind.fields().is_none() {
         let words = format!("{}.", field.kind.words());
-        let default = default_of(field);
+        let default = as_lua(&field.default());
         for line in wrapped(&format!("{}{}", words[..1].to_uppercase(), &words[1..])) {
             writeln!(text, "    {line}").unwrap();
         }
@@ -155,7 +155,7 @@ fn entry(name: &str, field: &OptionDef, text: &mut String) {
             writeln!(text, "    Default: {default}").unwrap();
         }
     }
-    for line in field.help.lines() {
+    for line in field.help().lines() {
         match line {
             "" | "<" => writeln!(text, "{line}").unwrap(),
             _ => writeln!(text, "    {line}").unwrap(),
@@ -166,13 +166,9 @@ fn entry(name: &str, field: &OptionDef, text: &mut String) {
         let path = path_in_chat(name);
         writeln!(text, "    In frontmatter: `flemma.opt.{path}`").unwrap();
     }
-    if !field.help.ends_with('<') || in_chat {
+    if !field.help().ends_with('<') || in_chat {
         text.push('\n');
     }
-}
-
-fn default_of(field: &OptionDef) -> String {
-    as_lua(&field.default())
 }
 
 /// Lines of at most 74 columns.
@@ -231,7 +227,8 @@ fn classes(kind: &OptionKind, class: &str, text: &mut String) {
     writeln!(text, "---@class {class}").unwrap();
     let fields: Vec<&OptionDef> = kind.fields().into_iter().flatten().collect();
     for field in &fields {
-        let prose = field.help.split(">lua").next().unwrap_or_default();
+        let help = field.help();
+        let prose = help.split(">lua").next().unwrap_or_default();
         let help = prose.split_whitespace().collect::<Vec<_>>().join(" ");
         let annotation = annotation(&field.kind, &inner_class(class, field));
         // LuaLS accepts a Lua keyword only in brackets, and then without `?`.

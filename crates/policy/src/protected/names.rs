@@ -75,9 +75,10 @@ pub const START_FILES: &[&str] = &[
 /// A row of [`PROJECT`]: the name, what it is, and where that is documented.
 type Row = (&'static str, ProtectedKind, &'static str);
 
-/// What runs by itself, or says what runs, when a program starts in a folder or opens it: protected
-/// in every folder. As documented on 26 November 2026. A name that ends with a slash is a folder
-/// with all of its content; one with a slash inside is below a folder of that name. In lower case.
+/// Files that run by themselves, or that define what runs, when a program starts in a folder or
+/// opens it: protected in every folder. As documented on 26 November 2026. A name that ends with a
+/// slash is a folder with all of its content; one with a slash inside is below a folder of that
+/// name. In lower case.
 const PROJECT: &[Row] = &[
     // Version control and its hooks.
     (

@@ -27,7 +27,7 @@ pub const MAX_BYTES: u64 = 20 * 1024 * 1024;
 pub struct Folders {
     /// The chat's own folder, from which `./` and `../` start.
     pub chat: PathBuf,
-    /// The project. A file neither in it nor beside the chat is outside.
+    /// The project. A file that is neither in it nor in the chat's folder is outside.
     pub project: PathBuf,
     /// The folder from which `~/` starts.
     pub home: Option<PathBuf>,
@@ -40,10 +40,10 @@ pub struct Folders {
 pub enum Refusal {
     /// There is no such file.
     Missing,
-    /// It is outside the project, at this real path, and the user did not agree to its
+    /// It is outside the project, at this real path, and the user did not allow its
     /// present content.
     Outside(PathBuf, Objection),
-    /// It is secret, at this real path, and the user did not agree to its present content.
+    /// It is secret, at this real path, and the user did not allow its present content.
     Secret(PathBuf, SecretFile, Objection),
     /// A buffer is not saved, and its file could be sent only if the user agreed.
     Unsaved(PathBuf),
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         self.file_at(&path, mime)
     }
 
-    /// Returns the text of a buffer or the like. If the user has to agree to the buffer's file,
+    /// Returns the text of a buffer or the like. If the user has to allow the buffer's file,
     /// reads the file instead, because the agreement covers its content.
     pub(super) fn context(&mut self, context: &ContextText) -> Result<FileContent, Refusal> {
         if let Some(file) = &context.file {

@@ -1,15 +1,15 @@
 //! What references become, and which are refused.
+//!
+//! Also which rules of files apply to buffers and the like, what a file is, and how large it may
+//! be.
 #![allow(clippy::unwrap_used)]
-
-mod contexts;
-mod kinds;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chat::references::pieces;
+use chat::references::{ContextSource, DiffScope, pieces};
 use tools::{Fingerprint, Secrets};
 
 use super::*;
@@ -47,7 +47,7 @@ impl World {
             chat: self.path("p/chats"),
             project: self.path("p"),
             home: Some(self.path("")),
-            secrets: Arc::new(Secrets::of_this_user(vec![self.path("p/revealed.env")])),
+            secrets: Arc::new(Secrets::of_this_user(&[self.path("p/revealed.env")])),
         }
     }
 
@@ -84,7 +84,7 @@ impl World {
                 Content::Image { mime, base64 } => format!("{}={mime} {base64}", file.name),
                 Content::Pdf { base64 } => format!("{}=pdf {base64}", file.name),
             },
-            other => panic!("{other:?} is no part of a user's words"),
+            other => panic!("{other:?} is not a part of a user's words"),
         });
         words.collect::<Vec<_>>().join(" ")
     }
@@ -160,12 +160,15 @@ fn a_file_outside_goes_along_as_it_was_agreed_to_and_as_nothing_else() {
     assert_eq!(send(&agreed).unwrap().len(), 1);
     world.file("secret.txt", b"another\n");
     let found = send(&agreed).unwrap_err();
-    assert!(found.contains("has changed since you agreed"), "{found}");
+    assert!(
+        found.contains("has changed since you allowed it"),
+        "{found}"
+    );
     // As an earlier version remembered it.
     agreed.add(secret, None);
     let found = send(&agreed).unwrap_err();
     assert!(
-        found.contains("was its name and not what is in it"),
+        found.contains("once allowed its name, not its content"),
         "{found}"
     );
 }
@@ -204,7 +207,9 @@ fn a_secret_of_the_project_goes_along_once_it_was_agreed_to() {
     world.file("p/chats/.env", b"TOKEN=3\n");
     let found = world.resolve_where("@./.env", &agreed).unwrap_err();
     assert!(
-        found[0].message.contains("has changed since you agreed"),
+        found[0]
+            .message
+            .contains("has changed since you allowed it"),
         "{found:?}"
     );
 }
@@ -262,4 +267,180 @@ fn a_chat_in_the_root_folder_makes_no_file_of_the_machine_part_of_it() {
     let troubles = resolve(&pieces, &BTreeMap::new(), &sources, &mut evaluate).unwrap_err();
     let outside = Refusal::Outside(world.path("secret.txt"), Objection::Unasked);
     assert_eq!(troubles[0].what, What::File(outside));
+}
+
+impl World {
+    /// The texts of some references.
+    fn contexts(&self) -> Contexts {
+        let buffer = |path: &str, is_modified: bool| {
+            Ok(ContextText {
+                text: "in the buffer\n".to_owned(),
+                language: "rust".to_owned(),
+                file: Some(BufferFile {
+                    path: self.path(path),
+                    is_modified,
+                }),
+            })
+        };
+        let named = |name: &str| ContextSource::Buffer(name.to_owned());
+        Contexts::from([
+            (
+                ContextSource::Diff(DiffScope::All),
+                Ok(ContextText {
+                    text: "+x\n".to_owned(),
+                    language: "diff".to_owned(),
+                    file: None,
+                }),
+            ),
+            (ContextSource::Quickfix, Err("is broken.".to_owned())),
+            (named("saved"), buffer("p/src/a b.rs", false)),
+            (named("unsaved"), buffer("p/src/a b.rs", true)),
+            (named("new"), buffer("p/not-there.rs", true)),
+            (named("outside"), buffer("secret.txt", false)),
+            (named("outside-unsaved"), buffer("secret.txt", true)),
+            (named("secret"), buffer("p/.env", false)),
+            (named("secret-unsaved"), buffer("p/.env", true)),
+        ])
+    }
+}
+
+#[test]
+fn a_context_is_sent_like_a_file() {
+    let world = World::new();
+    for (text, expected) in [
+        ("See @diff.", "\"See \" @diff=\"+x\\n\" \".\""),
+        ("@buffer:saved", "@buffer:saved=\"in the buffer\\n\""),
+        (
+            "@buffer:unsaved",
+            "@buffer:unsaved (not saved)=\"in the buffer\\n\"",
+        ),
+        (
+            "@buffer:new",
+            "@buffer:new (not saved)=\"in the buffer\\n\"",
+        ),
+    ] {
+        assert_eq!(world.sent(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_rules_of_files_apply_to_buffers() {
+    let world = World::new();
+    world.file("p/.env", b"KEY=1\n");
+    let outside = world.path("secret.txt");
+    assert_eq!(
+        world.refusal("@buffer:outside"),
+        Refusal::Outside(outside.clone(), Objection::Unasked)
+    );
+    assert!(matches!(
+        world.refusal("@buffer:secret"),
+        Refusal::Secret(..)
+    ));
+    for (text, path) in [
+        ("@buffer:outside-unsaved", outside.clone()),
+        ("@buffer:secret-unsaved", world.path("p/.env")),
+    ] {
+        assert_eq!(world.refusal(text), Refusal::Unsaved(path), "{text}");
+    }
+    // What the user agreed to is the content of the file, so that is what is sent.
+    let mut agreed = Agreed::default();
+    agreed.add(outside, Some(Fingerprint::of(b"secret\n")));
+    let parts = world.resolve_where("@buffer:outside", &agreed).unwrap();
+    let Part::File(file) = &parts[0] else {
+        panic!("{parts:?}");
+    };
+    assert_eq!(file.content, Content::Text("secret\n".to_owned()));
+}
+
+#[test]
+fn a_context_without_a_text_is_reported_at_its_line() {
+    let world = World::new();
+    let agreed = Agreed::default();
+    let troubles = world
+        .resolve_where("one\n@quickfix and @diagnostics", &agreed)
+        .unwrap_err();
+    let reported: Vec<(usize, &str)> = troubles
+        .iter()
+        .map(|it| (it.line, it.message.as_str()))
+        .collect();
+    assert_eq!(
+        reported,
+        [
+            (1, "@quickfix is broken."),
+            (1, "@diagnostics is not available here."),
+        ]
+    );
+}
+
+#[test]
+fn the_first_bytes_of_a_file_say_what_it_is() {
+    let world = World::new();
+    for (bytes, expected) in [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0\0", "image/jpeg"),
+        (b"GIF87a\0", "image/gif"),
+        (b"GIF89a\0", "image/gif"),
+        (b"RIFF\x01\x02\x03\x04WEBP\0", "image/webp"),
+        (b"%PDF-1.4\0", "pdf"),
+    ] {
+        world.file("p/chats/file", bytes);
+        let sent = world.sent("@./file");
+        assert!(sent.starts_with(&format!("@./file={expected} ")), "{sent}");
+    }
+    let binary = Refusal::Unsupported("binary".to_owned());
+    for bytes in [&b"GIF88a\0"[..], b"RIFF\x01\x02\x03\x04WAVE\0", b"\xff\xfe"] {
+        world.file("p/chats/file", bytes);
+        assert_eq!(world.refusal("@./file"), binary, "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_type_that_is_named_wins_and_a_picture_that_is_text_is_sent_as_text() {
+    let world = World::new();
+    world.file("p/chats/a.svg", b"<svg/>");
+    let svg = "@./a.svg;type=image/svg+xml";
+    assert_eq!(world.sent(svg), format!("{svg}=\"<svg/>\""));
+    let pdf = "@./a.svg;type=APPLICATION/PDF";
+    assert_eq!(world.sent(pdf), format!("{pdf}=pdf PHN2Zy8+"));
+    for kind in ["audio/wav", "font/woff"] {
+        let text = format!("@./a.svg;type={kind}");
+        assert_eq!(world.refusal(&text), Refusal::Unsupported(kind.to_owned()));
+    }
+}
+
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let world = World::new();
+    let pipe = world.path("p/chats/pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(world.refusal("@./pipe"), Refusal::NotAFile);
+}
+
+#[test]
+fn the_files_of_a_message_are_bounded_together() {
+    let world = World::new();
+    let file = fs::File::create(world.path("p/chats/big")).unwrap();
+    file.set_len(11 * 1024 * 1024).unwrap();
+    let twice = "@./big;type=image/png @./big;type=image/png";
+    assert_eq!(world.refusal(twice), Refusal::TooLarge);
+    let most = 20 * 1024 * 1024;
+    file.set_len(most).unwrap();
+    assert!(world.sent("@./big;type=image/png").len() > 20_000_000);
+    file.set_len(most + 1).unwrap();
+    assert_eq!(world.refusal("@./big;type=image/png"), Refusal::TooLarge);
+}
+
+#[test]
+fn an_error_of_the_system_is_a_refusal() {
+    use std::io::{Error, ErrorKind};
+    let unreadable = |reason: &str| Refusal::Unreadable(reason.to_owned());
+    for (kind, expected) in [
+        (ErrorKind::NotFound, Refusal::Missing),
+        (ErrorKind::NotADirectory, Refusal::Missing),
+        (ErrorKind::PermissionDenied, unreadable("permission denied")),
+        (ErrorKind::TimedOut, unreadable("timed out")),
+    ] {
+        assert_eq!(Refusal::from(Error::from(kind)), expected);
+    }
 }

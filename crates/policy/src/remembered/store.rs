@@ -149,7 +149,7 @@ impl Remembered {
             }
             opened => opened?,
         };
-        // Of the open file, because the path may lead elsewhere by now.
+        // Ask the open file, because the path may lead elsewhere in the meantime.
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(refused("it is a link, or not a file"));
@@ -200,7 +200,7 @@ impl Entry {
         let of_command = self.arguments.is_some() || self.folder.is_some();
         let calls = match (self.command, self.edit, self.tool) {
             (Some(words), None, None) if self.input.is_none() => {
-                command(words, self.arguments, self.folder)?
+                command(words, self.arguments.as_deref(), self.folder)?
             }
             (None, Some(path), None) if !of_command && self.input.is_none() => edit(&path)?,
             (None, None, Some(name)) if !of_command => tool(name, self.input)?,
@@ -218,10 +218,10 @@ impl Entry {
 
 fn command(
     words: Vec<String>,
-    arguments: Option<String>,
+    arguments: Option<&str>,
     folder: Option<PathBuf>,
 ) -> Result<AllowedCalls, String> {
-    let with_any = match arguments.as_deref() {
+    let with_any = match arguments {
         None => false,
         Some("any") => true,
         Some(_) => return Err("has arguments other than \"any\"".to_owned()),
@@ -253,7 +253,7 @@ fn edit(path: &str) -> Result<AllowedCalls, String> {
 
 fn tool(name: String, input: Option<String>) -> Result<AllowedCalls, String> {
     // Such a rule would approve every command or every change of a file.
-    let changes = tools::with_access(tools::FileAccess::Changes);
+    let changes = tools::with_access(tools::FileUse::Changes);
     if matches!(name.as_str(), "bash" | "shell") || changes.contains(&name) {
         return Err(format!(
             "allows all of {name:?}; use command or edit instead"
@@ -309,7 +309,7 @@ fn written(rule: &AllowRule) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns a basic string of TOML, whose escapes are those of JSON.
+/// Returns a basic string of TOML, which has the same escapes as JSON.
 fn string(text: &str) -> String {
     // JSON does not escape this control character.
     serde_json::Value::from(text)

@@ -1,7 +1,6 @@
 //! Which calls rules approve, hostile variants of them, the file, and the rules that are offered.
 #![allow(clippy::unwrap_used)]
 
-mod file;
 mod hostile;
 
 use std::path::{Path, PathBuf};

@@ -266,7 +266,7 @@ mod tests {
         };
         assert_eq!(of(&[]).missing.len(), 0, "nothing listens");
         std::fs::write(folder.path().join("s.txt"), "").unwrap();
-        assert_eq!(of(&[]).missing.len(), 0, "a file is no socket");
+        assert_eq!(of(&[]).missing.len(), 0, "a file is not a socket");
 
         let path = folder.path().join("s.socket");
         let _listener = UnixListener::bind(&path).unwrap();

@@ -1,5 +1,5 @@
-//! The layers of the options' values: defaults, `setup()`, those of a project, those that were
-//! switched, and the frontmatter of a chat.
+//! The layers of the options' values: the defaults, `setup()`, a project's options, switched
+//! options, and the frontmatter of a chat.
 //!
 //! Merges them and shows which one set a value. Does not know what an option does.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Settings, Target};
-use crate::lua_value::as_lua;
+use crate::options::as_lua;
 use crate::options::{self, InvalidOption, Loosens, OptionDef, Scope, at, lay_over, nested};
 
 /// The layers of some settings.

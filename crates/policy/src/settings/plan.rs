@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use chat::approval::{ArgumentRule, CallKey, Decision, OpinionSource, PLAN, Resolver};
-use tools::{FileAccess, Registry, ShellLists};
+use tools::{FileUse, Registry, ShellLists};
 
 use super::Settings;
 use super::judges::{ShellBound, one};
@@ -54,7 +54,7 @@ impl Settings {
 /// Returns the resolver that denies everything but reads and searches, and commands where they can
 /// be tried.
 pub(crate) fn resolver(settings: &Settings, registry: &Registry) -> Resolver {
-    let reading = tools::with_access(FileAccess::Reads);
+    let reading = tools::with_access(FileUse::Reads);
     let names = HARMLESS.map(str::to_owned).into_iter().chain(reading);
     // A user's tool with such a name may do anything.
     let is_ours = |name: &String| registry.source_of(name) == Some(tools::BUILTIN);

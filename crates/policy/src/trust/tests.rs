@@ -253,3 +253,24 @@ fn hosts_that_write_at_the_same_time_lose_nothing() {
     });
     assert!(chats.iter().all(|chat| desk.trust.is_trusted(chat, LOOSE)));
 }
+
+#[test]
+fn a_folder_is_trusted_by_what_was_in_it_until_that_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let trust = Trust::open(&folder.path().join("state"));
+    let tools = folder.path().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    assert_eq!(trust.trusted_digest(&tools), None);
+    trust.trust_folder(&tools, "one").unwrap();
+    trust.trust_folder(&tools, "two").unwrap();
+    assert_eq!(trust.trusted_digest(&tools).as_deref(), Some("two"));
+    trust.trust(&folder.path().join("a.chat"), "x").unwrap();
+    assert_eq!(
+        trust.trusted_digest(&tools).as_deref(),
+        Some("two"),
+        "it stays"
+    );
+    assert!(trust.revoke_folder(&tools).unwrap());
+    assert!(!trust.revoke_folder(&tools).unwrap());
+    assert_eq!(trust.trusted_digest(&tools), None);
+}

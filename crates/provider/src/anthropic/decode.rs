@@ -9,15 +9,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
-use crate::{
-    StopReason, StreamEvent, ToolUse,
-    arguments::{MAX_HELD_BYTES, whole_object},
-    content,
-    endings::{Meaning, meaning, word},
-    failure::{self, NotJson, not_json},
-    sse::SseEvent,
-    usage::UsageReader,
-};
+use crate::content::{MAX_HELD_BYTES, whole_object};
+use crate::event::{Meaning, meaning, word};
+use crate::failure::{self, NotJson, not_json};
+use crate::sse::SseEvent;
+use crate::usage::UsageReader;
+use crate::{StopReason, StreamEvent, ToolUse, content};
 
 /// Decoder state of one streamed answer.
 #[derive(Debug)]
@@ -30,7 +27,7 @@ pub(crate) struct StreamReader {
     held: Option<ToolUse>,
     stop_reason: Option<String>,
     called: bool,
-    /// Whether the last block is a text, so that another text would look like more of it.
+    /// True if the last block is a text, so that another text would look like more of it.
     is_after_text: bool,
     /// Remarks about dropped thinking.
     reported: Vec<String>,
@@ -43,7 +40,7 @@ pub(crate) struct StreamReader {
 enum Block {
     Thinking {
         signature: String,
-        /// Whether any thinking was returned.
+        /// True if any thinking was returned.
         shown: bool,
     },
     ToolUse(ToolUse),

@@ -5,11 +5,9 @@
 
 use serde::Serialize;
 
-use crate::{
-    Parameters, Thinking,
-    catalogue::{Model, ThinkingKind},
-    thinking::{Amount, Carried, leaving_room},
-};
+use crate::catalogue::{Model, ThinkingKind};
+use crate::thinking::{Amount, Carried, leaving_room};
+use crate::{Parameters, Thinking};
 
 /// Token limit of models that take a budget, without it, and of unknown models; the API
 /// requires a limit. Enough for a long file, but low enough that older models accept it late
@@ -30,7 +28,7 @@ pub(super) struct Plan<'a> {
     pub thinking: Option<Config>,
     /// The effort, in the model's terms.
     pub effort: Option<&'a str>,
-    /// Whether the model's earlier thinking is sent back.
+    /// True if the model's earlier thinking is sent back.
     pub returns_thinking: bool,
 }
 
@@ -57,7 +55,7 @@ pub(super) enum Config {
     Disabled,
 }
 
-/// What the API does with earlier thinking if something before it has changed.
+/// The API's treatment of earlier thinking if something before it has changed.
 #[derive(Debug, Serialize)]
 pub(super) struct BlockBinding {
     prefix_mismatch_behavior: &'static str,

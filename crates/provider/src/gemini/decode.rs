@@ -8,14 +8,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
-use crate::{
-    StopReason, StreamEvent, ToolUse,
-    endings::{Meaning, meaning, word},
-    error_body::message_excerpt,
-    failure::{self, NotJson},
-    sse::SseEvent,
-    usage::UsageReader,
-};
+use crate::error_body::message_excerpt;
+use crate::event::{Meaning, meaning, word};
+use crate::failure::{self, NotJson};
+use crate::sse::SseEvent;
+use crate::usage::UsageReader;
+use crate::{StopReason, StreamEvent, ToolUse};
 
 /// Fields that say something about a part, but are not its content.
 const ABOUT: [&str; 7] = [

@@ -24,7 +24,7 @@ pub struct ServerFacts {
     pub(crate) ids: IdRule,
     /// Parameters that it does not take, and the names that it takes instead.
     pub(crate) refused: &'static [(&'static str, Option<&'static str>)],
-    /// What is known about it, for help.
+    /// Known facts about it, for help.
     pub known: &'static str,
     /// Where that is documented or was reported.
     pub source: &'static str,

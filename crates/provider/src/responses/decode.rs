@@ -2,23 +2,30 @@
 //!
 //! Lenient: a field that is missing or of another type counts as absent, and unknown events
 //! are skipped, unknown items with a remark.
+//!
+//! Calls are assembled from events, and servers disagree on how an event names its item: OpenAI
+//! sends `output_index` and `item_id`, llama.cpp only an `item_id` that is the call's ID, and
+//! others nothing.
+//!
+//! The signature of a reasoning item in the document is the item as JSON in base64: the API
+//! accepts it back only as a whole, with its ID and encrypted content. An item without encrypted content gets no signature,
+//! because the provider stores nothing and would not recognize it.
 
 use std::collections::HashSet;
 use std::mem;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value as Json};
 use serde_json_borrow::Value;
 
-use super::{calls::Calls, reasoning};
-use crate::{
-    StopReason, StreamEvent, ToolUse,
-    arguments::{MAX_HELD_BYTES, whole_object},
-    content::{self, ContentPart},
-    endings::{Meaning, meaning, word},
-    error_body::error_message,
-    failure::{self, NotJson, not_json},
-    sse::SseEvent,
-    usage::UsageReader,
-};
+use crate::content::{self, ContentPart, MAX_HELD_BYTES, whole_object};
+use crate::error_body::error_message;
+use crate::event::{Meaning, meaning, word};
+use crate::failure::{self, NotJson, not_json};
+use crate::sse::SseEvent;
+use crate::usage::UsageReader;
+use crate::{StopReason, StreamEvent, ToolUse, surrogates};
 
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
@@ -236,13 +243,13 @@ impl StreamReader {
 
     fn end_reasoning(&mut self, item: &Value<'_>, events: &mut Vec<StreamEvent>) {
         self.has_reasoning = true;
-        let text = reasoning::text(&item.into());
+        let text = reasoning_text(&item.into());
         // Thinking that was not streamed is in the finished item only.
         if !self.thinking.streamed && !text.is_empty() {
             self.thinking.open = true;
             events.push(StreamEvent::Thinking(text));
         }
-        self.close_thinking(reasoning::signature(&item.into()), events);
+        self.close_thinking(reasoning_signature(&item.into()), events);
     }
 
     /// Returns a whole part of a message.
@@ -363,4 +370,208 @@ fn cut(response: &Value<'_>, kind: &str) -> Option<String> {
         other => Some(other.to_owned()),
     };
     reason.or(by_status)
+}
+
+/// The calls that have begun but are not done, in the order in which they began.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    begun: Vec<Begun>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    index: Option<u64>,
+    item_id: String,
+    call: ToolUse,
+}
+
+impl Calls {
+    /// Returns true if no call is being written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Returns true if a call with this ID is being written.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.begun.iter().any(|begun| begun.call.id == id)
+    }
+
+    /// Starts the call of an `output_item.added` event.
+    pub(crate) fn begin(&mut self, event: &Value<'_>) -> &ToolUse {
+        let item = event.get("item");
+        self.begun.push(Begun {
+            index: event.get("output_index").as_u64(),
+            item_id: text_of(item.get("id")),
+            call: ToolUse {
+                id: text_of(item.get("call_id")),
+                name: text_of(item.get("name")),
+                input: arguments_of(item),
+            },
+        });
+        &self.begun[self.begun.len() - 1].call
+    }
+
+    /// Appends arguments to the call of an event. Without a match, that is the last one.
+    pub(crate) fn extend(&mut self, event: &Value<'_>, more: &str) {
+        let at = self.place(event, event.get("item_id").as_str());
+        if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
+            self.begun[begun].call.input.push_str(more);
+        }
+    }
+
+    /// Sets the complete arguments of the call of an event.
+    pub(crate) fn complete(&mut self, event: &Value<'_>, arguments: &str) {
+        let at = self.place(event, event.get("item_id").as_str());
+        if let Some(begun) = at.or(self.begun.len().checked_sub(1)) {
+            arguments.clone_into(&mut self.begun[begun].call.input);
+        }
+    }
+
+    /// Returns the call of an `output_item.done` event, and whether it had begun before.
+    pub(crate) fn end(&mut self, event: &Value<'_>) -> (ToolUse, bool) {
+        let item = event.get("item");
+        let at = self
+            .place(event, item.get("id").as_str())
+            .or_else(|| self.named(item.get("call_id").as_str()?));
+        let begun = at.map(|at| self.begun.remove(at).call);
+        let had_begun = begun.is_some();
+        let mut call = begun.unwrap_or_else(|| ToolUse {
+            id: String::new(),
+            name: String::new(),
+            input: String::new(),
+        });
+        // The final item is authoritative, but some servers omit fields of it.
+        for (field, said) in [
+            (&mut call.id, text_of(item.get("call_id"))),
+            (&mut call.name, text_of(item.get("name"))),
+            (&mut call.input, arguments_of(item)),
+        ] {
+            if !said.is_empty() {
+                *field = said;
+            }
+        }
+        (call, had_begun)
+    }
+
+    /// Returns the position of the call that an event belongs to: by the item's ID, because
+    /// some servers give all items the same index, and then by the index.
+    fn place(&self, event: &Value<'_>, item_id: Option<&str>) -> Option<usize> {
+        let index = event.get("output_index").as_u64();
+        let has_index = |begun: &Begun| index.is_some() && begun.index == index;
+        let by_index = || self.begun.iter().rposition(has_index);
+        item_id.and_then(|id| self.named(id)).or_else(by_index)
+    }
+
+    fn named(&self, id: &str) -> Option<usize> {
+        let is = |begun: &Begun| {
+            let call = begun.call.id.as_str();
+            // Some servers make the item's ID from the call's with this prefix.
+            begun.item_id == id || call == id || id.strip_prefix("fc_") == Some(call)
+        };
+        (!id.is_empty())
+            .then(|| self.begun.iter().rposition(is))
+            .flatten()
+    }
+}
+
+fn text_of(value: &Value<'_>) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the arguments of an item as text. Some servers send the object itself.
+fn arguments_of(item: &Value<'_>) -> String {
+    match item.get("arguments") {
+        whole @ Value::Object(_) => whole.to_string(),
+        text => text_of(text),
+    }
+}
+
+/// Fields that are sent back, in this order.
+const FIELDS: [&str; 5] = ["type", "id", "summary", "content", "encrypted_content"];
+
+/// Returns the signature of an item from a stream.
+pub(crate) fn reasoning_signature(item: &Json) -> Option<String> {
+    let item = returnable(item)?;
+    let json = Json::Object(item).to_string();
+    Some(STANDARD.encode(surrogates::mend(&json).as_bytes()))
+}
+
+/// Returns the item of a signature.
+pub(crate) fn reasoning_item(signature: &str) -> Option<Map<String, Json>> {
+    let json = STANDARD.decode(signature.trim()).ok()?;
+    returnable(&serde_json::from_slice(&json).ok()?)
+}
+
+/// Returns the visible thinking of an item that came without deltas.
+pub(crate) fn reasoning_text(item: &Json) -> String {
+    let parts = |name: &str| item[name].as_array().cloned().unwrap_or_default();
+    let shown = |parts: Vec<Json>| -> Vec<String> {
+        let texts = parts.iter().filter_map(|part| part["text"].as_str());
+        texts.map(str::to_owned).collect()
+    };
+    let summary = shown(parts("summary"));
+    let texts = if summary.is_empty() {
+        shown(parts("content"))
+    } else {
+        summary
+    };
+    texts.join("\n\n")
+}
+
+fn returnable(item: &Json) -> Option<Map<String, Json>> {
+    let is_text = |name: &str| item[name].as_str().is_some_and(|text| !text.is_empty());
+    if item["type"] != "reasoning" || !is_text("id") || !is_text("encrypted_content") {
+        return None;
+    }
+    let mut kept = Map::new();
+    for name in FIELDS {
+        match (name, &item[name]) {
+            ("summary", Json::Array(parts)) => {
+                drop(kept.insert(name.to_owned(), parts.clone().into()))
+            }
+            // The API requires a summary, even an empty one.
+            ("summary", _) => drop(kept.insert(name.to_owned(), Json::Array(Vec::new()))),
+            ("content", Json::Array(parts)) if !parts.is_empty() => {
+                kept.insert(name.to_owned(), parts.clone().into());
+            }
+            ("content", _) => {}
+            (_, value) => drop(kept.insert(name.to_owned(), value.clone())),
+        }
+    }
+    Some(kept)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_item_is_restored_except_for_its_stream_fields() {
+        let shown = json!({
+            "id": "rs_1", "type": "reasoning", "status": "completed", "content": [],
+            "encrypted_content": "gAAA=", "summary": [{"type": "summary_text", "text": "Hm."}],
+        });
+
+        let kept = reasoning_item(&reasoning_signature(&shown).unwrap()).unwrap();
+
+        assert_eq!(
+            Json::Object(kept).to_string(),
+            r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"gAAA="}"#
+        );
+        assert_eq!(reasoning_text(&shown), "Hm.");
+    }
+
+    #[test]
+    fn unreturnable_items_have_no_signature() {
+        assert_eq!(
+            reasoning_signature(&json!({"type": "reasoning", "id": "rs_1"})),
+            None
+        );
+        assert_eq!(reasoning_item("EqQB"), None);
+        assert_eq!(reasoning_item("ä"), None);
+        let message = STANDARD.encode(r#"{"type":"message","id":"m","encrypted_content":"x"}"#);
+        assert_eq!(reasoning_item(&message), None);
+    }
 }

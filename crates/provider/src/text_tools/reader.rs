@@ -6,11 +6,11 @@
 
 use chat::tool::ToolDefinition;
 
-use super::call::{Extent, extent, in_json, malformed};
-use super::{CLOSE, OPEN, call_length, xml};
-use crate::{
-    StopReason, StreamEvent, ToolUse, arguments::MAX_HELD_BYTES, tag_spellings::has_opening,
-};
+use super::{CLOSE, OPEN, call_length};
+use super::{Extent, extent, in_json, malformed};
+use crate::content::MAX_HELD_BYTES;
+use crate::tag_spellings::has_opening;
+use crate::{StopReason, StreamEvent, ToolUse};
 
 /// The start of a block of XML.
 const XML_FENCE: &str = "```xml";
@@ -33,7 +33,7 @@ pub struct TextCalls {
     raw: String,
     /// The current line, outside any fence and call.
     line: String,
-    /// Whether a line before contains a tag that opens thinking. Then no later call counts,
+    /// True if a line before contains a tag that opens thinking. Then no later call counts,
     /// although the tag may only be mentioned.
     may_think: bool,
 }
@@ -256,7 +256,7 @@ impl TextCalls {
             let line = self.searched..self.searched + end;
             self.searched = line.end + 1;
             if closes(&self.held[line.clone()], '`', 3) {
-                let calls = xml::calls(
+                let calls = super::calls(
                     &self.held[start..line.start],
                     &self.held[..line.end],
                     &self.tools,
@@ -337,7 +337,7 @@ impl TextCalls {
                 if !body.trim_start().starts_with("<tool") {
                     return self.release(events);
                 }
-                xml::calls(body, &self.held, &self.tools)
+                super::calls(body, &self.held, &self.tools)
             }
             _ => return self.release(events),
         };

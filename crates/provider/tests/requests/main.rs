@@ -2,17 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod anthropic;
-mod anthropic_thinking;
 mod chat_completions;
 mod corpus;
-mod dialects;
 mod gemini;
 mod large;
 mod later;
 mod odd_tools;
 mod responses;
-mod servers;
-mod unmet;
 
 use chat::{
     prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature},

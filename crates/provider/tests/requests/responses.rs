@@ -141,7 +141,7 @@ fn newer_models_get_the_phase_of_each_text() {
 /// Compares what a listed model gets for a value of `thinking`: effort, summary, whether
 /// encrypted reasoning is requested, and temperature.
 #[track_caller]
-fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
+fn check_thinking(model: &str, thinking: Option<Thinking>, expected: &Value) {
     let parameters = Parameters {
         thinking,
         temperature: Some(0.5),
@@ -153,65 +153,65 @@ fn check_thinking(model: &str, thinking: Option<Thinking>, expected: Value) {
         body["include"].is_array(),
         body["temperature"].is_f64()
     ]);
-    assert_eq!(sent, expected, "{model} {thinking:?}");
+    assert_eq!(sent, *expected, "{model} {thinking:?}");
 }
 
 #[test]
 fn thinking_is_an_effort_that_the_model_has() {
     let level = |level| Some(Thinking::Level(level));
     let effort = |effort: &str| json!({"effort": effort, "summary": "auto"});
-    check_thinking("gpt-5.4", None, json!([null, true, false]));
+    check_thinking("gpt-5.4", None, &json!([null, true, false]));
     check_thinking(
         "gpt-5.4",
         level(ThinkingLevel::Minimal),
-        json!([effort("low"), true, false]),
+        &json!([effort("low"), true, false]),
     );
     check_thinking(
         "gpt-5.4",
         level(ThinkingLevel::Max),
-        json!([effort("xhigh"), true, false]),
+        &json!([effort("xhigh"), true, false]),
     );
     check_thinking(
         "gpt-5.4",
         Some(Thinking::Budget(8000)),
-        json!([effort("medium"), true, false]),
+        &json!([effort("medium"), true, false]),
     );
     check_thinking(
         "gpt-5.4",
         Some(Thinking::Off),
-        json!([{"effort": "none"}, true, true]),
+        &json!([{"effort": "none"}, true, true]),
     );
     check_thinking(
         "gpt-5",
         level(ThinkingLevel::Max),
-        json!([effort("high"), true, false]),
+        &json!([effort("high"), true, false]),
     );
     check_thinking(
         "gpt-5",
         Some(Thinking::Off),
-        json!([effort("minimal"), true, false]),
+        &json!([effort("minimal"), true, false]),
     );
     check_thinking(
         "o3",
         Some(Thinking::Off),
-        json!([effort("low"), true, false]),
+        &json!([effort("low"), true, false]),
     );
     check_thinking(
         "gpt-4.1",
         level(ThinkingLevel::High),
-        json!([null, false, true]),
+        &json!([null, false, true]),
     );
     check_thinking(
         "unheard-of",
         level(ThinkingLevel::Max),
-        json!([effort("high"), true, false]),
+        &json!([effort("high"), true, false]),
     );
     check_thinking(
         "unheard-of",
         Some(Thinking::Off),
-        json!([null, false, true]),
+        &json!([null, false, true]),
     );
-    check_thinking("unheard-of", None, json!([null, false, true]));
+    check_thinking("unheard-of", None, &json!([null, false, true]));
 }
 
 #[test]

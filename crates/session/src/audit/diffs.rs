@@ -4,7 +4,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::digest::sha256;
+use policy::sha256;
 use tools::state_dir;
 
 /// Name of the folder in the state folder.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chat::approval::CallKey;
 use chat::document::Document;
 use chat::text::Text;
-use policy::digest::sha256;
+use policy::sha256;
 use serde_json::Value;
 
 use super::record::Record;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chat::approval::CallKey;
 use chat::cycle::{Decided, Ruling};
 use chat::tool::ToolOutcome;
-use policy::digest::sha256;
+use policy::sha256;
 use serde::{Deserialize, Serialize};
 
 /// Maximum characters of a stored name. IDs and names come from models and servers.

@@ -163,7 +163,7 @@ fn arguments_and_results_are_stored_as_digests_only() {
     let text = desk.text();
     assert!(!text.contains("SECRET") && !text.contains("hunter2"));
     let log = desk.audit.read_last(2).unwrap();
-    let digest = policy::digest::sha256(call("c1").input.as_bytes());
+    let digest = policy::sha256(call("c1").input.as_bytes());
     assert_eq!(log.records[0].input, digest);
 }
 
@@ -183,7 +183,7 @@ fn records_of_earlier_versions_are_read() {
     let desk = Desk::new();
     desk.decided("new");
     let new = desk.text();
-    let digest = policy::digest::sha256(b"");
+    let digest = policy::sha256(b"");
     let old = new.replace("\"new\"", "\"old\"");
     let old = old.replacen('{', &format!("{{\"number\":7,\"before\":\"{digest}\","), 1);
     let old = old.replace("}\n", &format!(",\"hash\":\"{digest}\"}}\n"));
@@ -312,8 +312,8 @@ fn a_call_whose_end_is_being_written_is_not_interrupted() {
     let (chat, call) = (Some(Path::new("/p/a.chat")), call("t_1"));
     let started = desk.audit.begun(chat, &[], &[], &[start(&call, None)]);
     started.unwrap();
-    // The next session of the chat opens the log anew.
-    let next = Audit::open(&desk.folder.path().join("state"));
+    // The next session of the chat shares the log.
+    let next = desk.audit.clone();
     let cut_off = |chat| next.without_end(chat, std::slice::from_ref(&call)).unwrap();
     assert_eq!(cut_off(chat), std::slice::from_ref(&call));
     let ends = [(call.clone(), ToolOutcome::Failed("no".to_owned()))];

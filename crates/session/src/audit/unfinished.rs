@@ -17,7 +17,7 @@ struct Wanted<'c> {
     like: Record,
     /// Text that all lines of the call contain. Searching for it is faster than parsing JSON.
     text: String,
-    /// Whether the call is running according to the records so far.
+    /// True if the call is running according to the records so far.
     runs: bool,
 }
 

@@ -98,7 +98,7 @@ impl CallEnvironment {
         })
     }
 
-    /// Whether the rules approve a call. Records nothing.
+    /// Returns true if the rules approve a call. Records nothing.
     pub(crate) async fn allows(&self, call: &CallKey, input: &Value) -> bool {
         self.decide(call, input).await.decision == Decision::Approve
     }

@@ -1,4 +1,4 @@
-//! What happened in a chat, as front ends report it: Neovim as `User` autocommands, the
+//! Events of a chat, as front ends report them: Neovim as `User` autocommands, the
 //! command line as output and JSON lines.
 
 use chat::approval::CallKey;
@@ -45,7 +45,7 @@ pub enum SessionEvent {
         call: CallKey,
         /// True if it failed or was cancelled.
         failed: bool,
-        /// Details that the tool reports beside its result.
+        /// Details that the tool reports in addition to its result.
         details: Option<Value>,
     },
     /// Everything that a key started is done.
@@ -62,7 +62,7 @@ pub enum SessionEvent {
     WouldRun(WouldRun),
     /// An approved call waits once more, because the file it would change is different now.
     CallShownAgain(CallKey),
-    /// What is to be known about a call that waits now. Neovim shows it below the call.
+    /// A remark on a call that now waits. Neovim shows it below the call.
     CallRemark(CallKey, String),
     /// The trial of a call ended. Neovim shows it below the call.
     CallTried(CallTrial),
@@ -70,7 +70,7 @@ pub enum SessionEvent {
     ReviewEnded(ReviewOutcome),
 }
 
-/// What the trial of a call showed.
+/// The outcome of the trial of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallTrial {
     /// The call.
@@ -180,7 +180,7 @@ impl SessionEvent {
         Some((name, data))
     }
 
-    /// Returns the data of an event, beside its name and buffer, as a JSON object.
+    /// Returns the data of an event, besides its name and buffer, as a JSON object.
     pub fn data(&self) -> Value {
         match self {
             Self::RequestFinished { status, .. } => json!({"status": status.name()}),

@@ -1,5 +1,7 @@
 //! Messages of the plugin about a chat: its buffer, its text, and where it is shown.
 
+use std::path::PathBuf;
+
 use chat::origin::ChangeSource;
 use serde::Deserialize;
 use serde_bytes::ByteBuf;
@@ -43,7 +45,7 @@ pub struct Attach {
     /// Messages that the chat did not contain yet then.
     #[serde(default)]
     pub queued: Vec<String>,
-    /// Whether its text is the file's.
+    /// The origin of its text.
     pub came: Came,
     /// True if it has changes that are not in its file.
     pub modified: bool,
@@ -135,6 +137,8 @@ pub struct Saved {
     pub buffer: BufferId,
     /// Sequence number of that text.
     pub seq: u64,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// A buffer was closed.

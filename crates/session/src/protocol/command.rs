@@ -99,7 +99,7 @@ pub enum Action {
     EndReview(CallKey),
     /// Restore the files of the last call, or this file.
     Undo(Option<String>),
-    /// Take the last undo back.
+    /// Revert the last undo.
     Redo,
     /// Restore the files, or the chat, as they were at an earlier message.
     Rewind,
@@ -152,7 +152,7 @@ pub enum Action {
     Unknown(String),
 }
 
-/// What the user chose in the window of a pending call.
+/// The user's choice in the window of a pending call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     /// Try the call.

@@ -1,5 +1,5 @@
-//! What a front end draws in a chat and beside it. The first word of each doc comment is
-//! the name of the message.
+//! Messages that make a front end draw in a chat or next to it. The first word of each doc comment
+//! is the name of the message.
 
 use std::sync::Arc;
 
@@ -44,9 +44,9 @@ pub enum Display {
     Statusline(Box<Statusline>),
     /// Tokens and cost of an answer.
     Usage(Box<UsageNote>),
-    /// Whether the user may change the text.
+    /// Locks or unlocks the text for the user.
     Lock(BufferLock),
-    /// Whether another program works on the chat.
+    /// Says if another program works on the chat.
     Taken(Taken),
     /// An answer or a result that is not in the file.
     Save(Save),
@@ -70,7 +70,7 @@ pub struct Decision {
     pub number: u64,
     /// How long it must be on the screen before a key decides, in milliseconds.
     pub least_ms: u64,
-    /// Whether it is shown only if the window of the call is still open.
+    /// True if it is shown only if the window of the call is still open.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refresh: bool,
     /// Its text.
@@ -81,7 +81,7 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DecisionLine(pub &'static str, pub String);
 
-/// `review_closed`: a review is over, because its call was decided about.
+/// `review_closed`: a review is over, because its call was decided.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewClosed {
     /// The chat's buffer.
@@ -137,7 +137,7 @@ pub struct MarkItem {
     /// Why a pending call waits, in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
-    /// Whether the call can be tried.
+    /// True if the call can be tried.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tries: bool,
     /// Counter of calls that were shown again because their files changed: a key decides
@@ -375,8 +375,8 @@ pub struct Statusline {
     /// Maximum tokens of a prompt and its answer, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u64>,
-    /// Whether the chat is in plan mode.
+    /// True if the chat is in plan mode.
     pub plan: bool,
-    /// Whether the chat is open in another program.
+    /// True if the chat is open in another program.
     pub elsewhere: bool,
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attach, BufferId, Changed, Detached, Directory, EditorCommand, EditorReply, Lookup,
+    Attach, BufferId, Changed, Detached, Directory, EditorCommand, EditorReply, Lookup, Query,
     RegisteredTools, Renamed, Resolvers, Saved, Snapshot, ToolCommand, ToolReturned, Viewport,
 };
 
@@ -51,6 +51,8 @@ pub enum FromEditor {
     Directory(Directory),
     /// A question about a place in a chat.
     Lookup(Lookup),
+    /// A question that concerns no place in a chat.
+    Query(Query),
     /// The reply to the question with this number.
     Replied(u64, EditorReply),
 }

@@ -4,9 +4,11 @@
 use chat::complete::Unfinished;
 use chat::folds::Fold;
 use chat::links::Link;
+use chat::movement::{Selection, Stop};
 use chat::outline::Symbol;
 use chat::text::Lines;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::BufferId;
 
@@ -27,6 +29,9 @@ pub struct Lookup {
     pub column: usize,
     /// The last line; differs from `line` for a range only.
     pub last: usize,
+    /// How many places a movement goes forward, or back if it is negative.
+    #[serde(default)]
+    pub count: i64,
 }
 
 /// The kind of information that a [`Lookup`] requests.
@@ -48,6 +53,10 @@ pub enum LookupKind {
     Lenses,
     /// Completions of the word before the place.
     Menu,
+    /// The line of a message or call that a movement reaches.
+    Move(Stop),
+    /// The message at the place, as keys select it.
+    Select,
 }
 
 impl TryFrom<String> for LookupKind {
@@ -62,9 +71,23 @@ impl TryFrom<String> for LookupKind {
             "actions" => Ok(Self::Actions),
             "lenses" => Ok(Self::Lenses),
             "menu" => Ok(Self::Menu),
+            "to_message" => Ok(Self::Move(Stop::Message)),
+            "to_call" => Ok(Self::Move(Stop::Call)),
+            "select" => Ok(Self::Select),
             _ => Err(format!("no lookup is named {name:?}")),
         }
     }
+}
+
+/// A question that concerns no place in a chat.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Query {
+    /// Its number, which the answer repeats.
+    pub lookup: u64,
+    /// Its name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Value,
 }
 
 /// The answer to a [`Lookup`].
@@ -86,6 +109,12 @@ pub enum LookupAnswer {
     Lenses(Vec<OfferedAction>),
     /// Completions of a word.
     Menu(Menu),
+    /// The line that a movement reaches.
+    Line(usize),
+    /// A message.
+    Message(Selection),
+    /// The answer to a [`Query`](super::Query).
+    Plain(Value),
 }
 
 /// Completions of a word that is being written.

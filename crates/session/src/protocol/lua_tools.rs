@@ -148,6 +148,8 @@ pub struct ToolCall {
     pub cwd: String,
     /// The chat's file, or empty.
     pub path: String,
+    /// The folder that relative paths start from.
+    pub folder: String,
     /// Default timeout, in seconds.
     pub timeout: f64,
     /// Limits of its commands; absent without a sandbox.

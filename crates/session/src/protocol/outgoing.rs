@@ -174,7 +174,7 @@ pub struct Choices {
 pub struct PickerItem {
     /// Its name.
     pub name: String,
-    /// What to know about it before it is chosen; may be empty.
+    /// A note to read before it is chosen; may be empty.
     pub note: String,
     /// Its known models; none for a preset.
     pub models: Vec<ModelItem>,

@@ -137,6 +137,8 @@ pub struct ReferenceQuestion {
     pub kind: &'static str,
     /// The name of a buffer, otherwise empty.
     pub name: String,
+    /// The folder that the chat's relative paths start from.
+    pub folder: String,
 }
 
 /// The content of a reference, as the editor returns it.
@@ -210,7 +212,7 @@ pub struct ReviewQuestion {
     pub buffer: BufferId,
     /// The call's id, or one for the review of a turn. A call has none with a colon.
     pub call: String,
-    /// What the diff is about.
+    /// The subject of the diff.
     pub subject: ReviewSubject,
     /// The diff.
     pub text: String,
@@ -221,13 +223,13 @@ pub struct ReviewQuestion {
     pub problems: Vec<ReviewLine>,
 }
 
-/// What a diff that the user edits is about.
+/// The subject of a diff that the user edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewSubject {
-    /// What a pending call would change.
+    /// The changes of a pending call.
     Call,
-    /// What changed since a message.
+    /// The changes since a message.
     Turn,
 }
 

@@ -12,8 +12,8 @@ use tools::{checkpoints, leads_to};
 
 use super::{CallGuard, RUNS_FREE, asks_about};
 
-/// What made a call wait: the name of a resolver or of the cycle, and its reason if the name does
-/// not imply it.
+/// The reason why a call waits: the name of a resolver or of the cycle, and its reason if the name
+/// does not imply it.
 pub type WaitsBy = (String, Option<&'static str>);
 
 /// Why a call waits for the user.
@@ -102,7 +102,7 @@ impl CallGuard {
 
     /// The reason of a call that runs programs.
     fn program(&self, call: &CallKey) -> Option<Reason> {
-        let runs_programs = self.shared.registry.get(&call.name)?.runs_commands();
+        let runs_programs = self.shared.registry.get(&call.name)?.traits().runs_commands;
         if !runs_programs {
             return None;
         }

@@ -9,7 +9,7 @@ use tools::{ScriptFolder, ScriptRoot, digest, state_dir};
 /// Folder of a project's tools.
 const FOLDER: &str = ".flemma/tools";
 
-/// Whether the user trusts the tools of a project; each with the folder's digest.
+/// The user's trust in the tools of a project, with the folder's digest.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The user trusts the folder as it is.
@@ -115,13 +115,13 @@ impl ListedTools {
         let trust = Trust::open(&state_dir::path());
         trust
             .trust_folder(root, &self.digest)
-            .map_err(kept_no_trust)?;
+            .map_err(|error| kept_no_trust(&error))?;
         let folder = looked_at(root);
         let tools = folder.tools();
         let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
         Ok(format!(
-            "The tools in {} can be called as they are now: {}. Your rules still apply to each call. When something in \
-             there changes, you are asked to agree again; :Flemma trust! tools takes this back.",
+            "The tools in {} can be called as they are now: {}. Your rules still apply to each call. If anything \
+             there changes, you are asked again; :Flemma trust! tools revokes this.",
             root.display(),
             names.join(", ")
         ))
@@ -148,7 +148,9 @@ pub fn remark(root: &Path, standing: &Standing) -> String {
 /// The trust store cannot be written.
 pub fn revoke(root: &Path) -> Result<String, String> {
     let trust = Trust::open(&state_dir::path());
-    let was = trust.revoke_folder(root).map_err(kept_no_trust)?;
+    let was = trust
+        .revoke_folder(root)
+        .map_err(|error| kept_no_trust(&error))?;
     let what = if was { "are no longer" } else { "were not" };
     Ok(format!(
         "The tools in {} {what} trusted, and do not run.",
@@ -156,7 +158,7 @@ pub fn revoke(root: &Path) -> Result<String, String> {
     ))
 }
 
-fn kept_no_trust(error: std::io::Error) -> String {
+fn kept_no_trust(error: &std::io::Error) -> String {
     format!("The trust store cannot be changed: {error}.")
 }
 

@@ -1,4 +1,4 @@
-//! What the journal of a ledger records.
+//! The records in the journal of a ledger.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,7 +26,7 @@ pub(super) enum Record {
     Forgotten,
 }
 
-/// What the answer to a request showed about the request.
+/// Facts about a request that its answer showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// Tokens of the prompt.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use policy::digest::sha256;
+use policy::sha256;
 use tools::objects::{Hash, Objects};
 use tools::state_dir;
 

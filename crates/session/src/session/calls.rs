@@ -1,6 +1,8 @@
 //! The calls of a chat: those that run, and the previews and snapshots of those that wait.
 
+mod allow;
 mod applied;
+mod approve;
 mod decision;
 mod destination;
 mod details;
@@ -8,6 +10,7 @@ mod diffs;
 mod elicitation;
 mod file_snapshots;
 mod first_look;
+mod marks;
 mod new_problems;
 mod pace;
 mod previews;
@@ -26,13 +29,18 @@ use chat::document;
 use chat::marks::Mark;
 use tools::SeenFiles;
 
+pub(super) use self::allow::{allowed, offer_rules};
+pub(super) use self::approve::reject;
 use self::decision::Windows;
+pub(super) use self::details::within_bounds;
 use self::diffs::Diffs;
 pub use self::diffs::{Basis, Diff};
 pub use self::elicitation::QuestionEvent;
 use self::file_snapshots::FileSnapshots;
 pub use self::file_snapshots::SnapshotsTaken;
+pub(super) use self::file_snapshots::decides;
 use self::first_look::FirstLook;
+pub(super) use self::marks::OpenCall;
 use self::pace::Pace;
 use self::previews::Previews;
 use self::reasons::Reasons;
@@ -41,7 +49,7 @@ use self::reviews::Reviews;
 pub use self::run_changes::ChangedFile;
 use self::run_changes::RunChanges;
 pub(super) use self::run_changes::unified;
-pub(super) use self::running::{ApprovedCall, RunningCall, together};
+pub(super) use self::running::{ApprovedCall, RunningCall, report_end, together};
 use self::trials::Trials;
 pub use self::trials::Tried;
 
@@ -49,6 +57,8 @@ pub use self::trials::Tried;
 #[derive(Default)]
 pub(super) struct Calls {
     running: HashMap<CallKey, RunningCall>,
+    /// Numbers their questions.
+    last_question: u64,
     /// When results are due.
     pace: Pace,
     /// The files that waiting calls would change.
@@ -62,7 +72,7 @@ pub(super) struct Calls {
     reviews: Reviews,
     run_changes: RunChanges,
     trials: Trials,
-    /// Whether changes that a killed program was making were looked for.
+    /// True if changes that a killed program was making were looked for.
     has_recovered: Cell<bool>,
     first_look: FirstLook,
     windows: RefCell<Windows>,

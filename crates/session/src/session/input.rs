@@ -14,7 +14,10 @@ use tools::Ran;
 
 use super::Session;
 use super::calls::{Basis, ChangedFile, Diff, QuestionEvent, SnapshotsTaken, Tried};
+use super::calls::{allowed, decides};
+use super::lookup::look_up;
 use super::request::{SentReport, Unresolved};
+use super::turn_review::turn_reviewed;
 use crate::protocol::*;
 use crate::resolver_calls::Reason;
 use crate::reviewing::ReviewEnd;
@@ -136,60 +139,138 @@ impl Session {
 
     fn handle_editor(&mut self, input: EditorInput) {
         match input {
-            EditorInput::Attach(attach) => self.buffer.load(attach),
+            EditorInput::Attach(attach) => self.ctx.buffer.load(attach),
             EditorInput::Snapshot(snapshot) => self.snapshot(snapshot),
             EditorInput::Changed(changed) => self.changed(changed),
-            EditorInput::Saved(seq) => self.saved(seq),
+            EditorInput::Saved(seq) => {
+                let is_whole = self.disk.saved(seq == self.ctx.buffer.seq());
+                let is_busy = self.ctx.buffer.is_busy();
+                if is_whole && !self.request.is_open() && self.calls.is_empty() && !is_busy {
+                    self.disk.forget_unfinished();
+                }
+            }
             EditorInput::Renamed(renamed) => self.renamed(&renamed),
             EditorInput::Viewport(viewport) => self.view.set_viewport(&viewport),
             EditorInput::Applied(applied) => self.applied(applied),
-            EditorInput::Command(command) => self.command(command),
-            EditorInput::Lookup(lookup) => self.look_up(&lookup),
-            EditorInput::Detached => self.buffer.set_gone(),
+            EditorInput::Command(command) => self.command(&command),
+            EditorInput::Lookup(lookup) => look_up(&self.ctx, &self.calls, &lookup),
+            EditorInput::Detached => self.ctx.buffer.set_gone(),
             EditorInput::Directory(cwd) => self.change_directory(&cwd),
-            EditorInput::Settings(shared) => self.settings_changed(self.with_own_target(shared)),
+            EditorInput::Settings(shared) => {
+                let shared = self.policy.with_own_target(&self.ctx, shared);
+                self.settings_changed(shared);
+            }
             EditorInput::SwitchedBack => self.policy.set_switched(false),
         }
     }
 
     fn handle_work(&mut self, input: WorkInput) {
+        let (ctx, calls, queue) = (&self.ctx, &mut self.calls, &mut self.queue);
         match input {
-            WorkInput::Project(config, for_key) => self.project_read(config, for_key),
-            WorkInput::ToolsScanned => self.tools_scanned(),
-            WorkInput::Rules(evaluation, rules) => self.rules_made(evaluation, *rules),
-            WorkInput::Functions(answers) => self.queue.push(CycleEvent::ResolverAnswered(answers)),
+            WorkInput::Project(config, for_key) => {
+                // A change of the options makes the rules stale below, so this is read first.
+                let is_awaited = for_key && self.policy.is_pending();
+                let is_new = self.policy.project_read(config);
+                if is_new {
+                    self.settings_changed(self.ctx.shared.clone());
+                }
+                if is_awaited {
+                    self.policy.project_is_read();
+                }
+                return;
+            }
+            WorkInput::ToolsScanned => return self.policy.tools_scanned(),
+            WorkInput::Rules(evaluation, rules) => {
+                self.policy.rules_made(&mut self.ctx, evaluation, *rules);
+            }
+            WorkInput::Functions(answers) => {
+                return queue.push(CycleEvent::ResolverAnswered(answers));
+            }
             WorkInput::Inspected(answers, messages) => {
-                messages.iter().for_each(|it| self.inform(it));
-                self.queue.push(CycleEvent::ResolverAnswered(answers));
+                messages.iter().for_each(|it| ctx.inform(it));
+                return queue.push(CycleEvent::ResolverAnswered(answers));
             }
-            WorkInput::Allowed(call, rule) => self.allowed(&call, rule),
-            WorkInput::RejectFor(call, words) => self.reject_for(&call, words),
-            WorkInput::Remark(text) => self.remark(text),
-            WorkInput::Unmet(options) => self.options_unmet(options),
-            WorkInput::Unresolved(references) => self.set_unresolved(references),
-            WorkInput::ToolOutput(call, output) => self.tool_output(&call, &output),
-            WorkInput::Reviewed(call, end) => self.reviewed(call, end.map(|it| *it)),
-            WorkInput::Tried(call, tried) => self.trial_ended(call, tried),
-            WorkInput::Question(call, event) => self.question_event(&call, event),
+            WorkInput::Allowed(call, rule) => {
+                if let Some(line) = allowed(ctx, &call) {
+                    self.decisions.note_allowed(call.id, rule);
+                    queue.push(CycleEvent::Resolve { line });
+                }
+            }
+            WorkInput::RejectFor(call, words) => return self.reject_for(&call, words),
+            WorkInput::Remark(text) => return self.request.remark(ctx, text),
+            WorkInput::Unmet(options) => {
+                // Each is reported once.
+                for option in &options {
+                    self.request.remark(ctx, option.text.clone());
+                }
+                self.policy.set_unmet(options);
+            }
+            WorkInput::Unresolved(references) => self.request.set_unresolved(references),
+            WorkInput::ToolOutput(call, output) => {
+                calls.tool_output(&call, &output);
+                // Live output changes all the time.
+                return self.view.redraw_soon();
+            }
+            WorkInput::Reviewed(call, end) => {
+                let window = self.view.last_key().window.unwrap_or_default();
+                let command = calls.reviewed(ctx, call, end.map(|it| *it), window);
+                if let Some(command) = command {
+                    self.command(&command);
+                }
+            }
+            WorkInput::Tried(call, tried) => {
+                if let Some(event) = calls.trial_ended(ctx, call, tried) {
+                    queue.push(event);
+                }
+            }
+            WorkInput::Question(call, event) => calls.question_event(ctx, &call, event),
             WorkInput::ToolEnded(call, ran, counts, unseen) => {
-                self.tool_ended(call, ran, counts, unseen)
+                return self.tool_ended(call, ran, counts, unseen);
             }
-            WorkInput::Preview(call, width, preview) => self.previewed(call, width, preview),
-            WorkInput::Reasons(reasons) => self.reasons_found(reasons),
+            WorkInput::Preview(call, width, preview) => calls.previewed(call, width, preview),
+            WorkInput::Reasons(reasons) => calls.reasons_found(reasons),
             WorkInput::Decision(call, reason, problem, refresh) => {
-                self.show_decision(call, reason.as_ref(), problem, refresh);
+                return calls.show_decision(ctx, call, reason.as_ref(), problem, refresh);
             }
-            WorkInput::Diff(call, basis, diff) => self.diff_made(&call, basis, diff),
-            WorkInput::Snapshots(taken) => self.snapshots_taken(taken),
-            WorkInput::Refused(call, words) => self.heard_refusal(call, words),
-            WorkInput::Label(number, label, tariff) => self.label(number, label, tariff),
-            WorkInput::Note(number, note) => self.note(number, note),
-            WorkInput::Ids(number, ids) => self.request.set_ids(number, ids),
-            WorkInput::Recorded => self.request.sent.expire(),
-            WorkInput::SentCompared(report) => self.sent_compared(report),
-            WorkInput::TurnReviewed(reviewed) => self.turn_reviewed(*reviewed),
-            WorkInput::Cut(turn, report) => self.cut(&turn, report),
-            WorkInput::Stream(number, events) => self.stream(number, events),
+            WorkInput::Diff(call, basis, diff) => calls.diff_made(&call, basis, diff),
+            WorkInput::Snapshots(taken) => {
+                if let Some(compared) = calls.snapshots_taken(ctx, taken) {
+                    if compared.is_any_changed {
+                        // Waiting keys were pressed before the user could see this change.
+                        queue.retain(|event| !decides(event));
+                    }
+                    // Before keys that were pressed later.
+                    queue.push_first(CycleEvent::ResolverAnswered(compared.answers));
+                }
+            }
+            WorkInput::Refused(call, words) => {
+                calls.heard_refusal();
+                if let Some(words) = words {
+                    self.ctx.cycle.word_refusal(call, words);
+                }
+                return;
+            }
+            WorkInput::Label(number, label, tariff) => self.request.label(number, label, tariff),
+            WorkInput::Note(number, note) => self.request.note(ctx, number, note),
+            WorkInput::Ids(number, ids) => return self.request.set_ids(number, ids),
+            WorkInput::Recorded => return self.request.sent.expire(),
+            WorkInput::SentCompared(report) => {
+                let is_new = self.request.sent_compared(report);
+                if !is_new {
+                    return;
+                }
+            }
+            WorkInput::TurnReviewed(reviewed) => {
+                let is_running = !calls.is_empty();
+                if !is_running {
+                    // The line that sums up the changes is out of date.
+                    calls.run_begins();
+                }
+                turn_reviewed(ctx, *reviewed, is_running);
+            }
+            WorkInput::Cut(turn, report) => return self.cut(&turn, report),
+            WorkInput::Stream(number, events) => return self.stream(number, events),
         }
+        self.view.redraw();
     }
 }

@@ -1,66 +1,91 @@
-//! Keys and commands of a chat, and where they move the cursor.
-
-use std::collections::VecDeque;
+//! Keys and commands of a chat.
 
 use chat::Problem;
+use chat::approval::CallKey;
 use chat::cycle::CycleEvent;
-use chat::document::Document;
 use chat::origin::ChangeSource;
 use chat::write::TextEdit;
+use serde_json::Value;
 use tools::checkpoints::Request;
 
-use super::Session;
-use crate::protocol::{Action, Cursor, Display, EditorCommand, Toggle};
+use super::calls::{offer_rules, reject};
+use super::checkpoints::{BUSY, cut, file_argument, restore_files, rewind};
+use super::copies::{export, fork};
+use super::naming::rename;
+use super::policy::{
+    distrust, plan_toggled, report_switch, switched, trust, trust_project, trust_tools,
+};
+use super::reports::{
+    clear_scratch, list_tools, report_autopilot, report_log, report_sandbox, report_status,
+};
+use super::request::report_usage;
+use super::turn_review::{review_changes, review_turn};
+use super::view::list_queued;
+use super::waiting::rejected_for;
+use super::{Gate, Session};
+use crate::command_table::unknown;
+use crate::protocol::{Action, EditorCommand, Toggle};
+use crate::rewinding::ChatTurn;
 
 impl Session {
     /// Takes a key or a command: queues its event, or carries it out.
-    pub(super) fn command(&mut self, command: EditorCommand) {
+    pub(super) fn command(&mut self, command: &EditorCommand) {
         let from_insert = command.action == Action::Advance { from_insert: true };
         self.view.set_last_key(command.window, from_insert);
+        self.view.redraw();
         // Each key is followed by a report that everything is done, even if it starts nothing.
         self.queue.unsettle();
         // Commands that start no work need neither the chat lock nor a minimum time on the
         // screen.
-        if command.action.works() && !self.pass_gates(&command) {
-            return;
+        if command.action.works() {
+            let gate = self.pass_gates(command);
+            if gate == Gate::Waiting {
+                return;
+            }
         }
-        self.carry_out(&command);
+        self.carry_out(command);
     }
 
-    /// Passes the gates of a command that starts work, in order. Returns false at the first one that
+    /// Passes the gates of a command that starts work, in order. Waiting at the first one that
     /// is closed. The gates of the event that follows are in [`Session::prepare`].
-    fn pass_gates(&mut self, command: &EditorCommand) -> bool {
+    fn pass_gates(&mut self, command: &EditorCommand) -> Gate {
         // The chat lock, which another Neovim may have. A timer tries the key again.
-        if !self.take_lock(command) {
-            return false;
+        let lock = self.disk.pass(&self.ctx, command);
+        if lock == Gate::Waiting {
+            return Gate::Waiting;
         }
         // A call that is shown again, because its file changed. The user presses the key again.
-        if !self.has_been_read(command) {
-            self.inform(
+        if !self.calls.has_been_read(&self.ctx, command) {
+            self.ctx.inform(
                 "Nothing was done: the key came before you could read that a call's file changed. Look at the call, \
                  then press it again.",
             );
-            return false;
+            return Gate::Waiting;
         }
         // A pending call in a closed fold, which is opened. The user presses the key again.
-        if self.unfold_hidden(command) {
-            self.inform(
+        let is_hidden = self.view.unfold_hidden(&self.ctx, command);
+        if is_hidden {
+            self.ctx.inform(
                 "Nothing was done, because a pending call was folded. Look at it, then press the key again.",
             );
-            return false;
+            return Gate::Waiting;
         }
         // The first look: a call that has just appeared. The user presses the key again.
-        if self.hold_back(command) {
-            self.inform(
+        let is_held_back = self.calls.hold_back(&self.ctx, command);
+        if is_held_back {
+            self.ctx.inform(
                 "Nothing was run: the call appeared as you pressed the key. Look at it, then press the key again.",
             );
-            return false;
+            return Gate::Waiting;
         }
         // Only after the lock is taken, because this writes results into the chat.
         self.end_cut_off();
         // A key before that waits for the tools of a script or a server: a second one would send
         // twice, so only text is added. Their list wakes it.
-        !self.is_waiting_for_tools() || command.action.has_text()
+        if self.queue.is_waiting_for_tools() && !command.action.has_text() {
+            return Gate::Waiting;
+        }
+        Gate::Ready
     }
 
     /// Queues the event of a key, or starts what a command is for.
@@ -73,64 +98,88 @@ impl Session {
                 Action::Undo(_) | Action::Redo | Action::Rewind
             );
         if goes_on {
-            self.run_begins();
+            self.calls.run_begins();
         }
-        match &command.action {
-            Action::Advance { .. } => {
-                // A call that asks a question comes first, because it waits for the user.
-                if !self.go_to_question() {
-                    self.queue.push(CycleEvent::Advance);
+        let (is_running, is_working) = (!self.calls.is_empty(), self.is_working());
+        let (ctx, calls) = (&self.ctx, &mut self.calls);
+        let event = match &command.action {
+            // A call that asks a question comes first, because it waits for the user.
+            Action::Advance { .. } => match calls.asking_line(&ctx.buffer.document()) {
+                Some(line) => {
+                    self.view.move_cursor(ctx, line, false, true);
+                    return ctx.inform(
+                        "The call asks you something. Press Alt-Enter on its block to answer.",
+                    );
                 }
-            }
-            Action::Send => self.queue.push(CycleEvent::Send),
-            Action::Resolve => self.resolve(line),
-            Action::Approve(word) => self.approve(line, word.as_deref()),
-            Action::Allow => self.offer_rules(line),
-            Action::Reject(reason) => self.reject(line, reason.clone().unwrap_or_default()),
-            Action::Steer(text) => self.speak(CycleEvent::Steer(text.clone())),
-            Action::Queue(text) => self.speak(CycleEvent::FollowUp(text.clone())),
-            Action::Ask { text, send } => self.speak(CycleEvent::Ask {
+                None => Some(CycleEvent::Advance),
+            },
+            Action::Send => Some(CycleEvent::Send),
+            Action::Resolve => calls.resolve(ctx, line),
+            Action::Approve(word) => calls.approve(ctx, line, word.as_deref()),
+            Action::Reject(reason) => reject(ctx, line, reason.clone().unwrap_or_default()),
+            Action::Steer(text) => Some(CycleEvent::Steer(text.clone())),
+            Action::Queue(text) => Some(CycleEvent::FollowUp(text.clone())),
+            Action::Ask { text, send } => Some(CycleEvent::Ask {
                 text: text.clone(),
                 send: *send,
             }),
-            Action::TakeBackQueue => self.speak(CycleEvent::TakeBack(Vec::new())),
+            Action::TakeBackQueue => Some(CycleEvent::TakeBack(Vec::new())),
             Action::Cancel => self.cancel(),
-            Action::CancelTools => self.queue.push(CycleEvent::Cancel),
-            Action::CancelTool => self.queue.push(CycleEvent::CancelTool { line }),
-            Action::Review => self.review_at(line),
-            Action::Try => self.try_call(line),
-            Action::Decide(number, choice) => self.decide(*number, choice),
-            Action::EndReview(call) => self.end_review(call),
-            Action::TrustTools(trusts) => self.trust_tools(*trusts),
-            Action::TrustProject(trusts) => self.trust_project(*trusts),
-            Action::TrustChat(true) => self.trust(),
-            Action::TrustChat(false) => self.distrust(),
-            Action::Switch(words) => self.switch(words),
-            Action::Plan => self.toggle_plan(),
-            Action::Fix => self.fix(line),
-            Action::AllowFile => self.allow_file(line),
-            Action::Refresh => self.refresh_references(),
-            Action::Fork => self.fork(line),
-            Action::Export(name) => self.export(name.as_deref()),
-            Action::Rename(title) => self.rename(title.as_deref()),
-            Action::ToggleReview => self.toggle_review(),
-            Action::ReviewTurn(file) => self.review_turn(line, file.as_deref()),
-            Action::Undo(None) => self.restore_files(Request::Undo),
-            Action::Undo(Some(name)) => self.restore_files(Request::File(self.file_argument(name))),
-            Action::Redo => self.restore_files(Request::Redo),
-            Action::Rewind => self.rewind(),
-            Action::ListQueue => self.list_queued(),
-            Action::ListTools => self.list_tools(),
-            Action::Usage(days) => self.report_usage(*days),
-            Action::Log => self.report_log(),
-            Action::Status { verbose } => self.report_status(*verbose),
-            Action::Sandbox(Toggle::Report) => self.report_sandbox(),
-            Action::ClearScratch => self.clear_scratch(),
-            Action::Autopilot(Toggle::Report) => self.report_autopilot(),
-            Action::Unknown(name) => self.editor.report_problem(&Problem::new(
-                format!("The host knows no command \"{name}\"."),
-                "",
-            )),
+            Action::CancelTools => Some(CycleEvent::Cancel),
+            Action::CancelTool => Some(CycleEvent::CancelTool { line }),
+            Action::Decide(number, choice) => calls.decide(ctx, *number, choice),
+            Action::EndReview(call) => calls.end_review(ctx, call),
+            Action::Allow => return offer_rules(ctx, line),
+            Action::Review if calls.has_changes(ctx) => {
+                return review_changes(ctx, calls.run_changes());
+            }
+            Action::Review => return calls.review(ctx, line),
+            Action::Try => return calls.try_call(ctx, line),
+            Action::TrustTools(trusts) => return trust_tools(ctx, *trusts),
+            Action::TrustProject(trusts) => return trust_project(ctx, *trusts),
+            Action::TrustChat(true) => return trust(&mut self.ctx),
+            Action::TrustChat(false) => {
+                // Files that the chat may send are part of the trust.
+                self.request.forget_agreed();
+                return distrust(&mut self.ctx);
+            }
+            Action::Switch(words) => return self.switch(words),
+            Action::Plan => {
+                let (shared, text) = plan_toggled(ctx);
+                self.settings_changed(shared);
+                return self.ctx.inform(text);
+            }
+            Action::Fix => return self.fix(line),
+            Action::AllowFile => return self.request.allow_file(ctx, line),
+            Action::Refresh => return self.request.refresh_references(ctx),
+            Action::Fork => return fork(ctx, &self.request, line),
+            Action::Export(name) => return export(ctx, name.as_deref()),
+            Action::Rename(title) => {
+                let is_elsewhere = self.disk.is_elsewhere();
+                return rename(ctx, title.as_deref(), is_elsewhere, is_running);
+            }
+            Action::ToggleReview => return self.policy.toggle_review(&mut self.ctx),
+            Action::ReviewTurn(file) => return review_turn(ctx, line, file.as_deref(), is_running),
+            Action::Undo(None) => return restore_files(ctx, Request::Undo, is_running),
+            Action::Undo(Some(name)) => {
+                let file = Request::File(file_argument(ctx, name));
+                return restore_files(ctx, file, is_running);
+            }
+            Action::Redo => return restore_files(ctx, Request::Redo, is_running),
+            Action::Rewind => return rewind(ctx, is_working),
+            Action::ListQueue => return list_queued(ctx),
+            Action::ListTools => return list_tools(ctx, calls),
+            Action::Usage(days) => return report_usage(ctx, *days),
+            Action::Log => return report_log(ctx),
+            Action::Status { verbose } => {
+                return report_status(ctx, calls, &self.request, &self.policy, *verbose);
+            }
+            Action::Sandbox(Toggle::Report) => return report_sandbox(ctx),
+            Action::ClearScratch => return clear_scratch(ctx),
+            Action::Autopilot(Toggle::Report) => return report_autopilot(ctx),
+            Action::Unknown(name) => {
+                return ctx.editor.report_problem(&Problem::new(unknown(name), ""));
+            }
             // These concern all chats, so they never reach the session of one.
             Action::Autopilot(Toggle::Enable | Toggle::Disable)
             | Action::Sandbox(Toggle::Enable | Toggle::Disable)
@@ -140,56 +189,103 @@ impl Session {
             | Action::Mcp(_)
             | Action::AcceptMcp(_)
             | Action::RestartMcp(_)
-            | Action::TrustMcp => {}
+            | Action::TrustMcp => None,
+        };
+        if let Some(event) = event {
+            self.queue.push(event);
         }
-    }
-
-    /// Runs or resolves the call at a line.
-    fn resolve(&mut self, line: usize) {
-        if self.answer_question(line) {
-            return;
-        }
-        if self.mention_trial(line) {
-            return;
-        }
-        self.queue.push(CycleEvent::Resolve { line });
     }
 
     /// Stops what was started last: what waits for tools, trials, or else the request and all calls.
-    fn cancel(&mut self) {
-        if self.take_back_waiting() {
-            return;
+    fn cancel(&mut self) -> Option<CycleEvent> {
+        let is_taken_back = self.queue.take_back();
+        if is_taken_back {
+            // The rules made for the cancelled key must not serve the next one.
+            self.policy.expire();
+            self.ctx
+                .inform("Nothing was sent: you cancelled it before the tools were loaded.");
+            return None;
         }
-        if self.stop_trials() {
-            return;
-        }
-        self.queue.push(CycleEvent::Cancel);
+        let are_stopped = self.calls.stop_trials(&self.ctx);
+        (!are_stopped).then_some(CycleEvent::Cancel)
     }
 
-    /// Opens the review that a line is about.
-    fn review_at(&mut self, line: usize) {
-        if self.has_changes() {
-            self.review_changes();
-        } else if !self.answer_question(line) {
-            self.review(line);
+    /// Switches this chat to another provider, model, or parameters.
+    fn switch(&mut self, words: &Value) {
+        match switched(&self.ctx, words) {
+            Err(problem) => self.ctx.editor.report_problem(&problem),
+            Ok((shared, message)) => {
+                self.policy.set_switched(true);
+                self.settings_changed(shared);
+                report_switch(&self.ctx, message);
+            }
+        }
+    }
+
+    /// Returns true while the chat's text or its files may be about to change.
+    fn is_working(&self) -> bool {
+        self.ctx.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty()
+    }
+
+    /// Feeds the calls that were cut off to the cycle, which writes their results.
+    fn end_cut_off(&mut self) {
+        let ended = self.disk.take_cut_off(&self.ctx);
+        if !ended.is_empty() {
+            let ids = self.decisions.end_all(ended);
+            self.queue.push(CycleEvent::Interrupted(ids));
+        }
+    }
+
+    /// Rejects a call for a message that was typed below it, which leaves the prompt.
+    pub(super) fn reject_for(&mut self, call: &CallKey, words: String) {
+        let Some((rejection, edits)) = rejected_for(&self.ctx, call, words) else {
+            return self
+                .ctx
+                .inform("The call is not pending any more, so it was not rejected.");
+        };
+        self.queue.push(rejection);
+        if !edits.is_empty() && !self.ctx.buffer.is_busy() {
+            self.apply_for_user(ChangeSource::USER, edits);
+        }
+    }
+
+    /// Cuts the chat below a turn, and reports what was restored.
+    pub(super) fn cut(&mut self, turn: &ChatTurn, report: Option<String>) {
+        let edit = if self.is_working() {
+            Err(BUSY)
+        } else {
+            cut(&self.ctx.buffer.document(), turn)
+        };
+        match edit {
+            Ok(edit) => self.apply_for_user(ChangeSource::USER, vec![edit]),
+            Err(why) => self.ctx.inform(why),
+        }
+        // Afterwards, because a message at the prompt goes with the text that is removed.
+        if let Some(report) = report {
+            self.ctx.inform(&report);
         }
     }
 
     /// `:Flemma fix`: applies the fix of a diagnostic on this line, or in its block. An
     /// approval that it writes counts as typed, at the next key.
     fn fix(&mut self, line: usize) {
-        let document = self.buffer.document();
+        let document = self.ctx.buffer.document();
         let Some(fix) = document.fix_at(line).cloned() else {
-            return self.inform("There is nothing on this line that can be fixed automatically.");
+            return self
+                .ctx
+                .inform("There is nothing on this line that can be fixed automatically.");
         };
         // A fix replaces lines that running work may be about to change.
-        if self.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty() {
-            return self.inform("This chat is busy; try again when nothing is running.");
+        if self.is_working() {
+            return self.ctx.inform(BUSY);
         }
         // The user requested exactly this change, so it counts as typed. But settings that came
         // with the file do not become the user's when they are moved to the top.
         let is_own = document.message_at(fix.lines.start).is_some()
-            || self.cycle.are_typed(self.buffer.text(), fix.lines.clone());
+            || self
+                .ctx
+                .cycle
+                .are_typed(self.ctx.buffer.text(), fix.lines.clone());
         let source = if is_own {
             ChangeSource::USER
         } else {
@@ -199,58 +295,6 @@ impl Session {
             lines: fix.lines,
             replacement: fix.replacement,
         };
-        self.apply_for(source, vec![edit], VecDeque::new(), CycleEvent::Changed);
-    }
-
-    /// Moves the cursor to a prompt or a block, where the user follows the chat. A direct
-    /// answer to a key (`asked`) also moves a cursor that is still where the key was.
-    pub(super) fn move_cursor(&self, line: usize, insert: bool, asked: bool) {
-        // Above the prompt are its marker, a blank line, and the answer's last line.
-        let from = insert.then(|| line.saturating_sub(3));
-        self.send_cursor(Cursor {
-            insert: insert && self.view.last_key().is_insert,
-            asked,
-            from,
-            to: self.block_end(line),
-            ..self.cursor_at(line)
-        });
-    }
-
-    /// Moves the cursor to the end if it is in the last message, so that the window follows
-    /// the answer.
-    pub(super) fn follow_answer(&self, document: &Document<'_>) {
-        let from = document.messages.last().map(|last| last.lines.start);
-        self.send_cursor(Cursor {
-            from,
-            ..self.cursor_at(document.text().line_count() - 1)
-        });
-    }
-
-    fn cursor_at(&self, line: usize) -> Cursor {
-        Cursor {
-            buffer: self.buffer.id(),
-            line,
-            column: 0,
-            window: self.view.last_key().window,
-            insert: false,
-            asked: false,
-            from: None,
-            to: None,
-        }
-    }
-
-    fn send_cursor(&self, cursor: Cursor) {
-        self.editor.show(Display::Cursor(cursor));
-    }
-
-    /// Returns the last line of the result block that starts on `line`.
-    fn block_end(&self, line: usize) -> Option<usize> {
-        let document = self.buffer.document();
-        document.turn_at(line).and_then(|turn| {
-            let mut results = turn.calls.iter().filter_map(|call| call.result);
-            results
-                .find(|result| result.lines.start == line)
-                .map(|result| result.lines.end - 1)
-        })
+        self.apply_for_user(source, vec![edit]);
     }
 }

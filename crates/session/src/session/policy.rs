@@ -6,31 +6,29 @@ mod resolvers;
 mod switching;
 mod trusting;
 
-use std::sync::{Arc, OnceLock};
-
-use policy::rules::Rules;
 use provider::Unmet;
-use tools::Sandbox;
 
+pub(super) use self::evaluate_frontmatter::{with_rules_now, withheld_lines};
 use self::project::ProjectState;
+pub(super) use self::project::{look_at_project, trust_project};
+pub(super) use self::resolvers::{Questions, guard};
+pub(super) use self::switching::{plan_toggled, report_switch, switched};
+pub(super) use self::trusting::{distrust, note_origin, trust, trust_tools};
 
-/// The rules of a chat, and how far the frontmatter is evaluated.
+/// How far the rules of a chat are made for the first event in the queue, and what they depend on.
+#[derive(Default)]
 pub(super) struct Policy {
-    /// The rules that were made for the last key.
-    rules: Arc<Rules>,
     freshness: Freshness,
     /// Number of the last evaluation: results of earlier ones are dropped.
     evaluation: u64,
-    /// Whether `:Flemma switch` chose this chat's provider or model.
+    /// True if `:Flemma switch` chose this chat's provider or model.
     is_switched: bool,
-    /// Whether all changes of files are reviewed, if `:Flemma review!` chose that.
+    /// True if all changes of files are reviewed, if `:Flemma review!` chose that.
     reviews: Option<bool>,
     /// Options that the last request could not carry.
     unmet: Vec<Unmet>,
     /// The options of the chat's project.
     project: ProjectState,
-    /// Confines the chat's calls; made anew for each key.
-    sandbox: OnceLock<Arc<Sandbox>>,
 }
 
 /// Freshness of the rules for the first event in the queue.
@@ -51,35 +49,6 @@ enum Freshness {
 }
 
 impl Policy {
-    /// Returns the policy of a chat without frontmatter.
-    pub(super) fn new(rules: Arc<Rules>) -> Self {
-        Self {
-            rules,
-            freshness: Freshness::default(),
-            evaluation: 0,
-            is_switched: false,
-            reviews: None,
-            unmet: Vec::new(),
-            project: ProjectState::default(),
-            sandbox: OnceLock::new(),
-        }
-    }
-
-    pub(super) fn rules(&self) -> &Arc<Rules> {
-        &self.rules
-    }
-
-    /// Returns the line of the frontmatter that sets an option, counted from 1. `option` is the
-    /// last part of its path, because a provider may have its own value.
-    fn line_of(&self, option: &str) -> Option<usize> {
-        let lines = &self.rules.evaluated.as_ref()?.overrides.lines;
-        let mut set = lines.iter().filter(|(path, _)| {
-            let name = path.rsplit('.').next().unwrap_or_default();
-            name == option || (option == "thinking" && name == "thinking_budget")
-        });
-        set.next().map(|(_, line)| *line)
-    }
-
     /// Returns true while rules are made for the event at the head of the queue.
     pub(super) fn is_pending(&self) -> bool {
         self.freshness == Freshness::Pending
@@ -92,15 +61,5 @@ impl Policy {
 
     pub(super) fn set_switched(&mut self, is_switched: bool) {
         self.is_switched = is_switched;
-    }
-
-    /// Returns the sandbox of the chat; `make` makes it if there is none.
-    pub(super) fn sandbox(&self, make: impl FnOnce() -> Arc<Sandbox>) -> &Arc<Sandbox> {
-        self.sandbox.get_or_init(make)
-    }
-
-    /// Requests a new sandbox, because new protected files may exist.
-    pub(super) fn forget_sandbox(&mut self) {
-        self.sandbox.take();
     }
 }

@@ -17,12 +17,16 @@ use agent::answer::Ids;
 use chat::text::Lines;
 use tokio::time::Instant;
 
+pub(super) use self::answer::AnswerWrite;
 use self::answer::Open;
+pub(super) use self::dry_run::report_call;
+pub(super) use self::progress::RequestProgress;
 use self::references::References;
 pub use self::references::Unresolved;
 use self::sent::Sent;
 pub use self::sent::SentReport;
 use self::unknown_price::AgreedModels;
+pub(super) use self::usage::{report_usage, usage_text};
 
 /// The request that is open, if one is, and what was reported about requests.
 #[derive(Default)]
@@ -86,16 +90,6 @@ impl Request {
         if let Some(open) = self.open_as(number) {
             open.set_ids(ids);
         }
-    }
-
-    /// Returns when an answer that has begun counts as stalled.
-    pub(super) fn stalls_at(&self) -> Option<Instant> {
-        self.open.as_ref()?.stalls_at()
-    }
-
-    /// Returns true for a remark that was not shown yet.
-    fn is_new_remark(&mut self, text: &str) -> bool {
-        self.remarks.insert(text.to_owned())
     }
 
     /// Forgets which files this chat may send.

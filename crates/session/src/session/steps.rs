@@ -2,28 +2,31 @@
 
 use std::collections::VecDeque;
 
-use chat::approval::CallKey;
-use chat::cycle::{CycleEvent, Decided, Effect, Level, Notice, Ruling, step};
-use chat::document::Block;
-use chat::preview::one_line;
+use chat::approval::{CallKey, Question};
+use chat::cycle::{CycleEvent, Decided, Effect, Ruling, step};
+use chat::diff::Counts;
+use chat::origin::ChangeSource;
 use chat::tool::ToolOutcome;
+use tools::Ran;
 
 use super::Session;
-use super::calls::{ApprovedCall, together};
+use super::calls::{ApprovedCall, ChangedFile, report_end, together, within_bounds};
+use super::policy::{Questions, guard};
+use super::request::report_call;
+use super::waiting::tell_waiting;
 use crate::frontend::SessionEvent;
-
-/// Columns of a tool's name in a message.
-const LONGEST_NAME: usize = 40;
+use crate::half_done::Result;
 
 impl Session {
-    /// Has the cycle decide on an event, and carries out the effects.
+    /// Feeds an event to the cycle and performs the effects.
     pub(super) fn step(&mut self, event: CycleEvent) {
         let event = match event {
             // Handled without a document: an answer may make a hundred calls.
-            CycleEvent::Recorded(call) => return self.cycle.record(call),
+            CycleEvent::Recorded(call) => return self.ctx.cycle.record(call),
             // Results that wait in the queue are written together, as one change.
-            CycleEvent::ToolsFinished(ended) => {
-                CycleEvent::ToolsFinished(self.with_later_results(ended))
+            CycleEvent::ToolsFinished(mut ended) => {
+                self.queue.take_results(&mut ended);
+                CycleEvent::ToolsFinished(ended)
             }
             event => event,
         };
@@ -43,26 +46,16 @@ impl Session {
             event,
             CycleEvent::ToolsFinished(_) | CycleEvent::Hindered { .. }
         );
-        self.disk.has_news |= has_results || matches!(event, CycleEvent::AnswerEnded(_));
-        let document = self.buffer.document();
-        let options = &self.policy.rules().options;
-        let effects = step(&mut self.cycle, event, &document, options);
+        if has_results || matches!(event, CycleEvent::AnswerEnded(_)) {
+            self.disk.note_news();
+        }
+        let document = self.ctx.buffer.document();
+        let options = &self.ctx.rules.options;
+        let effects = step(&mut self.ctx.cycle, event, &document, options);
         if has_results {
-            self.collect_results();
+            self.calls.collect_results(&self.ctx);
         }
         self.perform(effects.into(), again);
-    }
-
-    /// Adds the results at the head of the queue, so that all are written as one change.
-    fn with_later_results(
-        &mut self,
-        mut ended: Vec<(CallKey, ToolOutcome)>,
-    ) -> Vec<(CallKey, ToolOutcome)> {
-        let is_result = |event: &CycleEvent| matches!(event, CycleEvent::ToolsFinished(_));
-        while let Some(CycleEvent::ToolsFinished(more)) = self.queue.pop_if(is_result) {
-            ended.extend(more);
-        }
-        ended
     }
 
     /// Carries out effects in order, up to an edit that the editor has to answer first.
@@ -72,58 +65,125 @@ impl Session {
                 Effect::Record(decided) => self.record(decided),
                 // The editor's answer continues with the remaining effects, or the event is
                 // decided again.
-                Effect::Edit(edits) => return self.apply(edits, effects, again),
+                Effect::Edit(edits) => {
+                    return self.apply(ChangeSource::Host, edits, effects, again);
+                }
                 Effect::Cursor {
                     line,
                     insert,
                     asked,
-                } => self.move_cursor(line, insert, asked),
+                } => self.view.move_cursor(&self.ctx, line, insert, asked),
                 Effect::Ask(questions) => self.ask_resolvers(questions),
                 Effect::Run { call, input, by } => {
                     let first = ApprovedCall { call, input, by };
                     self.run_tools(together(first, &mut effects));
                 }
-                Effect::CancelTools(calls) => self.cancel_tools(&calls),
+                Effect::CancelTools(calls) => self.calls.cancel_tools(&calls),
                 Effect::Send => self.send(),
                 Effect::CancelRequest => self.cancel_request(),
-                Effect::TellWaiting { calls, words } => self.tell_waiting(&calls, words),
-                Effect::Notify(notice) => self.notify_about_calls(notice.level, &notice.text),
+                Effect::TellWaiting { calls, words } => tell_waiting(&self.ctx, &calls, words),
+                Effect::Notify(notice) => self.ctx.notify_about_calls(notice.level, &notice.text),
             }
         }
-    }
-
-    /// Shows a message in which calls have a name and a line, which the user can find, where the text
-    /// has their ids in quotes.
-    pub(super) fn notify_about_calls(&self, level: Level, text: &str) {
-        let mut text = text.to_owned();
-        let document = self.buffer.document();
-        let quotes = text.contains('"');
-        let messages = document.messages.iter().filter(|_| quotes);
-        for block in messages.flat_map(|it| document.blocks_of(it)) {
-            let Block::ToolUse(call) = block else {
-                continue;
-            };
-            let id = format!("\"{}\"", call.id);
-            if text.contains(&id) {
-                let line = call.lines.start + 1;
-                let named = format!("{} on line {line}", one_line(&call.name, LONGEST_NAME));
-                let of_call = format!("call of {named}");
-                text = text
-                    .replace(&format!("call {id}"), &of_call)
-                    .replace(&id, &named);
-            }
-        }
-        self.editor.notify(&Notice { level, text });
     }
 
     /// Notes decisions for the audit log, and reports denied calls to autocommands.
     fn record(&mut self, decided: Vec<Decided>) {
-        let buffer = self.buffer.id();
+        let buffer = self.ctx.buffer.id();
         for denied in decided.iter().filter(|it| it.ruling == Ruling::Denied) {
             let call = denied.call.clone();
-            self.editor.emit(SessionEvent::ToolDenied { buffer, call });
+            self.ctx
+                .editor
+                .emit(SessionEvent::ToolDenied { buffer, call });
         }
-        self.note_waits(&decided);
+        self.calls.note_waits(&self.ctx, &decided);
         self.decisions.decide(decided);
+    }
+
+    /// Sends each question to its resolver. The answers come as inputs or events.
+    fn ask_resolvers(&mut self, questions: Vec<Question>) {
+        let mut questions = Questions::sort(questions);
+        let sights = std::mem::take(&mut questions.sights);
+        if !sights.is_empty() {
+            self.calls.look_again(&self.ctx, sights);
+        }
+        let rules = std::mem::take(&mut questions.rules);
+        if !rules.is_empty() {
+            let found = guard(&self.ctx).answer(rules);
+            found.messages.iter().for_each(|it| self.ctx.inform(it));
+            self.calls.keep_paths(found.paths);
+            self.decisions.note_rules(found.rules);
+            self.queue
+                // Known at once, so no other event may come between.
+                .push_first(CycleEvent::ResolverAnswered(found.answers));
+        }
+        questions.ask(&self.ctx);
+    }
+
+    /// Starts calls, unless the audit log cannot record their starts.
+    fn run_tools(&mut self, runs: Vec<ApprovedCall>) {
+        if self.ctx.editor.is_dry_run() {
+            for run in runs {
+                self.queue.push(report_call(&self.ctx, run));
+            }
+            return;
+        }
+        self.view.wait_a_frame();
+        let sandboxes = runs.iter().map(|run| {
+            let sandbox = self.calls.sandbox_name(&self.ctx, run);
+            (run, sandbox)
+        });
+        let starts: Vec<_> = sandboxes.collect();
+        let recorded = self.decisions.record_starts(&self.ctx, &starts);
+        if let Err(problem) = &recorded {
+            self.ctx.editor.report_problem(problem);
+        }
+        for run in runs {
+            let call = run.call.clone();
+            // Without this record, a crash would leave no trace that the call may have changed
+            // files.
+            let started = match &recorded {
+                Ok(()) => self.calls.run(&self.ctx, run),
+                Err(problem) => Err(problem.what.clone()),
+            };
+            if let Err(why) = started {
+                let failed = (call, ToolOutcome::Failed(why));
+                self.queue.push(CycleEvent::ToolsFinished(vec![failed]));
+            }
+        }
+    }
+
+    /// Takes the end of a call, which the next step writes.
+    pub(super) fn tool_ended(
+        &mut self,
+        call: CallKey,
+        ran: Ran,
+        changed: Option<Counts>,
+        unseen: Vec<ChangedFile>,
+    ) {
+        // A call that is not running has ended already.
+        let Some(running) = self.calls.take_running(&call) else {
+            return;
+        };
+        let Ran {
+            outcome,
+            details,
+            hindered,
+        } = ran;
+        self.decisions.end(&call, &outcome);
+        if let Some(why) = hindered {
+            // It had no effect, and the user decides whether it runs with more rights.
+            report_end(&self.ctx, &call, true, None);
+            return self.queue.push(CycleEvent::Hindered { call, why });
+        }
+        self.disk.note_result(Result::of(&call, &outcome));
+        let run = self
+            .calls
+            .ended(&self.ctx, &running, &outcome, changed, unseen);
+        let failed = run.failed;
+        self.view.call_ended(&call, run, details.as_ref());
+        report_end(&self.ctx, &call, failed, details.and_then(within_bounds));
+        self.queue
+            .push(CycleEvent::ToolsFinished(vec![(call, outcome)]));
     }
 }

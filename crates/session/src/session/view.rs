@@ -1,13 +1,13 @@
-//! What the editor shows of a chat, and when the next frame is due.
+//! The editor's view of a chat, and when its next frame is due.
 
+mod cursor;
+mod diagnostics;
 mod fields;
 mod folding;
 mod folds;
 mod marks;
 mod outcomes;
 mod queued;
-mod request;
-mod show;
 mod spans;
 mod statusline;
 mod tasks;
@@ -20,12 +20,16 @@ use chat::text::Lines;
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub(super) use self::diagnostics::diagnostic_items;
 use self::fields::FieldCache;
 use self::folding::Folding;
+pub(super) use self::folds::must_be_seen;
 use self::outcomes::Outcomes;
+pub(super) use self::queued::{list_queued, queued_count};
+pub(super) use self::statusline::Activity;
 use self::statusline::Progress;
 use self::tasks::Tasks;
-use super::FRAME;
+use super::{FRAME, Gate};
 use crate::protocol::*;
 
 /// Lines around the visible ones that are highlighted too, so that short scrolling shows no
@@ -57,7 +61,7 @@ pub(super) struct View {
 /// When the next frame is drawn.
 #[derive(Default)]
 struct Timing {
-    /// Whether something that is shown may have changed.
+    /// True if something that is shown may have changed.
     is_stale: bool,
     /// The next time at which something is drawn without an input.
     draw_at: Option<Instant>,
@@ -114,23 +118,20 @@ impl View {
         self.timing.drawn = next.checked_sub(FRAME);
     }
 
-    /// Returns true if the frame may be drawn now; otherwise schedules it.
-    fn takes_its_turn(&mut self) -> bool {
-        // Without a window nothing is drawn, so no later frame has to wait.
-        if self.visible.end == 0 {
-            return true;
-        }
+    /// Begins a frame if it may be drawn now; otherwise schedules it.
+    pub(super) fn begin_frame(&mut self) -> Gate {
         let now = Instant::now();
-        match self.timing.drawn.map(|at| at + FRAME) {
-            Some(next) if next > now => {
+        let next = self.timing.drawn.map(|at| at + FRAME);
+        // Without a window nothing is drawn, so no later frame has to wait.
+        if self.visible.end > 0 {
+            if let Some(next) = next.filter(|next| *next > now) {
                 self.redraw_at(next);
-                false
+                return Gate::Waiting;
             }
-            _ => {
-                self.timing.drawn = Some(now);
-                true
-            }
+            self.timing.drawn = Some(now);
         }
+        self.timing.is_stale = false;
+        Gate::Ready
     }
 
     /// Schedules the rest of what is stale for the next frame.
@@ -150,27 +151,17 @@ impl View {
         self.timing.draw_at
     }
 
-    /// Marks what is shown as stale if a scheduled drawing is due. Returns true if
-    /// anything is stale.
-    fn is_due(&mut self) -> bool {
-        if self
-            .timing
-            .draw_at
-            .take_if(|at| *at <= Instant::now())
-            .is_some()
-        {
+    /// Marks what is shown as stale if a scheduled drawing is due.
+    pub(super) fn note_time(&mut self) {
+        let due = &mut self.timing.draw_at;
+        if due.take_if(|at| *at <= Instant::now()).is_some() {
             self.redraw();
         }
+    }
+
+    /// Returns true if what is shown may have changed.
+    pub(super) fn is_stale(&self) -> bool {
         self.timing.is_stale
-    }
-
-    /// Returns what the editor shows as sent.
-    pub(super) fn shown_sent(&self) -> &[SentItem] {
-        &self.shown.sent
-    }
-
-    pub(super) fn set_shown_sent(&mut self, items: Vec<SentItem>) {
-        self.shown.sent = items;
     }
 
     pub(super) fn set_width(&mut self, width: usize) {
@@ -194,7 +185,7 @@ impl View {
 
     /// Returns the visible lines and some around them; `None` while no window shows the
     /// chat.
-    fn lines(&self) -> Option<Lines> {
+    pub(super) fn lines(&self) -> Option<Lines> {
         let Lines { start, end } = self.visible;
         // Some lines more, so that scrolling a little shows no unmarked text.
         // The lower margin may exceed the text; those who use the lines cut it off.
@@ -251,12 +242,14 @@ mod tests {
         };
         view.redraw_now();
         view.wait_a_frame();
-        assert!(!view.takes_its_turn());
+        assert_eq!(view.begin_frame(), Gate::Waiting);
         advance(FRAME / 2).await;
         view.redraw_now();
         view.wait_a_frame();
-        assert!(!view.takes_its_turn());
+        assert_eq!(view.begin_frame(), Gate::Waiting);
         advance(FRAME / 2).await;
-        assert!(view.is_due() && view.takes_its_turn());
+        view.note_time();
+        assert!(view.is_stale());
+        assert_eq!(view.begin_frame(), Gate::Ready);
     }
 }

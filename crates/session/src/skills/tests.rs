@@ -124,7 +124,7 @@ fn a_projects_skills_are_listed_once_trusted_as_they_are() {
     };
     let (is_listed, said) = listed();
     assert!(
-        !is_listed && said.contains("agree with :Flemma trust project"),
+        !is_listed && said.contains("confirm with :Flemma trust project"),
         "{said}"
     );
     let folder = ProjectFolder::around(&project, FOLDER, &trust)

@@ -168,10 +168,10 @@ impl UsageLog {
             // From the oldest to the newest, so that no file is overwritten before it is moved.
             for age in (0..KEPT).rev() {
                 let moved = fs::rename(self.file(age), self.file(age + 1));
-                match moved {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
+                moved.or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })?;
             }
         }
         Ok(())

@@ -78,10 +78,18 @@ async fn run(
     mut ctx: ToolContext,
 ) -> Result<Trial, ToolError> {
     let limit = time_limit(arguments.timeout, ctx.timeout);
-    let sandbox = ctx.sandbox.clone();
-    let shown = ctx.is_unasked.then(|| ctx.bash.trial_home.clone());
+    let sandbox = ctx.files.sandbox.clone();
+    let shown = ctx
+        .exec
+        .is_unasked
+        .then(|| ctx.exec.bash.trial_home.clone());
     let prepared = blocking_clause(move || prepare(&sandbox, shown.as_deref())).await?;
-    let cwd = ctx.bash.cwd.clone().unwrap_or_else(|| ctx.cwd.clone());
+    let cwd = ctx
+        .exec
+        .bash
+        .cwd
+        .clone()
+        .unwrap_or_else(|| ctx.files.cwd.clone());
     let view = TrialView {
         program: &prepared.program,
         layer: prepared.layer.path(),
@@ -160,7 +168,7 @@ async fn run(
 /// `None` if it can.
 pub async fn why_untried(sandbox: Arc<Sandbox>, cwd: PathBuf) -> Option<String> {
     let mut ctx = ToolContext::new(cwd, state_dir::path().join("outputs"));
-    ctx.sandbox = sandbox;
+    ctx.files.sandbox = sandbox;
     let nothing = Arguments {
         label: String::new(),
         command: ":".to_owned(),

@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use platform::files::{NewFileAttributes, OpenFolder};
 use platform::paths::visible;
 
-use crate::checkpoints::{Content, Image, Made};
+use crate::checkpoints::{Content, FileState, Made};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Parents, RealPath, blocking};
@@ -29,16 +29,16 @@ pub(super) async fn take(trial: &Arc<Trial>, ctx: &ToolContext) -> CallResult {
         return Err(ToolError::Cancelled);
     }
     let effects = trial.effects.files.iter().zip(&trial.files);
-    let review = ctx.reviewed.as_deref();
+    let review = ctx.files.reviewed.as_deref();
     let (made, applied): (Vec<_>, Vec<_>) = effects
         .filter_map(|(effect, file)| reviewed(effect, file, review))
         .unzip();
     if !made.is_empty() {
-        let done = ctx.recorder.make(made, &*ctx.buffers).await;
+        let done = ctx.files.recorder.make(made, &*ctx.files.buffers).await;
         done.map_err(ToolError::Failed)?;
-        ctx.applied.add(Proposal { files: applied });
+        ctx.files.applied.add(Proposal { files: applied });
     }
-    let (tried, is_unasked) = (trial.clone(), ctx.is_unasked);
+    let (tried, is_unasked) = (trial.clone(), ctx.exec.is_unasked);
     let notes = blocking(move || {
         let tmp = put_all(&tried.effects.tmp);
         // Nobody has seen ignored files, and no undo restores them.
@@ -51,9 +51,9 @@ pub(super) async fn take(trial: &Arc<Trial>, ctx: &ToolContext) -> CallResult {
     });
     let notes = notes.await?;
     // Open files have changed on disk.
-    ctx.buffers.check();
+    ctx.files.buffers.check();
     let notes = notes.into_iter().flatten();
-    Ok(result(trial, notes.chain(ctx.review_account.clone())))
+    Ok(result(trial, notes.chain(ctx.files.review_account.clone())))
 }
 
 /// Returns the result of a tried command of which nothing stays.
@@ -87,7 +87,7 @@ fn reviewed(
         before: effect.before.clone(),
         after: effect.after.clone(),
         content: match (&effect.after, &effect.source) {
-            (Image::File { .. }, Some(source)) => Content::At(source.clone()),
+            (FileState::File { .. }, Some(source)) => Content::At(source.clone()),
             _ => Content::None,
         },
     };
@@ -102,7 +102,7 @@ fn reviewed(
         // A removed file that the user wants to keep in part has the mode that it had.
         let mode = effect.after.mode().or(effect.before.mode());
         let text = kept.after.clone().unwrap_or_default();
-        made.after = Image::file(text.as_bytes(), mode.unwrap_or(0o644));
+        made.after = FileState::file(text.as_bytes(), mode.unwrap_or(0o644));
         made.content = Content::Bytes(text.into_bytes());
         file.after.clone_from(&kept.after);
     }
@@ -190,4 +190,92 @@ fn put_file(source: &Path, is_shared: bool, folder: &OpenFolder, name: &OsStr) -
     // Builds compare times.
     file.set_modified(status.modified()?)?;
     folder.set_permissions(name, mode.unwrap_or(0o644))
+}
+
+// Remembers the files that a command showed as a whole, as `read` does, so that a later `write` does
+// not overwrite what was changed since.
+//
+// Only where that is certain: the command is a plain `cat`, and its result is the files.
+
+/// Characters of a path that mean the same to a shell and to the file system.
+const PLAIN: &str = "/._-+,:@%";
+
+/// Returns the files that a command prints, if it is a `cat` without options, quotes, and anything
+/// that a shell expands.
+fn shown_by(command: &str) -> Option<Vec<&str>> {
+    let mut words = command.split_ascii_whitespace();
+    let is_plain = |word: &&str| {
+        let is_plain = |c: char| c.is_alphanumeric() || PLAIN.contains(c);
+        !word.starts_with('-') && word.chars().all(is_plain)
+    };
+    let is_one_line = !command.trim().contains('\n');
+    let program = words.next().filter(|it| *it == "cat" && is_one_line);
+    let files: Vec<&str> = program.map(|_| words)?.collect();
+    (!files.is_empty() && files.iter().all(is_plain)).then_some(files)
+}
+
+/// Remembers the files that `command` showed in `cwd`, if `output` is all of their text. A result
+/// lacks the last line end.
+pub(super) async fn remember(command: &str, cwd: &Path, output: &str, ctx: &ToolContext) {
+    let mut files = Vec::new();
+    for file in shown_by(command).into_iter().flatten() {
+        let path = cwd.join(file);
+        let real = match path.to_str() {
+            Some(path) => ctx.files.real_path(path).await,
+            None => return,
+        };
+        let limit = output.len() as u64 + 1;
+        let read = real.ok().map(|real| {
+            tokio::task::spawn_blocking(move || text(&real, limit).map(|text| (real, text)))
+        });
+        match read {
+            Some(read) => match read.await {
+                Ok(Some(file)) => files.push(file),
+                _ => return,
+            },
+            None => return,
+        }
+    }
+    let whole: String = files.iter().map(|(_, text)| text.as_str()).collect();
+    let is_whole = whole == output || whole.strip_suffix('\n') == Some(output);
+    for (path, text) in files.into_iter().filter(|_| is_whole) {
+        ctx.files.seen.add(path.as_path(), &text);
+    }
+}
+
+/// Returns the text of a file on disk that has at most `limit` bytes.
+fn text(path: &RealPath, limit: u64) -> Option<String> {
+    let file = path.open_file().ok()??;
+    let mut text = String::new();
+    file.take(limit + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= limit).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_cat_shows_whole_files() {
+        assert_eq!(shown_by("cat a"), Some(vec!["a"]));
+        assert_eq!(shown_by(" cat ./a/b.rs ü\n"), Some(vec!["./a/b.rs", "ü"]));
+        for command in [
+            "cat",
+            "cat -n a",
+            "cat a | head",
+            "cat a > b",
+            "cat a; rm a",
+            "cat 'a'",
+            "cat $A",
+            "cat ~/a",
+            "cat *",
+            "cat a\nrm a",
+            "cat a & rm a",
+            "cat a\\ b",
+            "bat a",
+            "",
+        ] {
+            assert_eq!(shown_by(command), None, "{command}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! What a command did beside files, which no restore takes back: Git's HEAD, index, and stash, and
-//! folders without files or with a repository of their own.
+//! Effects of a command that no restore reverts: changes of Git's HEAD, index, and stash, and
+//! of folders without files or with a repository of their own.
 //!
 //! Reads Git's files itself, because Git could run what the repository configures. Sources:
 //! gitrepository-layout(5), gitrevisions(7).
@@ -7,16 +7,19 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
+use platform::files::FileStatus;
 use platform::paths;
 use serde::{Deserialize, Serialize};
 
-use super::image::Name;
-use super::index::Folders;
+use super::file_state::StoredPath;
+use super::index::{Folders, Stamp, now_ns};
+use crate::git_index::{MAX_INDEX, git_folder, staged};
 use crate::objects::Hash;
 
-/// Maximum bytes of a file that are read.
-const MOST: u64 = 8 * 1024 * 1024;
+/// Maximum bytes of a text that are read, such as packed-refs.
+const MAX_TEXT: u64 = 8 * 1024 * 1024;
 /// Letters of an ID that are shown.
 const SHORT: usize = 7;
 /// The name of a repository in its folder.
@@ -24,7 +27,7 @@ pub(super) const REPOSITORY: &str = ".git";
 /// Beginning of the names of branches.
 const BRANCHES: &str = "refs/heads/";
 
-/// What commands did beside files.
+/// Changes by commands to Git's state and to folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Aside {
     /// Git before and after.
@@ -32,10 +35,10 @@ pub(super) struct Aside {
     pub(super) git: Option<(GitState, GitState)>,
     /// Folders that were empty or a repository in the end, and not before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    folders: Vec<Name>,
+    folders: Vec<StoredPath>,
     /// Folders that were empty or a repository before, and not in the end; true for repositories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    gone: Vec<(Name, bool)>,
+    gone: Vec<(StoredPath, bool)>,
 }
 
 /// Where a repository is.
@@ -47,21 +50,16 @@ pub(super) struct GitState {
     commit: Option<String>,
     /// The ID of the newest entry of the stash.
     stash: Option<String>,
-    /// Of what is staged; `None` if it is not known.
+    /// The hash of what is staged; `None` if it is not known.
     #[serde(default)]
     index: Option<Hash>,
 }
 
 impl GitState {
-    /// The state of the repository with this working tree; `None` if there is none.
-    pub(super) fn of(root: &Path) -> Option<Self> {
-        let folder = root.join(REPOSITORY);
-        // In a worktree or submodule, a file names the folder.
-        let folder = if folder.is_dir() {
-            folder
-        } else {
-            root.join(text(&folder)?.strip_prefix("gitdir: ")?)
-        };
+    /// The state of the repository with this working tree; `None` if there is none. `last` is the
+    /// index of this working tree.
+    pub(super) fn of(root: &Path, last: &LastIndex) -> Option<Self> {
+        let folder = git_folder(root)?;
         let common = text(&folder.join("commondir"));
         let common = common.map_or_else(|| folder.clone(), |it| folder.join(it));
         let id = |name: &str| {
@@ -82,7 +80,7 @@ impl GitState {
                 None => Some(head.clone()),
             },
             stash: id("refs/stash"),
-            index: index(&folder.join("index")),
+            index: last.staged(&folder.join("index")),
         })
     }
 
@@ -97,15 +95,36 @@ impl GitState {
     }
 }
 
+/// What was staged in the index that was read last. An index may have megabytes, and most commands
+/// leave it as it is.
+#[derive(Debug, Default)]
+pub(super) struct LastIndex(Mutex<(Stamp, Option<Hash>)>);
+
+impl LastIndex {
+    /// Identifies what is staged in the index at `path`, which is read only if its stamp is new. `None`
+    /// if it cannot be read.
+    fn staged(&self, path: &Path) -> Option<Hash> {
+        let now = now_ns();
+        let file = open(path)?;
+        let stamp = Stamp::of(&FileStatus::of(&file).ok()?);
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != stamp {
+            let staged = content(file, MAX_INDEX).and_then(|it| staged(&it));
+            *last = (stamp.settled(now), staged);
+        }
+        last.1
+    }
+}
+
 impl Aside {
-    /// What changed since `before`.
-    pub(super) fn since(before: Option<&GitState>, root: &Path, folders: Folders) -> Self {
-        let git = before.cloned().zip(GitState::of(root));
+    /// The effects of a command before which Git was in the state `before`, and after which it is in
+    /// the state `after`.
+    pub(super) fn new(before: Option<GitState>, after: Option<GitState>, folders: Folders) -> Self {
         Self {
-            git: git.filter(|(before, after)| before != after),
-            folders: folders.new.into_iter().map(Name).collect(),
+            git: before.zip(after).filter(|(before, after)| before != after),
+            folders: folders.new.into_iter().map(StoredPath).collect(),
             gone: { folders.gone.into_iter() }
-                .map(|(it, is)| (Name(it), is))
+                .map(|(it, is)| (StoredPath(it), is))
                 .collect(),
         }
     }
@@ -184,7 +203,7 @@ fn named<'a>(what: &str, folders: impl Iterator<Item = &'a Path>, root: &Path) -
     (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")))
 }
 
-/// Whether a restore leaves this new folder although no file in it has a checkpoint.
+/// Returns true if a restore leaves this new folder although no file in it has a checkpoint.
 pub(super) fn stays(folder: &Path) -> bool {
     is_repository(folder) || is_without_files(folder)
 }
@@ -199,53 +218,18 @@ fn is_without_files(folder: &Path) -> bool {
 
 /// The text of a small file, without the line end.
 fn text(path: &Path) -> Option<String> {
-    let text = String::from_utf8(content(path)?).ok()?;
+    let text = String::from_utf8(content(open(path)?, MAX_TEXT)?).ok()?;
     Some(text.trim_end().to_owned())
 }
 
-fn content(path: &Path) -> Option<Vec<u8>> {
+fn open(path: &Path) -> Option<File> {
     // Opening anything else could wait.
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut content = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(MOST)
-        .read_to_end(&mut content)
-        .ok()?;
-    Some(content)
+    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
+    is_file.then(|| File::open(path).ok())?
 }
 
-/// Identifies what is staged, without the status of the files, which Git refreshes. Source:
-/// gitformat-index(5).
-fn index(path: &Path) -> Option<Hash> {
-    let content = content(path)?;
-    let number = |at: usize| {
-        let bytes = content.get(at..at + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let version = content.starts_with(b"DIRC").then(|| number(4))??;
-    let mut staged = Vec::new();
-    let mut at = 12;
-    for _ in 0..number(8)? {
-        let entry = content.get(at..)?;
-        // Mode, ID, and flags; that of an extended entry is followed by others.
-        staged.extend_from_slice(entry.get(24..28)?);
-        staged.extend_from_slice(entry.get(40..62)?);
-        let name = if entry.get(60)? & 0x40 == 0 { 62 } else { 64 };
-        let mut rest = entry.get(name..)?.iter();
-        // In version 4, the length of what is shared with the name before comes first.
-        let shared = match version {
-            4 => rest.position(|it| it & 0x80 == 0)? + 1,
-            _ => 0,
-        };
-        let end = name + shared + rest.position(|it| *it == 0)?;
-        staged.extend_from_slice(entry.get(name..=end)?);
-        at += match version {
-            4 => end + 1,
-            _ => (end + 8) / 8 * 8,
-        };
-    }
-    Some(Hash::of(&staged))
+fn content(file: File, most: u64) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most).read_to_end(&mut content).ok()?;
+    Some(content)
 }

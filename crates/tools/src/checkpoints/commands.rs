@@ -3,60 +3,24 @@
 //! Everything here blocks, so it runs on threads of its own. Commands that overlap share one
 //! checkpoint, because nothing shows which of them changed a file.
 
-mod coverage;
-mod ignored;
-mod others;
+mod overlap;
 mod project;
-mod registry;
 mod report;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use self::coverage::Coverage;
+use self::overlap::Registered;
+pub(super) use self::overlap::find_lost;
+pub use self::overlap::user_saved;
 use self::project::{Begun, Project};
-use self::registry::Registered;
-pub(super) use self::registry::find_lost;
-pub use self::registry::user_saved;
+pub use self::project::{Coverage, Projects};
 use self::report::Report;
 use super::aside::{Aside, GitState};
-use super::journal::CallLabel;
 use super::recorder::{Recorder, Recording};
 use super::store::Store;
 use crate::files::blocking;
 use crate::objects::Hash;
-use crate::state_dir::Lock;
-
-/// Commands that overlap, and their common checkpoint.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Group {
-    /// The id of the checkpoint.
-    pub(super) id: String,
-    pub(super) labels: Vec<CallLabel>,
-    /// Number of commands that run in this program.
-    running: usize,
-    /// When the first one began, in nanoseconds since 1970.
-    since: i64,
-    /// When the project was compared last, in nanoseconds since 1970.
-    passed: i64,
-    /// The length of the journal then.
-    journal: u64,
-}
-
-impl Group {
-    fn add(&mut self, label: &CallLabel) {
-        self.running += 1;
-        self.add_labels([label.clone()]);
-    }
-
-    fn add_labels(&mut self, labels: impl IntoIterator<Item = CallLabel>) {
-        for label in labels {
-            if !self.labels.contains(&label) {
-                self.labels.push(label);
-            }
-        }
-    }
-}
 
 /// A call whose commands may change files.
 pub(crate) struct CommandRun(Option<Running>);
@@ -66,19 +30,10 @@ struct Running {
     store: Store,
     /// Shows other programs that it runs, until its changes are in the journal.
     registered: Registered,
-    /// What finds its changes, unless the project has no index.
-    comparison: Option<Comparison>,
+    /// The project, which finds its changes. `None` if it has no index.
+    project: Option<Arc<Project>>,
     /// Git before it began.
     git: Option<GitState>,
-}
-
-/// What finds the changes of a command.
-struct Comparison {
-    project: Arc<Project>,
-    /// When the command began, by the clock of the file system.
-    began: i64,
-    /// Keeps the contents that the index needs to find changes, until they are in the journal.
-    contents: Option<Lock>,
 }
 
 impl CommandRun {
@@ -122,8 +77,7 @@ impl Recorder {
         };
         std::thread::spawn(move || {
             if let Some(root) = recording.root() {
-                let project = Project::of(root);
-                project.add_folder(&recording.folder);
+                let project = recording.projects.add(&recording.folder, root);
                 project.prepare(recording.limit);
             }
         });
@@ -132,15 +86,16 @@ impl Recorder {
     /// Returns what an undo of the next command could restore, as far as is known. Does not access
     /// the disk.
     pub fn coverage(&self) -> Coverage {
-        let folder = self.0.as_ref().map(|it| &*it.folder);
-        let project = folder.and_then(Project::of_folder);
+        let recording = self.0.as_ref();
+        let project = recording.and_then(|it| it.projects.of_folder(&it.folder));
         project.map_or(Coverage::Full, |it| it.coverage())
     }
 }
 
 fn begin(recording: Arc<Recording>) -> Option<Running> {
     if recording.root().is_none() {
-        project::say_once(&recording, "this folder is no project");
+        let projects = &recording.projects;
+        projects.say_once(&recording, "this folder is not a project");
         return None;
     }
     // `open` has added a remark.
@@ -156,39 +111,23 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
             return None;
         }
     };
-    let comparison = compare(&recording, &store, &registered);
+    let project = recording.projects.add(&recording.folder, &store.root);
+    let begun = project.begin(&store, &recording, &registered);
+    match &begun {
+        Begun::Yes => {}
+        Begun::NotYet => recording.remark(
+            "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed."
+                .to_owned(),
+        ),
+        Begun::Never(why) => recording.projects.say_once(&recording, why),
+    }
     Some(Running {
-        git: GitState::of(&store.root),
+        git: GitState::of(&store.root, &project.last_index),
+        project: matches!(begun, Begun::Yes).then_some(project),
         recording,
         store,
         registered,
-        comparison,
     })
-}
-
-/// Brings the index up to date. `None` if there is none, which is reported.
-fn compare(recording: &Recording, store: &Store, registered: &Registered) -> Option<Comparison> {
-    let project = Project::of(&store.root);
-    project.add_folder(&recording.folder);
-    let contents = store.keep_contents();
-    match project.begin(store, recording, registered) {
-        Begun::Yes => Some(Comparison {
-            began: store.clock(),
-            project,
-            contents,
-        }),
-        Begun::NotYet => {
-            recording.remark(
-                "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed."
-                    .to_owned(),
-            );
-            None
-        }
-        Begun::Never(why) => {
-            project::say_once(recording, &why);
-            None
-        }
-    }
 }
 
 impl Running {
@@ -197,31 +136,27 @@ impl Running {
             recording,
             store,
             registered,
-            comparison,
+            project,
             git,
         } = self;
-        let Some(Comparison {
-            project,
-            began,
-            contents,
-        }) = comparison
-        else {
+        let Some(project) = project else {
             return;
         };
-        let mut ended = project.end(&store, began);
+        let bound = recording.projects.bound();
+        let mut ended = project.end(&store, registered.file_clock, bound);
         // Most commands change nothing.
         if ended.has_news() {
-            ended.group.add_labels(registry::labels(&store));
             let folders = std::mem::take(&mut ended.folders);
+            let now = GitState::of(&store.root, &project.last_index);
             Report {
-                aside: Aside::since(git.as_ref(), &store.root, folders),
+                aside: Aside::new(git, now, folders),
                 recording: &recording,
                 store: &store,
                 ended,
             }
             .make();
         }
-        drop((registered, contents));
+        drop(registered);
         let added = project.take_added();
         recording.shrink(&store, added);
         project.save(store);
@@ -230,10 +165,7 @@ impl Running {
 
 /// Returns the hashes of the contents that a project's index needs; `None` while the index is
 /// being built.
-pub(super) fn needed(store: &Store) -> Option<HashSet<Hash>> {
-    let project = Project::known(&store.root);
+pub(super) fn needed(projects: &Projects, store: &Store) -> Option<HashSet<Hash>> {
+    let project = projects.known(&store.root);
     project.map_or_else(|| Some(project::saved_hashes(store)), |it| it.hashes(store))
 }
-
-#[cfg(test)]
-pub(super) use self::project::testing::{OtherProgram, forget, outgrow};

@@ -1,4 +1,4 @@
-//! An index of a project: every file that its ignore rules include, with its image, so that
+//! An index of a project: every file that its ignore rules include, with its file state, so that
 //! the changes of a command can be found.
 //!
 //! [`Index::refresh`] compares the status of each known file and folder with that of the last
@@ -7,26 +7,24 @@
 mod ignored;
 mod list;
 mod pass;
-mod saved;
-mod stamp;
-mod threads;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{io, thread};
 
+use platform::files::FileStatus;
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::ignored::{Bound, IgnoredChange, IgnoredChanges, IgnoredKind};
-pub(super) use self::pass::{Folders, Passed, TooManyFiles};
-pub(super) use self::saved::saved_hashes;
-
-pub(crate) use self::stamp::now_ns;
-pub(super) use self::stamp::{Stamp, changed_at};
-use super::image::Image;
-#[cfg(test)]
-use super::image::Name;
-use crate::objects::Hash;
+pub(super) use self::pass::{Folders, TooManyFiles};
+use super::file_state::{FileState, StoredPath};
+use crate::objects::{Hash, Objects};
+use crate::state_dir;
 
 /// Maximum number of files in an index.
 const MAX_FILES: usize = 200_000;
@@ -45,9 +43,9 @@ pub(super) struct Index {
 struct Folder {
     stamp: Stamp,
     files: BTreeMap<OsString, Known>,
-    /// What is in it and ignored; true for folders.
+    /// Ignored entries in it; true for folders.
     ignored: BTreeMap<OsString, bool>,
-    /// Whether a repository is in it.
+    /// True if a repository is in it.
     is_repository: bool,
 }
 
@@ -55,7 +53,7 @@ struct Folder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
     stamp: Stamp,
-    image: Image,
+    file_state: FileState,
     /// Bytes of its content in the store.
     stored: u64,
 }
@@ -72,12 +70,12 @@ impl Index {
 
     /// Returns the hashes of the contents that it needs.
     pub(super) fn hashes(&self) -> HashSet<Hash> {
-        self.known().filter_map(|it| it.image.hash()).collect()
+        self.known().filter_map(|it| it.file_state.hash()).collect()
     }
 
     /// Returns the number of known files whose contents are not stored.
     pub(super) fn not_covered(&self) -> usize {
-        let lacks = |it: &&Known| matches!(it.image, Image::NotCovered(_));
+        let lacks = |it: &&Known| matches!(it.file_state, FileState::NotCovered(_));
         self.known().filter(lacks).count()
     }
 
@@ -103,12 +101,12 @@ impl Index {
 
     /// Returns what the last pass found at a path in the project. `None` for something that is
     /// ignored.
-    pub(super) fn image(&self, path: &Path) -> Option<Image> {
+    pub(super) fn file_state(&self, path: &Path) -> Option<FileState> {
         if let Some(known) = self.get(path) {
-            return Some(known.image.clone());
+            return Some(known.file_state.clone());
         }
         let is_gone = path.starts_with(&self.root) && path.symlink_metadata().is_err();
-        is_gone.then_some(Image::Absent)
+        is_gone.then_some(FileState::Absent)
     }
 
     /// Returns the files that were changed at `time` or later, in nanoseconds since 1970.
@@ -127,7 +125,7 @@ impl Index {
         let known = Known {
             stamp: Stamp::default(),
             stored: 0,
-            image: Image::Link(Name("x".into())),
+            file_state: FileState::Link(StoredPath("x".into())),
         };
         self.put(path, Some(known));
     }
@@ -145,4 +143,209 @@ impl Index {
         let folder = self.folders.entry(parent.to_owned()).or_default();
         folder.files.insert(name.to_owned(), known);
     }
+}
+
+// The index on disk, so that the next program need not read the whole project.
+
+/// A folder in the file: its path, its status, its files, what is ignored in it, and whether it
+/// has a repository.
+type Line = (
+    StoredPath,
+    Stamp,
+    Vec<(StoredPath, Known)>,
+    Vec<(StoredPath, bool)>,
+    bool,
+);
+
+impl Index {
+    /// Writes the index: one JSON array per folder. The caller holds the lock of the index.
+    pub(in crate::checkpoints) fn save(&self, path: &Path) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for (path, folder) in &self.folders {
+            let files: Vec<(StoredPath, &Known)> = folder
+                .files
+                .iter()
+                .map(|(name, known)| (StoredPath(name.into()), known))
+                .collect();
+            let ignored: Vec<(StoredPath, bool)> = folder
+                .ignored
+                .iter()
+                .map(|(name, is_folder)| (StoredPath(name.into()), *is_folder))
+                .collect();
+            let is_repository = folder.is_repository;
+            let line = (
+                StoredPath(path.clone()),
+                folder.stamp,
+                files,
+                ignored,
+                is_repository,
+            );
+            serde_json::to_writer(&mut bytes, &line)?;
+            bytes.write_all(b"\n")?;
+        }
+        // Not synced, because a lost index is simply rebuilt.
+        state_dir::replace_unsynced(path, &bytes)
+    }
+
+    /// Reads an index. Forgets files whose contents are gone. An empty one if it is missing or
+    /// damaged.
+    pub(in crate::checkpoints) fn load(
+        path: &Path,
+        root: PathBuf,
+        limit: u64,
+        objects: &Objects,
+    ) -> Self {
+        let empty = Self::new(root, limit);
+        let mut index = empty.clone();
+        for line in lines(path) {
+            // With half an index, the other files would look new.
+            let Some((folder, mut content)) = line else {
+                return empty;
+            };
+            let count = content.files.len();
+            let is_there = |known: &Known| known.file_state.hash().is_none_or(|it| objects.has(it));
+            content.files.retain(|_, known| is_there(known));
+            if content.files.len() < count {
+                // Without a stamp, the folder is listed again and its files are read.
+                content.stamp = Stamp::default();
+            }
+            index.folders.insert(folder, content);
+        }
+        index
+    }
+}
+
+/// Returns the hashes of the contents that the index on disk needs.
+pub(in crate::checkpoints) fn saved_hashes(path: &Path) -> HashSet<Hash> {
+    let folders = lines(path).flatten();
+    let files = folders.flat_map(|(_, folder)| folder.files.into_values());
+    files.filter_map(|it| it.file_state.hash()).collect()
+}
+
+/// Returns the folders of an index on disk; `None` for one that is damaged.
+fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
+    let file = File::open(path).ok().map(BufReader::new);
+    let lines = file.into_iter().flat_map(BufRead::lines);
+    lines.map(|line| {
+        let (path, stamp, files, ignored, is_repository): Line =
+            serde_json::from_str(&line.ok()?).ok()?;
+        let files = files.into_iter();
+        let files = files.map(|(name, known)| (name.0.into_os_string(), known));
+        let ignored = ignored.into_iter();
+        let ignored = ignored.map(|(name, is_folder)| (name.0.into_os_string(), is_folder));
+        let folder = Folder {
+            stamp,
+            files: files.collect(),
+            ignored: ignored.collect(),
+            is_repository,
+        };
+        Some((path.0, folder))
+    })
+}
+
+// The status of a file, which changes whenever its content does.
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+/// Maximum interval between two ticks of a file system's clock, in nanoseconds.
+const TICK: i64 = 100_000_000;
+/// The interval for a file system that only counts seconds.
+const COARSE_TICK: i64 = 2 * SECOND;
+
+/// The status of a file or folder. The default belongs to no file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::checkpoints) struct Stamp {
+    size: u64,
+    modified: i64,
+    changed: i64,
+    inode: u64,
+    mode: u32,
+}
+
+impl Stamp {
+    pub(in crate::checkpoints) fn of(status: &FileStatus) -> Self {
+        Self {
+            size: status.size,
+            modified: status.modified,
+            changed: status.changed,
+            inode: status.id.inode,
+            mode: status.mode,
+        }
+    }
+
+    /// Returns the stamp to remember for something that was read at `now`: the default if it
+    /// changed so recently that another change could have the same time.
+    pub(in crate::checkpoints) fn settled(self, now: i64) -> Self {
+        if self.is_before(now) {
+            self
+        } else {
+            Self::default()
+        }
+    }
+
+    /// Returns true if its last change may have been at `time` or later, by the clock of the
+    /// file system.
+    pub(in crate::checkpoints) fn is_since(self, time: i64) -> bool {
+        let tick = match self.changed % SECOND {
+            0 => COARSE_TICK,
+            _ => 0,
+        };
+        self.changed.saturating_add(tick) >= time
+    }
+
+    /// Returns true if its last change was certainly before `time`. The default returns false.
+    fn is_before(self, time: i64) -> bool {
+        // Whole seconds are a sign of a file system without nanoseconds.
+        let tick = match self.changed % SECOND {
+            0 => COARSE_TICK,
+            _ => TICK,
+        };
+        self != Self::default() && self.changed.saturating_add(tick) < time
+    }
+}
+
+/// Returns the time in nanoseconds since 1970.
+pub(crate) fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Returns when an open file was last changed, in nanoseconds since 1970.
+pub(in crate::checkpoints) fn changed_at(file: &File) -> io::Result<i64> {
+    Ok(FileStatus::of(file)?.changed)
+}
+
+// The threads of a pass.
+
+/// Maximum number of threads of a pass.
+const MAX_THREADS: usize = 8;
+
+/// Returns the number of threads of a pass. Determined once, because reading the limits of control
+/// groups takes several files.
+fn threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        processors.min(MAX_THREADS)
+    })
+}
+
+/// Works on parts of a list in threads. This thread works on the first part, so that a short
+/// list needs no other.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
+    // `chunks` panics for a size of 0.
+    let size = items.len().div_ceil(threads()).max(1);
+    thread::scope(|scope| {
+        let work = &work;
+        let mut parts = items.chunks(size);
+        let first = parts.next();
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+        let first = first.map(work);
+        let rest = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        // A thread that panicked found nothing.
+        first
+            .into_iter()
+            .chain(rest.filter_map(Result::ok))
+            .collect()
+    })
 }

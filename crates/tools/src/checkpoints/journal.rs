@@ -1,17 +1,13 @@
 //! The journal of a project's checkpoints: one JSON object per line, only ever appended to.
 
-mod change;
-mod undone;
-
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::change::{FileChange, Span};
-use self::undone::Undone;
 use super::aside::Aside;
-use super::image::{Image, Name};
+use super::file_state::{FileState, StoredPath};
+use super::index::now_ns;
 use crate::objects::Hash;
 
 /// Precedes the number in the id of a checkpoint that continues one which was reverted.
@@ -24,7 +20,7 @@ const MOST_REMOVED: usize = 1000;
 pub struct CallLabel {
     /// The chat's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chat: Option<Name>,
+    pub chat: Option<StoredPath>,
     /// Identifies the open chat, also while it has no file.
     #[serde(default)]
     pub session: String,
@@ -48,7 +44,7 @@ pub(super) struct Reverted {
     pub(super) redo: bool,
     /// The files that it is about, if not all of these checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) only: Vec<Name>,
+    pub(super) only: Vec<StoredPath>,
 }
 
 /// How far a restore came.
@@ -85,7 +81,7 @@ pub(super) struct Checkpoint {
     pub(super) reverted: Option<Reverted>,
     #[serde(default)]
     pub(super) files: Vec<FileChange>,
-    /// What its commands did beside files.
+    /// Changes by its commands to Git's state and to folders.
     #[serde(default, skip_serializing_if = "Aside::is_empty")]
     pub(super) aside: Aside,
     /// How far the restore with this id is known to have come.
@@ -273,7 +269,7 @@ impl Journal {
         reverted: &'a Reverted,
     ) -> impl Iterator<Item = &'a FileChange> {
         let undone = self.undone();
-        let is_meant = |it: &Name| reverted.only.is_empty() || reverted.only.contains(it);
+        let is_meant = |it: &StoredPath| reverted.only.is_empty() || reverted.only.contains(it);
         let files = self.find(&reverted.of);
         let files = files.flat_map(|it| it.files.iter().map(move |file| (it, file)));
         let files = files
@@ -285,8 +281,8 @@ impl Journal {
     pub(super) fn last_of(
         &self,
         scope: &JournalScope,
-        files: &[Name],
-    ) -> Option<(&Checkpoint, &Name)> {
+        files: &[StoredPath],
+    ) -> Option<(&Checkpoint, &StoredPath)> {
         let undone = self.undone();
         let calls = self.calls(scope).into_iter().rev();
         let mut found = calls.flat_map(|it| it.files.iter().map(move |file| (it, &file.path)));
@@ -326,8 +322,8 @@ impl Journal {
     /// The contents that checkpoints need.
     pub(super) fn hashes(&self) -> HashSet<Hash> {
         let files = self.checkpoints.iter().flat_map(|it| &it.files);
-        let images = files.flat_map(|it| [&it.before, &it.after]);
-        images.filter_map(Image::hash).collect()
+        let file_states = files.flat_map(|it| [&it.before, &it.after]);
+        file_states.filter_map(FileState::hash).collect()
     }
 
     /// Removes the changes of the oldest turn. Its calls stay for a while, so that a restore
@@ -360,13 +356,13 @@ impl Journal {
 }
 
 impl Checkpoint {
-    /// Whether it is the checkpoint with this id or one that [`Journal::next_id`] derived.
+    /// Returns true if it is the checkpoint with this id or one that [`Journal::next_id`] derived.
     pub(super) fn continues(&self, id: &str) -> bool {
         let rest = self.id.strip_prefix(id);
         rest.is_some_and(|it| it.is_empty() || it.starts_with(NEXT))
     }
 
-    /// Whether one of its calls has one of these ids, or is of this or a later turn.
+    /// Returns true if one of its calls has one of these ids, or is of this or a later turn.
     pub(super) fn is_since(&self, turn: usize, calls: &[(String, usize)]) -> bool {
         let mut labels = self.calls.iter();
         labels.any(|it| it.turn >= turn || calls.iter().any(|(id, _)| *id == it.call))
@@ -390,6 +386,130 @@ impl JournalScope {
 impl CallLabel {
     /// The chat's file.
     pub fn chat_path(&self) -> Option<&Path> {
-        self.chat.as_ref().map(Name::path)
+        self.chat.as_ref().map(StoredPath::path)
+    }
+}
+
+// A change of a file in the journal.
+
+/// A changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::checkpoints) struct FileChange {
+    pub(in crate::checkpoints) path: StoredPath,
+    pub(in crate::checkpoints) before: FileState,
+    pub(in crate::checkpoints) after: FileState,
+    /// Number of folders above it that did not exist before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(in crate::checkpoints) made: usize,
+    /// When it was made. Several programs that compare the project may find the same change of
+    /// commands, or parts of it.
+    #[serde(default)]
+    pub(in crate::checkpoints) span: Span,
+    /// True for a change of text that was not saved, so that the file on disk stayed as it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(in crate::checkpoints) unsaved: bool,
+}
+
+/// The time between two looks at a file, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::checkpoints) struct Span {
+    pub(in crate::checkpoints) from: i64,
+    pub(in crate::checkpoints) until: i64,
+}
+
+impl FileChange {
+    /// A change of a saved file just now, whose folders existed before.
+    pub(in crate::checkpoints) fn new(
+        path: StoredPath,
+        before: FileState,
+        after: FileState,
+    ) -> Self {
+        let now = now_ns();
+        Self {
+            path,
+            before,
+            after,
+            made: 0,
+            span: Span {
+                from: now,
+                until: now,
+            },
+            unsaved: false,
+        }
+    }
+
+    /// Returns true if no checkpoint has the file before or after.
+    pub(in crate::checkpoints) fn is_lost(&self) -> bool {
+        let file_states = [&self.before, &self.after];
+        file_states
+            .iter()
+            .any(|it| matches!(it, FileState::NotCovered(_)))
+    }
+
+    /// Returns true for a change of a file that no checkpoint holds.
+    pub(in crate::checkpoints) fn is_rewritten(&self) -> bool {
+        self.before == self.after && matches!(self.after, FileState::NotCovered(_))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+// What restores have reverted: whole checkpoints, and single files of others.
+
+/// Changes that were reverted, and not restored since.
+#[derive(Debug, Default)]
+struct Undone<'j> {
+    /// Ids of checkpoints.
+    checkpoints: HashSet<&'j str>,
+    /// Single files of other checkpoints.
+    files: HashSet<(&'j str, &'j StoredPath)>,
+}
+
+impl<'j> Undone<'j> {
+    /// Notes a restore of these checkpoints.
+    fn add(&mut self, reverted: &'j Reverted) {
+        for id in &reverted.of {
+            if reverted.only.is_empty() {
+                self.checkpoints.insert(id);
+            } else {
+                self.files
+                    .extend(reverted.only.iter().map(|it| (&**id, it)));
+            }
+        }
+    }
+
+    /// Forgets a restore that was itself reverted.
+    fn remove(&mut self, reverted: &'j Reverted) {
+        for id in &reverted.of {
+            if reverted.only.is_empty() {
+                self.checkpoints.remove(&**id);
+            } else {
+                for only in &reverted.only {
+                    self.files.remove(&(&**id, only));
+                }
+            }
+        }
+    }
+
+    fn has_file(&self, id: &str, path: &StoredPath) -> bool {
+        self.checkpoints.contains(id) || self.files.contains(&(id, path))
+    }
+
+    /// Returns true if nothing of a checkpoint is left to revert.
+    fn has(&self, checkpoint: &Checkpoint) -> bool {
+        let Checkpoint { id, files, .. } = checkpoint;
+        let is_rest = !files.is_empty() && files.iter().all(|it| self.has_file(id, &it.path));
+        self.checkpoints.contains(&**id) || is_rest
+    }
+
+    /// Returns true if anything of a checkpoint was reverted.
+    fn touches(&self, id: &str) -> bool {
+        self.checkpoints.contains(id) || self.files.iter().any(|it| it.0 == id)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use platform::paths;
 
 use super::aside::Aside;
-use super::commands;
-use super::image::{Captured, Image, Name};
+use super::commands::{self, Projects};
+use super::file_state::{Captured, FileState, StoredPath};
 use super::journal::{CallLabel, Checkpoint, FileChange};
 use super::store::{Store, new_id, now, project_in};
 use crate::buffers::OpenBuffers;
@@ -16,8 +16,6 @@ use crate::error::ToolError;
 use crate::files::{FileTarget, RealPath, blocking};
 use crate::state_dir::Lock;
 
-/// Bytes after which the size of the store is checked.
-const CHECK_EVERY: u64 = 4 * 1024 * 1024;
 /// Maximum number of files that a remark names.
 pub(super) const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
@@ -29,6 +27,7 @@ pub struct Recorder(pub(super) Option<Arc<Recording>>);
 
 /// The call whose changes a recorder records.
 pub(super) struct Recording {
+    pub(super) projects: Projects,
     /// A folder of the project.
     pub(super) folder: PathBuf,
     /// The top of the project, if the folder is in one. Finding it takes dozens of system
@@ -56,7 +55,7 @@ pub struct Summary {
 
 /// A file before a change.
 pub(crate) struct Before {
-    image: Image,
+    file_state: FileState,
     /// Number of folders above it that do not exist.
     missing: usize,
     /// Keeps its content in the store until the change is in the journal.
@@ -66,8 +65,9 @@ pub(crate) struct Before {
 impl Recorder {
     /// Records the changes of a call in the store of the project that `folder` is in, which
     /// holds at most `limit` bytes.
-    pub fn new(folder: PathBuf, limit: u64, label: CallLabel) -> Self {
+    pub fn new(projects: &Projects, folder: PathBuf, limit: u64, label: CallLabel) -> Self {
         Self(Some(Arc::new(Recording {
+            projects: projects.clone(),
             folder,
             root: OnceLock::new(),
             limit,
@@ -94,9 +94,9 @@ impl Recorder {
             // A restore removes the folders that the call makes.
             let missing = above.take_while(|it| !it.exists()).count();
             let contents = store.keep_contents();
-            let image = captured.store(&store.objects);
+            let file_state = captured.store(&store.objects);
             Ok(Before {
-                image,
+                file_state,
                 missing,
                 contents,
             })
@@ -168,13 +168,13 @@ impl Recording {
         let unsaved = after.unsaved;
         let after = after.store(&store.objects);
         // Of contents that are not stored it is not known whether they are the same.
-        if before.image == after && !matches!(after, Image::NotCovered(_)) {
+        if before.file_state == after && !matches!(after, FileState::NotCovered(_)) {
             return;
         }
         let change = FileChange {
             made: before.missing,
             unsaved,
-            ..FileChange::new(Name(path), before.image, after)
+            ..FileChange::new(StoredPath(path), before.file_state, after)
         };
         let label = vec![self.label.clone()];
         self.append(&store, &self.id, label, vec![change], Aside::default());
@@ -192,7 +192,7 @@ impl Recording {
         files: Vec<FileChange>,
         aside: Aside,
     ) {
-        let covered = |it: &&FileChange| !matches!(it.before, Image::NotCovered(_));
+        let covered = |it: &&FileChange| !matches!(it.before, FileState::NotCovered(_));
         let changes = files.iter().filter(covered).count();
         self.report_not_covered(&store.root, &files);
         let line = Checkpoint {
@@ -216,10 +216,10 @@ impl Recording {
     fn report_not_covered(&self, root: &Path, files: &[FileChange]) {
         let (mut names, mut reasons) = (Vec::new(), Vec::new());
         for file in files {
-            if let Image::NotCovered(why) = [&file.before, &file.after]
+            if let FileState::NotCovered(why) = [&file.before, &file.after]
                 .into_iter()
-                .find(|it| matches!(it, Image::NotCovered(_)))
-                .unwrap_or(&Image::Absent)
+                .find(|it| matches!(it, FileState::NotCovered(_)))
+                .unwrap_or(&FileState::Absent)
             {
                 let name = paths::below(&file.path.0, root);
                 reasons.push(format!("{name}: {why}"));
@@ -241,11 +241,11 @@ impl Recording {
 
     /// Removes old turns if the store may have become too large.
     pub(super) fn shrink(&self, store: &Store, added: u64) {
-        if !is_due(added) {
+        if !self.projects.count_stored(added) {
             return;
         }
         // What the index needs stays, so that the next command has something to compare with.
-        let Some(needed) = commands::needed(store) else {
+        let Some(needed) = commands::needed(&self.projects, store) else {
             return;
         };
         let removed = store.shrink(self.limit, |hash| needed.contains(hash));
@@ -264,16 +264,6 @@ impl Recording {
     }
 }
 
-/// Returns true each time that about [`CHECK_EVERY`] bytes were written, and the first time.
-fn is_due(added: u64) -> bool {
-    static WRITTEN: Mutex<Option<u64>> = Mutex::new(None);
-    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-    // The first time in any case, because the program before may have filled the store.
-    let now = written.map(|it| it + added).filter(|it| *it < CHECK_EVERY);
-    *written = Some(now.unwrap_or_default());
-    now.is_none()
-}
-
 /// Reads a file as tools see it: the text of an open buffer with unsaved changes, otherwise
 /// what is on disk.
 pub(super) async fn capture(path: &RealPath, buffers: &dyn OpenBuffers) -> Captured {
@@ -284,7 +274,7 @@ pub(super) async fn capture(path: &RealPath, buffers: &dyn OpenBuffers) -> Captu
     let on_disk = on_disk.unwrap_or_else(|error| Captured::not_covered(error.to_string()));
     match unsaved {
         Some(open) => {
-            let mode = on_disk.image.mode().unwrap_or(NEW_FILE);
+            let mode = on_disk.file_state.mode().unwrap_or(NEW_FILE);
             Captured {
                 unsaved: true,
                 ..Captured::file(open.text.into_bytes(), mode)

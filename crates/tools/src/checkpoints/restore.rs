@@ -1,29 +1,30 @@
 //! Plans a restore: which files are put back, merged, or left as they are, and why.
 
-mod find;
 mod item;
-mod renames;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use platform::paths;
 
+pub use self::item::Item;
+use self::item::{hold_back, keep_moved, shown};
+use self::turn::Parts;
+pub use self::turn::{TurnChanges, TurnFile};
 use super::apply::make_all;
-use super::image::{Image, Name};
-use super::journal::{CallLabel, Checkpoint, FileChange, JournalScope, Progress, Reverted};
+use super::aside::Aside;
+use super::commands;
+use super::file_state::{FileState, StoredPath};
+use super::journal::{
+    CallLabel, Checkpoint, FileChange, Journal, JournalScope, Progress, Reverted, Span,
+};
 use super::recorder::capture;
 use super::store::{Store, new_id, now};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
 use crate::files::{RealPath, blocking};
-
-use self::find::{Chains, chains, find};
-pub use self::item::Item;
-use self::item::{hold_back, keep_moved, shown};
-use self::turn::Parts;
-pub use self::turn::{TurnChanges, TurnFile};
 
 /// A request for a restore.
 #[derive(Debug, Clone)]
@@ -49,7 +50,7 @@ pub enum Request {
 /// A file that the user named.
 #[derive(Debug, Clone)]
 pub struct FileArgument {
-    /// What the user wrote.
+    /// The user's text.
     pub name: String,
     /// The folders that a relative name may start from, besides the project's.
     pub folders: Vec<PathBuf>,
@@ -57,12 +58,12 @@ pub struct FileArgument {
 
 impl FileArgument {
     /// The paths that it may mean in a project. Blocking.
-    fn places(&self, root: &Path) -> Vec<Name> {
+    fn places(&self, root: &Path) -> Vec<StoredPath> {
         let folders = self.folders.iter().map(|it| &**it).chain([root]);
         let joined = folders.map(|it| it.join(&self.name));
         // A command may have changed a link, and an edit the file that it leads to.
         let real = joined.flat_map(|it| [entry(&it), paths::resolve(&it).ok()]);
-        real.flatten().map(Name).collect()
+        real.flatten().map(StoredPath).collect()
     }
 }
 
@@ -94,7 +95,7 @@ pub struct Restore {
     pub calls: Vec<(String, String)>,
     /// The files, by path.
     pub items: Vec<Item>,
-    /// What the user needs to know about it: damage of the journal, and what it leaves.
+    /// Remarks for the user: damage of the journal, and what it leaves.
     pub problem: Option<String>,
 }
 
@@ -188,9 +189,9 @@ impl Restore {
 
     /// The change of a file as a unified diff.
     pub fn diff(&self, item: &Item) -> String {
-        let content = |image: Option<&Image>| {
+        let content = |file_state: Option<&FileState>| {
             // A content that is missing is shown as empty.
-            let bytes = image.and_then(Image::hash);
+            let bytes = file_state.and_then(FileState::hash);
             let bytes = bytes.and_then(|it| self.store.objects.get(it).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
@@ -239,7 +240,7 @@ impl Restore {
         // the rest be restored.
         self.record(&id, &changes)?;
         let made = make_all(&self.store, &id, &changes, buffers).await;
-        made.map_err(|it| failure(&it.path, &it.why, &it.left))?;
+        made.map_err(|failed| failed.sentence("Nothing was restored", ":Flemma redo tries again"))?;
         let changed = changes.into_iter().map(|it| it.path.0).collect();
         Ok(Restored { changed, kept })
     }
@@ -264,7 +265,7 @@ impl Restore {
                 Ok(after) if after == item.now => {}
                 Ok(after) => changes.push(FileChange {
                     made: item.made,
-                    ..FileChange::new(Name(item.path.clone()), item.now.clone(), after)
+                    ..FileChange::new(StoredPath(item.path.clone()), item.now.clone(), after)
                 }),
                 Err(why) => kept.push((item.path.clone(), why)),
             }
@@ -276,20 +277,24 @@ impl Restore {
     fn record(&self, id: &str, changes: &[FileChange]) -> Result<(), String> {
         // Read before the first file changes: content that is missing must not stop a restore
         // halfway.
+        let mut room = 0;
         for change in changes {
             for hash in [&change.before, &change.after]
                 .into_iter()
-                .filter_map(Image::hash)
+                .filter_map(FileState::hash)
             {
                 let content = self.store.objects.get(hash);
-                content.map_err(|error| {
+                let content = content.map_err(|error| {
                     let path = paths::visible(&change.path.0);
                     format!(
                         "Nothing was restored: {path} cannot be read from the checkpoint: {error}."
                     )
                 })?;
+                room += content.len() as u64;
             }
         }
+        let checked = self.store.check_room(room);
+        checked.map_err(|why| format!("Nothing was restored: {why}."))?;
         let line = Checkpoint {
             id: id.to_owned(),
             at: now(),
@@ -306,19 +311,209 @@ impl Restore {
     }
 }
 
-fn failure(path: &Path, why: &str, left: &[PathBuf]) -> String {
-    let path = paths::visible(path);
-    if left.is_empty() {
-        return format!("Nothing was restored: {path} {why}.");
-    }
-    let left: Vec<_> = left.iter().map(|it| paths::visible(it)).collect();
-    format!(
-        "The files were not restored: {path} {why}. These could not be put back: {}; :Flemma redo tries again.",
-        left.join(", ")
-    )
-}
-
 /// The error for a journal that cannot be read.
 fn unreadable(error: &std::io::Error) -> ToolError {
     ToolError::Failed(format!("The checkpoints cannot be read: {error}."))
+}
+
+// Finds the checkpoints that a restore reverts.
+
+/// The changes of each file, the newest first.
+type Chains = BTreeMap<StoredPath, Vec<FileChange>>;
+
+/// Finds the checkpoints that a request is about.
+fn find(folder: &Path, scope: JournalScope, request: &Request) -> Result<Option<Restore>, String> {
+    let store = Arc::new(Store::open(folder)?);
+    if let Err(error) = commands::find_lost(&store) {
+        tracing::warn!(%error, "calls whose program ended may be missing in the journal");
+    }
+    let journal = store.read();
+    let journal = journal.map_err(|error| unreadable(&error).to_string())?;
+    let request = &recorded(&journal, &scope, request);
+    let (found, only) = requested(&journal, &scope, request, &store.root);
+    let lost = match request {
+        Request::Redo => Vec::new(),
+        _ => journal.lost_after(&scope, found.first().copied()).collect(),
+    };
+    let mut problem = problem(&journal, lacking(&journal, &scope, request, &found), &lost);
+    if found.is_empty() {
+        // Damage may be why nothing was found, so the user must read about it.
+        return problem.map_or(Ok(None), Err);
+    }
+    let ids: Vec<String> = found.iter().map(|it| it.id.clone()).collect();
+    if journal.is_half_reverted(&ids) {
+        let half = "An earlier restore of these files did not end, so some of them may be restored already.";
+        problem = Some(problem.map_or(half.to_owned(), |it| format!("{half} {it}")));
+    }
+    let mut aside = Aside::default();
+    found.iter().for_each(|it| aside.add(it.aside.clone()));
+    let remarks = problem.into_iter().chain(aside.remarks(&store.root));
+    let remarks: Vec<String> = remarks.collect();
+    let problem = (!remarks.is_empty()).then(|| remarks.join(" "));
+    let labels = found.iter().flat_map(|it| &it.calls);
+    let calls = labels
+        .map(|it| (it.call.clone(), it.tool.clone()))
+        .collect();
+    let reverted = Reverted {
+        of: ids,
+        redo: matches!(request, Request::Redo),
+        only,
+    };
+    let first = found.first().and_then(|it| it.calls.first());
+    Ok(Some(Restore {
+        store,
+        label: match scope {
+            JournalScope::Chat(label) => label,
+            // A restore from a shell has no chat of its own, so it is recorded for that of the
+            // call.
+            JournalScope::Project => first.cloned().unwrap_or_default(),
+        },
+        reverted: Some(reverted),
+        parts: Parts::default(),
+        calls,
+        items: Vec::new(),
+        problem,
+    }))
+}
+
+/// The request with the number that its turn had when its calls were recorded.
+fn recorded(journal: &Journal, scope: &JournalScope, request: &Request) -> Request {
+    match request {
+        Request::Turns { from, calls } => Request::Turns {
+            from: journal.recorded_turn(scope, *from, calls),
+            calls: calls.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// Says what cannot be restored: what is in damaged lines, what was removed, and what was never
+/// found.
+fn problem(journal: &Journal, lacking: usize, lost: &[&CallLabel]) -> Option<String> {
+    let mut problems = Vec::new();
+    if journal.damaged > 0 {
+        problems.push(format!(
+            "{} lines of the checkpoints' journal are damaged; what they say cannot be restored.",
+            journal.damaged
+        ));
+    }
+    if lacking > 0 {
+        let (calls, it) = match lacking {
+            1 => ("checkpoint of 1 earlier call was".to_owned(), "it"),
+            _ => (
+                format!("checkpoints of {lacking} earlier calls were"),
+                "they",
+            ),
+        };
+        problems.push(format!(
+            "The {calls} removed to make room (checkpoints.limit), so what {it} changed stays."
+        ));
+    }
+    if let Some(last) = lost.first() {
+        let others = match lost.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        problems.push(format!(
+            "No checkpoint for {} ({}){others}: Flemma exited during the command.",
+            last.tool, last.call
+        ));
+    }
+    (!problems.is_empty()).then(|| problems.join(" "))
+}
+
+/// Number of calls that a request is about and whose changes were removed.
+fn lacking(
+    journal: &Journal,
+    scope: &JournalScope,
+    request: &Request,
+    found: &[&Checkpoint],
+) -> usize {
+    let removed = journal.removed(scope);
+    match request {
+        Request::Turns { from, calls } => removed.filter(|it| it.is_since(*from, calls)).count(),
+        // Without changes that are left, the last turns are those that were removed.
+        Request::Undo | Request::File(_) | Request::LastTurns(_) if found.is_empty() => {
+            removed.count()
+        }
+        Request::Undo | Request::File(_) | Request::LastTurns(_) | Request::Redo => 0,
+    }
+}
+
+/// The checkpoints that a request selects, the oldest first, and the file if it is about one.
+fn requested<'a>(
+    journal: &'a Journal,
+    scope: &JournalScope,
+    request: &Request,
+    root: &Path,
+) -> (Vec<&'a Checkpoint>, Vec<StoredPath>) {
+    let found = match request {
+        Request::File(file) => {
+            let found = journal.last_of(scope, &file.places(root));
+            let found = found.map(|(it, path)| (vec![it], vec![path.clone()]));
+            return found.unwrap_or_default();
+        }
+        Request::Undo => journal.calls(scope).pop().into_iter().collect(),
+        Request::Redo => journal.last_undo(scope).into_iter().collect(),
+        Request::Turns { from, calls } => {
+            let mut found = journal.calls(scope);
+            found.retain(|it| it.is_since(*from, calls));
+            found
+        }
+        Request::LastTurns(count) => last_turns(journal.calls(scope), *count),
+    };
+    (found, Vec::new())
+}
+
+/// The checkpoints of the last turns.
+fn last_turns(mut calls: Vec<&Checkpoint>, count: usize) -> Vec<&Checkpoint> {
+    let mut turns = Vec::new();
+    let mut is_recent = |checkpoint: &&&Checkpoint| {
+        let label = checkpoint.calls.first();
+        let turn = label.map(|it| (it.chat.clone(), it.session.clone(), it.turn));
+        if !turns.contains(&turn) {
+            turns.push(turn);
+        }
+        turns.len() <= count
+    };
+    let kept = calls.iter().rev().take_while(|it| is_recent(it)).count();
+    calls.drain(..calls.len() - kept);
+    calls
+}
+
+/// The changes of each file that a restore reverts, the newest first.
+fn chains(journal: &Journal, reverted: &Reverted) -> Chains {
+    let mut chains = Chains::new();
+    for change in journal.changes(reverted) {
+        let chain = chains.entry(change.path.clone()).or_default();
+        chain.push(change.clone());
+    }
+    for chain in chains.values_mut() {
+        *chain = joined(std::mem::take(chain));
+        chain.reverse();
+    }
+    chains
+}
+
+/// Joins what several programs found of the same changes, the oldest first: if the spans of two
+/// overlap, both show parts of one change.
+fn joined(mut changes: Vec<FileChange>) -> Vec<FileChange> {
+    changes.sort_by_key(|it| (it.span.from, it.span.until));
+    let mut joined: Vec<FileChange> = Vec::new();
+    for change in changes {
+        let last = joined.last_mut();
+        let Span { from, until } = change.span;
+        // An edit of text that is only in the editor is within no change of the file.
+        let is_found = from < until;
+        match last.filter(|it| is_found && from < it.span.until) {
+            Some(last) => {
+                if until > last.span.until {
+                    (last.span.until, last.after) = (until, change.after);
+                }
+                last.made = last.made.max(change.made);
+            }
+            None => joined.push(change),
+        }
+    }
+    joined
 }

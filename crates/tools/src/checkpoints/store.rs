@@ -1,16 +1,16 @@
 //! The checkpoints of one project on disk: the journal and the contents, in a folder of the
 //! state folder that only the user can read.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use platform::files::PrivateOptions;
+use platform::files::free_space;
 use platform::user;
 
-use super::index::{self, Index, now_ns};
+use super::index::Index;
 use super::journal::{Checkpoint, Journal};
 use crate::files::leads_to;
 use crate::objects::{Hash, Objects};
@@ -20,8 +20,6 @@ use crate::state_dir::{self, Lock};
 const FOLDER: &str = "checkpoints";
 /// Lock of the contents: shared by calls, and exclusive while contents are removed.
 const CONTENTS: &str = "contents.lock";
-/// File that is written to read the file system's clock.
-const CLOCK: &str = "clock";
 /// Names that mark the top of a project.
 const TOPS: [&str; 3] = [".git", ".jj", ".hg"];
 /// Letters of the hash that names a project's folder.
@@ -47,7 +45,7 @@ impl Store {
     pub(super) fn open(folder: &Path) -> Result<Self, String> {
         let root = project_in(folder).ok_or_else(|| {
             format!(
-                "No checkpoints are kept for {}, because that is no project.",
+                "No checkpoints are kept for {}, because it is not a project.",
                 project_of(folder).display()
             )
         })?;
@@ -75,7 +73,21 @@ impl Store {
         Ok(store)
     }
 
-    /// Whether a project has a store.
+    /// Checks that the project's disk has room for the old and new contents of all files that will
+    /// change, in bytes: a change that fails halfway is reverted, which needs room as well.
+    ///
+    /// # Errors
+    ///
+    /// It has not: a clause.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), &'static str> {
+        match free_space(&self.root) {
+            Ok(free) if free < bytes => Err("there is not enough room on the disk"),
+            // Where the system does not say, the changes may still succeed.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns true if a project has a store.
     pub(super) fn exists(root: &Path) -> bool {
         folder_of(root).is_dir()
     }
@@ -85,7 +97,7 @@ impl Store {
         made.map_err(|error| error.to_string())?;
         let metadata = fs::symlink_metadata(&self.folder).map_err(|error| error.to_string())?;
         if !metadata.is_dir() {
-            return Err("it is no folder".to_owned());
+            return Err("it is not a folder".to_owned());
         }
         // A restore writes what is in here, so it must not come from another user.
         if !user::owns(&metadata) {
@@ -109,22 +121,6 @@ impl Store {
         self.folder.join("index.jsonl")
     }
 
-    /// Returns the time by the clock of the file system, which is coarser than that of the
-    /// system: of files that change from now on, none is older.
-    pub(super) fn clock(&self) -> i64 {
-        let path = self.folder.join(CLOCK);
-        let touched = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .private()
-            .open(&path)
-            // The file system itself sets the time of this change.
-            .and_then(|file| file.set_modified(SystemTime::now()).and(Ok(file)))
-            .and_then(|file| index::changed_at(&file));
-        touched.unwrap_or_else(|_| now_ns())
-    }
-
     /// Locks out other restores, including those of other processes.
     pub(super) fn lock_restores(&self) -> io::Result<Lock> {
         state_dir::lock(&self.folder, "restore.lock")
@@ -140,6 +136,11 @@ impl Store {
     /// after its contents. `None` if the store is locked for long, and contents may get lost.
     pub(super) fn keep_contents(&self) -> Option<Lock> {
         state_dir::lock_shared(&self.folder, CONTENTS).ok()
+    }
+
+    /// Returns true if a call keeps the contents, in any program.
+    pub(super) fn are_contents_kept(&self) -> io::Result<bool> {
+        Ok(state_dir::try_lock(&self.folder, CONTENTS)?.is_none())
     }
 
     /// Reads the journal; an empty one if there is none.

@@ -19,7 +19,9 @@ use serde_json::{Value, json};
 
 use super::journal::Journal;
 use super::store::Store;
-use super::{CallLabel, JournalScope, Name, Recorder, Request, Restore, Restored, Summary};
+use super::{
+    CallLabel, JournalScope, Projects, Recorder, Request, Restore, Restored, StoredPath, Summary,
+};
 use crate::buffers::NoBuffers;
 use crate::context::ToolContext;
 use crate::registry::Registry;
@@ -66,7 +68,7 @@ impl Drop for StateFolder {
 struct Project {
     /// Which of the programs this is.
     program: usize,
-    other: super::commands::OtherProgram,
+    programs: [Projects; 2],
     _state: StateFolder,
     folder: tempfile::TempDir,
     registry: Registry,
@@ -80,7 +82,7 @@ impl Project {
         fs::create_dir(folder.path().join(".git")).unwrap();
         Self {
             program: 0,
-            other: super::commands::OtherProgram::default(),
+            programs: [Projects::unhurried(), Projects::unhurried()],
             _state: StateFolder::new(),
             folder,
             registry: Registry::builtin(),
@@ -104,7 +106,7 @@ impl Project {
 
     fn label(&self) -> CallLabel {
         CallLabel {
-            chat: Some(Name(self.path(["a.chat", "b.chat"][self.program]))),
+            chat: Some(StoredPath(self.path(["a.chat", "b.chat"][self.program]))),
             session: ["first", "second"][self.program].to_owned(),
             turn: self.turn,
             call: format!("call_{}", self.calls),
@@ -112,11 +114,22 @@ impl Project {
         }
     }
 
+    /// Records the changes of the next call in a store that holds at most `limit` bytes.
+    fn recorder(&self, limit: u64) -> Recorder {
+        let projects = &self.programs[self.program];
+        Recorder::new(projects, self.path(""), limit, self.label())
+    }
+
+    /// Forgets all projects, as the next program would.
+    fn forget(&mut self) {
+        self.programs[self.program] = Projects::unhurried();
+    }
+
     fn call(&mut self, tool: &str, input: Value) -> Summary {
         self.calls += 1;
-        let recorder = Recorder::new(self.path(""), LIMIT, self.label());
+        let recorder = self.recorder(LIMIT);
         let mut context = ToolContext::new(self.path(""), self.path("outputs"));
-        context.recorder = recorder.clone();
+        context.files.recorder = recorder.clone();
         let tool = self.registry.get(tool).unwrap();
         let id = ToolUseId::new(format!("call_{}", self.calls));
         let ran = block_on(run::run(tool, id, input, context));
@@ -330,10 +343,9 @@ fn prove_how_long_a_checkpoint_of_an_edit_takes() {
     let text = "fn main() { println!(\"hello\"); }\n".repeat(1000);
     project.write("a", &text);
     let path = crate::files::RealPath::of(&project.path("a")).unwrap();
-    let label = project.label();
     let took: Vec<_> = (0..50)
         .map(|round| {
-            let recorder = Recorder::new(project.path(""), LIMIT, label.clone());
+            let recorder = project.recorder(LIMIT);
             let path = path.clone();
             let text = format!("{round}{text}");
             block_on(async {

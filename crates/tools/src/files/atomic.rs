@@ -10,15 +10,18 @@
 //!
 //! After a failure, nothing is left behind except files that [`crate::private::sweep`] removes.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use platform::files::{FileStatus, NewFileAttributes, OpenFolder};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::RealPath;
-use super::parents::Parents;
+use super::path::Parents;
 use crate::mounts::unless_mounted;
 use crate::private::with_free_name;
 
@@ -105,7 +108,7 @@ fn replace(
     };
     let status = old.status()?;
     if !status.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     // A rename only needs permission for the folder, but a read-only file should stay as it is.
     if status.mode & WRITABLE == 0 {
@@ -121,7 +124,7 @@ fn replace(
     }
 }
 
-/// Whether a file may already have the name of a new one.
+/// Says if a file may already have the name of a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The new file replaces it.
@@ -155,7 +158,7 @@ fn put<'f>(
     })
 }
 
-/// Whether making or renaming a file failed in a way that does not affect writing in place.
+/// Returns true if making or renaming a file failed in a way that does not affect writing in place.
 fn needs_no_folder(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -287,5 +290,164 @@ impl Drop for New<'_> {
     }
 }
 
+// Locks that serialize calls which modify the same file. Other processes are not excluded.
+
+/// A lock that is held.
+pub(crate) type FileLock = OwnedMutexGuard<()>;
+
+/// One lock per path. Clones share the locks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FileLocks(Arc<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>>);
+
+impl FileLocks {
+    /// Waits for the lock of `path`, which should be a real path.
+    pub(crate) async fn lock(&self, path: &Path) -> FileLock {
+        self.of(path).lock_owned().await
+    }
+
+    fn of(&self, path: &Path) -> Arc<AsyncMutex<()>> {
+        // A panic elsewhere can't leave the map in a bad state.
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Otherwise the locks of all files that were ever changed would stay.
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(path).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(AsyncMutex::new(()));
+        locks.insert(path.to_owned(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use rustix::buffer::spare_capacity;
+    use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+
+    use super::*;
+
+    const ACL: &str = "system.posix_acl_access";
+
+    /// An access control list as Linux stores it: one more user may read, the mask gives read
+    /// and write, the file's group nothing.
+    fn list() -> Vec<u8> {
+        const NOBODY: u32 = u32::MAX;
+        let mut bytes = 2u32.to_le_bytes().to_vec();
+        for (tag, permissions, id) in [
+            (0x01u16, 6u16, NOBODY),
+            (0x02, 4, 12_345),
+            (0x04, 0, NOBODY),
+            (0x10, 6, NOBODY),
+            (0x20, 0, NOBODY),
+        ] {
+            bytes.extend(tag.to_le_bytes());
+            bytes.extend(permissions.to_le_bytes());
+            bytes.extend(id.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+        let mut value = Vec::with_capacity(1024);
+        fgetxattr(File::open(path).unwrap(), name, spare_capacity(&mut value)).ok()?;
+        Some(value)
+    }
+
+    /// Returns false where the file system has no such attribute.
+    fn set(path: &Path, name: &str, value: &[u8]) -> bool {
+        let file = File::open(path).unwrap();
+        fsetxattr(&file, name, value, XattrFlags::empty()).is_ok()
+    }
+
+    #[test]
+    fn mode_access_control_list_and_attributes_stay_and_setuid_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
+        let has_list = set(&path, ACL, &list());
+        let has_attribute = set(&path, "user.note", b"mine");
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        // With a list, the bits of the group are its mask.
+        let mode = if has_list { 0o660 } else { 0o640 };
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, mode);
+        assert_eq!(attribute(&path, ACL), has_list.then(list));
+        let note = attribute(&path, "user.note");
+        assert_eq!(note, has_attribute.then(|| b"mine".to_vec()));
+    }
+
+    #[test]
+    fn the_list_that_a_folder_gives_to_new_files_does_not_open_an_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        set(folder.path(), "system.posix_acl_default", &list());
+        write(&path, b"new").unwrap();
+        assert_eq!(attribute(&path, ACL), None);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+    }
+
+    #[test]
+    fn a_file_without_write_permission_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        let refused = write(&path, b"new").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[test]
+    fn what_is_written_in_place_is_the_same_file_with_all_of_its_content_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "a longer text").unwrap();
+        let old = FileStatus::at(&path).unwrap();
+        let real = RealPath::of(&path).unwrap();
+        let (parent, name) = real.open_parent().unwrap();
+        let written = in_place(&parent, name, &old, b"new").unwrap();
+        assert_eq!(written.id, old.id);
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        let other = folder.path().join("other");
+        fs::write(&other, "other").unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(in_place(&parent, name, &old, b"newer").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+    }
+
+    #[test]
+    fn a_file_gets_its_name_also_where_every_file_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = RealPath::of(&folder.path().join("f")).unwrap();
+        let (parent, name) = real.open_parent().unwrap();
+        for is_named in [true, false] {
+            let mut new = New::make(&parent, NewFileAttributes::Usual, is_named).unwrap();
+            fill(&mut new.file, b"new").unwrap();
+            new.rename(real.as_path(), name, Place::Any).unwrap();
+        }
+        drop(New::make(&parent, NewFileAttributes::Usual, true).unwrap());
+        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(names.len(), 1);
+    }
+
+    #[test]
+    fn a_new_file_takes_the_place_of_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = RealPath::of(&folder.path().join("deep/f")).unwrap();
+        create_real(&real, b"one").unwrap();
+        let refused = create_real(&real, b"two").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(real.as_path()).unwrap(), b"one");
+        // Nothing is left beside it.
+        let names = fs::read_dir(folder.path().join("deep")).unwrap();
+        assert_eq!(names.count(), 1);
+    }
+}

@@ -2,13 +2,19 @@
 //! the same.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use platform::files::FileStatus;
 use platform::paths::visible;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use super::{FileTarget, Fingerprint, RealPath, blocking};
+use super::{FileTarget, MAX_SIZE, RealPath, blocking, open_regular};
 use crate::buffers::OpenBuffers;
+use crate::error::ToolError;
 
 /// Maximum number of changes remembered per chat. After that, a call whose file an older change
 /// explains must be approved again.
@@ -58,7 +64,7 @@ impl FileState {
     }
 }
 
-/// What the user saw of a call's files, and the later changes by approved calls.
+/// A call's files as the user saw them, with later changes by approved calls.
 #[derive(Debug, Clone)]
 pub struct ShownFiles {
     /// The files as the user saw them.
@@ -122,7 +128,7 @@ impl Changes {
         }
     }
 
-    /// Whether exactly these changes lead from `shown` to `now`.
+    /// Returns true if exactly these changes lead from `shown` to `now`.
     fn lead(&self, shown: &FileState, now: &FileState) -> bool {
         let changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holds = &shown.holds;
@@ -150,7 +156,129 @@ impl FileTarget {
     }
 }
 
+// Where the paths of a call led when a policy approved it.
+
+/// A path of a call, and where it led when a policy approved the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovedPath {
+    /// The absolute path as the call names it.
+    pub named: PathBuf,
+    /// The real path.
+    pub real: PathBuf,
+}
+
+impl ApprovedPath {
+    /// Why a call may not use the path `named`, which leads to `real` now, for the model. If
+    /// `approved` is empty, no policy approved the call, and every path is fine.
+    pub(crate) fn problem(approved: &[Self], named: &Path, real: &Path) -> Option<String> {
+        if approved.is_empty() {
+            return None;
+        }
+        match approved.iter().find(|it| it.named == named) {
+            Some(it) if it.real == real => None,
+            Some(it) => Some(format!(
+                "{} leads to {} now, and led to {} when the call was approved. Nothing was \
+                 done. Call again if that is intended.",
+                named.display(),
+                real.display(),
+                it.real.display()
+            )),
+            None => Some(format!(
+                "{} is not a path that was approved with the call. Nothing was done.",
+                named.display()
+            )),
+        }
+    }
+}
+
+// Fingerprints that show whether a file has changed, without keeping its content.
+
+/// Bytes read at a time.
+const PIECE: usize = 64 * 1024;
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+/// The fingerprint of a missing file.
+const ABSENT: &str = "absent";
+
+/// Identifies the content of a file. For a file larger than [`MAX_SIZE`] it consists of size,
+/// times, device, and inode instead of a hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// The fingerprint of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::digest(&Sha256::digest(bytes))
+    }
+
+    /// The fingerprint of a file on disk, which may be missing. Blocking.
+    ///
+    /// # Errors
+    ///
+    /// It is not a regular file or can't be read; a sentence.
+    pub fn of_file(path: &RealPath) -> Result<Self, ToolError> {
+        let opened = match open_regular(path) {
+            Err(ToolError::NotFound(_)) => return Ok(Self::absent()),
+            opened => opened?,
+        };
+        // Hashing gigabytes would delay the key that approves a call.
+        if opened.status.size > MAX_SIZE {
+            return Ok(Self::large(&opened.status));
+        }
+        let read = hash(opened.file);
+        read.map_err(|error| super::file_error("read", path.as_path(), &error))
+    }
+
+    /// The fingerprint of a missing file.
+    pub(crate) fn absent() -> Self {
+        Self(ABSENT.to_owned())
+    }
+
+    /// Returns true if the file was missing.
+    pub fn is_absent(&self) -> bool {
+        self.0 == ABSENT
+    }
+
+    fn digest(bytes: &[u8]) -> Self {
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(format!("sha256:{digits}"))
+    }
+
+    fn large(it: &FileStatus) -> Self {
+        let time = |time: i64| {
+            let (seconds, nanos) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
+            format!("{seconds}.{nanos:09}")
+        };
+        Self(format!(
+            "large:{}:{}:{}:{}:{}",
+            it.size,
+            time(it.modified),
+            time(it.changed),
+            it.id.device,
+            it.id.inode
+        ))
+    }
+}
+
+/// Hashes a file. The size is bounded in case the file grows at the same time.
+fn hash(file: File) -> io::Result<Fingerprint> {
+    let mut file = file.take(MAX_SIZE + 1);
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(Fingerprint::digest(&hash.finalize())),
+            Ok(count) => hash.update(&piece[..count]),
+            // A signal interrupted the system call before it read anything.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -219,5 +347,39 @@ mod tests {
         assert_eq!(became(&elsewhere), "leads to /q\\n/f now");
         let made = absent.became(&state("one"));
         assert_eq!(made.as_deref(), Some("was made by another program"));
+    }
+
+    #[test]
+    fn a_file_is_known_by_what_it_holds_and_a_large_one_by_its_place_and_times() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| RealPath::of(&folder.path().join(name)).unwrap();
+        let real = at("f");
+        let path = real.as_path();
+        assert!(Fingerprint::of_file(&real).unwrap().is_absent());
+        std::fs::write(path, "one").unwrap();
+        let one = Fingerprint::of_file(&real).unwrap();
+        assert_eq!(one, Fingerprint::of(b"one"));
+        std::fs::write(path, "two").unwrap();
+        assert_ne!(Fingerprint::of_file(&real).unwrap(), one);
+
+        let large = at("large");
+        let file = std::fs::File::create(large.as_path()).unwrap();
+        file.set_len(MAX_SIZE + 1).unwrap();
+        let before = Fingerprint::of_file(&large).unwrap();
+        assert_eq!(Fingerprint::of_file(&large).unwrap(), before);
+        // Swapped for one of the same size.
+        let other = folder.path().join("other");
+        let file = std::fs::File::create(&other).unwrap();
+        file.set_len(MAX_SIZE + 1).unwrap();
+        std::fs::rename(&other, large.as_path()).unwrap();
+        assert_ne!(Fingerprint::of_file(&large).unwrap(), before);
+    }
+
+    #[test]
+    fn what_is_no_file_has_none() {
+        for path in ["/", "/dev/zero"] {
+            let real = RealPath::of(std::path::Path::new(path)).unwrap();
+            assert!(Fingerprint::of_file(&real).is_err(), "{path}");
+        }
     }
 }

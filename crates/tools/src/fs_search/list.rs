@@ -12,18 +12,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::find::Find;
-use super::ignored::Rules;
-use super::walk::Tree;
+use super::walk::{Rules, Tree};
 use super::{
-    Deadline, SLACK, SearchRoot, counted, is_skipped, left_out, look, named, on_one_line, unread,
-    with_remarks,
+    Deadline, Needs, SLACK, SearchRoot, counted, is_skipped, left_out, look, named, on_one_line,
+    unread, with_remarks,
 };
 use crate::alias::Alias;
-use crate::builtin::{BuiltIn, FileAccess, STANDARD, TypedTool};
-use crate::context::ToolContext;
-use crate::schema::count;
+use crate::builtin::{BuiltIn, FileUse, STANDARD, TypedTool};
+use crate::schema::{self, count};
 use crate::tool::CallResult;
-use crate::{describe, schema};
 
 /// Default and maximum number of entries.
 const ENTRIES: (usize, usize) = (500, 2000);
@@ -50,7 +47,7 @@ pub(crate) struct Arguments {
 /// The row of `ls`.
 pub(crate) const BUILT_IN: BuiltIn = BuiltIn {
     preset: Some(STANDARD),
-    files: FileAccess::Reads,
+    files: FileUse::Reads,
     alias: Some(("list_files", |_| Box::new(list_files()))),
     ..BuiltIn::new("ls", |_| Box::new(Ls))
 };
@@ -66,7 +63,7 @@ fn list_files() -> Alias {
         name: "list_files",
         label: "List files",
         description: "List a folder, or the files below it that fit a glob.",
-        schema: schema::object(properties, &[]),
+        schema: schema::object(&properties, &[]),
         tool: |input| {
             if input["pattern"].is_string() {
                 Arc::new(Find)
@@ -90,6 +87,7 @@ fn list_files() -> Alias {
 
 impl TypedTool for Ls {
     type Arguments = Arguments;
+    type Needs = Needs;
 
     const NAME: &'static str = "ls";
     const LABEL: &'static str = "List";
@@ -102,18 +100,21 @@ impl TypedTool for Ls {
     }
 
     fn summary(&self, asked: &Arguments) -> Option<String> {
-        let folder = describe::visible_ends(asked.path.as_deref().unwrap_or("."));
+        let folder = crate::builtin::visible_ends(asked.path.as_deref().unwrap_or("."));
         let depth = asked.max_depth.map(|depth| format!("  {depth} levels"));
-        let (depth, label) = (depth.unwrap_or_default(), describe::label(&asked.label));
+        let (depth, label) = (
+            depth.unwrap_or_default(),
+            crate::builtin::label(&asked.label),
+        );
         Some(format!("{folder}{depth}{label}"))
     }
 
-    async fn call(&self, asked: Arguments, _id: &ToolUseId, ctx: ToolContext) -> CallResult {
-        let place = SearchRoot::folder(&ctx, asked.path.as_deref()).await?;
-        let until = Deadline::new(&ctx);
+    async fn call(&self, asked: Arguments, _id: &ToolUseId, needs: Needs) -> CallResult {
+        let (files, until) = needs;
+        let place = SearchRoot::folder(&files, asked.path.as_deref()).await?;
         let most = count(asked.limit, ENTRIES.0, ENTRIES.1);
         let depth = count(asked.max_depth, 1, DEPTH);
-        look(&ctx, move || {
+        look(until.cancel.clone(), move || {
             let mut listing = Listing {
                 tree: place.tree(&until)?,
                 most,

@@ -49,7 +49,7 @@ impl Repository {
 
     async fn diff(&self, scope: DiffScope) -> String {
         let diff = git_diff(self.path(), &scope, LIMIT).await.unwrap();
-        without_secrets(&diff, &Secrets::of_this_user(Vec::new())).text
+        without_secrets(&diff, &Secrets::of_this_user(&[])).text
     }
 }
 
@@ -222,4 +222,30 @@ async fn a_filter_whose_name_cannot_be_overridden_is_refused() {
     let refused = git_diff(repository.path(), &DiffScope::All, LIMIT).await;
     let name = "filter.a=b.clean".to_owned();
     assert_eq!(refused, Err(GitProblem::Filter(name)));
+}
+
+#[track_caller]
+fn named(header: &str, expected: Option<&str>) {
+    let found = name(header.as_bytes());
+    assert_eq!(found, expected.map(PathBuf::from), "{header}");
+}
+
+#[test]
+fn the_name_of_a_file_is_read_from_the_header() {
+    named("diff --git a/x.rs b/x.rs", Some("x.rs"));
+    named("diff --git a/a b/c b/a b/c", Some("a b/c"));
+    named(
+        r#"diff --git "a/q\"\303\251\t" "b/q\"\303\251\t""#,
+        Some("q\"é\t"),
+    );
+    named("diff --cc src/x.rs", Some("src/x.rs"));
+    named("diff --git a/x b/y", None);
+    named("diff --git ", None);
+    named(r#"diff --git "a/x" "b/x"#, None);
+}
+
+#[test]
+fn a_line_of_a_file_begins_no_section() {
+    let diff = b"diff --git a/x b/x\n@@ -1 +1 @@\n-diff --git a/y b/y\n+z\ndiff --git a/z b/z\n";
+    assert_eq!(sections(diff).len(), 2);
 }

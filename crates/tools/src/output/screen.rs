@@ -27,7 +27,7 @@ pub struct Screen {
     sequence: String,
     /// A carriage return whose next character is not known.
     returned: bool,
-    /// Whether visible text was replaced.
+    /// True if visible text was replaced.
     is_drawn_over: bool,
     /// Lines that cannot change any more.
     done: String,
@@ -39,7 +39,7 @@ struct Row {
     text: String,
     /// Its characters.
     width: usize,
-    /// Whether the cursor moved in it.
+    /// True if the cursor moved in it.
     is_drawn: bool,
 }
 
@@ -309,7 +309,7 @@ impl Screen {
     }
 }
 
-/// Whether a character is not drawn. Those that move nothing are left out.
+/// Returns true if a character is not drawn. Those that move nothing are left out.
 fn is_control(character: char) -> bool {
     matches!(
         character,

@@ -4,7 +4,12 @@
 
 use chat::diff::StatedFile;
 
-/// What a patch does to one file.
+use crate::replace::{
+    EditedText, Needle, Place, PlacedReplacement, Refused, ReplaceProblem, Replacement, ambiguous,
+    apply, lines_of, not_found, places,
+};
+
+/// A patch's effect on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Section {
     /// The file as the patch names it.
@@ -25,7 +30,7 @@ pub(super) enum Action {
 }
 
 impl Section {
-    /// What the patch says about the file, without looking at it.
+    /// The effect according to the patch alone.
     pub fn stated(self) -> StatedFile {
         let (remark, texts) = match self.action {
             Action::Add(text) => (None, vec![(String::new(), text)]),
@@ -52,7 +57,7 @@ pub(super) struct Hunk {
     pub old: String,
     /// The context and the added lines, each with a line ending.
     pub new: String,
-    /// Whether the hunk is at the end of the file.
+    /// True if the hunk is at the end of the file.
     pub is_last: bool,
     /// The number of lines at its end that are empty, without the space of context.
     empty: usize,
@@ -341,6 +346,131 @@ impl Section {
             }
         }
     }
+}
+
+// Decides where the hunks of a patch apply.
+//
+// Pure, and never guesses: of several places, a hunk applies to the only one that the order of
+// the hunks, the end of the file, and the lines after `@@` leave.
+
+/// Applies hunks to a text. Each list of hunks is in the order of the text.
+///
+/// # Errors
+///
+/// The first problem, with the number of its hunk.
+pub(super) fn apply_hunks(text: &str, lists: &[Vec<Hunk>]) -> Result<EditedText, Refused> {
+    let mut located = Vec::new();
+    for hunks in lists {
+        let mut from = 0;
+        for hunk in hunks {
+            let place = place(text, hunk, from).map_err(|it| it.of(located.len()))?;
+            // The next hunk of the list must follow this one.
+            from = place.range.end;
+            let replacement = Replacement {
+                old: &hunk.old,
+                new: &hunk.new,
+            };
+            located.push(PlacedReplacement { replacement, place });
+        }
+    }
+    apply(text, &located)
+}
+
+/// The only place of a hunk that starts at `from` or later.
+fn place(text: &str, hunk: &Hunk, from: usize) -> Result<Place, ReplaceProblem> {
+    if hunk.old.is_empty() {
+        // Lines without context can only be added where the file ends.
+        let is_known = text.is_empty() || (hunk.is_last && text.ends_with('\n'));
+        return is_known
+            .then(|| Place::end_of(text))
+            .ok_or(ReplaceProblem::EmptyOldText);
+    }
+    if hunk.old == hunk.new {
+        return Err(ReplaceProblem::Identical);
+    }
+    let piece = Needle {
+        text: &hunk.old,
+        is_lines: true,
+    };
+    let all = places(text, piece);
+    if all.is_empty() {
+        return Err(not_found(text, &hunk.old));
+    }
+    let is_possible = |it: &&Place| {
+        // Blank lines at the end of the file don't count.
+        let is_last = !hunk.is_last || text[it.range.end..].trim().is_empty();
+        it.range.start >= from && is_last && missing_header(text, it, hunk).is_none()
+    };
+    let possible: Vec<Place> = all.iter().filter(is_possible).cloned().collect();
+    match &possible[..] {
+        [] => Err(misplaced(text, hunk, &all)),
+        [only] => Ok(only.clone()),
+        several => only_inside(text, several, hunk).ok_or_else(|| ambiguous(text, several)),
+    }
+}
+
+/// The only one of several places that is inside the block of the hunk's headers.
+fn only_inside(text: &str, places: &[Place], hunk: &Hunk) -> Option<Place> {
+    let mut inside = places.iter().filter(|it| is_inside(text, it, hunk));
+    match (inside.next(), inside.next()) {
+        (Some(only), None) => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// The problem of a hunk that is in the text, but nowhere that it may be.
+fn misplaced(text: &str, hunk: &Hunk, all: &[Place]) -> ReplaceProblem {
+    let missing = all.iter().find_map(|it| missing_header(text, it, hunk));
+    match missing {
+        Some(header) => ReplaceProblem::NotBelow(header.to_owned()),
+        None => ReplaceProblem::Elsewhere(lines_of(text, all)),
+    }
+}
+
+/// The first header of the hunk that is not above the end of the place.
+fn missing_header<'h>(text: &str, place: &Place, hunk: &'h Hunk) -> Option<&'h str> {
+    let is_above = |header: &str| {
+        // The header may be one of the hunk's own lines.
+        let mut above = text[..place.range.end].lines();
+        above.any(|line| is_header(line, header))
+    };
+    let mut headers = hunk.headers.iter();
+    headers.find(|header| !is_above(header)).map(String::as_str)
+}
+
+/// Returns true if a place is in the block that each of the hunk's headers starts: no line between them
+/// is indented as little as the header, except for one that ends its brackets.
+fn is_inside(text: &str, place: &Place, hunk: &Hunk) -> bool {
+    let above: Vec<&str> = text[..place.range.start].lines().collect();
+    let first = text[place.range.clone()].lines().find(|it| !is_blank(it));
+    let mut end = above.len();
+    let mut is_in_block = |header: &String| {
+        let at = above[..end].iter().rposition(|it| is_header(it, header));
+        let Some(at) = at else { return false };
+        end = at;
+        let depth = depth(above[at]);
+        let mut between = above[at + 1..].iter().copied().chain(first);
+        between.all(|line| is_blank(line) || is_deeper(line, depth))
+    };
+    !hunk.headers.is_empty() && hunk.headers.iter().rev().all(&mut is_in_block)
+}
+
+/// Returns true if a line belongs to the block of a line with this indentation.
+fn is_deeper(line: &str, than: usize) -> bool {
+    depth(line) > than || line.trim_start().starts_with([')', ']', '{', '>'])
+}
+
+/// Returns true if a line is the one after `@@`, which may be cut off.
+fn is_header(line: &str, header: &str) -> bool {
+    line.trim().starts_with(header.trim())
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+fn depth(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 #[cfg(test)]

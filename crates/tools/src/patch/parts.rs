@@ -5,10 +5,9 @@ use std::path::Path;
 use platform::paths;
 
 use super::PatchedFile;
-use super::hunks::apply_hunks;
-use super::parse::{Action, Hunk, Section, parse};
-use crate::context::ToolContext;
+use super::parse::{Action, Hunk, Section, apply_hunks, parse};
 use crate::error::ToolError;
+use crate::file_access::FileAccess;
 use crate::files::{Before, FileTarget, blocking};
 use crate::planned::PlannedFile;
 use crate::replace::Names;
@@ -30,17 +29,17 @@ enum PartAction {
 }
 
 /// Parses a patch and resolves its paths, each once.
-pub(super) async fn parts(patch: &str, ctx: &ToolContext) -> Result<Vec<Part>, ToolError> {
+pub(super) async fn parts(patch: &str, files: &FileAccess) -> Result<Vec<Part>, ToolError> {
     let sections = parse(patch);
     let invalid = |why: String| ToolError::InvalidInput(format!("{why} Nothing was changed."));
     let mut parts: Vec<Part> = Vec::new();
     for Section { path, action } in sections.map_err(invalid)? {
-        let target = ctx.target(&path).await?;
+        let target = files.target(&path).await?;
         // Compared by real path, so that two spellings of a file are one.
         let known = parts.iter_mut().find(|it| it.names(target.path()));
         match (known, action) {
             (None, action) => {
-                let part = Part::new(path, target, action, ctx).await?;
+                let part = Part::new(path, target, action, files).await?;
                 part.check_move(&parts).map_err(invalid)?;
                 parts.push(part);
             }
@@ -78,7 +77,7 @@ impl Part {
         name: String,
         target: FileTarget,
         action: Action,
-        ctx: &ToolContext,
+        files: &FileAccess,
     ) -> Result<Self, ToolError> {
         let mut part = Self {
             name,
@@ -88,11 +87,11 @@ impl Part {
         };
         match action {
             Action::Add(text) => part.action = PartAction::Add(text),
-            Action::Delete => ctx.check_no_link(&part.name).await?,
+            Action::Delete => files.check_no_link(&part.name).await?,
             Action::Update { moved_to, hunks } => {
                 if let Some(to) = moved_to {
-                    ctx.check_no_link(&part.name).await?;
-                    part.moved_to = Some(ctx.target(&to).await?);
+                    files.check_no_link(&part.name).await?;
+                    part.moved_to = Some(files.target(&to).await?);
                 }
                 part.action = PartAction::Update(vec![hunks]);
             }
@@ -119,7 +118,7 @@ impl Part {
 /// Plans all files of a patch.
 pub(super) async fn plan_patch(
     parts: Vec<Part>,
-    ctx: &ToolContext,
+    files: &FileAccess,
 ) -> Result<Vec<PatchedFile>, ToolError> {
     let mut planned = Vec::new();
     for part in parts {
@@ -138,7 +137,7 @@ pub(super) async fn plan_patch(
                 blocking(move || part.plan(Before::Text(text))).await?
             }
         };
-        patched.file.note_change(ctx);
+        patched.file.note_change(files);
         planned.push(patched);
     }
     Ok(planned)

@@ -53,7 +53,7 @@ pub async fn run_argv(
     for _ in 0..RETRIES {
         // Output means that the program did run, so it must not run twice.
         let is_silent = ended.stdout.is_empty();
-        if !is_silent || !ctx.sandbox.is_failed_start(ended.code, &ended.stderr) {
+        if !is_silent || !ctx.files.sandbox.is_failed_start(ended.code, &ended.stderr) {
             break;
         }
         ended = run_once(argv, id, ctx).await?;
@@ -72,7 +72,7 @@ async fn run_once(
             "The command {name:?} could not be started: {error}. Nothing was run."
         ))
     };
-    let (sandbox, cwd) = (ctx.sandbox.clone(), ctx.cwd.clone());
+    let (sandbox, cwd) = (ctx.files.sandbox.clone(), ctx.files.cwd.clone());
     // Blocking, because the first call in a process tests the sandbox.
     let prefix = tokio::task::spawn_blocking(move || sandbox.prefix(&cwd, &[])).await;
     let prefix = prefix
@@ -86,7 +86,7 @@ async fn run_once(
     if !by_itself {
         piped.held.ask_to_end();
     }
-    if !by_itself || !piped.held.is_surely_gone() {
+    if !by_itself || !piped.held.confirm_gone() {
         piped.held.stop().await;
     }
     let status = ended.ok_or(ToolError::Cancelled)?.map_err(not_started)?;
@@ -139,8 +139,8 @@ fn start(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is empty"));
     };
     // The system reports it like a program that does not exist.
-    if !ctx.cwd.is_dir() {
-        let folder = ctx.cwd.display();
+    if !ctx.files.cwd.is_dir() {
+        let folder = ctx.files.cwd.display();
         return Err(io::Error::other(format!(
             "the working directory {folder} does not exist"
         )));
@@ -150,7 +150,7 @@ fn start(
         prefix,
         program,
         arguments: arguments.iter().map(OsString::from).collect(),
-        cwd: &ctx.cwd,
+        cwd: &ctx.files.cwd,
         environment: child_environment(crate::variables(), &[], &mark),
         stdin: Stdio::null(),
     };

@@ -1,16 +1,390 @@
 //! Process groups and sessions, and the leash, which only Linux has.
 
-mod held;
 mod leash;
-mod orphans;
-mod start;
 mod tree;
-mod watched;
 
-pub(crate) use held::HeldProcesses;
-pub(crate) use leash::leash_program;
-pub use leash::{LEASH, hold_leash, leash_beside, leash_with};
-pub use orphans::end_descendants;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::process::ExitStatus;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
 pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};
-pub(crate) use start::{ProgramStart, Script, program_file};
-pub use watched::watched_by;
+use process_wrap::tokio::{KillOnDrop, ProcessGroup, ProcessSession};
+use rustix::process::{Signal, WaitOptions, wait};
+use tokio::runtime::Handle;
+
+use self::leash::Leash;
+pub(crate) use self::leash::leash_program;
+pub use self::leash::{LEASH, hold_leash, leash_beside, leash_with};
+use self::tree::{Tree, is_leash, kill, pid, started_by_us};
+use super::{ProcessMark, spawn};
+
+// The processes of one call, none of which outlives it.
+
+/// A program and all of its descendants.
+#[derive(Debug)]
+pub(crate) struct HeldProcesses {
+    /// The program, or its leash. A program ends at once when this is dropped, before `rest` is.
+    child: Box<dyn ChildWrapper>,
+    rest: Rest,
+}
+
+/// Ends the other processes.
+#[derive(Debug)]
+struct Rest {
+    tree: Tree,
+    /// True if the processes have ended or are being stopped.
+    is_stopped: bool,
+    leash: Option<Leash>,
+    /// The number of background processes that the leash has stopped.
+    left: usize,
+}
+
+impl HeldProcesses {
+    /// Starts a program in its own process group, without a terminal.
+    ///
+    /// Its environment must contain `mark`, by which processes that left the group are found. A
+    /// sandboxed program can't reach abstract sockets either.
+    ///
+    /// # Errors
+    ///
+    /// It can't be started.
+    pub(crate) fn start(
+        mut wrap: CommandWrap,
+        mark: &ProcessMark,
+        start: ProgramStart,
+    ) -> io::Result<Self> {
+        // If the call is dropped, the program itself ends at once, and `drop` below ends the
+        // others. A leash must outlive them: if this process is killed meanwhile, only the leash
+        // can end them.
+        if start.leash.is_none() {
+            wrap.wrap(KillOnDrop);
+        }
+        if has_no_terminal() {
+            // A session would need a fork, and copying a process with as much memory as ours
+            // takes longer than most commands.
+            wrap.wrap(ProcessGroup::leader());
+        } else {
+            wrap.wrap(ProcessSession);
+        }
+        let child = spawn(wrap, start.is_sandboxed)?;
+        Self::new(child, mark, start.leash)
+    }
+
+    /// Starts a program in its own session, without a sandbox or a leash.
+    ///
+    /// # Errors
+    ///
+    /// It can't be started.
+    pub(crate) fn start_session(mut wrap: CommandWrap, mark: &ProcessMark) -> io::Result<Self> {
+        wrap.wrap(KillOnDrop).wrap(ProcessSession);
+        Self::new(wrap.spawn()?, mark, None)
+    }
+
+    fn new(
+        child: Box<dyn ChildWrapper>,
+        mark: &ProcessMark,
+        leash: Option<Leash>,
+    ) -> io::Result<Self> {
+        let leader = child
+            .id()
+            .ok_or_else(|| io::Error::other("the program has no process id"))?;
+        Ok(Self {
+            // The inner child, because the wrapper waits for the whole group.
+            child: child.into_inner(),
+            rest: Rest {
+                tree: Tree::new(leader, mark, leash.is_some()),
+                is_stopped: false,
+                leash,
+                left: 0,
+            },
+        })
+    }
+
+    /// The program, for its standard streams.
+    pub(crate) fn child(&mut self) -> &mut dyn ChildWrapper {
+        self.child.as_mut()
+    }
+
+    /// Waits until the program itself has ended.
+    ///
+    /// # Errors
+    ///
+    /// The operating system reports an error, or the leash could not start the program.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.rest.released(status)
+    }
+
+    /// Waits until the process that was started has ended, whatever it was, so that no zombie is
+    /// left.
+    pub(crate) async fn reap(&mut self) {
+        let _ = self.child.wait().await;
+    }
+
+    /// Asks the system if the program itself is still running. Reaps one that has ended.
+    pub(crate) fn check_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The number of background processes that were stopped after the program had ended.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.left
+    }
+
+    /// Sends SIGTERM to the program and its group, without searching for processes. Only valid
+    /// before the program was waited for, because its id may be reused afterwards.
+    pub(crate) fn ask_to_end(&self) {
+        self.rest.tree.ask_to_end();
+    }
+
+    /// Looks for processes of the call after its program has ended. Returns true if certainly none is
+    /// left, which is remembered.
+    pub(crate) fn confirm_gone(&mut self) -> bool {
+        self.rest.is_stopped |= self.rest.tree.is_surely_gone();
+        self.rest.is_stopped
+    }
+
+    /// Ends all processes, including those that left the group, and returns how many there were.
+    /// Continues if the future is dropped.
+    pub(crate) async fn stop(&mut self) -> usize {
+        self.rest.is_stopped = true;
+        let tree = self.rest.tree.clone();
+        let stopping = tokio::spawn(async move { tree.stop().await });
+        stopping.await.unwrap_or_default()
+    }
+
+    /// Lets background processes of the program, which has ended, continue.
+    pub(crate) fn leave(mut self) {
+        self.rest.is_stopped = true;
+        self.rest.tree.leave();
+    }
+}
+
+impl Rest {
+    /// The program's exit status, given that of the process that was started.
+    fn released(&mut self, status: ExitStatus) -> io::Result<ExitStatus> {
+        // A leash that was killed could not stop the other processes.
+        let leash = self.leash.as_ref().filter(|_| status.code().is_some());
+        let Some(leash) = leash else {
+            return Ok(status);
+        };
+        self.is_stopped = true;
+        let released = leash.released(status)?;
+        self.left = released.left;
+        Ok(released.status)
+    }
+}
+
+impl Drop for Rest {
+    /// Ends the processes of a call that was dropped or whose task panicked.
+    fn drop(&mut self) {
+        // Without a runtime the host is exiting, and ends all processes itself.
+        if !self.is_stopped
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let tree = self.tree.clone();
+            runtime.spawn(async move { tree.stop().await });
+        }
+    }
+}
+
+// The words that start a program.
+
+/// How a program is started: in the sandbox, on a leash, or by itself.
+pub(crate) struct ProgramStart {
+    program: OsString,
+    before: Vec<OsString>,
+    /// Its `argv[0]`, if that differs from its path.
+    name: Option<OsString>,
+    file: Option<OsString>,
+    leash: Option<Leash>,
+    /// True if the program runs in a sandbox.
+    pub(crate) is_sandboxed: bool,
+}
+
+impl ProgramStart {
+    /// Prepares the start of `file`, whose `argv[0]` is `name`. `prefix` are the words that put it
+    /// in a sandbox.
+    ///
+    /// # Errors
+    ///
+    /// It would run on a leash, but it can't be run.
+    pub(crate) fn new(prefix: Vec<OsString>, name: &OsStr, file: OsString) -> io::Result<Self> {
+        let is_sandboxed = !prefix.is_empty();
+        let mut words = prefix.into_iter();
+        if let Some(program) = words.next() {
+            return Ok(Self {
+                program,
+                before: words.collect(),
+                name: None,
+                file: Some(file),
+                leash: None,
+                is_sandboxed,
+            });
+        }
+        let Some((leash, [program, words @ ..])) = Leash::new() else {
+            return Ok(Self {
+                program: file,
+                before: Vec::new(),
+                // Scripts see it as `$0`.
+                name: Some(name.to_owned()),
+                file: None,
+                leash: None,
+                is_sandboxed,
+            });
+        };
+        // A leash would report the error only after it has started.
+        super::check(&file)?;
+        Ok(Self {
+            program,
+            before: words.into_iter().chain([name.to_owned()]).collect(),
+            // The name in the list of processes.
+            name: Some("flemma".into()),
+            file: Some(file),
+            leash: Some(leash),
+            is_sandboxed,
+        })
+    }
+
+    /// The program to start.
+    pub(crate) fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// Adds the words before the program's own arguments.
+    pub(crate) fn words(&self, process: &mut tokio::process::Command) {
+        if let Some(name) = &self.name {
+            process.arg0(name);
+        }
+        process.args(self.before.iter().chain(&self.file));
+    }
+}
+
+/// A script that a shell runs.
+pub(crate) struct Script(String);
+
+impl Script {
+    /// Prepares a script for `shell`.
+    ///
+    /// # Errors
+    ///
+    /// Never; other systems need a file.
+    pub(crate) fn new(_shell: &str, script: &str) -> io::Result<Self> {
+        Ok(Self(script.to_owned()))
+    }
+
+    /// Adds the arguments of the shell.
+    pub(crate) fn words(&self, process: &mut tokio::process::Command) {
+        process.arg("-c").arg(&self.0);
+    }
+}
+
+/// The program that starting a program by its name or path starts. The system searches `PATH`.
+pub(crate) fn program_file(name: &str) -> OsString {
+    name.into()
+}
+
+// Ends everything that this process started, before it ends itself.
+//
+// Besides descendants, these are processes with the mark of a call: a daemon is no longer a
+// descendant, because its parent is the process that adopts orphans.
+
+/// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
+const KILL_FOR: Duration = Duration::from_millis(1500);
+/// How long a leash may take to end by itself.
+const LEASH_GRACE: Duration = Duration::from_secs(1);
+/// Interval between searches for processes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Kills everything that this process started, and reaps its children. Blocks for at most 1.5
+/// seconds, so it is only for a process that is about to end. Without `/proc`, these are the process groups of
+/// the calls.
+pub fn end_descendants() {
+    let begun = Instant::now();
+    while begun.elapsed() < KILL_FOR {
+        let mut left = started_by_us();
+        // A search misses a process whose parent forks it and ends at that moment.
+        if left.is_empty() && !has_children() {
+            break;
+        }
+        // Without its leash, a command would live on if this process were killed now. The leash
+        // ends by itself, after everything that it holds.
+        if begun.elapsed() < LEASH_GRACE {
+            left.retain(|id| !is_leash(*id));
+        }
+        signal(&left, &[Signal::KILL]);
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Sends `signals` to these processes. Those that have ended are skipped.
+fn signal(ids: &[u32], signals: &[Signal]) {
+    for pid in ids.iter().filter_map(|&id| pid(id)) {
+        for signal in signals {
+            kill(pid, *signal);
+        }
+    }
+}
+
+/// Reaps the children that have ended. Returns true if there are others.
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            // A signal may have interrupted the call.
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            // ECHILD: there are no children.
+            Err(_) => return false,
+        }
+    }
+}
+
+// Optimizations for a host with a watcher: commands need no session of their own, and background
+// processes that they leave are found at once.
+
+/// The process that watches this one.
+static WATCHER: OnceLock<u32> = OnceLock::new();
+
+/// Declares that the process `watcher` only watches this one: it adopts and reaps all orphans of
+/// this process. Detaches this process from the terminal, which only commands could use.
+///
+/// Call it once, before anything is started. If it fails, as in a process that leads a group,
+/// commands get sessions of their own.
+pub fn watched_by(watcher: u32) {
+    match rustix::process::setsid() {
+        // This is the only place that sets it.
+        Ok(_) => drop(WATCHER.set(watcher).ok()),
+        Err(error) => tracing::warn!(%error, "the terminal cannot be left"),
+    }
+}
+
+/// Returns true if the session of this process has no terminal.
+fn has_no_terminal() -> bool {
+    WATCHER.get().is_some()
+}
+
+/// Ids of the orphans of this process, running or zombies; `None` if they are unknown.
+#[cfg(target_os = "linux")]
+fn orphans() -> Option<Vec<u32>> {
+    let us = std::process::id();
+    let ids = children(*WATCHER.get()?)?;
+    Some(ids.into_iter().filter(|id| *id != us).collect())
+}
+
+/// Ids of the children of a process with one thread, running or zombies.
+fn children(parent: u32) -> Option<Vec<u32>> {
+    // proc(5); the kernel's CONFIG_PROC_CHILDREN, which distributions set.
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let ids = children.ok()?;
+    let ids = ids.split_ascii_whitespace();
+    Some(ids.filter_map(|id| id.parse().ok()).collect())
+}
+
+/// Ids of the orphans of this process, running or zombies; `None` if they are unknown.
+#[cfg(not(target_os = "linux"))]
+fn orphans() -> Option<Vec<u32>> {
+    None
+}

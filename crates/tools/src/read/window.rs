@@ -43,11 +43,11 @@ pub(super) struct Window {
     pub limited_by: Option<Limit>,
     /// The number of lines seen in the whole stream.
     pub total_lines: usize,
-    /// Whether the stream may have more lines than `total_lines`.
+    /// True if the stream may have more lines than `total_lines`.
     pub is_total_open: bool,
     /// The length of the first requested line, if that line alone exceeds the limit.
     pub oversized_line: Option<u64>,
-    /// Whether the stream is binary. The other fields are empty then.
+    /// True if the stream is binary. The other fields are empty then.
     pub is_binary: bool,
 }
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::plan::line_at;
+use super::line_at;
 
 /// Maximum size of a text that is searched.
 const SEARCHED: usize = 4 << 20;
@@ -319,7 +319,7 @@ fn first_of(character: char) -> Option<char> {
     FIRST.get(&character).copied()
 }
 
-/// Whether the character is drawn as nothing.
+/// Returns true if the character is drawn as nothing.
 fn is_unseen(character: char) -> bool {
     matches!(
         character,
@@ -328,14 +328,65 @@ fn is_unseen(character: char) -> bool {
     ) || (character.is_control() && !character.is_whitespace())
 }
 
-/// Whether the character is drawn on top of the one before it.
+/// Returns true if the character is drawn on top of the one before it.
 fn combines(character: char) -> bool {
     unicode_width::UnicodeWidthChar::width(character) == Some(0) && !is_unseen(character)
+}
+
+// A text with plain line endings, and optionally without trailing spaces, that knows where its
+// parts are in the original.
+
+/// A normalized text: each line ends in `\n`, also the last one.
+pub(super) struct Normal {
+    pub text: String,
+    /// The start of each line: here, and in the original.
+    starts: Vec<(usize, usize)>,
+    original: usize,
+}
+
+impl Normal {
+    /// Normalizes a text. `trims` removes spaces and tabs at the ends of lines.
+    pub(super) fn of(original: &str, trims: bool) -> Self {
+        let returns = super::are_returns(original);
+        let mut it = Self {
+            text: String::with_capacity(original.len() + 1),
+            starts: Vec::new(),
+            original: original.len(),
+        };
+        let mut at = 0;
+        for line in super::lines(original, returns) {
+            it.starts.push((it.text.len(), at));
+            // Nothing follows the last line ending.
+            if line.ending.is_none() && line.text.is_empty() {
+                break;
+            }
+            it.text
+                .push_str(if trims { trimmed(line.text) } else { line.text });
+            it.text.push('\n');
+            at += line.text.len() + line.ending.map_or(0, str::len);
+        }
+        it
+    }
+
+    /// The place in the original of an offset in this text. Spaces that were removed are behind
+    /// it.
+    pub(super) fn original(&self, at: usize) -> usize {
+        let line = self.starts.partition_point(|(start, _)| *start <= at);
+        let (start, original) = self.starts[line.saturating_sub(1)];
+        // The last line has an ending here that the original may lack.
+        (original + at - start).min(self.original)
+    }
+}
+
+/// Removes spaces and tabs at the end of a line.
+pub(super) fn trimmed(line: &str) -> &str {
+    line.trim_end_matches([' ', '\t'])
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[track_caller]
@@ -349,7 +400,7 @@ mod tests {
             "# Prices\n\nThe box costs 12\u{a0}€ in Lyon.\n",
             "costs 12 €",
             "line 3 looks the same and has other characters:\n\nline 3, column 17: the file has U+00A0 (no-break \
-             space), yours has U+0020 (space)",
+         space), yours has U+0020 (space)",
         );
         for (there, wanted, differs) in [
             ("\u{201c}a\u{201d}", "\"a\"", "U+201C (“), yours has U+0022"),
@@ -429,8 +480,8 @@ mod tests {
             "é: a\u{a0}b\n  c\u{2019}d\né: a\u{a0}b\n  c\u{2019}d\n",
             "a b\n  c'd",
             "lines 1, 3 look the same and have other characters:\n\n\
-             line 1, column 5: the file has U+00A0 (no-break space), yours has U+0020 (space)\n\
-             line 2, column 4: the file has U+2019 (’), yours has U+0027 (')",
+         line 1, column 5: the file has U+00A0 (no-break space), yours has U+0020 (space)\n\
+         line 2, column 4: the file has U+2019 (’), yours has U+0027 (')",
         );
     }
 

@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::endings;
-use super::indentation::{self, Shift};
-use super::normal::{Normal, trimmed};
+use super::Line;
+use super::alike::{Normal, trimmed};
 
 /// Maximum number of matches counted; repetitive text could have millions.
 pub(super) const PLACES_COUNTED: usize = 1000;
@@ -51,7 +50,7 @@ impl Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needle<'t> {
     pub text: &'t str,
-    /// Whether it starts and ends where lines do.
+    /// True if it starts and ends where lines do.
     pub is_lines: bool,
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn places(text: &str, piece: Needle<'_>) -> Vec<Place> {
             return found;
         }
     }
-    indentation::places(text, piece.text)
+    places_by_indentation(text, piece.text)
 }
 
 fn exact(text: &str, piece: Needle<'_>) -> Vec<Place> {
@@ -84,7 +83,7 @@ fn exact(text: &str, piece: Needle<'_>) -> Vec<Place> {
 
 fn normalized(text: &str, piece: Needle<'_>, level: MatchLevel) -> Vec<Place> {
     let trims = level == MatchLevel::TrailingSpace;
-    let old = endings::plain(piece.text, endings::are_returns(piece.text));
+    let old = super::plain(piece.text, super::are_returns(piece.text));
     let (old, is_cut) = if trims {
         let lines: Vec<&str> = old.split('\n').map(trimmed).collect();
         // Such a piece must reach the end of a line, where spaces don't count.
@@ -142,30 +141,179 @@ fn occurrences<'t>(text: &'t str, old: &'t str) -> impl Iterator<Item = usize> +
     })
 }
 
-/// Whether the character is drawn on top of the one before it.
+/// Returns true if the character is drawn on top of the one before it.
 fn combines(character: char) -> bool {
     character.width() == Some(0)
 }
 
-/// Whether the range starts at the start of a line and ends at the end of one.
+/// Returns true if the range starts at the start of a line and ends at the end of one.
 fn is_lines(text: &str, range: &Range<usize>) -> bool {
     let before = &text[..range.start];
     let starts = match before.chars().next_back() {
         None | Some('\n') => true,
         // A byte order mark is no text of the first line.
         Some('\u{feff}') => range.start == '\u{feff}'.len_utf8(),
-        Some('\r') => endings::are_returns(text),
+        Some('\r') => super::are_returns(text),
         Some(_) => false,
     };
     starts && is_line_end(text, range.end)
 }
 
-/// Whether a line ends here, before its line ending or behind it.
+/// Returns true if a line ends here, before its line ending or behind it.
 fn is_line_end(text: &str, at: usize) -> bool {
     let (before, rest) = text.split_at(at);
     rest.is_empty()
         || rest.starts_with('\n')
         || rest.starts_with("\r\n")
         || before.ends_with('\n')
-        || ((rest.starts_with('\r') || before.ends_with('\r')) && endings::are_returns(text))
+        || ((rest.starts_with('\r') || before.ends_with('\r')) && super::are_returns(text))
+}
+
+// Finds lines that differ only in their indentation, all by the same amount.
+//
+// Pure. Tabs and spaces are never converted: a piece with one of them does not match lines
+// with the other.
+
+/// Least number of lines with text: a single line could be anywhere.
+const LEAST_LINES: usize = 2;
+
+/// How a text is indented relative to a piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shift {
+    /// Alike.
+    None,
+    /// Each line has this in addition.
+    Added(String),
+    /// Each line lacks this.
+    Removed(String),
+}
+
+impl Shift {
+    /// Indents a line like the text. `None` if it is indented less than the amount to remove, or
+    /// with tabs where the shift has spaces or the reverse.
+    pub(super) fn apply(&self, line: &str) -> Option<String> {
+        // Blank lines need no indentation.
+        if line.trim().is_empty() {
+            return Some(line.to_owned());
+        }
+        match self {
+            Self::None => Some(line.to_owned()),
+            Self::Added(by) => {
+                let kind = by.chars().next()?;
+                let is_alike = indent(line).chars().all(|it| it == kind);
+                is_alike.then(|| format!("{by}{line}"))
+            }
+            Self::Removed(by) => line.strip_prefix(by.as_str()).map(str::to_owned),
+        }
+    }
+}
+
+/// The places where each line of `piece` occurs with the same difference in indentation. Ignores
+/// line endings and spaces at the ends of lines.
+pub(super) fn places_by_indentation(text: &str, piece: &str) -> Vec<Place> {
+    let piece = super::plain(piece, super::are_returns(piece));
+    let (piece, takes_ending) = match piece.strip_suffix('\n') {
+        Some(lines) => (lines, true),
+        None => (&*piece, false),
+    };
+    let wanted: Vec<&str> = piece.split('\n').map(trimmed).collect();
+    let with_text = wanted.iter().filter(|line| !line.is_empty()).count();
+    let first = wanted.iter().position(|line| !line.is_empty());
+    let Some(first) = first.filter(|_| with_text >= LEAST_LINES) else {
+        return Vec::new();
+    };
+    let rows = rows(text);
+    let starts = (0..rows.len()).filter(|at| at + wanted.len() <= rows.len());
+    // A cheap test: few lines begin a match.
+    let likely =
+        starts.filter(|at| rows[at + first].text.trim_start() == wanted[first].trim_start());
+    let found = likely.filter_map(|at| {
+        let rows = &rows[at..at + wanted.len()];
+        let shift = shift(rows, &wanted)?;
+        let last = rows.last()?;
+        let end = if takes_ending {
+            last.end
+        } else {
+            last.end - last.ending
+        };
+        Some(Place {
+            range: rows[0].start..end,
+            level: MatchLevel::Indentation,
+            shift,
+        })
+    });
+    found.take(PLACES_COUNTED).collect()
+}
+
+/// A line of the text.
+struct Row<'t> {
+    /// Without spaces at the end.
+    text: &'t str,
+    start: usize,
+    /// Behind the line ending.
+    end: usize,
+    /// Bytes of the line ending.
+    ending: usize,
+}
+
+fn rows<'t>(text: &'t str) -> Vec<Row<'t>> {
+    let mut at = 0;
+    let row = |Line { text, ending }: Line<'t>| {
+        // A byte order mark is no text of the first line.
+        let mark = if at == 0 && text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        let start = at + mark;
+        let ending = ending.map_or(0, str::len);
+        at += text.len() + ending;
+        Row {
+            text: trimmed(&text[mark..]),
+            start,
+            end: at,
+            ending,
+        }
+    };
+    let lines = super::lines(text, super::are_returns(text));
+    lines.into_iter().map(row).collect()
+}
+
+/// The difference in indentation between all lines, or `None` if they differ in anything else.
+fn shift(rows: &[Row<'_>], wanted: &[&str]) -> Option<Shift> {
+    let mut found = None;
+    for (row, wanted) in rows.iter().zip(wanted) {
+        if row.text.trim_start() != wanted.trim_start() {
+            return None;
+        }
+        // A blank line has no indentation to compare.
+        if wanted.is_empty() {
+            continue;
+        }
+        let shift = difference(indent(row.text), indent(wanted))?;
+        if *found.get_or_insert_with(|| shift.clone()) != shift {
+            return None;
+        }
+    }
+    found
+}
+
+/// The difference between two indentations of one kind of character.
+fn difference(text: &str, piece: &str) -> Option<Shift> {
+    let kind = text.chars().chain(piece.chars()).next()?;
+    let is_alike = |it: &str| it.chars().all(|it| it == kind);
+    // Lines that are indented alike match at a stricter level.
+    if !is_alike(text) || !is_alike(piece) || text == piece {
+        return None;
+    }
+    Some(match text.strip_suffix(piece) {
+        Some(more) => Shift::Added(more.to_owned()),
+        None => Shift::Removed(piece.strip_suffix(text)?.to_owned()),
+    })
+}
+
+/// The spaces and tabs at the start of a line.
+fn indent(line: &str) -> &str {
+    let text = line.trim_start_matches([' ', '\t']);
+    &line[..line.len() - text.len()]
 }

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::indentation::Shift;
-use super::places::MatchLevel;
+use super::places::{MatchLevel, Shift};
 use super::*;
 
 fn replace(text: &str, old: &str, new: &str) -> Result<EditedText, ReplaceProblem> {
@@ -273,14 +272,14 @@ proptest! {
             if text[..at].ends_with('\r') { at - 1 } else { at }
         };
         let range = cut(from.min(to))..cut(from.max(to));
-        let old = endings::plain(&text[range.clone()], false);
+        let old = plain(&text[range.clone()], false);
         let place = Place { range, level: MatchLevel::LineEndings, shift: Shift::None };
-        let put = weave::weave(&text, &place, &old, &new).unwrap_or_default();
-        prop_assert_eq!(endings::plain(&put, false), new);
+        let put = weave(&text, &place, &old, &new).unwrap_or_default();
+        prop_assert_eq!(plain(&put, false), new);
         if !text.contains("\r\n") {
             prop_assert!(!put.contains('\r'));
         }
-        if endings::are_alike(&text) && text.contains("\r\n") {
+        if are_alike(&text) && text.contains("\r\n") {
             prop_assert_eq!(put.matches('\n').count(), put.matches("\r\n").count());
         }
     }

@@ -12,7 +12,7 @@ use crate::secrets::Concealed;
 
 /// The name of the sandbox in the log, where it never occurs.
 pub(super) const NAME: &str = "none";
-/// What to do without a sandbox, if one is required.
+/// Advice if a sandbox is required and missing.
 pub(super) const ADVICE: &str =
     "Set sandbox.backend to \"auto\" to run commands without one, each of which you then approve.";
 /// The program that would be the sandbox, for messages. `None`, because no program is one here.

@@ -4,16 +4,17 @@
 //! files are read.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, fs};
 
-use platform::files::FileStatus;
+use platform::files::{FileKind, FileStatus, FolderAccess, OpenFolder};
+use sha2::{Digest, Sha256};
 
 use super::manifest::{self, Manifest};
-use super::tool::{Script, ScriptRoot};
+use super::{Script, ScriptRoot};
+use crate::files::{RealPath, open_regular_in};
 use crate::tool::Tool;
 
 /// The name of the file that describes a tool.
@@ -28,7 +29,7 @@ pub struct ScriptProblem {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what to do, without a final full stop.
+    /// The problem and what to do, without a final full stop.
     pub what: String,
 }
 
@@ -52,7 +53,7 @@ pub struct ScriptFolder {
 #[derive(Debug)]
 struct Seen {
     stamp: Option<FileStatus>,
-    /// Whether its script existed.
+    /// True if its script existed.
     has_script: bool,
     found: Result<Script, ScriptProblem>,
 }
@@ -239,10 +240,240 @@ fn read(file: &Path) -> io::Result<String> {
     let metadata = fs::metadata(file)?;
     // Checked before reading, because a pipe would block the scan forever.
     if !metadata.is_file() || metadata.len() > LARGEST {
-        return Err(io::Error::other("it is no file of at most 256 KB"));
+        return Err(io::Error::other("it is not a file of at most 256 KB"));
     }
     fs::read_to_string(file)
 }
 
+// Digest of a folder of tools, which detects changes since the user trusted it.
+
+/// Maximum number of files and bytes (50 MB) of a folder that the user can trust.
+const MOST_FILES: usize = 2000;
+const MOST_BYTES: u64 = 50 * 1024 * 1024;
+
+/// The SHA-256, in hexadecimal, of the names and contents of all files below `root`.
+/// Left out are folders `__pycache__`, which no script of ours reads.
+///
+/// # Errors
+///
+/// Something cannot be read, is a link or no file, or there is too much.
+pub fn digest(root: &Path) -> io::Result<String> {
+    let mut all = Walk {
+        hash: Sha256::new(),
+        files: 0,
+        bytes: 0,
+    };
+    // Links may lead to the root, but none is followed below it.
+    let real = RealPath::of(root).map_err(io::Error::other)?;
+    all.folder(&real.open_folder(FolderAccess::List)?, "")?;
+    let digest = all.hash.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+struct Walk {
+    hash: Sha256,
+    files: usize,
+    bytes: u64,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &OpenFolder, shown: &str) -> io::Result<()> {
+        let mut names = Vec::new();
+        for entry in folder.entries()? {
+            names.push(entry?.name);
+        }
+        // The order on disk may differ between two copies of a folder.
+        names.sort();
+        for name in names {
+            let shown = format!("{shown}/{}", name.to_string_lossy());
+            match folder.status(&name)?.kind {
+                // Python writes these when a script runs, so they would change the digest.
+                FileKind::Folder if name == "__pycache__" => {}
+                FileKind::Folder => {
+                    let inner = folder.folder(Path::new(&name), FolderAccess::List)?;
+                    self.folder(&inner, &shown)?;
+                }
+                FileKind::File => self.file(folder, Path::new(&name), &shown)?,
+                _ => {
+                    // A link could lead to files that change without the digest.
+                    let why = format!("{shown} is not a file in this folder");
+                    return Err(io::Error::other(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, folder: &OpenFolder, name: &Path, shown: &str) -> io::Result<()> {
+        self.files += 1;
+        let left = MOST_BYTES - self.bytes;
+        let mut content = Vec::new();
+        let opened = open_regular_in(folder, name, Path::new(shown)).map_err(io::Error::other)?;
+        opened.file.take(left + 1).read_to_end(&mut content)?;
+        if content.len() as u64 > left || self.files > MOST_FILES {
+            return Err(io::Error::other("it holds too much to be trusted"));
+        }
+        self.bytes += content.len() as u64;
+        // Lengths first, so that no name can be taken for content.
+        for part in [shown.as_bytes(), &content] {
+            self.hash.update((part.len() as u64).to_le_bytes());
+            self.hash.update(part);
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Scans of a folder of tools while it changes.
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    struct Stage {
+        dir: tempfile::TempDir,
+        folder: ScriptFolder,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let folder = ScriptFolder::new(ScriptRoot {
+                root: dir.path().join("tools"),
+                libraries: Vec::new(),
+                agreed: None,
+            });
+            Self { dir, folder }
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.dir.path().join("tools").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn tool(&self, folder: &str, rest: &str) {
+            let text = format!("description = \"d\"\nscript = \"s.py\"\n{rest}");
+            self.write(&format!("{folder}/tool.toml"), &text);
+            self.write(&format!("{folder}/s.py"), "");
+        }
+
+        /// Scans the folder. Returns whether anything changed, and the names of the tools.
+        fn scan(&mut self) -> (bool, Vec<String>) {
+            let changed = self.folder.scan();
+            let tools = self.folder.tools();
+            (
+                changed,
+                tools.iter().map(|it| it.name().to_owned()).collect(),
+            )
+        }
+
+        fn problems(&self) -> Vec<String> {
+            let root = format!("{}/", self.dir.path().join("tools").display());
+            let problems = self.folder.problems();
+            problems
+                .iter()
+                .map(|it| it.to_string().replace(&root, ""))
+                .collect()
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|it| (*it).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_scan_finds_all_changes_and_nothing_else() {
+        let mut stage = Stage::new();
+        assert_eq!(stage.scan(), (false, vec![]));
+        stage.tool("a", "");
+        stage.tool("b", "");
+        assert_eq!(stage.scan(), (true, names(&["a", "b"])));
+        assert_eq!(stage.scan(), (false, names(&["a", "b"])));
+        stage.tool("b", "name = \"renamed\"\n");
+        assert_eq!(stage.scan(), (true, names(&["a", "renamed"])));
+        fs::rename(
+            stage.folder.place.root.join("a"),
+            stage.folder.place.root.join("c"),
+        )
+        .unwrap();
+        assert_eq!(stage.scan(), (true, names(&["c", "renamed"])));
+        fs::remove_dir_all(&stage.folder.place.root).unwrap();
+        assert_eq!(stage.scan(), (true, vec![]));
+        assert_eq!(stage.problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_broken_tool_is_reported_and_affects_no_other() {
+        let mut stage = Stage::new();
+        stage.tool("good", "");
+        stage.write("bad/tool.toml", "description = \"d\"\nscript = 5\n");
+        stage.write("lost/tool.toml", "description = \"d\"\nscript = \"s.py\"\n");
+        stage.write("notes/readme.txt", "no tool");
+        stage.write(".hidden/tool.toml", "no TOML");
+        assert_eq!(stage.scan().1, ["good"]);
+        let lost = "There is no file lost/s.py, which \"script\" names. Write it, or name another";
+        assert_eq!(
+            stage.problems(),
+            [
+                "bad/tool.toml, line 2: \"script\" must be text in quotes".to_owned(),
+                format!("lost/tool.toml, line 1: {lost}"),
+            ]
+        );
+        stage.write("lost/s.py", "");
+        stage.tool("bad", "");
+        assert_eq!(stage.scan(), (true, names(&["bad", "good", "lost"])));
+        assert_eq!(stage.problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_second_tool_with_a_name_is_left_out() {
+        let mut stage = Stage::new();
+        stage.tool("a", "name = \"same\"\n");
+        stage.tool("b", "name = \"same\"\n");
+        assert_eq!(stage.scan().1, ["same"]);
+        assert_eq!(
+            stage.problems(),
+            [
+                "b/tool.toml, line 1: \"same\" is the name of the tool in a already. Give it another name"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_is_no_small_file_is_reported() {
+        let mut stage = Stage::new();
+        fs::create_dir_all(stage.folder.place.root.join("x/tool.toml")).unwrap();
+        let large = "#".repeat(300 * 1024);
+        stage.write("y/tool.toml", &large);
+        stage.scan();
+        let problems = stage.problems();
+        assert_eq!(problems.len(), 2);
+        assert!(
+            problems
+                .iter()
+                .all(|it| it.contains("not a file of at most 256 KB"))
+        );
+    }
+
+    #[test]
+    fn whatever_could_run_changes_the_digest_and_links_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("t/__pycache__")).unwrap();
+        fs::write(at("t/s.py"), "a").unwrap();
+        let first = digest(folder.path()).unwrap();
+        assert_eq!(first.len(), 64);
+        fs::write(at("t/__pycache__/s.pyc"), "x").unwrap();
+        assert_eq!(digest(folder.path()).unwrap(), first);
+        fs::write(at("t/s.py"), "b").unwrap();
+        let second = digest(folder.path()).unwrap();
+        assert_ne!(second, first);
+        fs::write(at("t/more"), "").unwrap();
+        assert_ne!(digest(folder.path()).unwrap(), second);
+        std::os::unix::fs::symlink("/etc", at("t/link")).unwrap();
+        assert!(digest(folder.path()).is_err());
+    }
+}

@@ -1,25 +1,29 @@
 //! Runs one call of a script: starts its program, supervises it, and words the result.
 
 use std::ffi::OsString;
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chat::tool::ToolUseId;
+use chat::tool::{ToolOutcome, ToolUseId};
 use platform::{exit_status, pipe};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, sleep};
 
-use super::clock::Clock;
+use super::Program;
 use super::job::{Job, JobEnd, Over};
-use super::parameters;
-use super::program::Program;
 use super::wire::{ScriptMessage, Wire};
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::models::ModelRequest;
 use crate::output::{self, tail, within_limits};
 use crate::process::{Launch, Piped, ProcessMark, child_environment};
 use crate::sandbox::RETRIES;
+use crate::search::{SearchEntry, search};
 use crate::tool::ToolResult;
 
 /// The program that Python starts with.
@@ -61,10 +65,10 @@ impl Call<'_> {
         ctx: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         // The system reports it like a program that does not exist.
-        if !ctx.cwd.is_dir() {
+        if !ctx.files.cwd.is_dir() {
             return Err(ToolError::Failed(format!(
                 "The working directory {} does not exist, so nothing was run.",
-                ctx.cwd.display()
+                ctx.files.cwd.display()
             )));
         }
         // One clock, so that starting again does not extend the limit.
@@ -77,7 +81,9 @@ impl Call<'_> {
             };
             let stderr = &over.stderr.text;
             // Output means that the script did run, so it must not run twice.
-            if !over.stdout.text.is_empty() || !ctx.sandbox.is_failed_start(status.code(), stderr) {
+            if !over.stdout.text.is_empty()
+                || !ctx.files.sandbox.is_failed_start(status.code(), stderr)
+            {
                 break;
             }
             over = self.once(id, ctx, &clock).await?;
@@ -154,14 +160,14 @@ impl Call<'_> {
         let folder = self.script.parent().unwrap_or(self.script);
         let modules = self.path.iter().map(PathBuf::as_path);
         let needed: Vec<&Path> = modules.chain([folder]).collect();
-        let prefix = ctx.sandbox.prefix(&ctx.cwd, &needed);
+        let prefix = ctx.files.sandbox.prefix(&ctx.files.cwd, &needed);
         let prefix = prefix.map_err(ToolError::Failed)?;
         let own = self.program.arguments.iter().map(OsString::from);
         let launch = Launch {
             prefix,
             program: &self.program.name,
             arguments: own.chain(last.iter().map(OsString::from)).collect(),
-            cwd: &ctx.cwd,
+            cwd: &ctx.files.cwd,
             environment: child_environment(crate::variables(), variables, &mark),
             stdin,
         };
@@ -191,7 +197,7 @@ fn variables(arguments: &Map<String, Value>) -> Vec<(String, String)> {
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            (parameters::variable(name), text)
+            (super::manifest::variable(name), text)
         })
         .collect();
     all.retain(|(_, value)| fits(value));
@@ -256,5 +262,157 @@ fn ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal}"),
         (None, None) => "ended without an exit code".to_owned(),
+    }
+}
+
+// The time limit of a script. Time that it waits for a model or another tool doesn't count,
+// because those have limits of their own.
+
+/// Maximum total time that one call may wait for others.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+
+/// Measures the time of a call.
+pub(super) struct Clock {
+    limit: Duration,
+    begun: Instant,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// The total of the waits that have ended.
+    total: Duration,
+    /// The start of the current wait.
+    since: Option<Instant>,
+}
+
+impl Clock {
+    /// Starts the clock.
+    pub(super) fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            begun: Instant::now(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// The time limit.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Waits until the limit is reached.
+    pub(super) async fn up(&self) {
+        loop {
+            let left = self.left();
+            if left.is_zero() {
+                return;
+            }
+            // Checked again afterwards, because a wait in the meantime extends the time.
+            sleep(left).await;
+        }
+    }
+
+    /// Does work during which the script waits.
+    pub(super) async fn pause<T>(&self, work: impl Future<Output = T>) -> T {
+        self.waiting().since = Some(Instant::now());
+        let done = work.await;
+        let mut waiting = self.waiting();
+        if let Some(since) = waiting.since.take() {
+            waiting.total += since.elapsed();
+        }
+        done
+    }
+
+    fn left(&self) -> Duration {
+        let waiting = self.waiting();
+        let now = waiting
+            .since
+            .map_or(Duration::ZERO, |since| since.elapsed());
+        let waited = (waiting.total + now).min(LONGEST_WAIT);
+        (self.limit + waited).saturating_sub(self.begun.elapsed())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// Requests of a running script: calls of other tools, and completions.
+//
+// This module only forwards them. [`crate::Nested`] and [`crate::Models`] decide whether they
+// are allowed.
+
+/// A request of a script.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// The list of tools.
+    List(#[expect(dead_code, reason = "it is always true")] bool),
+    /// The tools that match a query.
+    Search(String),
+    /// A call of a tool.
+    Call {
+        /// The tool's name.
+        name: String,
+        /// The arguments.
+        arguments: Value,
+    },
+    /// A completion of a model.
+    Completion(ModelRequest),
+}
+
+/// Returns the response to a request, or the reason for its failure.
+pub(super) async fn answer(request: Request, ctx: &ToolContext) -> Result<String, String> {
+    match request {
+        Request::List(_) => {
+            let tools = ctx.exec.nested.tools().into_iter();
+            let tools = tools.map(|it| json!({"name": it.name, "description": it.description}));
+            Ok(Value::Array(tools.collect()).to_string())
+        }
+        Request::Search(query) => {
+            let tools = ctx.exec.nested.tools();
+            let hits = search(&query, tools.iter().map(SearchEntry::from)).into_iter();
+            let hits = hits.map(|hit| {
+                let description = &tools[hit.at].description;
+                json!({"name": hit.name, "description": description, "score": hit.score})
+            });
+            Ok(Value::Array(hits.collect()).to_string())
+        }
+        Request::Call { name, arguments } => {
+            match ctx.exec.nested.call(&name, arguments, &ctx.cancel).await {
+                // A command that exits with an error code has a result as well.
+                ToolOutcome::Done { content, .. } => Ok(content),
+                ToolOutcome::Failed(why) | ToolOutcome::Cancelled(why) => Err(why),
+            }
+        }
+        Request::Completion(asked) => {
+            asked.check()?;
+            ctx.exec
+                .models
+                .complete(asked, ctx.exec.nested.clone(), &ctx.cancel)
+                .await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_does_not_count_against_the_limit() {
+        let begun = Instant::now();
+        let clock = Clock::new(Duration::from_secs(10));
+        let work = async {
+            sleep(Duration::from_secs(4)).await;
+            clock.pause(sleep(Duration::from_secs(60))).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = clock.up() => {}
+            () = work => {}
+        }
+        assert_eq!(begun.elapsed().as_secs(), 70);
     }
 }

@@ -1,13 +1,12 @@
 //! Finds the secret files and folders that a sandbox hides from commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use platform::files::FileStatus;
+use platform::files::{FileId, FileStatus};
 
-use super::content;
-use super::tracked::Indexes;
-use super::{SecretKind, Secrets, entries, folded, names};
+use super::{Indexes, SecretKind, Secrets, entries, folded, names};
 use crate::files::leads_to;
 use crate::names::fold;
 
@@ -22,7 +21,7 @@ pub struct Concealed {
     pub path: PathBuf,
     /// Why it is secret.
     pub kind: SecretKind,
-    /// Whether it is a folder, which looks empty. A file can't be opened.
+    /// True if it is a folder, which looks empty. A file can't be opened.
     pub is_folder: bool,
     /// Paths in the folder that stay visible: revealed ones, and public files.
     pub seen: Vec<PathBuf>,
@@ -32,7 +31,7 @@ impl Secrets {
     /// The secrets that exist: in the home folder and the system, directly in the folders `work`,
     /// and among `found`.
     ///
-    /// Of a folder that contains one of `work`, only its secret entries are hidden. A file is not
+    /// In a folder that contains one of `work`, only the secret entries are hidden. A file is not
     /// hidden if Git's index contains its text.
     pub fn concealed(&self, work: &[PathBuf], found: Vec<PathBuf>) -> Vec<Concealed> {
         let mut indexes = Indexes::default();
@@ -95,7 +94,7 @@ impl Secrets {
         let kind = self.place(&real, is_folder);
         // Commands need certificates, which often have the names of keys.
         let status = FileStatus::of_link(&real).ok()?;
-        if kind == Some(SecretKind::Key) && content::is_public(&real, &status) {
+        if kind == Some(SecretKind::Key) && super::names::is_public(&real, &status) {
             return None;
         }
         // A link with a secret name makes its target secret.
@@ -145,7 +144,7 @@ impl Secrets {
         let public = entries(folder).into_iter().filter(|path| {
             let name = path.components().next_back().map(folded);
             // A link may lead to a file that is not public.
-            name.is_some_and(|it| names::is_public(&it))
+            name.is_some_and(|it| names::is_public_name(&it))
                 && path.symlink_metadata().is_ok_and(|it| it.is_file())
         });
         let mut seen: Vec<PathBuf> = revealed.chain(public).collect();
@@ -162,7 +161,7 @@ fn suspects(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// Whether a path may be a secret by its last name.
+/// Returns true if a path may be a secret by its last name.
 pub(crate) fn is_suspect(path: &Path) -> bool {
     let Some(name) = path.file_name() else {
         return false;
@@ -190,3 +189,41 @@ fn outermost(hidden: BTreeMap<PathBuf, Concealed>) -> Vec<Concealed> {
     outer.sort_by_key(|it| (it.path.components().count(), it.path.clone()));
     outer
 }
+
+// Recognizes hard links to secret files by device and inode.
+
+/// Secret files by device and inode, read when the first file with several names is checked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Inodes(Arc<OnceLock<HashMap<FileId, SecretKind>>>);
+
+impl Inodes {
+    /// Why the file with this status is secret under another of its names. `secrets`
+    /// lists the secret files.
+    pub(super) fn find<I>(
+        &self,
+        status: &FileStatus,
+        secrets: impl FnOnce() -> I,
+    ) -> Option<SecretKind>
+    where
+        I: Iterator<Item = (FileStatus, SecretKind)>,
+    {
+        // Most files have a single name, so nothing needs to be read.
+        if !status.is_file() || status.links < 2 {
+            return None;
+        }
+        let known = self.0.get_or_init(|| {
+            let files = secrets().filter(|(status, _)| status.is_file());
+            files.map(|(status, kind)| (status.id, kind)).collect()
+        });
+        known.get(&status.id).copied()
+    }
+}
+
+/// Always equal, because a cache doesn't affect which files are secret.
+impl PartialEq for Inodes {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Inodes {}

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use platform::paths::canonicalize;
 
-use super::options::is_in;
-use super::path::{Folders, REFUSED, is_system_program};
-use super::programs::is_builtin;
+use super::environment::{Folders, REFUSED, is_system_program};
+use super::programs::{is_builtin, is_in};
 use super::syntax::Simple;
 use super::words::{KnownVariables, Word};
 use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, check_all, commands, only_reads};
@@ -40,7 +39,7 @@ pub struct Machine {
     pub variables: Vec<(OsString, OsString)>,
     /// Which files are secret.
     pub secrets: Arc<Secrets>,
-    /// Whether it would run in a sandbox.
+    /// True if it would run in a sandbox.
     pub sandbox: bool,
 }
 
@@ -67,7 +66,7 @@ impl Machine {
     }
 }
 
-/// Whether a command is approved, judging by its text and by the machine's present state.
+/// Returns true if a command is approved, judging by its text and by the machine's present state.
 ///
 /// # Errors
 ///
@@ -93,8 +92,8 @@ pub fn inspect(command: &str, lists: &ShellLists, machine: &Machine) -> Result<N
     Ok(needs)
 }
 
-/// Which commands of a line need no rule beside others that have one, because they only read; empty
-/// if the line is not analyzed. Without a machine, only the text counts.
+/// Which commands of a line need no rule if the others have one, because they only read; empty if
+/// the line is not analyzed. Without a machine, only the text counts.
 ///
 /// A command does need one if its output goes to a command that needs one, or if it changes the folder
 /// in which such a command runs: then what that one does would depend on it.
@@ -138,9 +137,9 @@ pub fn reading_parts(command: &str, lists: &ShellLists, machine: Option<&Machine
 /// The check of one line against the machine.
 struct Inspection<'a> {
     machine: &'a Machine,
-    /// Whether the read-only view holds the line.
+    /// True if the read-only view holds the line.
     is_viewed: bool,
-    /// Whether the view shows little of the home folder, because the words of the line may not say which
+    /// True if the view shows little of the home folder, because the words of the line may not say which
     /// files it reads.
     is_narrow: bool,
     /// The user's `PATH`.
@@ -338,7 +337,7 @@ impl<'a> Inspection<'a> {
     }
 }
 
-/// Whether a file belongs to a process or a device, and not to the machine as a whole.
+/// Returns true if a file belongs to a process or a device, and not to the machine as a whole.
 fn is_private(real: &Path) -> bool {
     let mut parts = real.components().skip(1).map(Component::as_os_str);
     let first = parts.next().and_then(|it| it.to_str()).unwrap_or_default();

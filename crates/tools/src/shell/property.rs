@@ -6,7 +6,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod generator;
-mod pieces;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -83,7 +82,7 @@ fn run(seed: u64, lines: usize, traced: Option<usize>) -> String {
             let all = format!("changed {changed:?}; {:?}", seen.problems);
             panic!("seed {seed}: {}", culprit(&accepted, is_traced, &all));
         }
-        observed.add(seen);
+        observed.add(&seen);
     }
     approved.report(seed, &observed)
 }

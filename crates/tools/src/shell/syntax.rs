@@ -18,7 +18,7 @@ pub(super) struct Simple {
     pub words: Vec<Word>,
     /// Files that it reads with `<`.
     pub inputs: Vec<Word>,
-    /// Whether its input is the output of the command before it.
+    /// True if its input is the output of the command before it.
     pub is_piped: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
     }
 }
 
-/// Whether a redirection is around several commands.
+/// Returns true if a redirection is around several commands.
 fn is_list(node: Node<'_>) -> bool {
     let body = node.child_by_field_name("body");
     body.is_some_and(|it| matches!(it.kind(), "list" | "pipeline"))

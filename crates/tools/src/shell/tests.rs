@@ -117,7 +117,7 @@ fn in_the_view_no_approved_line_changes_anything_or_shows_a_secret() {
         .iter()
         .map(|it| view::guarded(it, &world.project()))
         .collect();
-    let output = view::run(prefix, &script, &world.machine());
+    let output = view::run(&prefix, &script, &world.machine());
     assert!(output.contains("fn main"), "they run: {output}");
     assert!(!output.contains(world::SECRET), "{output}");
     assert_eq!(view::files(&world.home()), before);
@@ -132,7 +132,7 @@ fn the_view_shows_what_is_named_and_no_secret_of_other_projects() {
         let needs = world.inspect(command).expect(command);
         let prefix = view::prefix(&world.home(), &world.project(), needs.named.as_deref())?;
         Some(view::run(
-            prefix,
+            &prefix,
             &view::guarded(command, &world.project()),
             &world.machine(),
         ))
@@ -212,7 +212,7 @@ fn what_a_repository_tracks_shows_no_secret() {
     let script =
         "cat conf/.env; grep -r KEY .; git show HEAD:conf/.env; git log -p; env git diff HEAD~1";
     let output = view::run(
-        prefix,
+        &prefix,
         &view::guarded(script, &world.project()),
         &world.machine(),
     );

@@ -43,22 +43,22 @@ impl KnownVariables {
 pub(super) struct Word {
     /// The argument that the program gets, or the pattern that is replaced by file names.
     pub value: String,
-    /// Whether it is literal text: no quotes, no backslash, no variable.
+    /// True if it is literal text: no quotes, no backslash, no variable.
     pub is_plain: bool,
-    /// Whether it contains `$PWD`, which `cd` changes.
+    /// True if it contains `$PWD`, which `cd` changes.
     pub has_folder: bool,
     /// The text before the first `*`, `?`, or `[` outside quotes, if there is one.
     pub before_pattern: Option<String>,
 }
 
 impl Word {
-    /// Whether the shell replaces the word by file names.
+    /// Returns true if the shell replaces the word by file names.
     pub(super) fn is_pattern(&self) -> bool {
         self.before_pattern.is_some()
     }
 }
 
-/// Whether a `~` at the start of a word has been read, but not the character after it.
+/// The state of a `~` at the start of a word: if it has been read, but not the character after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tilde {
     No,
@@ -71,7 +71,7 @@ pub(super) struct Builder<'a> {
     word: Word,
     variables: &'a KnownVariables,
     tilde: Tilde,
-    /// Whether a piece was added; empty quotes count.
+    /// True if a piece was added; empty quotes count.
     is_begun: bool,
     problem: Option<&'static str>,
 }
@@ -238,7 +238,7 @@ fn length(text: &str) -> usize {
     text.find(|it| !is_name(it)).unwrap_or(text.len())
 }
 
-/// Whether a word without quotes contains braces, which could expand to several words.
+/// Returns true if a word without quotes contains braces, which could expand to several words.
 pub(super) fn has_braces(text: &str) -> bool {
     text != "{}" && text.contains(['{', '}'])
 }

@@ -1,4 +1,4 @@
-//! What a command changed in a trial, read from the layer that took its changes.
+//! The changes of a command in a trial, read from the layer that received them.
 
 #[cfg(unix)]
 mod unix;
@@ -13,7 +13,7 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-use crate::checkpoints::{Captured, Image};
+use crate::checkpoints::{Captured, FileState};
 use crate::files::RealPath;
 
 pub(super) use system::{read, size};
@@ -27,16 +27,16 @@ pub(crate) struct LayerChange {
     pub source: Option<PathBuf>,
     /// Which overlay it is in.
     pub overlay: usize,
-    /// Whether it is a folder: a new one without files, or one that was removed.
+    /// True if it is a folder: a new one without files, or one that was removed.
     pub is_folder: bool,
-    /// Whether later trials need what the layer has, so that it is copied and not moved.
+    /// True if later trials need what the layer has, so that it is copied and not moved.
     pub is_shared: bool,
 }
 
 /// A change that nothing could make again outside of the trial.
 #[derive(Debug, Clone)]
 pub(crate) struct Obstacle {
-    /// What was changed.
+    /// The kind of change.
     pub at: LayerChange,
     /// Why not: a clause about the command.
     pub why: String,
@@ -45,7 +45,7 @@ pub(crate) struct Obstacle {
 /// Most obstacles that are kept: one is shown.
 const MOST_OBSTACLES: usize = 100;
 
-/// What a command changed.
+/// A command's changes.
 #[derive(Debug, Default)]
 pub(crate) struct LayerChanges {
     /// The changes, by path.
@@ -68,13 +68,13 @@ impl LayerChanges {
 }
 
 impl LayerChange {
-    /// What is at its path outside of the trial, and what the command made of it. `None` if that is
+    /// The states of its path outside of the trial and after the command. `None` if that is
     /// the same, as for a file that was only touched. Reads both files.
-    pub(crate) fn images(&self) -> Option<(Image, Image)> {
-        let before = Captured::on_disk(&RealPath::exact(self.path.clone())).image;
+    pub(crate) fn file_states(&self) -> Option<(FileState, FileState)> {
+        let before = Captured::on_disk(&RealPath::exact(self.path.clone())).file_state;
         let after = match &self.source {
-            Some(source) => Captured::on_disk(&RealPath::exact(source.clone())).image,
-            None => Image::Absent,
+            Some(source) => Captured::on_disk(&RealPath::exact(source.clone())).file_state,
+            None => FileState::Absent,
         };
         (before != after).then_some((before, after))
     }

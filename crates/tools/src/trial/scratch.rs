@@ -16,7 +16,7 @@ use platform::files::make_private_folder;
 use serde::{Deserialize, Serialize};
 
 use super::LayerChange;
-use super::ignored::IgnoreRules;
+use super::effects::IgnoreRules;
 use crate::private::remove;
 use crate::sandbox::{Overlay, Sandbox};
 use crate::state_dir::{self, Lock};
@@ -46,7 +46,7 @@ pub(crate) struct Mounted {
     _lock: Lock,
 }
 
-/// What is known of a generation.
+/// A generation as its file describes it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     /// The writable folder that its root is laid over.
@@ -55,7 +55,7 @@ struct Record {
     place: PathBuf,
     /// When the project's own folder was last changed; see [`newest`].
     changed: Option<SystemTime>,
-    /// What the generation takes on disk.
+    /// Bytes that the generation takes on disk.
     bytes: u64,
 }
 
@@ -332,7 +332,7 @@ impl Generation {
         state_dir::lock_shared(&self.parent, &self.lock_name())
     }
 
-    /// Whether no trial has it mounted. None can while the layer is locked.
+    /// Returns true if no trial has it mounted. None can while the layer is locked.
     fn is_free(&self) -> io::Result<bool> {
         let lock = state_dir::try_lock(&self.parent, &self.lock_name())?;
         Ok(lock.is_some())

@@ -173,9 +173,9 @@ async fn a_patch_in_the_shell_is_answered_with_the_tool() {
 async fn it_runs_where_and_as_the_user_configured() {
     let mut place = TestFolder::new();
     std::fs::create_dir(place.path("sub")).unwrap();
-    place.ctx.bash.cwd = Some(place.path("sub"));
-    place.ctx.bash.shell = Some("sh".to_owned());
-    place.ctx.bash.env = vec![("GREETING".to_owned(), "hello".to_owned())];
+    place.ctx.exec.bash.cwd = Some(place.path("sub"));
+    place.ctx.exec.bash.shell = Some("sh".to_owned());
+    place.ctx.exec.bash.env = vec![("GREETING".to_owned(), "hello".to_owned())];
 
     let content = place
         .done("bash", command(r#"echo "$GREETING ${PWD##*/} $0""#))
@@ -202,11 +202,11 @@ async fn invalid_commands_are_not_run() {
 #[tokio::test]
 async fn a_missing_shell_or_directory_is_named() {
     let mut place = TestFolder::new();
-    place.ctx.bash.shell = Some("no-such-shell".to_owned());
+    place.ctx.exec.bash.shell = Some("no-such-shell".to_owned());
     let problem = place.failed("bash", command("true")).await;
     assert!(problem.contains("\"no-such-shell\""), "{problem}");
 
-    place.ctx.bash.cwd = Some(place.path("gone"));
+    place.ctx.exec.bash.cwd = Some(place.path("gone"));
     let problem = place.failed("bash", command("true")).await;
     assert!(problem.contains("gone does not exist"), "{problem}");
 }

@@ -124,7 +124,7 @@ async fn parallel_edits_of_one_file_lose_nothing() {
 async fn an_open_file_is_edited_in_the_editor_and_unsaved_text_stays_unsaved() {
     let mut place = TestFolder::new().with("a", "on disk\n");
     let buffer = OneBuffer::open(&place.path("a"), "in the editor\n", true);
-    place.ctx.buffers = buffer.clone();
+    place.ctx.files.buffers = buffer.clone();
 
     let content = place.done("edit", input("in the", "in an")).await;
 
@@ -216,8 +216,8 @@ async fn what_the_user_made_of_a_proposal_is_stored_unless_the_file_changed() {
     let tool = Registry::builtin().get("edit").unwrap();
     let mut proposal = tool.propose(&input, &place.ctx).await.unwrap().unwrap();
     proposal.files[0].after = Some("eins\ntwo\n".to_owned());
-    place.ctx.reviewed = Some(Arc::new(proposal));
-    place.ctx.review_account = Some("It is in German.".to_owned());
+    place.ctx.files.reviewed = Some(Arc::new(proposal));
+    place.ctx.files.review_account = Some("It is in German.".to_owned());
 
     let content = place.done("edit", input.clone()).await;
     assert_eq!(
@@ -259,7 +259,7 @@ async fn no_edit_of_the_corpus_is_made_in_a_wrong_place_and_most_clear_ones_are_
         let open = |text: &String| OneBuffer::open(&place.path("a"), text, true);
         let buffer = case.buffer.as_ref().map(open);
         if let Some(buffer) = &buffer {
-            place.ctx.buffers = buffer.clone();
+            place.ctx.files.buffers = buffer.clone();
         }
         let outcome = place.call("edit", input(&case.old, &case.new)).await;
         let now = buffer.map_or_else(|| place.text("a"), |it| it.shown());

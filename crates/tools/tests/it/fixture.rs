@@ -82,7 +82,7 @@ pub async fn bash(place: &TestFolder, command: &str) -> String {
     place.done("bash", input).await
 }
 
-/// Whether sandboxed commands can run here. If not, prints that the test is skipped.
+/// Returns true if sandboxed commands can run here. If not, prints that the test is skipped.
 pub fn has_sandbox() -> bool {
     find_out(&Backend::default())
         .map_err(|why| skipped(&why))

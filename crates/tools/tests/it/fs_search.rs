@@ -10,19 +10,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixture::TestFolder;
 
-fn grep(pattern: &str, path: Value, glob: Value, limit: Value) -> Value {
+fn grep(pattern: &str, path: Option<&str>, glob: Option<&str>, limit: Option<u32>) -> Value {
     json!({"label": "", "pattern": pattern, "path": path, "glob": glob, "limit": limit})
 }
 
 fn all(pattern: &str) -> Value {
-    grep(pattern, Value::Null, Value::Null, Value::Null)
+    grep(pattern, None, None, None)
 }
 
-fn find(pattern: &str, path: Value, limit: Value) -> Value {
+fn find(pattern: &str, path: Option<&str>, limit: Option<u32>) -> Value {
     json!({"label": "", "pattern": pattern, "path": path, "limit": limit})
 }
 
-fn list(path: Value, depth: Value, limit: Value) -> Value {
+fn list(path: Option<&str>, depth: Option<u32>, limit: Option<u32>) -> Value {
     json!({"label": "", "path": path, "max_depth": depth, "limit": limit})
 }
 
@@ -60,19 +60,19 @@ async fn grep_prints_each_line_with_its_place() {
         ".hidden:1:todo four\ndocs/Zebra.md:1:todo three\nsrc/deep/a.lua:1:-- TODO two\n\
          src/main.rs:2:    todo!(\"one\");\n\n[4 matches in 4 files]"
     );
-    let below = grep("todo", json!("src"), json!("*.rs"), Value::Null);
+    let below = grep("todo", Some("src"), Some("*.rs"), None);
     assert_eq!(
         place.done("grep", below).await,
         "src/main.rs:2:    todo!(\"one\");\n\n[1 match in 1 file]"
     );
-    let file = grep("(", json!("docs/Zebra.md"), Value::Null, Value::Null);
+    let file = grep("(", Some("docs/Zebra.md"), None, None);
     assert!(
         place
             .failed("grep", file)
             .await
-            .contains("no regular expression")
+            .contains("not a valid regular expression")
     );
-    let file = grep("three$", json!("./docs/Zebra.md"), Value::Null, Value::Null);
+    let file = grep("three$", Some("./docs/Zebra.md"), None, None);
     assert!(
         place
             .done("grep", file)
@@ -120,20 +120,20 @@ async fn a_limit_says_that_there_is_more() {
         usual.contains("f:100:x\n\n[The first 100 matches; there are more."),
         "{usual}"
     );
-    let two = grep("x", Value::Null, Value::Null, json!(2));
+    let two = grep("x", None, None, Some(2));
     let two = place.done("grep", two).await;
     assert!(
         two.starts_with("f:1:x\nf:2:x\n\n[The first 2 matches;"),
         "{two}"
     );
-    let all_of_them = grep("x", Value::Null, Value::Null, json!(300));
+    let all_of_them = grep("x", None, None, Some(300));
     let all_of_them = place.done("grep", all_of_them).await;
     assert!(
         all_of_them.ends_with("[300 matches in 1 file]"),
         "{all_of_them}"
     );
     let place = project();
-    let found = place.done("find", find("*", Value::Null, json!(1))).await;
+    let found = place.done("find", find("*", None, Some(1))).await;
     assert!(found.contains("[The first 1; there are more."), "{found}");
 }
 
@@ -141,42 +141,30 @@ async fn a_limit_says_that_there_is_more() {
 async fn find_goes_by_name_or_by_path() {
     let place = project();
     assert_eq!(
-        place
-            .done("find", find("*.md", Value::Null, Value::Null))
-            .await,
+        place.done("find", find("*.md", None, None)).await,
         "README.md\ndocs/Zebra.md\n\n[2 paths]"
     );
     assert_eq!(
-        place
-            .done("find", find("src/**/*.lua", Value::Null, Value::Null))
-            .await,
+        place.done("find", find("src/**/*.lua", None, None)).await,
         "src/deep/a.lua\n\n[1 path]"
     );
     assert_eq!(
-        place
-            .done("find", find("deep", json!("src/"), Value::Null))
-            .await,
+        place.done("find", find("deep", Some("src/"), None)).await,
         "src/deep/\n\n[1 path]"
     );
-    let none = place
-        .done("find", find("!*.md", Value::Null, Value::Null))
-        .await;
+    let none = place.done("find", find("!*.md", None, None)).await;
     assert_eq!(none, "Nothing found.");
-    let absent = place
-        .failed("find", find("*", json!("absent"), Value::Null))
-        .await;
+    let absent = place.failed("find", find("*", Some("absent"), None)).await;
     assert!(absent.ends_with("absent does not exist."), "{absent}");
     let file = place
-        .failed("find", find("*", json!("README.md"), Value::Null))
+        .failed("find", find("*", Some("README.md"), None))
         .await;
     assert!(
-        file.ends_with("README.md is no folder; use read."),
+        file.ends_with("README.md is not a folder; use read."),
         "{file}"
     );
-    let bad = place
-        .failed("find", find("[", Value::Null, Value::Null))
-        .await;
-    assert!(bad.contains("is no glob"), "{bad}");
+    let bad = place.failed("find", find("[", None, None)).await;
+    assert!(bad.contains("is not a valid glob"), "{bad}");
 }
 
 #[tokio::test]
@@ -184,30 +172,22 @@ async fn ls_puts_folders_first_and_shows_where_links_lead() {
     let place = project();
     symlink("README.md", place.path("link")).unwrap();
     assert_eq!(
-        place
-            .done("ls", list(Value::Null, Value::Null, Value::Null))
-            .await,
+        place.done("ls", list(None, None, None)).await,
         ".git/\ndocs/\nempty/\nnode_modules/\nsrc/\ntarget/\n.gitignore\n.hidden\ndata.bin\n\
          link -> README.md\nREADME.md\n\n[11 entries]"
     );
-    let deep = place
-        .done("ls", list(Value::Null, json!(3), Value::Null))
-        .await;
+    let deep = place.done("ls", list(None, Some(3), None)).await;
     assert!(
         deep.contains("src/\nsrc/deep/\nsrc/deep/a.lua\nsrc/main.rs\n"),
         "{deep}"
     );
     assert!(!deep.contains("target") && !deep.contains("i.js"), "{deep}");
-    let few = place
-        .done("ls", list(json!("src"), json!(2), json!(2)))
-        .await;
+    let few = place.done("ls", list(Some("src"), Some(2), Some(2))).await;
     assert_eq!(
         few,
         "deep/\ndeep/a.lua\n\n[The first 2; there are more. Name a folder inside it, or set limit.]"
     );
-    let empty = place
-        .done("ls", list(json!("empty"), Value::Null, Value::Null))
-        .await;
+    let empty = place.done("ls", list(Some("empty"), None, None)).await;
     assert_eq!(empty, "(empty folder)");
 }
 
@@ -217,8 +197,8 @@ async fn a_file_name_stays_on_its_line() {
     let place = TestFolder::new().with(name, "x\n");
     let shown = "@You:\\n**Tool Use:** `x`";
     for (tool, input) in [
-        ("ls", list(Value::Null, Value::Null, Value::Null)),
-        ("find", find("*", Value::Null, Value::Null)),
+        ("ls", list(None, None, None)),
+        ("find", find("*", None, None)),
         ("grep", all("x")),
     ] {
         let said = place.done(tool, input).await;
@@ -241,7 +221,7 @@ async fn links_and_pipes_do_not_block_a_search() {
         place.done("grep", all("x")).await,
         "f:1:x\n\n[1 match in 1 file]"
     );
-    let named = grep("x", json!("pipe"), Value::Null, Value::Null);
+    let named = grep("x", Some("pipe"), None, None);
     assert!(
         place
             .failed("grep", named)
@@ -259,16 +239,11 @@ async fn a_search_stops_at_its_time_limit_and_when_it_is_cancelled() {
         found.contains("[Stopped after 0 seconds, so this is not all."),
         "{found}"
     );
-    let found = place
-        .done("find", find("*", Value::Null, Value::Null))
-        .await;
+    let found = place.done("find", find("*", None, None)).await;
     assert!(found.contains("[Stopped after 0 seconds"), "{found}");
     place.ctx.cancel = CancellationToken::new();
     place.ctx.cancel.cancel();
-    for (tool, input) in [
-        ("grep", all("todo")),
-        ("find", find("*", Value::Null, Value::Null)),
-    ] {
+    for (tool, input) in [("grep", all("todo")), ("find", find("*", None, None))] {
         let outcome = place.call(tool, input).await;
         assert!(
             matches!(outcome, chat::tool::ToolOutcome::Cancelled(_)),
@@ -323,7 +298,7 @@ async fn a_late_nul_hides_no_match_and_both_line_endings_work() {
     );
     let found = place.done("grep", all(";$")).await;
     assert!(found.ends_with("[2 matches in 1 file]"), "{found}");
-    let named = grep("needle", json!("bin"), Value::Null, Value::Null);
+    let named = grep("needle", Some("bin"), None, None);
     let none = place.done("grep", named).await;
     assert!(none.contains("this is a binary file"), "{none}");
 }
@@ -340,13 +315,11 @@ async fn the_target_of_a_swapped_in_link_is_not_searched() {
     let mut found = 0;
     for _ in 0..200 {
         let said = place
-            .done("grep", grep("side", json!("in"), Value::Null, Value::Null))
+            .done("grep", grep("side", Some("in"), None, None))
             .await;
         assert!(!said.contains("outside"), "{said}");
         found += u32::from(said.contains("inside"));
-        let said = place
-            .done("ls", list(json!("in"), json!(3), Value::Null))
-            .await;
+        let said = place.done("ls", list(Some("in"), Some(3), None)).await;
         assert!(said.matches("/f").count() <= 1, "{said}");
     }
     drop(swapper);

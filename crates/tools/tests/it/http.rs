@@ -54,7 +54,7 @@ fn get(url: &str) -> Value {
 fn place(allow: &[&str]) -> TestFolder {
     let mut place = TestFolder::new();
     let allow: Vec<String> = allow.iter().map(|it| (*it).to_owned()).collect();
-    place.ctx.http = HttpAllow::read(&allow).unwrap();
+    place.ctx.exec.http = HttpAllow::read(&allow).unwrap();
     place
 }
 
@@ -163,9 +163,9 @@ async fn other_schemes_passwords_and_ports_are_refused() {
         ("http://me:pw@example.com/", "a name and a password"),
         ("http://example.com:22/", "something else than HTTP"),
         ("http://example.com:6379/", "something else than HTTP"),
-        ("example.com", "is no address"),
-        ("", "is no address"),
-        ("http://", "is no address"),
+        ("example.com", "is not a valid address"),
+        ("", "is not a valid address"),
+        ("http://", "is not a valid address"),
     ] {
         let said = place(&[]).failed("http_get", get(url)).await;
         assert!(

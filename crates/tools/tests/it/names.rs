@@ -35,8 +35,8 @@ fn work() -> Option<TestFolder> {
         fs::write(path, text).unwrap();
     }
     symlink("real", place.path("work/deep/.mcp.json")).unwrap();
-    place.ctx.cwd = place.path("work");
-    place.ctx.sandbox = Arc::new(Sandbox::new(limits(&place), Backend::default()));
+    place.ctx.files.cwd = place.path("work");
+    place.ctx.files.sandbox = Arc::new(Sandbox::new(limits(&place), Backend::default()));
     Some(place)
 }
 

@@ -1,4 +1,4 @@
-//! Changes of paths that are no ordinary text files: they say what is there, and leave it as it is.
+//! Changes of paths that are not ordinary text files: they say what is there, and leave it as it is.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};

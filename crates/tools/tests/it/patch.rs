@@ -87,11 +87,11 @@ async fn a_failure_in_the_middle_reverts_what_was_done() {
                     *** Delete File: c\n";
     let tool = registry.get("apply_patch").unwrap();
     let mut states = Vec::new();
-    for path in tool.changes(&input(sections), &place.ctx.cwd) {
-        states.push(FileState::of(&path, place.ctx.buffers.clone()).await);
+    for path in tool.changes(&input(sections), &place.ctx.files.cwd) {
+        states.push(FileState::of(&path, place.ctx.files.buffers.clone()).await);
     }
     assert_eq!(states.len(), 5);
-    place.ctx.shown = Some(ShownFiles {
+    place.ctx.files.shown = Some(ShownFiles {
         states,
         changes: Default::default(),
     });
@@ -119,7 +119,7 @@ async fn links_and_unsaved_text_are_not_deleted() {
         .failed("apply_patch", input("*** Delete File: link\n"))
         .await;
     assert!(problem.contains("is a symbolic link"), "{problem}");
-    place.ctx.buffers = OneBuffer::open(&place.path("b"), "unsaved\n", true);
+    place.ctx.files.buffers = OneBuffer::open(&place.path("b"), "unsaved\n", true);
     let problem = place
         .failed("apply_patch", input("*** Delete File: b\n"))
         .await;
@@ -150,7 +150,7 @@ async fn every_file_that_a_patch_names_is_one_that_the_call_changes() {
     let mut place = place;
     let mut reviewed = proposal;
     reviewed.files[1].after = None;
-    place.ctx.reviewed = Some(Arc::new(reviewed));
+    place.ctx.files.reviewed = Some(Arc::new(reviewed));
     place.done("apply_patch", call).await;
     assert_eq!(place.text("a"), "1\n2\n");
     assert!(!place.path("d").exists());
@@ -164,7 +164,7 @@ async fn a_file_that_another_program_creates_meanwhile_stays() {
         // The call looks the file up to plan its change, and again to store it.
         let theirs = (place.path("new"), "theirs");
         let other = Interferes::new(&place.path(looked_up), 2, &[theirs]);
-        place.ctx.buffers = other.clone();
+        place.ctx.files.buffers = other.clone();
 
         let text = place.failed("apply_patch", input(sections)).await;
 
@@ -179,7 +179,7 @@ async fn a_file_that_took_the_place_of_a_deleted_one_stays_when_the_patch_is_rev
     let mut place = TestFolder::new().with("a", "one\n").with("b", "two\n");
     let theirs = [(place.path("a"), "theirs"), (place.path("b"), "changed")];
     let other = Interferes::new(&place.path("b"), 2, &theirs);
-    place.ctx.buffers = other.clone();
+    place.ctx.files.buffers = other.clone();
     let sections = "*** Delete File: a\n*** Delete File: b\n";
 
     let text = place.failed("apply_patch", input(sections)).await;

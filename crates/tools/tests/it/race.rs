@@ -76,14 +76,14 @@ fn stage() -> TestFolder {
         writable: vec![root.join("in")],
         ..SandboxLimits::default()
     };
-    place.ctx.cwd = root.join("in");
-    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    place.ctx.files.cwd = root.join("in");
+    place.ctx.files.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
     place
 }
 
 /// A path below `in`, approved as a file that is really there.
 fn approved(place: &TestFolder, path: &str) -> Vec<ApprovedPath> {
-    let path = place.ctx.cwd.join(path);
+    let path = place.ctx.files.cwd.join(path);
     vec![ApprovedPath {
         named: path.clone(),
         real: path,
@@ -123,7 +123,7 @@ async fn no_write_follows_a_link_that_replaces_a_folder() {
 #[tokio::test]
 async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
     let mut place = stage();
-    place.ctx.approved_paths = approved(&place, "d/f");
+    place.ctx.files.approved_paths = approved(&place, "d/f");
     let swapper = swapped(&place);
     let (mut done, mut number) = (0, 0);
     while number < calls() || done == 0 || !swapper.has_swapped() {
@@ -148,7 +148,7 @@ async fn no_call_whose_path_was_approved_reads_or_edits_another_file() {
 #[tokio::test]
 async fn a_call_whose_path_leads_elsewhere_since_approval_does_nothing() {
     let mut place = stage();
-    place.ctx.approved_paths = approved(&place, "new/f");
+    place.ctx.files.approved_paths = approved(&place, "new/f");
     symlink("d", place.path("in/new")).unwrap();
     let input = json!({"label": "", "path": "new/f", "content": "x"});
     let problem = place.failed("write", input).await;

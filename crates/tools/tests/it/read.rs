@@ -160,7 +160,7 @@ async fn names_are_taken_literally() {
 #[tokio::test]
 async fn unsaved_text_is_what_the_model_reads() {
     let mut place = TestFolder::new().with("a", "on disk\n");
-    place.ctx.buffers = OneBuffer::open(&place.path("a"), "in the editor\n", true);
+    place.ctx.files.buffers = OneBuffer::open(&place.path("a"), "in the editor\n", true);
 
     assert_eq!(place.done("read", all_of("a")).await, "in the editor");
 }

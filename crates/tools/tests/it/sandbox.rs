@@ -40,8 +40,8 @@ fn held(change: impl FnOnce(&Path, &mut SandboxLimits)) -> Option<TestFolder> {
         ..SandboxLimits::default()
     };
     change(&place.path(""), &mut limits);
-    place.ctx.cwd = inside;
-    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    place.ctx.files.cwd = inside;
+    place.ctx.files.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
     Some(place)
 }
 
@@ -163,7 +163,7 @@ async fn script_tools_are_sandboxed_and_reach_the_host() {
     folder.scan();
     let mut said = Vec::new();
     for tool in folder.tools() {
-        assert!(tool.runs_commands());
+        assert!(tool.traits().runs_commands);
         let id = ToolUseId::new("toolu_01");
         said.push(tools::run(tool, id, json!({}), place.ctx.clone()).await);
     }
@@ -231,9 +231,9 @@ async fn a_socket_that_vanishes_before_it_is_hidden_fails_no_command() {
     };
     for is_off in [false, true] {
         if is_off {
-            let sandbox = Sandbox::clone(&place.ctx.sandbox);
-            place.ctx.sandbox = Arc::new(sandbox.turned_off());
-            place.ctx.confinement = Confinement::ReadOnly;
+            let sandbox = Sandbox::clone(&place.ctx.files.sandbox);
+            place.ctx.files.sandbox = Arc::new(sandbox.turned_off());
+            place.ctx.exec.confinement = Confinement::ReadOnly;
         }
         let folder = place.path("outside/of a server");
         let servers = Meanwhile::new(move || {
@@ -307,12 +307,12 @@ async fn file_tools_write_only_where_commands_may() {
     fs::create_dir_all(place.path("outside")).unwrap();
     symlink(place.path("outside"), place.path("inside/link")).unwrap();
     fs::write(place.path("outside/old"), "old").unwrap();
-    place.ctx.cwd = place.path("inside");
+    place.ctx.files.cwd = place.path("inside");
     let limits = SandboxLimits {
         writable: vec![place.path("inside")],
         ..SandboxLimits::default()
     };
-    place.ctx.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
+    place.ctx.files.sandbox = Arc::new(Sandbox::new(limits, Backend::default()));
     place
         .done("write", json!({"label": "", "path": "new", "content": "x"}))
         .await;

@@ -36,7 +36,7 @@ fn a_call_runs_the_script_as_it_is_at_that_time() {
     );
     assert!(failed().contains("The tool \"t\" is called \"new\" now. Nothing was run."));
     stage.write("t/tool.toml", "description =\n");
-    assert!(failed().contains("tool.toml, line 1: This is no TOML"));
+    assert!(failed().contains("tool.toml, line 1: This is not TOML"));
     fs::remove_dir_all(&stage.place.root).unwrap();
     assert!(failed().contains("Nothing was run."));
 }
@@ -51,7 +51,7 @@ fn a_script_that_changed_since_it_was_trusted_does_not_run() {
     let id = ToolUseId::new("toolu_01");
     let outcome = wait(tools::run(tool, id, json!({}), stage.ctx.clone()));
     assert!(
-        matches!(&outcome, ToolOutcome::Failed(text) if text.contains("has changed since the user agreed")),
+        matches!(&outcome, ToolOutcome::Failed(text) if text.contains("has changed since the user trusted it")),
         "{outcome:?}"
     );
 }
@@ -78,7 +78,7 @@ async fn a_cancel_and_a_time_limit_end_all_processes_of_a_script() {
     let mut stage = Stage::script(script);
     let cancel = CancellationToken::new();
     stage.ctx.cancel = cancel.clone();
-    let pid = stage.ctx.cwd.join("pid");
+    let pid = stage.ctx.files.cwd.join("pid");
     let started = async {
         while !fs::read_to_string(&pid).is_ok_and(|it| !it.is_empty()) {
             tokio::task::yield_now().await;
@@ -171,8 +171,8 @@ fn a_script_calls_other_tools_and_asks_a_model_through_the_host() {
          print(ai.completion('small', [{'role': 'user', 'content': 'hi'}]))\n\
          try:\n    ai.completion(None, [{'role': 'tool', 'content': 'x'}])\nexcept ai.CompletionError as e:\n    print(e)\n",
     );
-    stage.ctx.nested = others.clone();
-    stage.ctx.models = others.clone();
+    stage.ctx.exec.nested = others.clone();
+    stage.ctx.exec.models = others.clone();
     assert_eq!(
         stage.done("t", json!({})),
         "3 ['read', 'sum']\n[('sum', 0.8)]\nno policy approves it\nthe answer\n\

@@ -165,7 +165,7 @@ fn a_missing_argument_is_named_and_the_script_does_not_run() {
         message.contains("\"name\" is a required property"),
         "{message}"
     );
-    assert!(!stage.ctx.cwd.join("ran").exists());
+    assert!(!stage.ctx.files.cwd.join("ran").exists());
 }
 
 #[test]
@@ -314,10 +314,10 @@ fn a_crash_is_an_error_with_its_traceback_whatever_was_returned() {
 fn modules_in_the_working_directory_are_not_imported() {
     let stage = Stage::script("import json\nprint(json.dumps([1]))");
     for name in ["json.py", "os.py", "types.py"] {
-        fs::write(stage.ctx.cwd.join(name), "open('taken', 'w')").unwrap();
+        fs::write(stage.ctx.files.cwd.join(name), "open('taken', 'w')").unwrap();
     }
     assert_eq!(stage.done("t", json!({})), "[1]");
-    assert!(!stage.ctx.cwd.join("taken").exists());
+    assert!(!stage.ctx.files.cwd.join("taken").exists());
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_script_folder_cannot_shadow_modules_of_python() {
     assert_eq!(stage.done("t", json!({"text": "x"})), r#"{"a": "[\"x\"]"}"#);
     stage.write("t/s.py", "1 / 0");
     assert!(stage.failed("t", json!({})).contains("ZeroDivisionError"));
-    assert!(!stage.ctx.cwd.join("taken").exists());
+    assert!(!stage.ctx.files.cwd.join("taken").exists());
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn project() -> TestFolder {
     for folder in [".ssh", "conf", "src", ".aws"] {
         fs::create_dir(place.path(folder)).unwrap();
     }
-    place.ctx.reads_secrets = false;
+    place.ctx.files.reads_secrets = false;
     let place = place
         .with(".env", "TOKEN=s3cret\n")
         .with("conf/prod.env", "TOKEN=s3cret\n")
@@ -36,8 +36,8 @@ fn read(path: &str) -> Value {
 }
 
 fn reveal(place: &mut TestFolder, paths: &[&str]) {
-    let paths = paths.iter().map(|it| place.path(it)).collect();
-    place.ctx.secrets = Arc::new(Secrets::of_this_user(paths));
+    let paths: Vec<_> = paths.iter().map(|it| place.path(it)).collect();
+    place.ctx.files.secrets = Arc::new(Secrets::of_this_user(&paths));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn revealed_secrets_are_read_and_found() {
 #[tokio::test]
 async fn a_call_that_the_user_approved_reads_what_it_names() {
     let mut place = project();
-    place.ctx.reads_secrets = true;
+    place.ctx.files.reads_secrets = true;
     assert_eq!(place.done("read", read("link")).await, "TOKEN=s3cret");
     let grep =
         json!({"label": "", "pattern": "s3cret", "path": "docs", "glob": null, "limit": null});

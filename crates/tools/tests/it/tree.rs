@@ -18,7 +18,7 @@ fn command(command: &str) -> Value {
     json!({ "label": "test", "command": command, "timeout": null })
 }
 
-/// Whether the process whose id is in the file `pid` is running. A zombie is not.
+/// Returns true if the process whose id is in the file `pid` is running. A zombie is not.
 fn runs(place: &TestFolder) -> bool {
     let id = place.text("pid");
     let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();

@@ -125,7 +125,7 @@ async fn a_directory_and_a_device_are_not_overwritten() {
 async fn an_open_file_is_written_through_the_editor() {
     let mut place = TestFolder::new().with("a", "old");
     let buffer = OneBuffer::open(&place.path("a"), "old", false);
-    place.ctx.buffers = buffer.clone();
+    place.ctx.files.buffers = buffer.clone();
 
     let content = place.done("write", input("a", "new")).await;
 
@@ -197,7 +197,7 @@ async fn a_file_that_another_program_writes_meanwhile_stays() {
         }
         // The call looks the file up to plan the change, and again to store it.
         let other = Interferes::new(&place.path("a"), 2, &[(place.path("a"), "theirs")]);
-        place.ctx.buffers = other.clone();
+        place.ctx.files.buffers = other.clone();
 
         let text = place.failed(tool, input).await;
 

@@ -7,16 +7,16 @@
 /// Rules of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claude {
-    /// Whether each thinking block is bound to its prefix. Such models think by default, hide their
+    /// True if each thinking block is bound to its prefix. Such models think by default, hide their
     /// thinking by default, and take neither sampling parameters nor a prefill.
     pub(super) preserves_thinking: bool,
     /// What `thinking: {type: "disabled"}` does.
     pub(super) off: Off,
-    /// Whether `thinking: {type: "enabled"}` with a budget is accepted.
+    /// True if `thinking: {type: "enabled"}` with a budget is accepted.
     pub(super) has_budget: bool,
-    /// Whether `tool_choice` may force a call.
+    /// True if `tool_choice` may force a call.
     pub(super) forces_calls: bool,
-    /// Whether `messages` may contain the role `system`.
+    /// True if `messages` may contain the role `system`.
     pub(super) has_system_messages: bool,
     /// Maximum of `max_tokens`.
     pub(super) output: u64,
@@ -24,7 +24,7 @@ pub(super) struct Claude {
     pub(super) efforts: &'static [&'static str],
 }
 
-/// Whether and how thinking can be turned off.
+/// How thinking can be turned off, if at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Off {
     Accepted,

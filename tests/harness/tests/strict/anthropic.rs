@@ -16,9 +16,9 @@ fn two_calls() -> Answer {
     Answer::new()
         .thinks("First a.")
         .text("I look.")
-        .tool_use("toolu_a", "bash", ls())
+        .tool_use("toolu_a", "bash", &ls())
         .thinks("Then b.")
-        .tool_use("toolu_b", "bash", ls())
+        .tool_use("toolu_b", "bash", &ls())
 }
 
 fn client(strict: Strict, model: &str) -> Client {
@@ -296,7 +296,7 @@ fn call(id: &str) -> Json {
     json!({"type": "tool_use", "id": id, "name": "bash", "input": ls()})
 }
 
-fn said(role: &str, content: Json) -> Json {
+fn said(role: &str, content: &Json) -> Json {
     json!({"role": role, "content": content})
 }
 
@@ -305,15 +305,15 @@ fn said(role: &str, content: Json) -> Json {
 fn messages_have_the_documented_order() {
     let calls = |ids: &[&str]| {
         let calls: Vec<Json> = ids.iter().map(|id| call(id)).collect();
-        said("assistant", json!(calls))
+        said("assistant", &json!(calls))
     };
     let results = |ids: &[&str]| {
         let results: Vec<Json> = ids.iter().map(|id| result(id, "ok")).collect();
-        said("user", json!(results))
+        said("user", &json!(results))
     };
     let text = |text: &str| json!({"type": "text", "text": text});
-    let user = |text: &str| said("user", json!(text));
-    let system = || said("system", json!("From now on, be long."));
+    let user = |text: &str| said("user", &json!(text));
+    let system = || said("system", &json!("From now on, be long."));
     let accepted = [
         vec![user("One."), user("Two.")],
         vec![user("One."), system()],
@@ -326,7 +326,7 @@ fn messages_have_the_documented_order() {
         vec![
             user("One."),
             calls(&["a"]),
-            said("user", json!([result("a", "ok"), text("And?")])),
+            said("user", &json!([result("a", "ok"), text("And?")])),
         ],
         vec![
             user("One."),
@@ -348,27 +348,27 @@ fn messages_have_the_documented_order() {
             "use the top-level 'system' parameter",
         ),
         (
-            vec![said("assistant", json!("One."))],
+            vec![said("assistant", &json!("One."))],
             "must use the \"user\" role",
         ),
         (
-            vec![user("One."), said("assistant", json!("Two.")), system()],
+            vec![user("One."), said("assistant", &json!("Two.")), system()],
             "must follow a message with role 'user'",
         ),
         (
-            vec![user("One."), said("assistant", json!("Two."))],
+            vec![user("One."), said("assistant", &json!("Two."))],
             "does not support assistant message prefill",
         ),
         (
-            vec![user("One."), said("developer", json!("Two."))],
+            vec![user("One."), said("developer", &json!("Two."))],
             "messages.1.role",
         ),
         (
-            vec![user("One."), said("assistant", json!([])), user("Two.")],
+            vec![user("One."), said("assistant", &json!([])), user("Two.")],
             "must have non-empty content",
         ),
         (
-            vec![said("user", json!([text(" \n")]))],
+            vec![said("user", &json!([text(" \n")]))],
             "must contain non-whitespace text",
         ),
         (vec![user("One."), calls(&["a"]), user("Two.")], no_result),
@@ -376,7 +376,7 @@ fn messages_have_the_documented_order() {
             vec![
                 user("One."),
                 calls(&["a"]),
-                said("user", json!([text("And?"), result("a", "ok")])),
+                said("user", &json!([text("And?"), result("a", "ok")])),
             ],
             no_result,
         ),
@@ -419,7 +419,7 @@ fn messages_have_the_documented_order() {
             "messages.1.content.0.tool_use.id: String should match pattern",
         ),
         (
-            vec![said("user", json!([call("a")]))],
+            vec![said("user", &json!([call("a")]))],
             "blocks are not permitted in `user` messages",
         ),
     ];
@@ -433,7 +433,7 @@ fn messages_have_the_documented_order() {
 #[test]
 fn a_model_before_system_messages_refuses_them() {
     let mut client = client(Strict::anthropic(), "claude-sonnet-4-6");
-    client.push("messages", said("system", json!("Be long.")));
+    client.push("messages", said("system", &json!("Be long.")));
     expect_refused(
         &client.send(),
         "role 'system' is not supported on this model",

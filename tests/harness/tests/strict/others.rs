@@ -9,10 +9,10 @@ use crate::client::{Client, expect_refused};
 fn two_calls() -> Answer {
     Answer::new()
         .thinking("First a.", Some("a"))
-        .tool_use("call_a", "bash", json!({"command": "a"}))
+        .tool_use("call_a", "bash", &json!({"command": "a"}))
         .thinking("Then b.", Some("b"))
         .text("And b.")
-        .tool_use("call_b", "bash", json!({"command": "b"}))
+        .tool_use("call_b", "bash", &json!({"command": "b"}))
 }
 
 /// A conversation with OpenAI after two calls.
@@ -248,8 +248,8 @@ fn turns_of_gemini_alternate_and_answer_every_call() {
 fn completions(dialect: Dialect, ids: [&str; 2]) -> Client {
     let answer = Answer::new()
         .thinks("Hm.")
-        .tool_use(ids[0], "bash", json!({}))
-        .tool_use(ids[1], "bash", json!({}));
+        .tool_use(ids[0], "bash", &json!({}))
+        .tool_use(ids[1], "bash", &json!({}));
     let provider = Provider::chat_completions([answer, Answer::says("Done.")]);
     let client = Client {
         provider: provider.strict(Strict::chat_completions(dialect)),

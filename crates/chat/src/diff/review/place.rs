@@ -4,10 +4,10 @@
 use core::ops::Range;
 
 use super::Malformed;
-use super::lines::{EditedHunk, EditedLine};
+use super::{EditedHunk, EditedLine};
 use crate::diff::{Hunk, LineKind};
 
-/// Lines of the old text that are replaced by others.
+/// A range of lines of the old text, and the lines that replace it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LineChange {
     pub gone: Range<usize>,
@@ -84,8 +84,7 @@ fn place(hunk: &EditedHunk<'_>, old: &[&str]) -> Result<usize, Malformed> {
     if wanted.len() == hunk.count && fits(hunk.start) {
         return Ok(hunk.start);
     }
-    // Context that the user added may be above the hunk, and context that was deleted may have been
-    // at its top.
+    // The user may have added context above the hunk, or deleted context at its top.
     let added = wanted.len().saturating_sub(hunk.count);
     let first = hunk.start.saturating_sub(added);
     let last = hunk.start.saturating_add(hunk.count).min(old.len());

@@ -118,7 +118,7 @@ fn what_does_not_fit_is_refused_at_its_line() {
     refused(
         "@@ -2,7",
         "@@ 2,7",
-        "@@ 2,7 +2,7 @@: This is no hunk header",
+        "@@ 2,7 +2,7 @@: This line must be a hunk header",
     );
     refused("@@ -2,7 +2,7 @@\n", "", " line 2: Expected a hunk header");
     refused(

@@ -1,7 +1,7 @@
 //! Diagnostics for misspelled role markers, and for frontmatter where none is read.
 
 use super::{BYTE_ORDER_MARK, Parser};
-use crate::diagnostic::{Diagnostic, Fix};
+use crate::document::{Diagnostic, Fix};
 use crate::document::{Frontmatter, Role};
 use crate::scan;
 use crate::suggest;
@@ -87,7 +87,7 @@ impl Parser<'_> {
     }
 }
 
-/// What was probably meant as frontmatter.
+/// A text that was probably meant as frontmatter.
 enum Near {
     Fence(NearFence),
     /// A block of another kind, or a line without one.
@@ -98,7 +98,7 @@ enum Near {
 struct NearFence {
     mark: char,
     length: usize,
-    /// What precedes it on its line.
+    /// The text before it on its line.
     indent: String,
     /// `lua` or `json`; `None` for another language.
     language: Option<&'static str>,

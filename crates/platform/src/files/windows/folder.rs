@@ -211,7 +211,7 @@ impl OpenFolder {
         let file = handle::to_set_attributes().open(self.path.join(name))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is no file"));
+            return Err(io::Error::other("it is not a file"));
         }
         let mut permissions = metadata.permissions();
         permissions.set_readonly(mode & WRITABLE == 0);

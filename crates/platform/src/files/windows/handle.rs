@@ -12,7 +12,7 @@ use super::super::{FileKind, FileStatus, FolderAccess};
 /// Access to the entries of a folder.
 const LIST_DIRECTORY: u32 = 0x01;
 /// Access to the names in a folder. Others cannot delete or rename what is open with it, unless it
-/// is shared for that; attributes alone are no access in this sense.
+/// is shared for that; access to attributes alone does not count.
 const TRAVERSE: u32 = 0x20;
 const READ_ATTRIBUTES: u32 = 0x80;
 const WRITE_ATTRIBUTES: u32 = 0x100;
@@ -78,7 +78,7 @@ pub fn hold(path: &Path, access: FolderAccess) -> io::Result<File> {
     }
 }
 
-/// Opens a file that is no link.
+/// Opens a file that is not a link.
 pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let shared = SHARE_READ | SHARE_WRITE | SHARE_DELETE;
     let open = |flags| {

@@ -128,10 +128,7 @@ fn what_is_no_plain_value_is_no_option() {
             "flemma.opt.thinking = flemma.opt.sandbox",
             "thinking cannot be a userdata.",
         ),
-        (
-            "flemma.opt[1] = 2",
-            "an option has a short name, and this is none.",
-        ),
+        ("flemma.opt[1] = 2", "an option must have a short name."),
     ] {
         let message = failure(&lua(text)).message;
         assert_eq!(message, format!("frontmatter line 2: {expected}"));

@@ -5,8 +5,8 @@ use tools::Registry;
 
 use super::*;
 
-fn settings(given: Value) -> Settings {
-    Settings::read(&given, &Registry::builtin()).0
+fn settings(given: &Value) -> Settings {
+    Settings::read(given, &Registry::builtin()).0
 }
 
 fn row(
@@ -22,7 +22,7 @@ fn row(
 #[test]
 fn each_value_names_the_last_layer_that_set_it() {
     let given = json!({"model": "m", "tools": {"autopilot": {"enabled": true}}});
-    let settings = settings(given)
+    let settings = settings(&given)
         .switched("tools.autopilot.enabled", &json!(false))
         .unwrap();
     let chat = BTreeMap::from([("parameters.temperature".to_owned(), json!(0.5))]);
@@ -45,17 +45,17 @@ fn each_value_names_the_last_layer_that_set_it() {
 
 #[test]
 fn a_switch_outlives_another_setup() {
-    let switched = settings(json!({}))
+    let switched = settings(&json!({}))
         .switched("tools.autopilot.enabled", &json!(false))
         .unwrap();
-    let again = settings(json!({"model": "m"})).keep_switched(&switched);
+    let again = settings(&json!({"model": "m"})).keep_switched(&switched);
     assert!(!again.tools.autopilot.enabled);
     assert_eq!(again.model.as_deref(), Some("m"));
 }
 
 #[test]
 fn a_switch_never_brings_back_rules_that_failed_to_load() {
-    let broken = settings(json!({"tools": {"auto_aprove": []}}));
+    let broken = settings(&json!({"tools": {"auto_aprove": []}}));
     let switched = broken
         .switched("tools.autopilot.enabled", &json!(false))
         .unwrap();
@@ -64,7 +64,7 @@ fn a_switch_never_brings_back_rules_that_failed_to_load() {
 
 #[test]
 fn a_key_is_never_shown() {
-    let settings = settings(json!({"parameters": {"anthropic": {"api_key": "s3cret"}}}));
+    let settings = settings(&json!({"parameters": {"anthropic": {"api_key": "s3cret"}}}));
     let shown = row(&settings, &BTreeMap::new(), "parameters.anthropic.api_key");
     assert_eq!(shown, ("(set)".to_owned(), Some(Scope::Setup)));
     assert!(!format!("{:?}", settings.rows(&BTreeMap::new())).contains("s3cret"));
@@ -73,7 +73,7 @@ fn a_key_is_never_shown() {
 #[test]
 fn an_unset_key_is_shown_as_unset() {
     let shown = row(
-        &settings(json!({})),
+        &settings(&json!({})),
         &BTreeMap::new(),
         "parameters.openai.api_key",
     );
@@ -106,7 +106,7 @@ fn a_layer_is_shown_by_its_name() {
 #[test]
 fn a_general_parameter_of_the_chat_takes_the_place_of_a_providers_own() {
     let given = json!({"parameters": {"anthropic": {"max_tokens": 5, "temperature": 1}}});
-    let chat = settings(given).with_chat(json!({"parameters": {"max_tokens": 9}}));
+    let chat = settings(&given).with_chat(json!({"parameters": {"max_tokens": 9}}));
     let none = BTreeMap::new();
     for (name, value, layer) in [
         ("max_tokens", "9", Some(Scope::Frontmatter)),
@@ -122,7 +122,7 @@ fn a_general_parameter_of_the_chat_takes_the_place_of_a_providers_own() {
 #[test]
 fn the_tools_of_a_chat_are_a_row_of_their_own() {
     let chosen = BTreeMap::from([("tools".to_owned(), json!(["bash"]))]);
-    let rows = settings(json!({})).rows(&chosen);
+    let rows = settings(&json!({})).rows(&chosen);
     assert_eq!(rows.len(), options::leaves().count() + 1);
     let expected = OptionStatus {
         name: "tools".to_owned(),
@@ -146,7 +146,7 @@ fn chosen(settings: &Settings) -> String {
 
 #[test]
 fn a_switch_takes_the_place_of_an_earlier_one() {
-    let mine = settings(json!({"model": "mine"}));
+    let mine = settings(&json!({"model": "mine"}));
     assert!(!mine.is_switched());
     for (switches, expected) in [
         (&["openai"][..], "openai its own unset"),
@@ -164,7 +164,7 @@ fn a_switch_takes_the_place_of_an_earlier_one() {
         assert_eq!(chosen(&switched), expected, "{switches:?}");
         assert!(switched.is_switched());
     }
-    let gemini = settings(json!({"provider": "gemini", "model": "mine"}));
+    let gemini = settings(&json!({"provider": "gemini", "model": "mine"}));
     for (line, expected) in [
         ("gemini", "gemini mine unset"),
         ("anthropic", "anthropic its own unset"),
@@ -177,7 +177,7 @@ fn a_switch_takes_the_place_of_an_earlier_one() {
 
 #[test]
 fn another_model_of_the_same_provider_keeps_its_parameters() {
-    let setup = settings(json!({"model": "mine"}));
+    let setup = settings(&json!({"model": "mine"}));
     let thinking = setup
         .switched_to(&target("anthropic m thinking=low"))
         .unwrap();
@@ -195,7 +195,7 @@ fn another_model_of_the_same_provider_keeps_its_parameters() {
 
 #[test]
 fn parameters_are_switched_alone_and_nil_takes_one_back() {
-    let setup = settings(json!({"parameters": {"anthropic": {"thinking": "max"}}}));
+    let setup = settings(&json!({"parameters": {"anthropic": {"thinking": "max"}}}));
     let low = setup
         .with_parameters(&target("anthropic thinking=low"))
         .unwrap();
@@ -213,7 +213,7 @@ fn parameters_are_switched_alone_and_nil_takes_one_back() {
 
 #[test]
 fn the_target_of_a_chat_is_kept_beside_what_else_was_switched() {
-    let setup = settings(json!({"model": "mine"}));
+    let setup = settings(&json!({"model": "mine"}));
     let chat = setup
         .switched_to(&target("openai gpt thinking=low"))
         .unwrap();
@@ -230,7 +230,7 @@ fn the_target_of_a_chat_is_kept_beside_what_else_was_switched() {
 
 #[test]
 fn a_second_switch_keeps_the_first_and_the_registered_functions() {
-    let mut setup = settings(json!({}));
+    let mut setup = settings(&json!({}));
     setup.resolvers.without = vec!["x".to_owned()];
     let off = setup
         .switched("tools.autopilot.enabled", &json!(false))
@@ -258,7 +258,7 @@ fn values_are_shown_as_lua_writes_them() {
 
 #[test]
 fn plan_mode_outlasts_a_change_of_an_option() {
-    let mut settings = settings(json!({}));
+    let mut settings = settings(&json!({}));
     settings.plan = true;
     let switched = settings
         .switched("tools.autopilot.enabled", &json!(false))

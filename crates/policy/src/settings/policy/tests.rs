@@ -1,12 +1,14 @@
 //! The chain of resolvers that the options make.
+//!
+//! Also what lists of names mean.
 
-mod expand;
-
-use super::*;
-use crate::settings::Resolvers;
 use chat::approval::{Answers, CallKey, FunctionId, Verdict, decide, decide_in_general};
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
+
+use super::*;
+use crate::options::Scope;
+use crate::settings::Resolvers;
 
 fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
     RegisteredResolver {
@@ -18,8 +20,8 @@ fn item(name: &str, priority: i32, function: u64) -> RegisteredResolver {
     }
 }
 
-fn chain(given: Value, items: Vec<RegisteredResolver>, without: &[&str]) -> ResolverChain {
-    let (mut settings, problems) = Settings::read(&given, &Registry::builtin());
+fn chain(given: &Value, items: Vec<RegisteredResolver>, without: &[&str]) -> ResolverChain {
+    let (mut settings, problems) = Settings::read(given, &Registry::builtin());
     assert_eq!(problems, Vec::<String>::new());
     settings.resolvers = Resolvers {
         items,
@@ -46,7 +48,7 @@ fn the_registered_stand_among_our_own_by_their_priority() {
     ];
     let open = json!({"tools": {"require_approval": false}});
     assert_eq!(
-        names(&chain(open, items, &[])),
+        names(&chain(&open, items, &[])),
         [
             "first",
             CONFIG,
@@ -62,7 +64,7 @@ fn the_registered_stand_among_our_own_by_their_priority() {
 #[test]
 fn a_link_of_ours_can_be_taken_away_or_replaced() {
     let mine = item(CONFIG, 100, 1);
-    let replaced = chain(json!({}), vec![mine], &[CONFIG]);
+    let replaced = chain(&json!({}), vec![mine], &[CONFIG]);
     assert_eq!(names(&replaced), [CONFIG, FRONTMATTER, REMEMBERED]);
     let function = Function::resolver(1, OnError::Pass);
     assert_eq!(
@@ -70,7 +72,7 @@ fn a_link_of_ours_can_be_taken_away_or_replaced() {
         OpinionSource::Function(function)
     );
     assert_eq!(
-        names(&chain(json!({}), vec![], &[FRONTMATTER])),
+        names(&chain(&json!({}), vec![], &[FRONTMATTER])),
         [CONFIG, REMEMBERED]
     );
 }
@@ -82,10 +84,10 @@ fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
         from_options: true,
         ..item("my.rules", 100, 1)
     };
-    let chain = chain(given, vec![module], &[]);
+    let chain = chain(&given, vec![module], &[]);
     assert_eq!(names(&chain), ["my.rules", CONFIG, FRONTMATTER, REMEMBERED]);
     // Below the chat's own list they approve nothing, `read` not either.
-    let tightened = chain.with_frontmatter(OpinionSource::List(Policy::default()));
+    let tightened = chain.with_frontmatter(&OpinionSource::List(Policy::default()));
     let call = CallKey {
         id: ToolUseId::new("x"),
         name: "read".to_owned(),
@@ -108,7 +110,7 @@ fn a_module_is_a_link_that_yields_to_the_frontmatter_and_no_tool_name() {
 #[test]
 fn a_module_that_nobody_answers_for_makes_all_calls_wait() {
     let given = json!({"tools": {"auto_approve": "my.rules", "require_approval": false}});
-    let chain = chain(given, vec![], &[]);
+    let chain = chain(&given, vec![], &[]);
     assert_eq!(names(&chain)[0], "my.rules");
     assert_eq!(
         chain.resolvers()[0].source,
@@ -239,8 +241,8 @@ fn denials_of_shell_commands_come_first_and_stay() {
         ),
     ] {
         let given = json!({"tools": {"bash": bash}});
-        assert_eq!(names(&chain(given.clone(), vec![], &[])), expected);
-        assert_eq!(names(&chain(given, vec![], &[SHELL])), expected);
+        assert_eq!(names(&chain(&given, vec![], &[])), expected);
+        assert_eq!(names(&chain(&given, vec![], &[SHELL])), expected);
     }
 }
 
@@ -248,8 +250,8 @@ fn denials_of_shell_commands_come_first_and_stay() {
 fn listed_hosts_are_a_link_that_can_be_taken_away() {
     let given = json!({"tools": {"http_get": {"allow": ["docs.rs"]}}});
     let http = crate::settings::judges::HTTP;
-    assert!(names(&chain(given.clone(), vec![], &[])).contains(&http));
-    assert!(!names(&chain(given, vec![], &[http])).contains(&http));
+    assert!(names(&chain(&given, vec![], &[])).contains(&http));
+    assert!(!names(&chain(&given, vec![], &[http])).contains(&http));
 }
 
 #[test]
@@ -259,7 +261,7 @@ fn a_function_that_fails_denies_where_it_was_registered_so() {
             closed,
             ..item("plugin", 200, 7)
         };
-        let chain = chain(json!({}), vec![item], &[]);
+        let chain = chain(&json!({}), vec![item], &[]);
         let function = OpinionSource::Function(Function::resolver(7, on_error));
         assert_eq!(chain.resolvers()[0].source, function);
     }
@@ -313,4 +315,112 @@ fn every_edit_waits_for_a_review_if_the_option_says_so() {
     };
     assert!(reviews(json!({"tools": {"review": "always"}})));
     assert!(!reviews(json!({})));
+}
+
+fn problems(tools: &Value) -> Problems {
+    let given = json!({"tools": tools});
+    Settings::examine(&given, Scope::Setup, &Registry::builtin()).1
+}
+
+#[test]
+fn a_name_with_a_dot_is_a_module_unless_it_is_one_of_ours() {
+    for (name, expected) in [
+        ("my.rules", true),
+        ("read", false),
+        ("urn:flemma:approval:x.y", false),
+        ("urn:flemma:approval:x", false),
+    ] {
+        assert_eq!(is_module(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn names_that_mean_nothing_are_reported() {
+    for (tools, expected) in [
+        (
+            json!({"auto_approve": ["$zzz"]}),
+            "tools.auto_approve: unknown name \"$zzz\".",
+        ),
+        (
+            json!({"presets": {"x": {"approve": ["read"]}}}),
+            "tools.presets: the name \"x\" must start with \"$\".",
+        ),
+        (json!({"presets": {"$x": {"approve": ["read"]}}}), ""),
+        (
+            json!({"offer": ["grpe"]}),
+            "tools.offer: unknown name \"grpe\". Did you mean \"grep\"?",
+        ),
+    ] {
+        assert_eq!(problems(&tools).all().concat(), expected, "{tools}");
+    }
+    let hosts = problems(&json!({"http_get": {"allow": ["not a host"]}})).all();
+    assert!(hosts[0].starts_with("tools.http_get.allow: "), "{hosts:?}");
+}
+
+#[test]
+fn tools_that_are_still_to_come_are_listed() {
+    let approve = ["$default", "web_search", "read", "task", "my.rules"];
+    let problems = problems(&json!({"auto_approve": approve, "offer": ["later"]}));
+    assert_eq!(problems.missing, ["web_search", "task"]);
+    assert_eq!(problems.remarks.len(), 3);
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|it| (*it).to_owned()).collect()
+}
+
+#[test]
+fn models_may_search_for_tools_where_any_tool_is_approved() {
+    for (approve, deny, exclusions, expected) in [
+        (&["read"][..], &[][..], &[][..], true),
+        (&[], &[], &[], false),
+        (&["read"], &["tool_search"], &[], false),
+        (&["read"], &[], &["tool_search"], false),
+        (&["read"], &["bash"], &["bash"], true),
+    ] {
+        let policy = Policy {
+            approve: owned(approve).into_iter().collect(),
+            deny: owned(deny).into_iter().collect(),
+            ..Policy::default()
+        };
+        let searches = searching(policy, &owned(exclusions))
+            .approve
+            .contains(SEARCH);
+        assert_eq!(searches, expected, "{approve:?} {deny:?} {exclusions:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_a_tool_is_one_for_its_other_name() {
+    let given = json!({"tools": {"presets": {"$no": {"deny": ["bash"]}}}});
+    let (settings, _) = Settings::read(&given, &Registry::builtin());
+    let policy = |name: &str| settings.expand([name].into_iter(), &[]);
+    assert!(policy("bash").approve.contains("shell"));
+    assert!(policy("$no").deny.contains("shell"));
+    assert!(!policy("read").approve.contains("shell"));
+}
+
+#[test]
+fn commands_that_only_read_are_approved_in_a_shell_that_is_known() {
+    for (shell, excluded, expected) in [
+        ("bash", &[][..], true),
+        ("/bin/dash", &[], true),
+        ("/usr/bin/sh", &["write"], true),
+        ("/usr/bin/fish", &[], false),
+        ("bash", &["bash"], false),
+        ("bash", &["$shell-safe"], false),
+    ] {
+        let given = json!({"tools": {"bash": {"shell": shell}}});
+        let (settings, _) = Settings::read(&given, &Registry::builtin());
+        let policy = settings.expand([SHELL_SAFE].into_iter(), &owned(excluded));
+        assert_eq!(
+            !policy.argument_rules.is_empty(),
+            expected,
+            "{shell} {excluded:?}"
+        );
+        assert!(policy.approve.is_empty(), "it is the name of no tool");
+    }
+    let (settings, _) = Settings::read(&json!({}), &Registry::builtin());
+    let policy = settings.expand(["$default"].into_iter(), &[]);
+    assert!(policy.argument_rules.is_empty());
 }

@@ -1,4 +1,4 @@
-//! What a call changed in files, once it ended.
+//! Changes of files by a call that has ended.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,12 +5,16 @@ use std::collections::HashMap;
 
 use chat::approval::CallKey;
 use chat::cycle::CycleEvent;
+use chat::fields::{self, WholeLine};
 use chat::marks::{self, Mark};
-use chat::whole::{self, WholeLine};
 
+use super::Calls;
+use super::allow::offer_rules;
 use crate::protocol::{Choice, Decision, DecisionLine, Display};
 use crate::resolver_calls::Reason;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::policy::guard;
+use crate::session::{Input, WorkInput};
 
 /// The calls whose windows were opened, by number.
 #[derive(Debug, Default)]
@@ -36,18 +40,18 @@ impl Windows {
     }
 }
 
-impl Session {
+impl Calls {
     /// Shows a pending call in a window of its own. `problem` says why it has no review.
-    pub(crate) fn open_decision(&mut self, call: CallKey, problem: Option<String>) {
-        self.find_reason(call, problem, false);
+    pub(crate) fn open_decision(&mut self, ctx: &Ctx, call: CallKey, problem: Option<String>) {
+        self.find_reason(ctx, call, problem, false);
     }
 
-    fn find_reason(&self, call: CallKey, problem: Option<String>, refresh: bool) {
-        let Some(inbox) = self.inbox.upgrade() else {
+    fn find_reason(&self, ctx: &Ctx, call: CallKey, problem: Option<String>, refresh: bool) {
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
         let by = self.waits_by(&call);
-        let guard = self.guard();
+        let guard = guard(ctx);
         tokio::task::spawn_blocking(move || {
             let reason = guard.reason(&call, by.as_ref());
             drop(inbox.send(Input::Work(WorkInput::Decision(
@@ -57,29 +61,24 @@ impl Session {
     }
 
     /// Shows the window of a call again, if it is open.
-    pub(crate) fn refresh_decision(&mut self, call: CallKey) {
-        let is_open = self
-            .calls
-            .windows
-            .get_mut()
-            .calls
-            .values()
-            .any(|it| *it == call);
+    pub(crate) fn refresh_decision(&mut self, ctx: &Ctx, call: CallKey) {
+        let is_open = self.windows.get_mut().calls.values().any(|it| *it == call);
         if is_open {
-            self.find_reason(call, None, true);
+            self.find_reason(ctx, call, None, true);
         }
     }
 
     /// Shows the window with the reason why the call waits.
     pub(crate) fn show_decision(
         &mut self,
+        ctx: &Ctx,
         call: CallKey,
         reason: Option<&Reason>,
         problem: Option<String>,
         refresh: bool,
     ) {
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
         let Some(mark) = marks.into_iter().find(|it| it.call == call && it.pending) else {
             return;
         };
@@ -93,57 +92,67 @@ impl Session {
                     .map(remark),
             );
         }
-        if self.is_unsandboxed(&call.name) {
+        if ctx.is_unsandboxed(&call.name) {
             lines.push(remark("No sandbox confines it.".to_owned()));
         }
         lines.extend(problem.map(remark));
-        lines.extend(self.plan_line(&call).map(|it| remark(it.to_owned())));
-        lines.extend(self.trial_lines(&call, TRIAL_WIDTH).into_iter().map(remark));
+        lines.extend(self.plan_line(ctx, &call).map(|it| remark(it.to_owned())));
+        lines.extend(
+            self.trial_lines(ctx, &call, TRIAL_WIDTH)
+                .into_iter()
+                .map(remark),
+        );
         lines.push(DecisionLine("value", String::new()));
-        let arguments = whole::arguments(&call.input).into_iter();
+        let arguments = fields::arguments(&call.input).into_iter();
         lines.extend(arguments.map(|line| match line {
             WholeLine::Name(name) => DecisionLine("name", name),
             WholeLine::Value(text) => DecisionLine("value", format!("  {text}")),
         }));
         let decision = Decision {
-            buffer: self.buffer.id(),
+            buffer: ctx.buffer.id(),
             id: mark.key,
-            number: self.calls.windows.get_mut().open(call),
-            least_ms: self.shared.settings.tools.review_delay,
+            number: self.windows.get_mut().open(call),
+            least_ms: ctx.shared.settings.tools.review_delay,
             refresh,
             lines,
         };
-        self.editor.show(Display::Decision(decision));
+        ctx.editor.show(Display::Decision(decision));
     }
 
-    /// Does what the user chose in the window with this number.
-    pub(crate) fn decide(&mut self, number: u64, choice: &Choice) {
-        let document = self.buffer.document();
-        let windows = self.calls.windows.borrow();
+    /// Does what the user chose in the window with this number. Returns the event of a decision.
+    pub(crate) fn decide(&mut self, ctx: &Ctx, number: u64, choice: &Choice) -> Option<CycleEvent> {
+        let document = ctx.buffer.document();
+        let windows = self.windows.borrow();
         let shown = windows.calls.get(&number);
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
         let pending = marks
             .iter()
             .find(|it| it.pending && Some(&it.call) == shown);
         let line = pending.map(|it| it.call_line);
         drop(windows);
         let Some(line) = line else {
-            return self.inform(
+            ctx.inform(
                 "The call is not pending any more, or not as it was shown. Nothing was decided.",
             );
+            return None;
         };
         match choice {
-            Choice::Try => self.try_call(line),
-            Choice::Run => {
-                if !self.mention_trial(line) {
-                    self.queue.push(CycleEvent::Resolve { line });
-                }
+            Choice::Try => {
+                self.try_call(ctx, line);
+                None
             }
-            Choice::RunAll => self.queue.push(CycleEvent::ApproveAll),
-            Choice::Allow => self.offer_rules(line),
+            Choice::Run => {
+                let is_held_back = self.mention_trial(ctx, line);
+                (!is_held_back).then_some(CycleEvent::Resolve { line })
+            }
+            Choice::RunAll => Some(CycleEvent::ApproveAll),
+            Choice::Allow => {
+                offer_rules(ctx, line);
+                None
+            }
             Choice::Reject(reason) => {
                 let reason = reason.clone();
-                self.queue.push(CycleEvent::Reject { line, reason });
+                Some(CycleEvent::Reject { line, reason })
             }
         }
     }

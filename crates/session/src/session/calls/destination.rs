@@ -1,4 +1,4 @@
-//! What a pending call would do to its files: create, overwrite, or follow a link.
+//! Effects of a pending call on its files: it creates, overwrites, or follows a link.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,19 @@ use chat::preview::one_line;
 use platform::paths::{self, canonicalize};
 use tools::{FileState, Fingerprint};
 
-use crate::session::Session;
+use super::Calls;
+use crate::session::ctx::Ctx;
 
 /// The tool that changes a part of an existing file; the others replace the whole.
 const EDIT: &str = "edit";
 
-impl Session {
+impl Calls {
     /// Returns the lines below the preview of a call that changes files, one for each file that
     /// has something to say.
-    pub(crate) fn destination(&self, call: &CallKey, width: usize) -> Option<String> {
+    pub(crate) fn destination(&self, ctx: &Ctx, call: &CallKey, width: usize) -> Option<String> {
         let states = self.states_of(call)?;
-        let asked = self.changed_files(call, None);
-        let folder = self.disk.folder();
+        let asked = self.changed_files(ctx, call, None);
+        let folder = ctx.place.folder();
         let real_folder = canonicalize(&folder).unwrap_or_else(|_| folder.clone());
         let input = serde_json::from_str(&call.input).ok()?;
         let (meant, _) = approval::meant(call, &input);

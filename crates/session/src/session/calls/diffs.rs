@@ -11,8 +11,10 @@ use std::sync::Arc;
 use chat::approval::CallKey;
 use chat::marks::Mark;
 
+use super::Calls;
 use crate::protocol::DiffItem;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 
 /// The diff of a call: one item per file.
 pub type Diff = Arc<[DiffItem]>;
@@ -64,11 +66,11 @@ impl Diffs {
     }
 }
 
-impl Session {
+impl Calls {
     /// Returns the diff of a pending or running call as far as it is known, for windows of
     /// `width` columns. Requests it if it is missing and the call is on the screen.
-    pub(crate) fn diff(&self, mark: &Mark, width: usize, is_visible: bool) -> Diff {
-        let diffs = &self.calls.diffs;
+    pub(crate) fn diff(&self, ctx: &Ctx, mark: &Mark, width: usize, is_visible: bool) -> Diff {
+        let diffs = &self.diffs;
         let mut known = diffs.known.borrow_mut();
         let basis = Basis {
             width,
@@ -78,9 +80,9 @@ impl Session {
         // Stored even without a diff, so that the call is looked up once.
         let Some(entry) = known.get_mut(&mark.call) else {
             if is_visible {
-                let changes = !self.changed_files(&mark.call, None).is_empty();
+                let changes = !self.changed_files(ctx, &mark.call, None).is_empty();
                 let basis = changes
-                    .then(|| self.request_diff(&mark.call, basis))
+                    .then(|| self.request_diff(ctx, &mark.call, basis))
                     .flatten();
                 known.insert(
                     mark.call.clone(),
@@ -95,20 +97,20 @@ impl Session {
         // A running call may have changed its file already.
         let is_stale = entry.basis.is_some_and(|it| it != basis) && !mark.running;
         if is_stale && is_visible {
-            entry.basis = self.request_diff(&mark.call, basis);
+            entry.basis = self.request_diff(ctx, &mark.call, basis);
         }
         entry.diff.clone()
     }
 
     /// Starts making a diff. Returns `None` if the tool is gone.
-    fn request_diff(&self, call: &CallKey, basis: Basis) -> Option<Basis> {
-        let inbox = self.inbox.upgrade()?;
-        let (tool, input) = self.meant_tool(call)?;
+    fn request_diff(&self, ctx: &Ctx, call: &CallKey, basis: Basis) -> Option<Basis> {
+        let inbox = ctx.inbox.upgrade()?;
+        let (tool, input) = ctx.meant_tool(call)?;
         // No approval: nothing runs in this context.
-        let mut context = self.call_environment(call).context(&call.id, "");
+        let mut context = self.call_environment(ctx, call).context(&call.id, "");
         // Only the user sees the diff.
-        context.reads_secrets = true;
-        self.use_trial(call, "", &mut context);
+        context.files.reads_secrets = true;
+        self.use_trial(ctx, call, "", &mut context);
         let call = call.clone();
         tokio::spawn(async move {
             let files = crate::diff::of_call(&*tool, &input, &context, basis.width, WHOLE);
@@ -120,11 +122,10 @@ impl Session {
 
     /// Takes a diff that was made.
     pub(crate) fn diff_made(&mut self, call: &CallKey, basis: Basis, diff: Diff) {
-        let known = self.calls.diffs.known.get_mut().get_mut(call);
+        let known = self.diffs.known.get_mut().get_mut(call);
         // A call that is no longer shown gets a new diff when it is shown again.
         if let Some(known) = known.filter(|it| it.basis == Some(basis)) {
             known.diff = diff;
-            self.view.redraw();
         }
     }
 }

@@ -10,12 +10,15 @@ use chat::approval::CallKey;
 use chat::cycle::Level;
 use chat::document::Document;
 use chat::text::Lines;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tools::{Elicitation, Form, FormReply};
 
+use super::Calls;
 use crate::form;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::WorkInput;
+use crate::session::ctx::Ctx;
+use crate::session::ctx::Inbox;
 
 /// An event of a question.
 pub enum QuestionEvent {
@@ -54,12 +57,12 @@ struct Asking {
 
 /// Asks the user of a chat on behalf of one of its calls.
 pub(super) struct User {
-    inbox: mpsc::WeakUnboundedSender<Input>,
+    inbox: Inbox,
     call: CallKey,
 }
 
 impl User {
-    pub(super) fn new(inbox: &mpsc::WeakUnboundedSender<Input>, call: &CallKey) -> Self {
+    pub(super) fn new(inbox: &Inbox, call: &CallKey) -> Self {
         Self {
             inbox: inbox.clone(),
             call: call.clone(),
@@ -67,9 +70,8 @@ impl User {
     }
 
     fn deliver(&self, event: QuestionEvent) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            drop(inbox.send(Input::Work(WorkInput::Question(self.call.clone(), event))));
-        }
+        let input = WorkInput::Question(self.call.clone(), event);
+        self.inbox.deliver(input);
     }
 }
 
@@ -94,28 +96,35 @@ impl Drop for TakenBack<'_> {
     }
 }
 
-impl Session {
-    pub(crate) fn question_event(&mut self, call: &CallKey, event: QuestionEvent) {
+impl Calls {
+    /// Takes what happened to a question of a call.
+    pub(crate) fn question_event(&mut self, ctx: &Ctx, call: &CallKey, event: QuestionEvent) {
         match event {
-            QuestionEvent::Asked(form, reply) => self.add_question(call, form, reply),
+            QuestionEvent::Asked(form, reply) => self.add_question(ctx, call, form, reply),
             QuestionEvent::TakenBack => {
                 if let Some(questions) = self.questions(call) {
                     // The call dropped its receiver, so nothing waits for these answers.
                     questions.retain(|it| !it.reply.is_closed());
                 }
             }
-            QuestionEvent::Filled(number, reply) => self.filled(call, number, reply),
+            QuestionEvent::Filled(number, reply) => self.filled(ctx, call, number, reply),
         }
-        self.view.redraw();
     }
 
     fn questions(&mut self, call: &CallKey) -> Option<&mut VecDeque<Question>> {
-        let running = self.calls.running.get_mut(call)?;
+        let running = self.running.get_mut(call)?;
         Some(&mut running.questions)
     }
 
-    fn add_question(&mut self, call: &CallKey, form: Form, reply: oneshot::Sender<FormReply>) {
-        let number = self.buffer.next_number();
+    fn add_question(
+        &mut self,
+        ctx: &Ctx,
+        call: &CallKey,
+        form: Form,
+        reply: oneshot::Sender<FormReply>,
+    ) {
+        self.last_question += 1;
+        let number = self.last_question;
         let Some(questions) = self.questions(call) else {
             return;
         };
@@ -132,16 +141,16 @@ impl Session {
         // Without a screen, questions are asked one after another; in Neovim the user opens
         // them.
         let is_first = questions.len() == 1;
-        if !self.editor.is_headless() {
-            self.notify_about_calls(Level::Warning, &text);
+        if !ctx.editor.is_headless() {
+            ctx.notify_about_calls(Level::Warning, &text);
         } else if is_first {
-            self.open_question(call);
+            self.open_question(ctx, call);
         }
     }
 
-    fn filled(&mut self, call: &CallKey, number: u64, reply: Option<FormReply>) {
+    fn filled(&mut self, ctx: &Ctx, call: &CallKey, number: u64, reply: Option<FormReply>) {
         // In Neovim, a question that was left can be answered later.
-        let is_headless = self.editor.is_headless();
+        let is_headless = ctx.editor.is_headless();
         let reply = reply.or(is_headless.then_some(FormReply::Cancelled));
         let Some((questions, reply)) = self.questions(call).zip(reply) else {
             return;
@@ -153,30 +162,25 @@ impl Session {
             drop(question.reply.send(reply));
         }
         if is_headless {
-            self.open_question(call);
+            self.open_question(ctx, call);
         }
     }
 
     /// Opens the question of the call on this line. Returns true if there is one.
-    pub(crate) fn answer_question(&mut self, line: usize) -> bool {
-        let document = self.buffer.document();
+    pub(crate) fn answer_question(&mut self, ctx: &Ctx, line: usize) -> bool {
+        let document = ctx.buffer.document();
         let covers = |it: &Asking| it.call_lines.contains(&line) || it.result_lines.contains(&line);
         let Some(Asking { call, .. }) = self.asking(&document).into_iter().find(covers) else {
             return false;
         };
-        self.open_question(&call);
+        self.open_question(ctx, &call);
         true
     }
 
-    /// Moves the cursor to the first call that asks. Returns true if there is one.
-    pub(crate) fn go_to_question(&self) -> bool {
-        let document = self.buffer.document();
-        let Some(first) = self.asking(&document).into_iter().next() else {
-            return false;
-        };
-        self.move_cursor(first.result_lines.end - 1, false, true);
-        self.inform("The call asks you something. Press Alt-Enter on its block to answer.");
-        true
+    /// Returns the line of the first call that asks.
+    pub(crate) fn asking_line(&self, document: &Document<'_>) -> Option<usize> {
+        let first = self.asking(document).into_iter().next()?;
+        Some(first.result_lines.end - 1)
     }
 
     /// Returns the calls that ask a question, in order.
@@ -185,7 +189,7 @@ impl Session {
         let calls = turns.flat_map(|turn| turn.calls);
         let asking = calls.filter_map(|it| {
             let call = chat::cycle::key(document, it.tool_use);
-            let questions = &self.calls.running.get(&call)?.questions;
+            let questions = &self.running.get(&call)?.questions;
             (!questions.is_empty()).then_some(Asking {
                 call,
                 call_lines: it.tool_use.lines.clone(),
@@ -196,8 +200,8 @@ impl Session {
     }
 
     /// Starts to ask the user the first question of a call, from the beginning.
-    fn open_question(&mut self, call: &CallKey) {
-        let (editor, buffer, inbox) = (self.editor.clone(), self.buffer.id(), self.inbox.clone());
+    fn open_question(&mut self, ctx: &Ctx, call: &CallKey) {
+        let (editor, buffer, inbox) = (ctx.editor.clone(), ctx.buffer.id(), ctx.inbox.clone());
         let Some(question) = self.questions(call).and_then(VecDeque::front_mut) else {
             return;
         };
@@ -208,10 +212,8 @@ impl Session {
         let (form, number, call) = (question.form.clone(), question.number, call.clone());
         question.dialogue = Some(tokio::spawn(async move {
             let reply = form::fill(&editor.prompts(buffer), &form).await;
-            if let Some(inbox) = inbox.upgrade() {
-                let event = QuestionEvent::Filled(number, reply);
-                drop(inbox.send(Input::Work(WorkInput::Question(call, event))));
-            }
+            let event = QuestionEvent::Filled(number, reply);
+            inbox.deliver(WorkInput::Question(call, event));
         }));
     }
 }

@@ -15,10 +15,11 @@ use chat::marks::Mark;
 use serde_json::Value;
 use tools::{ApprovedPath, Changes, FileState, OpenBuffers, ShownFiles};
 
-use crate::buffers::EditorBuffers;
+use super::Calls;
 use crate::frontend::SessionEvent;
 use crate::protocol::EditorCommand;
-use crate::session::{Gate, Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Gate, Input, WorkInput};
 
 /// Minimum time on the screen, in milliseconds, before a key counts as a decision. An accidental
 /// second press of the same key comes sooner.
@@ -48,6 +49,14 @@ enum Snapshot {
     /// The files when the call was shown. If the call was shown again because one had
     /// changed, the number of that repetition.
     Taken(Vec<FileState>, Option<u64>),
+}
+
+/// The result of comparing files with what the user saw.
+pub(in crate::session) struct Compared {
+    /// For the calls that were approved.
+    pub(in crate::session) answers: Answers,
+    /// True if a file changed, so that keys that were pressed meanwhile do not count.
+    pub(in crate::session) is_any_changed: bool,
 }
 
 /// Files that were read.
@@ -95,16 +104,15 @@ impl FileSnapshots {
     }
 }
 
-impl Session {
-    /// Takes a snapshot of the files of a pending call, unless there is one. The call can be shown
-    /// once that returns true.
-    pub(crate) fn take_snapshot(&self, call: &CallKey) -> bool {
-        let snapshots = &self.calls.snapshots;
-        if let Some(known) = snapshots.known.borrow().get(call) {
-            return !matches!(known, Snapshot::Pending);
+impl Calls {
+    /// Takes a snapshot of the files of a pending call, unless there is one.
+    pub(super) fn take_snapshot(&self, ctx: &Ctx, call: &CallKey) {
+        let snapshots = &self.snapshots;
+        if snapshots.known.borrow().contains_key(call) {
+            return;
         }
         // `execute_tool` is included, because the call inside may change files.
-        let files = self.changed_files(call, None);
+        let files = self.changed_files(ctx, call, None);
         let first = if files.is_empty() {
             Snapshot::None
         } else {
@@ -113,36 +121,51 @@ impl Session {
         // Stored even for a call without files, so that each call is looked up once.
         snapshots.known.borrow_mut().insert(call.clone(), first);
         // Without files, or if the chat is being closed, nothing has to be read.
-        let Some(inbox) = self.inbox.upgrade().filter(|_| !files.is_empty()) else {
-            return true;
+        let Some(inbox) = ctx.inbox.upgrade().filter(|_| !files.is_empty()) else {
+            return;
         };
         snapshots.read_started();
-        let (call, buffers) = (call.clone(), self.open_buffers());
+        let (call, buffers) = (call.clone(), ctx.open_buffers());
         tokio::spawn(async move {
             let taken = SnapshotsTaken::First(call, states(files, &buffers).await);
             drop(inbox.send(Input::Work(WorkInput::Snapshots(taken))));
         });
-        false
+    }
+
+    /// Returns true once a call can be shown.
+    pub(super) fn has_snapshot(&self, call: &CallKey) -> bool {
+        let known = self.snapshots.known.borrow();
+        !matches!(known.get(call), None | Some(Snapshot::Pending))
     }
 
     /// Returns the files of a call as they were when the call was shown.
     pub(super) fn states_of(&self, call: &CallKey) -> Option<Vec<FileState>> {
-        match self.calls.snapshots.known.borrow().get(call) {
+        match self.snapshots.known.borrow().get(call) {
             Some(Snapshot::Taken(states, _)) => Some(states.clone()),
             _ => None,
         }
     }
 
     /// Returns the files that a call would change, if its tool is one whose changes are shown.
-    pub(crate) fn changed_files(&self, call: &CallKey, input: Option<&Value>) -> Vec<PathBuf> {
-        self.named_files(call, input).unwrap_or_default()
+    pub(crate) fn changed_files(
+        &self,
+        ctx: &Ctx,
+        call: &CallKey,
+        input: Option<&Value>,
+    ) -> Vec<PathBuf> {
+        self.named_files(ctx, call, input).unwrap_or_default()
     }
 
-    fn named_files(&self, call: &CallKey, input: Option<&Value>) -> Option<Vec<PathBuf>> {
-        if let Some(trial) = self.to_take(call) {
+    fn named_files(
+        &self,
+        ctx: &Ctx,
+        call: &CallKey,
+        input: Option<&Value>,
+    ) -> Option<Vec<PathBuf>> {
+        if let Some(trial) = self.to_take(ctx, call) {
             return Some(trial.files.iter().map(|it| it.path.clone()).collect());
         }
-        let guarded = &self.policy.rules().options.guarded;
+        let guarded = &ctx.rules().options.guarded;
         if !guarded.contains(&call.name) && call.name != approval::EXECUTE_TOOL {
             return None;
         }
@@ -151,31 +174,31 @@ impl Session {
             None => serde_json::from_str(&call.input).ok()?,
         };
         let (meant, input) = approval::meant(call, &input);
-        let tool = self.shared.registry.get(&meant.name)?;
+        let tool = ctx.shared.registry.get(&meant.name)?;
         let guarded = guarded.contains(&meant.name);
-        let files = guarded.then(|| tool.changes(&input, &self.disk.folder()))?;
-        let sandbox = self.sandbox();
+        let files = guarded.then(|| tool.changes(&input, &ctx.place.folder()))?;
+        let sandbox = ctx.sandbox();
         Some(files.iter().map(|it| sandbox.outside(it)).collect())
     }
 
-    pub(crate) fn open_buffers(&self) -> Arc<dyn OpenBuffers> {
-        Arc::new(EditorBuffers(self.editor.clone()))
-    }
-
-    /// Returns true if all pending calls can be shown, and so decided by the user.
-    pub(crate) fn sees_all(&self) -> bool {
-        let document = self.buffer.document();
-        let waiting = chat::marks::marks(&document, &self.cycle, &(), 1);
-        // Called to start the snapshots that are still missing.
+    /// Takes the snapshots that are missing. Ready once all pending calls can be shown, and so
+    /// decided by the user.
+    pub(crate) fn take_snapshots(&self, ctx: &Ctx) -> Gate {
+        let document = ctx.buffer.document();
+        let waiting = chat::marks::marks(&document, &ctx.cycle, &(), 1);
         for mark in waiting.iter().filter(|mark| mark.pending) {
-            self.take_snapshot(&mark.call);
+            self.take_snapshot(ctx, &mark.call);
         }
-        !self.calls.snapshots.is_pending()
+        if self.snapshots.is_pending() {
+            Gate::Waiting
+        } else {
+            Gate::Ready
+        }
     }
 
     /// Waits for snapshots before an event that decides: a key decides about what was shown.
     pub(crate) fn await_snapshots(&mut self, event: &CycleEvent) -> Gate {
-        if decides(event) && self.calls.snapshots.is_pending() {
+        if decides(event) && self.snapshots.is_pending() {
             Gate::Waiting
         } else {
             Gate::Ready
@@ -183,17 +206,17 @@ impl Session {
     }
 
     /// Reads the files of calls that the user approved again.
-    pub(crate) fn look_again(&self, questions: Vec<Question>) {
-        let Some(inbox) = self.inbox.upgrade() else {
+    pub(crate) fn look_again(&self, ctx: &Ctx, questions: Vec<Question>) {
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
-        self.calls.snapshots.read_started();
+        self.snapshots.read_started();
         let files = questions.into_iter().map(|it| {
-            let files = self.changed_files(&it.call, Some(&it.input));
+            let files = self.changed_files(ctx, &it.call, Some(&it.input));
             (it.call, files)
         });
         let files: Vec<_> = files.collect();
-        let buffers = self.open_buffers();
+        let buffers = ctx.open_buffers();
         tokio::spawn(async move {
             let mut taken = Vec::new();
             for (call, files) in files {
@@ -204,55 +227,56 @@ impl Session {
         });
     }
 
-    /// Takes files that were read.
-    pub(crate) fn snapshots_taken(&mut self, taken: SnapshotsTaken) {
-        self.calls.snapshots.read_ended();
+    /// Takes files that were read. Returns what follows if they are those of approved calls.
+    pub(in crate::session) fn snapshots_taken(
+        &mut self,
+        ctx: &Ctx,
+        taken: SnapshotsTaken,
+    ) -> Option<Compared> {
+        self.snapshots.read_ended();
         match taken {
             SnapshotsTaken::First(call, states) => {
                 // A call that is no longer shown gets a new snapshot when it is shown
                 // again.
-                let known = self.calls.snapshots.known.get_mut();
+                let known = self.snapshots.known.get_mut();
                 if let Some(snapshot) = known.get_mut(&call) {
                     *snapshot = Snapshot::Taken(states, None);
                 }
-                self.view.redraw();
+                None
             }
             SnapshotsTaken::Again(taken) => {
-                let answers: Answers = taken
-                    .into_iter()
-                    .map(|(call, now)| {
-                        let decision = self.compare(&call, now);
-                        ((call, FunctionId::Sight), decision)
-                    })
-                    .collect();
-                // Before keys that were pressed later.
-                self.queue.push_first(CycleEvent::ResolverAnswered(answers));
+                let answers = taken.into_iter().map(|(call, now)| {
+                    let decision = self.compare(ctx, &call, now);
+                    ((call, FunctionId::Sight), decision)
+                });
+                let answers: Answers = answers.collect();
+                Some(Compared {
+                    is_any_changed: answers.values().any(Option::is_some),
+                    answers,
+                })
             }
         }
     }
 
     /// Makes an approved call wait again if one of its files is not as it was shown.
-    fn compare(&mut self, call: &CallKey, now: Vec<FileState>) -> Option<Decision> {
+    fn compare(&mut self, ctx: &Ctx, call: &CallKey, now: Vec<FileState>) -> Option<Decision> {
         if now.is_empty() {
             return None;
         }
-        let became = self.calls.snapshots.replace(call, now)?;
-        // Waiting keys were pressed before the user could see this change.
-        self.queue.retain(|event| !decides(event));
-        self.view.redraw();
+        let became = self.snapshots.replace(call, now)?;
         let text = format!(
             "The call \"{}\" was not run, because since it was shown {became}. Look again, then approve it again to \
              run it.",
             call.id
         );
-        self.notify_about_calls(Level::Warning, &text);
-        self.editor.emit(SessionEvent::CallShownAgain(call.clone()));
+        ctx.notify_about_calls(Level::Warning, &text);
+        ctx.editor.emit(SessionEvent::CallShownAgain(call.clone()));
         Some(Decision::RequireApproval)
     }
 
     /// Notes that the user saw a call's files elsewhere than below its preview.
     pub(super) fn see(&mut self, call: &CallKey, states: Vec<FileState>) {
-        let known = self.calls.snapshots.known.get_mut();
+        let known = self.snapshots.known.get_mut();
         known.insert(call.clone(), Snapshot::Taken(states, None));
     }
 
@@ -260,13 +284,13 @@ impl Session {
     pub(super) fn shown(&self, call: &CallKey) -> Option<ShownFiles> {
         Some(ShownFiles {
             states: self.states_of(call)?,
-            changes: self.calls.snapshots.changes.clone(),
+            changes: self.snapshots.changes.clone(),
         })
     }
 
     /// Remembers the paths of calls that a policy approves.
     pub(crate) fn keep_paths(&mut self, paths: Vec<(CallKey, Vec<ApprovedPath>)>) {
-        let approved = &mut self.calls.snapshots.approved;
+        let approved = &mut self.snapshots.approved;
         for (call, paths) in paths {
             // The paths at the time of the rule's approval count, even if the guard looked
             // later.
@@ -277,7 +301,7 @@ impl Session {
     /// Takes the paths of a call when a policy approved it.
     pub(super) fn approved_paths(&mut self, call: &CallKey, input: &Value) -> Vec<ApprovedPath> {
         let (meant, _) = approval::meant(call, input);
-        let paths = self.calls.snapshots.approved.remove(&meant);
+        let paths = self.snapshots.approved.remove(&meant);
         paths.unwrap_or_default()
     }
 
@@ -289,7 +313,7 @@ impl Session {
 
     /// Returns the number of the repetition, if a call was shown again.
     pub(crate) fn again(&self, call: &CallKey) -> Option<u64> {
-        match self.calls.snapshots.known.borrow().get(call) {
+        match self.snapshots.known.borrow().get(call) {
             Some(Snapshot::Taken(_, again)) => *again,
             _ => None,
         }
@@ -297,12 +321,12 @@ impl Session {
 
     /// Returns true if calls that were shown again had been on the screen long enough to be
     /// read when a key was pressed.
-    pub(crate) fn has_been_read(&self, command: &EditorCommand) -> bool {
+    pub(crate) fn has_been_read(&self, ctx: &Ctx, command: &EditorCommand) -> bool {
         // A headless front end asks only after it has shown the call.
-        if !command.action.approves() || self.editor.is_headless() {
+        if !command.action.approves() || ctx.editor.is_headless() {
             return true;
         }
-        let known = self.calls.snapshots.known.borrow();
+        let known = self.snapshots.known.borrow();
         let last = known.values().filter_map(|snapshot| match snapshot {
             Snapshot::Taken(_, again) => *again,
             _ => None,
@@ -323,7 +347,7 @@ async fn states(files: Vec<PathBuf>, buffers: &Arc<dyn OpenBuffers>) -> Vec<File
 }
 
 /// Returns true if an event may approve pending calls.
-fn decides(event: &CycleEvent) -> bool {
+pub(in crate::session) fn decides(event: &CycleEvent) -> bool {
     matches!(
         event,
         CycleEvent::Advance

@@ -7,9 +7,10 @@ use chat::approval::CallKey;
 use chat::document::{Document, PairedCall};
 use chat::marks::{self, Mark};
 
+use super::Calls;
 use super::covers;
 use crate::protocol::{Action, Choice, EditorCommand};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// Longest time between two repetitions of a held key: 10 per second. Usual are 25 or more.
 const REPETITION: Duration = Duration::from_millis(100);
@@ -23,7 +24,7 @@ pub(super) struct FirstLook {
     pressed: Option<Instant>,
     /// How many times in a row it was repeated.
     repetitions: usize,
-    /// Whether the last press may have been the first repetition of one that came too early.
+    /// True if the last press may have been the first repetition of one that came too early.
     may_be_held: bool,
     /// The calls that the key would have run.
     refused: Vec<CallKey>,
@@ -68,18 +69,18 @@ impl FirstLook {
     }
 }
 
-impl Session {
+impl Calls {
     /// Holds back a key that came before the calls that it would run could be read, or is held. A
     /// second press counts, but it needs to be told from the repetitions of a held key: if it comes
     /// as soon as the first of these may, the third one counts.
-    pub(crate) fn hold_back(&mut self, command: &EditorCommand) -> bool {
-        let delay = self.shared.settings.tools.review_delay;
-        if delay == 0 || self.editor.is_headless() {
+    pub(crate) fn hold_back(&mut self, ctx: &Ctx, command: &EditorCommand) -> bool {
+        let delay = ctx.shared.settings.tools.review_delay;
+        if delay == 0 || ctx.editor.is_headless() {
             return false;
         }
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
-        let answered = self.calls.first_look.answered;
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
+        let answered = self.first_look.answered;
         let is_unread = |call: &CallKey| match marks.iter().find(|it| it.call == *call) {
             // A status that the user typed is already a decision.
             Some(mark) if !mark.pending => false,
@@ -95,7 +96,7 @@ impl Session {
             return false;
         }
         unread.retain(is_unread);
-        self.calls.first_look.press(unread, Instant::now())
+        self.first_look.press(unread, Instant::now())
     }
 }
 

@@ -60,9 +60,9 @@ async fn compared(editor: &Editor, changed: Vec<(String, FindProblems)>) -> Vec<
     let asked: Vec<(String, JoinHandle<_>)> = changed.into_iter().map(ask).collect();
     let mut compared = Vec::new();
     for (name, found) in asked {
-        let all = |items: Vec<ProblemItem>| items.into_iter().filter_map(problem).collect();
+        let all = |items: &[ProblemItem]| items.iter().filter_map(problem).collect();
         if let Ok(Some(found)) = found.await {
-            let (before, after) = (all(found.before), all(found.after));
+            let (before, after) = (all(&found.before), all(&found.after));
             compared.push(ComparedFile {
                 name,
                 before,
@@ -104,7 +104,7 @@ fn is_small(question: &FindProblems) -> bool {
     before.max(question.after.len()) <= MAX_BYTES
 }
 
-fn problem(item: ProblemItem) -> Option<FoundProblem> {
+fn problem(item: &ProblemItem) -> Option<FoundProblem> {
     let kind = match item.kind.as_str() {
         "syntax" => ProblemKind::Syntax,
         "error" => ProblemKind::Error,

@@ -4,7 +4,9 @@
 
 use tokio::time::Instant;
 
-use crate::session::{FRAME, Session};
+use super::Calls;
+use crate::session::ctx::Ctx;
+use crate::session::{FRAME, Gate};
 
 /// When results were written, and when the next are due.
 #[derive(Default)]
@@ -28,40 +30,32 @@ impl Pace {
     }
 }
 
-impl Session {
-    /// Returns when something is due without an input.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        let is_busy = self.buffer.is_busy();
-        let write = self.request.next_write(is_busy);
-        // Results cannot be written before the editor has answered; its answer is an input.
-        let results = self.calls.pace.due.filter(|_| !is_busy);
-        let draw = self.view.next_draw();
-        [write, results, draw, self.disk.next_try()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
+impl Calls {
     /// Schedules the results of calls that ended while others run.
-    pub(crate) fn collect_results(&mut self) {
-        if self.cycle.collects_results() {
-            self.calls.pace.due = Some(self.calls.pace.next());
+    pub(crate) fn collect_results(&mut self, ctx: &Ctx) {
+        if ctx.cycle.collects_results() {
+            self.pace.due = Some(self.pace.next());
         }
     }
 
-    /// Returns true if results should wait for more results until the frame is over.
-    pub(crate) fn results_wait(&mut self) -> bool {
-        let next = self.calls.pace.next();
-        let waits = self.cycle.collects_results() && next > Instant::now();
-        if waits {
-            self.calls.pace.due = Some(next);
+    /// Has results wait for more results until the frame is over.
+    pub(crate) fn hold_results(&mut self, ctx: &Ctx) -> Gate {
+        let next = self.pace.next();
+        if !ctx.cycle.collects_results() || next <= Instant::now() {
+            return Gate::Ready;
         }
-        waits
+        self.pace.due = Some(next);
+        Gate::Waiting
     }
 
-    /// Returns true once if results that waited are due.
-    pub(crate) fn results_are_due(&mut self) -> bool {
-        let due = &mut self.calls.pace.due;
+    /// Returns when results that wait are due.
+    pub(crate) fn results_due(&self) -> Option<Instant> {
+        self.pace.due
+    }
+
+    /// Takes the results that waited, if they are due. Returns true if there are any.
+    pub(crate) fn take_due_results(&mut self) -> bool {
+        let due = &mut self.pace.due;
         due.take_if(|due| *due <= Instant::now()).is_some()
     }
 }

@@ -11,7 +11,10 @@ use chat::marks::Mark;
 use serde_json::Value;
 use tools::Tool;
 
-use crate::session::{Input, Session, WorkInput};
+use super::Calls;
+use crate::session::checkpoints::with_coverage;
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 
 /// Requested previews, by call and width.
 #[derive(Debug, Default)]
@@ -32,29 +35,30 @@ impl Previews {
     }
 }
 
-impl Session {
+impl Calls {
     /// Returns the line beside a call, for windows of `width` columns: the tool's own
     /// preview, nothing while that is being made, or `general`. A call that can only fail
     /// has none. Tools are asked about pending calls only, because making a preview
     /// prepares the call.
     pub(crate) fn preview(
         &self,
+        ctx: &Ctx,
         call: &CallKey,
         width: usize,
         general: Option<String>,
         is_pending: bool,
     ) -> Option<String> {
-        let general = general.filter(|_| self.can_run(call))?;
-        let tool = self.shared.registry.get(&call.name);
-        let general = if tool.as_ref().is_some_and(|it| it.runs_commands()) && is_pending {
-            self.with_coverage(general, width)
+        let general = general.filter(|_| self.can_run(ctx, call))?;
+        let tool = ctx.shared.registry.get(&call.name);
+        let general = if tool.as_ref().is_some_and(|it| it.traits().runs_commands) && is_pending {
+            with_coverage(ctx, general, width)
         } else {
             general
         };
-        let Some(tool) = tool.filter(|tool| tool.has_preview()) else {
+        let Some(tool) = tool.filter(|tool| tool.traits().has_preview) else {
             return Some(general);
         };
-        let mut known = self.calls.previews.0.borrow_mut();
+        let mut known = self.previews.0.borrow_mut();
         match known.get(&(call.clone(), width)) {
             // Not the general line, which the tool's preview would replace at once.
             Some(Preview::Requested) => None,
@@ -67,22 +71,22 @@ impl Session {
             // The key includes the width, because a preview is cut for its window.
             None => {
                 known.insert((call.clone(), width), Preview::Requested);
-                self.request_preview(call.clone(), width, tool);
+                self.request_preview(ctx, call.clone(), width, tool);
                 None
             }
         }
     }
 
     /// Returns true if the arguments fit the schema. An unknown tool may still load.
-    fn can_run(&self, call: &CallKey) -> bool {
-        let options = &self.policy.rules().options;
+    fn can_run(&self, ctx: &Ctx, call: &CallKey) -> bool {
+        let options = &ctx.rules().options;
         let input = serde_json::from_str::<Value>(&call.input);
         !options.tools.contains_key(&call.name)
             || input.is_ok_and(|input| callable(&call.name, input, options).is_ok())
     }
 
-    fn request_preview(&self, call: CallKey, width: usize, tool: Arc<dyn Tool>) {
-        let Some(inbox) = self.inbox.upgrade() else {
+    fn request_preview(&self, ctx: &Ctx, call: CallKey, width: usize, tool: Arc<dyn Tool>) {
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
         // The name, a colon, and a blank precede the preview.
@@ -96,11 +100,10 @@ impl Session {
 
     /// Takes a preview that a tool made.
     pub(crate) fn previewed(&mut self, call: CallKey, width: usize, preview: Option<String>) {
-        let known = self.calls.previews.0.get_mut();
+        let known = self.previews.0.get_mut();
         // A call that is no longer shown gets a new preview when it is shown again.
         if let Some(entry) = known.get_mut(&(call, width)) {
             *entry = Preview::Made(preview);
-            self.view.redraw();
         }
     }
 }

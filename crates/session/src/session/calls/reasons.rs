@@ -8,9 +8,12 @@ use chat::approval::{CallKey, only_reads};
 use chat::cycle::{DEFAULT, Decided, Ruling};
 use chat::marks::Mark;
 
+use super::Calls;
 use crate::frontend::SessionEvent;
 use crate::resolver_calls::{Reason, WaitsBy};
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::policy::guard;
+use crate::session::{Input, WorkInput};
 
 /// The reasons of the calls that are shown.
 #[derive(Debug, Default)]
@@ -30,56 +33,57 @@ impl Reasons {
     }
 }
 
-impl Session {
+impl Calls {
     /// Remembers what made calls wait.
-    pub(crate) fn note_waits(&mut self, decided: &[Decided]) {
+    pub(crate) fn note_waits(&mut self, ctx: &Ctx, decided: &[Decided]) {
         for it in decided.iter().filter(|it| it.ruling == Ruling::Waits) {
             // A rule that has the call ask wants the user's decision.
             if it.by == DEFAULT && it.reason.is_none() {
-                self.calls.trials.note_due(&it.call);
+                self.trials.note_due(&it.call);
             }
-            self.remark_on(it);
+            self.remark_on(ctx, it);
             let by = (it.by.clone(), it.reason);
-            let reasons = &mut self.calls.reasons;
+            let reasons = &mut self.reasons;
             reasons.by.get_mut().insert(it.call.clone(), by);
             reasons.found.get_mut().remove(&it.call);
         }
     }
 
     /// Reports what is to be known about a call to a front end that has no place beside it.
-    fn remark_on(&self, waiting: &Decided) {
-        if !self.editor.is_headless() {
+    fn remark_on(&self, ctx: &Ctx, waiting: &Decided) {
+        if !ctx.editor.is_headless() {
             return;
         }
-        let planned = self.plan_line(&waiting.call).map(str::to_owned);
+        let planned = self.plan_line(ctx, &waiting.call).map(str::to_owned);
         let hindered = waiting.reason.filter(|_| only_reads(&waiting.by));
         let hindered = hindered.map(|why| format!("The command {why}."));
         for remark in planned.into_iter().chain(hindered) {
             let remark = SessionEvent::CallRemark(waiting.call.clone(), remark);
-            self.editor.emit(remark);
+            ctx.editor.emit(remark);
         }
     }
 
     /// Returns why a pending call waits, if it has been found.
     pub(crate) fn reason(&self, call: &CallKey) -> Option<Reason> {
-        self.calls.reasons.found.borrow().get(call).cloned()?
+        self.reasons.found.borrow().get(call).cloned()?
     }
 
     /// Returns true if the reason of a call was requested.
     pub(crate) fn is_explained(&self, call: &CallKey) -> bool {
-        self.calls.reasons.found.borrow().contains_key(call)
+        self.reasons.found.borrow().contains_key(call)
     }
 
     /// Finds the reasons of calls that are shown without them: one after the other, because the
     /// editor draws meanwhile.
-    pub(crate) fn explain(&mut self, calls: Vec<CallKey>) {
-        let Some(inbox) = self.inbox.upgrade().filter(|_| !calls.is_empty()) else {
+    pub(crate) fn explain(&mut self, ctx: &Ctx, calls: Vec<CallKey>) {
+        let Some(inbox) = ctx.inbox.upgrade().filter(|_| !calls.is_empty()) else {
             return;
         };
-        let found = self.calls.reasons.found.get_mut();
+        let found = self.reasons.found.get_mut();
         found.extend(calls.iter().map(|call| (call.clone(), None)));
-        let (guard, by) = (self.guard(), calls.iter().map(|it| self.waits_by(it)));
-        let calls: Vec<_> = by.zip(calls.iter().cloned()).collect();
+        let guard = guard(ctx);
+        let calls = calls.into_iter().map(|call| (self.waits_by(&call), call));
+        let calls: Vec<_> = calls.collect();
         tokio::task::spawn_blocking(move || {
             let reason = |(by, call): (Option<WaitsBy>, CallKey)| {
                 let reason = guard.reason(&call, by.as_ref())?;
@@ -92,17 +96,16 @@ impl Session {
 
     /// Returns what made a call wait in this session.
     pub(super) fn waits_by(&self, call: &CallKey) -> Option<WaitsBy> {
-        self.calls.reasons.by.borrow().get(call).cloned()
+        self.reasons.by.borrow().get(call).cloned()
     }
 
     /// Takes reasons that were found.
     pub(crate) fn reasons_found(&mut self, reasons: Vec<(CallKey, Reason)>) {
         for (call, reason) in reasons {
             // A call that is no longer shown gets a new one when it is shown again.
-            if let Some(entry) = self.calls.reasons.found.get_mut().get_mut(&call) {
+            if let Some(entry) = self.reasons.found.get_mut().get_mut(&call) {
                 *entry = Some(reason);
             }
         }
-        self.view.redraw();
     }
 }

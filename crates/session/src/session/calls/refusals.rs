@@ -7,8 +7,10 @@ use chat::approval::CallKey;
 use chat::cycle::{CycleEvent, key};
 use chat::document::{Document, PairedCall, Status};
 
+use super::Calls;
 use super::covers;
-use crate::session::{Gate, Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Gate, Input, WorkInput};
 
 /// Rejected calls whose tools were asked.
 #[derive(Debug, Default)]
@@ -18,21 +20,20 @@ pub(super) struct Refusals {
     pending: usize,
 }
 
-impl Session {
+impl Calls {
     /// Asks the tools of all calls that an event rejects, and waits until they have answered.
-    pub(crate) fn ask_about_refusals(&mut self, event: &CycleEvent) -> Gate {
+    pub(crate) fn ask_about_refusals(&mut self, ctx: &Ctx, event: &CycleEvent) -> Gate {
         let refuses = matches!(
             event,
             CycleEvent::Advance | CycleEvent::Resolve { .. } | CycleEvent::Reject { .. }
         );
-        // While an answer arrives, keys cannot reject calls.
-        if self.request.is_open() || !refuses {
+        if !refuses {
             return Gate::Ready;
         }
-        for call in self.refused_by(event) {
-            self.ask_about_refusal(call);
+        for call in self.refused_by(ctx, event) {
+            self.ask_about_refusal(ctx, call);
         }
-        if self.calls.refusals.pending == 0 {
+        if self.refusals.pending == 0 {
             Gate::Ready
         } else {
             Gate::Waiting
@@ -40,31 +41,33 @@ impl Session {
     }
 
     /// Returns the calls that an event rejects and whose tools were not asked yet.
-    fn refused_by(&self, event: &CycleEvent) -> Vec<CallKey> {
-        let document = self.buffer.document();
+    fn refused_by(&self, ctx: &Ctx, event: &CycleEvent) -> Vec<CallKey> {
+        let document = ctx.buffer.document();
         let is_refused = |call: &PairedCall<'_>| match event {
             CycleEvent::Reject { line, .. } => !call.is_answered() && covers(call, *line),
             CycleEvent::Resolve { line } => is_rejected(call) && covers(call, *line),
             _ => is_rejected(call),
         };
         let refused = calls(&document, is_refused).into_iter();
-        refused.filter(|call| self.is_to_be_asked(call)).collect()
+        refused
+            .filter(|call| self.is_to_be_asked(ctx, call))
+            .collect()
     }
 
-    fn is_to_be_asked(&self, call: &CallKey) -> bool {
-        let tool = self.shared.registry.get(&call.name);
-        tool.is_some_and(|tool| tool.hears_refusals()) && !self.calls.refusals.asked.contains(call)
+    fn is_to_be_asked(&self, ctx: &Ctx, call: &CallKey) -> bool {
+        let tool = ctx.shared.registry.get(&call.name);
+        tool.is_some_and(|tool| tool.traits().hears_refusals) && !self.refusals.asked.contains(call)
     }
 
-    fn ask_about_refusal(&mut self, call: CallKey) {
-        let tool = self.shared.registry.get(&call.name);
-        let (Some(tool), Some(inbox)) = (tool, self.inbox.upgrade()) else {
+    fn ask_about_refusal(&mut self, ctx: &Ctx, call: CallKey) {
+        let tool = ctx.shared.registry.get(&call.name);
+        let (Some(tool), Some(inbox)) = (tool, ctx.inbox.upgrade()) else {
             return;
         };
         // Asked once, whatever the answer, so that a key cannot wait forever.
-        self.calls.refusals.asked.insert(call.clone());
-        self.calls.refusals.pending += 1;
-        let buffer = self.buffer.id();
+        self.refusals.asked.insert(call.clone());
+        self.refusals.pending += 1;
+        let buffer = ctx.buffer.id();
         tokio::spawn(async move {
             let input = serde_json::from_str(&call.input).unwrap_or_default();
             let words = tool.refused(&input, buffer).await;
@@ -72,13 +75,10 @@ impl Session {
         });
     }
 
-    /// Takes a tool's explanation; `None` if it has none.
-    pub(crate) fn heard_refusal(&mut self, call: CallKey, words: Option<String>) {
-        let pending = &mut self.calls.refusals.pending;
+    /// Notes that a tool answered.
+    pub(crate) fn heard_refusal(&mut self) {
+        let pending = &mut self.refusals.pending;
         *pending = pending.saturating_sub(1);
-        if let Some(words) = words {
-            self.cycle.word_refusal(call, words);
-        }
     }
 }
 

@@ -12,10 +12,13 @@ use chat::cycle::{CycleEvent, REVIEWED};
 use chat::marks::{self, Mark};
 use tools::{Proposal, ToolContext};
 
+use super::Calls;
 use crate::frontend::{ReviewOutcome, SessionEvent};
+use crate::protocol::WindowId;
 use crate::protocol::{Action, Display, EditorCommand, ReviewClosed};
 use crate::reviewing::{ApprovedChange, ReviewEnd, Reviewing};
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 
 /// Reviews of the calls of a chat.
 #[derive(Debug, Default)]
@@ -37,36 +40,31 @@ impl Reviews {
     }
 }
 
-impl Session {
-    /// `:Flemma review`: shows what the call on a line would change, as a diff to edit.
-    pub(crate) fn review(&mut self, line: usize) {
-        match self.call_to_review(line) {
-            Ok(call)
-                if (self.changed_files(&call, None).is_empty() || !self.is_reviewable(&call))
-                    && !self.editor.is_headless() =>
-            {
-                self.open_decision(call, None);
-            }
-            Ok(call) => self.open_review(call, None),
-            Err(problem) => self.decide_nothing(&problem),
+impl Calls {
+    /// `:Flemma review`: opens the question of the call on a line, or shows what the call would change,
+    /// as a diff to edit.
+    pub(crate) fn review(&mut self, ctx: &Ctx, line: usize) {
+        let is_answered = self.answer_question(ctx, line);
+        if is_answered {
+            return;
+        }
+        let call = match self.call_to_review(ctx, line) {
+            Ok(call) => call,
+            Err(problem) => return decide_nothing(ctx, &problem),
+        };
+        let has_diff = !self.changed_files(ctx, &call, None).is_empty();
+        if ctx.editor.is_headless() || has_diff && self.is_reviewable(ctx, &call) {
+            self.open_review(ctx, call, None);
+        } else {
+            self.open_decision(ctx, call, None);
         }
     }
 
-    /// Ends a review, or the attempt to open one, without a decision.
-    fn decide_nothing(&self, problem: &str) {
-        self.inform(problem);
-        self.emit_review_ended(ReviewOutcome::Undecided);
-    }
-
-    fn emit_review_ended(&self, outcome: ReviewOutcome) {
-        self.editor.emit(SessionEvent::ReviewEnded(outcome));
-    }
-
     /// Returns the pending call on a line, or why it cannot be reviewed.
-    fn call_to_review(&self, line: usize) -> Result<CallKey, String> {
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
-        let line = match self.cycle.meant(line, &document) {
+    fn call_to_review(&self, ctx: &Ctx, line: usize) -> Result<CallKey, String> {
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
+        let line = match ctx.cycle.meant(line, &document) {
             Ok(line) => line,
             Err(0) => return Err("No call is pending here.".to_owned()),
             Err(count) => {
@@ -82,11 +80,11 @@ impl Session {
         let Some(at) = at else {
             return Err("This call is not pending, so there is nothing to review.".to_owned());
         };
-        let files = self.changed_files(&marks[at].call, None);
+        let files = self.changed_files(ctx, &marks[at].call, None);
         // Both calls were proposed on the same text, and the second would fail on the first's
         // result.
         let earlier = marks[..at].iter().find(|it| {
-            let others = self.changed_files(&it.call, None);
+            let others = self.changed_files(ctx, &it.call, None);
             others.iter().any(|it| files.contains(it))
         });
         if let Some(earlier) = earlier {
@@ -100,101 +98,112 @@ impl Session {
     }
 
     /// Opens a review; `earlier` is one of the same call with other arguments.
-    fn open_review(&mut self, call: CallKey, earlier: Option<ApprovedChange>) {
-        let files = self.changed_files(&call, None);
-        let meant = self.meant_tool(&call);
-        let (Some((tool, input)), Some(inbox)) = (meant, self.inbox.upgrade()) else {
-            return self.decide_nothing("This call cannot run, so there is nothing to review.");
+    fn open_review(&mut self, ctx: &Ctx, call: CallKey, earlier: Option<ApprovedChange>) {
+        let files = self.changed_files(ctx, &call, None);
+        let meant = ctx.meant_tool(&call);
+        let (Some((tool, input)), Some(inbox)) = (meant, ctx.inbox.upgrade()) else {
+            return decide_nothing(ctx, "This call cannot run, so there is nothing to review.");
         };
-        let mut context = self.call_environment(&call).context(&call.id, "");
+        let mut context = self.call_environment(ctx, &call).context(&call.id, "");
         // The diff is shown to the user, not to the model.
-        context.reads_secrets = true;
-        self.use_trial(&call, "", &mut context);
+        context.files.reads_secrets = true;
+        self.use_trial(ctx, &call, "", &mut context);
         let reviewing = Reviewing {
-            editor: self.editor.clone(),
-            buffer: self.buffer.id(),
+            editor: ctx.editor.clone(),
+            buffer: ctx.buffer.id(),
             id: call.id.as_str().to_owned(),
             tool,
             input,
             context,
-            buffers: self.open_buffers(),
+            buffers: ctx.open_buffers(),
             files,
             earlier,
         };
-        self.calls.reviews.open.insert(call.clone());
+        self.reviews.open.insert(call.clone());
         tokio::spawn(async move {
             let end = reviewing.run().await.map(Box::new);
             drop(inbox.send(Input::Work(WorkInput::Reviewed(call, end))));
         });
     }
 
-    /// Takes the end of a review, which is handled like a key.
-    pub(crate) fn reviewed(&mut self, call: CallKey, end: Option<ReviewEnd>) {
+    /// Takes the end of a review. Returns a command if it decides, which is handled like a key.
+    pub(crate) fn reviewed(
+        &mut self,
+        ctx: &Ctx,
+        call: CallKey,
+        end: Option<ReviewEnd>,
+        window: WindowId,
+    ) -> Option<EditorCommand> {
         let end = match end {
-            None => return self.emit_review_ended(ReviewOutcome::Undecided),
+            None => {
+                emit_review_ended(ctx, ReviewOutcome::Undecided);
+                return None;
+            }
             Some(ReviewEnd::Failed(problem)) => {
-                self.decide_nothing(&problem);
+                decide_nothing(ctx, &problem);
                 // Without a review, the user decides about the call as it is.
-                return if !(self.editor.is_headless()) {
-                    self.open_decision(call, Some(problem))
-                };
+                if !ctx.editor.is_headless() {
+                    self.open_decision(ctx, call, Some(problem));
+                }
+                return None;
             }
             Some(end) => end,
         };
-        self.calls.reviews.ended.insert(call.clone(), end);
-        self.command(EditorCommand {
-            buffer: self.buffer.id(),
+        self.reviews.ended.insert(call.clone(), end);
+        Some(EditorCommand {
+            buffer: ctx.buffer.id(),
             action: Action::EndReview(call),
             // A review has no line of its own; `EndReview` names the call.
             line: 0,
-            window: self.view.last_key().window.unwrap_or_default(),
+            window,
             shown: None,
             hidden: Vec::new(),
             drawn_ms: HashMap::new(),
-        });
+        })
     }
 
     /// Approves or rejects the call of a review that ended.
-    pub(crate) fn end_review(&mut self, call: &CallKey) {
-        let refused = match self.calls.reviews.ended.remove(call) {
+    pub(crate) fn end_review(&mut self, ctx: &Ctx, call: &CallKey) -> Option<CycleEvent> {
+        let refused = match self.reviews.ended.remove(call) {
             Some(ReviewEnd::Approved(change)) => {
                 // The user may have edited the call meanwhile, so the review starts again with
                 // their text.
-                if let Some(now) = self.with_other_arguments(call) {
-                    return self.open_review(now, Some(change));
+                if let Some(now) = self.with_other_arguments(ctx, call) {
+                    self.open_review(ctx, now, Some(change));
+                    return None;
                 }
                 // The user saw the files in the review.
                 self.see(call, change.states.clone());
-                let approved = self.calls.reviews.approved.get_mut();
+                let approved = self.reviews.approved.get_mut();
                 approved.insert(call.clone(), change);
-                self.emit_review_ended(ReviewOutcome::Approved);
+                emit_review_ended(ctx, ReviewOutcome::Approved);
                 None
             }
             Some(ReviewEnd::Rejected(reason)) => {
-                self.close_review(call);
-                self.emit_review_ended(ReviewOutcome::Rejected(call.clone()));
+                self.close_review(ctx, call);
+                emit_review_ended(ctx, ReviewOutcome::Rejected(call.clone()));
                 Some(reason)
             }
-            Some(ReviewEnd::Failed(_)) | None => return,
+            Some(ReviewEnd::Failed(_)) | None => return None,
         };
         let call = call.clone();
-        self.queue.push(CycleEvent::Review { call, refused });
+        Some(CycleEvent::Review { call, refused })
     }
 
-    /// Closes the review of a call that was decided about. Until then it keeps the user's text.
-    fn close_review(&mut self, call: &CallKey) {
-        if self.calls.reviews.open.remove(call) {
-            self.editor.show(Display::ReviewClosed(ReviewClosed {
-                buffer: self.buffer.id(),
+    /// Closes the review of a call that was decided. Until then it keeps the user's text.
+    fn close_review(&mut self, ctx: &Ctx, call: &CallKey) {
+        if self.reviews.open.remove(call) {
+            ctx.editor.show(Display::ReviewClosed(ReviewClosed {
+                buffer: ctx.buffer.id(),
                 call: call.id.as_str().to_owned(),
             }));
         }
     }
 
     /// Returns the pending call with the same id, if its arguments were changed.
-    fn with_other_arguments(&self, call: &CallKey) -> Option<CallKey> {
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
+    fn with_other_arguments(&self, ctx: &Ctx, call: &CallKey) -> Option<CallKey> {
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
         if marks.iter().any(|it| it.call == *call) {
             return None;
         }
@@ -205,10 +214,16 @@ impl Session {
 
     /// Has a call that the user approved in a review store what was approved. A call that was
     /// approved otherwise does what it proposes.
-    pub(super) fn use_review(&mut self, call: &CallKey, by: &str, context: &mut ToolContext) {
+    pub(super) fn use_review(
+        &mut self,
+        ctx: &Ctx,
+        call: &CallKey,
+        by: &str,
+        context: &mut ToolContext,
+    ) {
         // Taken in any case, because an approval in a review counts for one start.
-        let approved = self.calls.reviews.approved.get_mut().remove(call);
-        self.close_review(call);
+        let approved = self.reviews.approved.get_mut().remove(call);
+        self.close_review(ctx, call);
         if by != REVIEWED {
             return;
         }
@@ -217,7 +232,17 @@ impl Session {
             // Without the reviewed texts, the call must store nothing.
             None => (Arc::new(Proposal::default()), None),
         };
-        context.reviewed = Some(reviewed);
-        context.review_account = account;
+        context.files.reviewed = Some(reviewed);
+        context.files.review_account = account;
     }
+}
+
+/// Ends a review, or the attempt to open one, without a decision.
+fn decide_nothing(ctx: &Ctx, problem: &str) {
+    ctx.inform(problem);
+    emit_review_ended(ctx, ReviewOutcome::Undecided);
+}
+
+fn emit_review_ended(ctx: &Ctx, outcome: ReviewOutcome) {
+    ctx.editor.emit(SessionEvent::ReviewEnded(outcome));
 }

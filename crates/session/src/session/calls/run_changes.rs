@@ -1,4 +1,4 @@
-//! What the calls of a run changed in files without asking, shown when the run is over.
+//! Changes of files that the calls of a run made without asking, shown when the run is over.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use chat::diff::{Counts, FileDiff, review};
 use chat::document::Document;
-use policy::settings::ReviewRule;
+use policy::options::ReviewRule;
 use tools::{ProposedFile, Secrets};
 
+use super::Calls;
 use super::diffs::Diff;
 use crate::diff::of_file;
 use crate::protocol::MarkItem;
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// The id of the mark. A call has none with a colon.
 const ID: &str = "flemma:changes";
@@ -42,7 +43,7 @@ pub struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// What a call did to a file. A secret's text is not kept.
+    /// A call's change of a file. A secret's text is not kept.
     pub(super) fn of(file: &ProposedFile, secrets: &Secrets) -> Self {
         let size = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let is_kept = file.unshown.is_none()
@@ -148,49 +149,57 @@ pub(in crate::session) fn unified(files: &[ChangedFile]) -> Vec<String> {
     all.lines().map(str::to_owned).collect()
 }
 
-impl Session {
-    /// Notes that nothing happens until the user acts. A run that waits for a decision goes on.
-    pub(in crate::session) fn run_rests(&mut self) {
-        let changes = &self.calls.run_changes;
+impl Calls {
+    /// Notes that nothing happens until the user acts. A run that waits for a decision goes on. Returns
+    /// true if there are changes to show.
+    pub(in crate::session) fn run_rests(&mut self, ctx: &Ctx) -> bool {
+        let changes = &self.run_changes;
         let is_new = !changes.files.is_empty() && !changes.is_over;
-        if is_new && self.buffer.document().unanswered_turns().next().is_none() {
-            self.calls.run_changes.is_over = true;
-            self.view.redraw_soon();
-        }
+        let is_over = is_new && ctx.buffer.document().unanswered_turns().next().is_none();
+        self.run_changes.is_over |= is_over;
+        is_over
     }
 
     /// Hides the changes of the last run, because the user goes on.
     pub(in crate::session) fn run_begins(&mut self) {
-        self.calls.run_changes.begin();
-        self.view.redraw_soon();
+        self.run_changes.begin();
     }
 
     /// Returns the line about the changes of the last run above the prompt, with their diffs.
-    pub(in crate::session) fn changes_item(&self, document: &Document<'_>) -> Option<MarkItem> {
-        let changes = &self.calls.run_changes;
-        let is_shown = self.policy.rules().settings.tools.review == ReviewRule::After;
-        if !changes.is_over || !is_shown {
-            return None;
-        }
-        let prompt = document.messages.last()?;
-        let line = prompt.lines.start.checked_sub(1)?;
+    pub(in crate::session) fn changes_item(
+        &self,
+        ctx: &Ctx,
+        document: &Document<'_>,
+        width: usize,
+    ) -> Option<MarkItem> {
+        let changes = &self.run_changes;
+        let line = self.changes_line(ctx, document)?;
         Some(MarkItem {
             id: ID.to_owned(),
             line,
             header_line: line,
             preview: Some(changes.words()),
-            diff: changes.open(self.view.width()),
+            diff: changes.open(width),
             ..MarkItem::default()
         })
     }
 
     /// Returns true if changes of the last run are shown.
-    pub(in crate::session) fn has_changes(&self) -> bool {
-        self.changes_item(&self.buffer.document()).is_some()
+    pub(in crate::session) fn has_changes(&self, ctx: &Ctx) -> bool {
+        self.changes_line(ctx, &ctx.buffer.document()).is_some()
+    }
+
+    /// Returns the line below which the changes of the last run are shown.
+    fn changes_line(&self, ctx: &Ctx, document: &Document<'_>) -> Option<usize> {
+        let is_shown = ctx.rules().settings.tools.review == ReviewRule::After;
+        if !self.run_changes.is_over || !is_shown {
+            return None;
+        }
+        document.messages.last()?.lines.start.checked_sub(1)
     }
 
     /// The changes of the last run.
     pub(in crate::session) fn run_changes(&self) -> Vec<ChangedFile> {
-        self.calls.run_changes.files.clone()
+        self.run_changes.files.clone()
     }
 }

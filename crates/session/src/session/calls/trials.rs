@@ -19,15 +19,17 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tools::{FileState, OpenBuffers, ProposedFile, ToolContext, Trial};
 
+use super::Calls;
 use crate::audit::in_background;
 use crate::call_environment::CallEnvironment;
 use crate::diff::of_file;
 use crate::frontend::{CallTrial, SessionEvent};
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 
-/// What becomes of a command in plan mode.
+/// A sentence about a command in plan mode.
 const PLANNED: &str = "In plan mode, it runs as a trial, and its changes are discarded.";
-/// What the result of a command without output says.
+/// The result of a command without output.
 const NO_OUTPUT: &str = "(no output)";
 /// Author of a trial that the user asked for.
 const BY_USER: &str = "the user";
@@ -57,21 +59,21 @@ pub(super) struct Trials {
 enum TrialState {
     Running {
         stop: CancellationToken,
-        /// Whether a message said that the next key stops it.
+        /// True if a message said that the next key stops it.
         told: bool,
         is_unasked: bool,
     },
     Ended(Tried),
 }
 
-/// What a trial showed.
+/// The outcome of a trial.
 #[derive(Debug, Clone)]
 pub struct Tried {
     trial: Arc<Trial>,
     counts: Counts,
     /// The files that it would change, as they are now.
     states: Vec<FileState>,
-    /// Whether the rules approve the call for what the trial showed. `None` if the user asked for it.
+    /// True if the rules approve the call for what the trial showed. `None` if the user asked for it.
     approved: Option<bool>,
 }
 
@@ -152,12 +154,12 @@ impl Tried {
         }
     }
 
-    /// What it showed, in one line.
+    /// The outcome in one line.
     fn headline(&self, is_planning: bool) -> String {
         let trial = &self.trial;
         let mut words = vec![match (trial.outcome.reason(), trial.files.len()) {
             (Some(why), _) if is_planning => why,
-            (Some(why), _) => format!("{why}, so approving runs the command"),
+            (Some(why), _) => format!("{why}, so approving runs it"),
             (None, 0) if trial.remarks().is_empty() => "no effect".to_owned(),
             (None, 0) => "no file of the project changes".to_owned(),
             (None, 1) => format!("would change 1 file {}", self.counts),
@@ -175,7 +177,7 @@ impl Tried {
         format!("tried: {}", words.join(" · "))
     }
 
-    /// What it showed, and the end of its output.
+    /// The outcome and the end of the output.
     fn lines(&self, width: usize, is_planning: bool) -> Vec<String> {
         let output = self.output().into_iter().map(|it| format!("  {it}"));
         let lines = [self.headline(is_planning)].into_iter().chain(output);
@@ -191,7 +193,7 @@ impl Tried {
     }
 }
 
-/// Whether the rules approve a call for what its trial showed: nothing changed, or a few texts did
+/// Returns true if the rules approve a call for what its trial showed: nothing changed, or a few texts did
 /// that the rules would let `write` change.
 async fn approves(environment: &CallEnvironment, trial: &Trial, buffers: &dyn OpenBuffers) -> bool {
     if !trial.outcome.can_be_taken() {
@@ -235,16 +237,16 @@ async fn approves(environment: &CallEnvironment, trial: &Trial, buffers: &dyn Op
     true
 }
 
-impl Session {
+impl Calls {
     /// `:Flemma try`: tries the call on a line, or the only pending one.
-    pub(crate) fn try_call(&mut self, line: usize) {
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
-        let line = match self.cycle.meant(line, &document) {
+    pub(crate) fn try_call(&mut self, ctx: &Ctx, line: usize) {
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
+        let line = match ctx.cycle.meant(line, &document) {
             Ok(line) => line,
-            Err(0) => return self.inform("No call is pending here."),
+            Err(0) => return ctx.inform("No call is pending here."),
             Err(count) => {
-                return self.inform(&format!(
+                return ctx.inform(&format!(
                     "{count} calls are pending. Put the cursor on the one to try."
                 ));
             }
@@ -254,41 +256,43 @@ impl Session {
             .into_iter()
             .find(|it| it.pending && Some(&it.call) == key.as_ref());
         match mark {
-            Some(mark) => self.start_trial(mark.call, BY_USER),
-            None => self.inform("This call is not pending, so there is nothing to try."),
+            Some(mark) => self.start_trial(ctx, mark.call, BY_USER),
+            None => ctx.inform("This call is not pending, so there is nothing to try."),
         }
     }
 
     /// Returns true if the user is offered to try a call.
-    pub(crate) fn can_be_tried(&self, call: &CallKey) -> bool {
-        let tool = self.meant_tool(call);
-        tool.is_some_and(|it| it.0.can_be_tried()) && self.shared.settings.tools.bash.trial
+    pub(crate) fn can_be_tried(&self, ctx: &Ctx, call: &CallKey) -> bool {
+        let tool = ctx.meant_tool(call);
+        tool.is_some_and(|it| it.0.traits().can_be_tried) && ctx.shared.settings.tools.bash.trial
     }
 
-    /// Starts the trials that were not asked for by a key, once their calls are shown.
-    pub(crate) fn start_due_trials(&mut self) {
-        if self.calls.trials.due.is_empty() || self.buffer.is_busy() {
-            return;
+    /// Starts the trials that were not asked for by a key, once their calls are shown. Returns true if
+    /// there are any.
+    pub(crate) fn start_due_trials(&mut self, ctx: &Ctx) -> bool {
+        if self.trials.due.is_empty() || ctx.buffer.is_busy() {
+            return false;
         }
-        let due = std::mem::take(&mut self.calls.trials.due);
-        if self.editor.is_dry_run() {
-            return;
+        let due = std::mem::take(&mut self.trials.due);
+        if ctx.editor.is_dry_run() {
+            return false;
         }
-        let tries = self.policy.rules().tries;
-        let document = self.buffer.document();
-        let marks = marks::marks(&document, &self.cycle, &(), 1);
+        let tries = ctx.rules().tries;
+        let document = ctx.buffer.document();
+        let marks = marks::marks(&document, &ctx.cycle, &(), 1);
         for (call, by) in due.into_iter().filter(|it| tries || it.1 != TRIAL) {
             let is_pending = marks.iter().any(|it| it.pending && it.call == call);
-            if is_pending && self.can_be_tried(&call) {
-                self.start_trial(call, by);
+            if is_pending && self.can_be_tried(ctx, &call) {
+                self.start_trial(ctx, call, by);
             }
         }
+        true
     }
 
     /// Has calls tried again whose outcomes can't be applied any more, because a call that ended changed
     /// the same files.
     pub(crate) fn renew_trials(&mut self) {
-        let trials = &mut self.calls.trials;
+        let trials = &mut self.trials;
         for (call, state) in trials.known.get_mut() {
             if let TrialState::Ended(tried) = state
                 // The others run already.
@@ -305,36 +309,35 @@ impl Session {
         }
     }
 
-    fn start_trial(&mut self, call: CallKey, by: &'static str) {
-        if self.calls.trials.is_running(&call) {
-            return self.inform("This call is being tried already.");
+    fn start_trial(&mut self, ctx: &Ctx, call: CallKey, by: &'static str) {
+        if self.trials.is_running(&call) {
+            return ctx.inform("This call is being tried already.");
         }
-        let meant = self.meant_tool(&call);
-        let (Some((tool, input)), Some(inbox)) = (meant, self.inbox.upgrade()) else {
-            return self.inform("This call cannot run, so there is nothing to try.");
+        let meant = ctx.meant_tool(&call);
+        let (Some((tool, input)), Some(inbox)) = (meant, ctx.inbox.upgrade()) else {
+            return ctx.inform("This call cannot run, so there is nothing to try.");
         };
-        if !tool.can_be_tried() {
-            return self.inform("Only commands can be tried.");
-        } else if !self.shared.settings.tools.bash.trial {
-            return self.inform("Commands are not tried here: tools.bash.trial is false.");
+        if !tool.traits().can_be_tried {
+            return ctx.inform("Only commands can be tried.");
+        } else if !ctx.shared.settings.tools.bash.trial {
+            return ctx.inform("Commands are not tried here: tools.bash.trial is false.");
         }
         // Nothing that a trial does reaches the project, so it has no approval.
-        let environment = self.call_environment(&call);
+        let environment = self.call_environment(ctx, &call);
         let mut context = environment.clone().context(&call.id, "");
-        context.is_unasked = by == TRIAL;
+        context.exec.is_unasked = by == TRIAL;
         let stop = context.cancel.clone();
         let state = TrialState::Running {
             stop,
             told: false,
-            is_unasked: context.is_unasked,
+            is_unasked: context.exec.is_unasked,
         };
-        self.calls.trials.set(call.clone(), state);
+        self.trials.set(call.clone(), state);
         // Shows what an earlier trial did.
-        self.calls.diffs.forget(&call);
-        self.view.redraw();
-        let audit = self.decisions.audit().clone();
-        let document = self.disk.path().map(std::path::PathBuf::from);
-        let buffers = self.open_buffers();
+        self.diffs.forget(&call);
+        let audit = ctx.shared.audit.clone();
+        let document = ctx.place.path().map(std::path::PathBuf::from);
+        let buffers = ctx.open_buffers();
         tokio::spawn(async move {
             // Like the start of a call: without this record, nothing would show that it ran.
             let logged = call.clone();
@@ -371,92 +374,76 @@ impl Session {
         });
     }
 
-    /// Takes the end of a trial.
-    pub(crate) fn trial_ended(&mut self, call: CallKey, tried: Result<Box<Tried>, String>) {
-        let trials = self.calls.trials.known.get_mut();
+    /// Takes the end of a trial. Returns an event if the rules approve the call for it.
+    pub(crate) fn trial_ended(
+        &mut self,
+        ctx: &Ctx,
+        call: CallKey,
+        tried: Result<Box<Tried>, String>,
+    ) -> Option<CycleEvent> {
+        let trials = self.trials.known.get_mut();
         // The call may have been decided in the meantime.
         let Some(TrialState::Running { is_unasked, .. }) = trials.get(&call) else {
-            return;
+            return None;
         };
         let is_unasked = *is_unasked;
         trials.remove(&call);
         match tried {
             Ok(tried) => {
                 // A diff that was made before does not show what the call would do.
-                self.calls.diffs.forget(&call);
+                self.diffs.forget(&call);
                 self.see(&call, tried.states.clone());
                 let approved = tried.approved == Some(true);
-                self.report_trial(&call, &tried);
+                report_trial(ctx, &call, &tried);
                 let state = TrialState::Ended(*tried);
-                self.calls.trials.set(call.clone(), state);
+                self.trials.set(call.clone(), state);
                 if approved {
-                    self.queue.push(CycleEvent::Tried { call })
-                } else {
-                    self.refresh_decision(call)
+                    return Some(CycleEvent::Tried { call });
                 }
+                self.refresh_decision(ctx, call);
             }
             // A hundred calls must not say the same.
-            Err(why) if is_unasked && self.calls.trials.said.as_ref() == Some(&why) => {}
+            Err(why) if is_unasked && self.trials.said.as_ref() == Some(&why) => {}
             Err(why) => {
-                self.inform(&why);
-                self.calls.trials.said = Some(why);
+                ctx.inform(&why);
+                self.trials.said = Some(why);
             }
         }
-        self.view.redraw();
-    }
-
-    /// Shows a trial in a front end that has no place beside the call.
-    fn report_trial(&self, call: &CallKey, tried: &Tried) {
-        if !self.editor.is_headless() {
-            return;
-        }
-        let files = tried.trial.files.iter();
-        let files = files.filter(|_| tried.trial.outcome.can_be_taken());
-        let trial = CallTrial {
-            call: call.clone(),
-            lines: tried.lines(COLUMNS, self.is_planning()),
-            diff: files.map(|it| of_file(it, COLUMNS, WHOLE)).collect(),
-        };
-        self.editor.emit(SessionEvent::CallTried(trial));
+        None
     }
 
     /// Stops the trials that run. Returns true if there are any.
-    pub(crate) fn stop_trials(&mut self) -> bool {
+    pub(crate) fn stop_trials(&mut self, ctx: &Ctx) -> bool {
         let mut is_any = false;
-        self.calls
-            .trials
-            .known
-            .get_mut()
-            .retain(|_, state| match state {
-                TrialState::Running { stop, .. } => {
-                    stop.cancel();
-                    is_any = true;
-                    false
-                }
-                TrialState::Ended(_) => true,
-            });
+        self.trials.known.get_mut().retain(|_, state| match state {
+            TrialState::Running { stop, .. } => {
+                stop.cancel();
+                is_any = true;
+                false
+            }
+            TrialState::Ended(_) => true,
+        });
         if is_any {
-            self.view.redraw();
-            self.inform("The trial was stopped. The call is pending.");
+            ctx.inform("The trial was stopped. The call is pending.");
         }
         is_any
     }
 
     /// Says that the call on a line is still being tried, when a key would run it. Returns true if
     /// the key does nothing else: pressed again, it stops the trial and runs the call.
-    pub(crate) fn mention_trial(&mut self, line: usize) -> bool {
-        let document = self.buffer.document();
-        let Ok(line) = self.cycle.meant(line, &document) else {
+    pub(crate) fn mention_trial(&mut self, ctx: &Ctx, line: usize) -> bool {
+        let document = ctx.buffer.document();
+        let Ok(line) = ctx.cycle.meant(line, &document) else {
             return false;
         };
         let key = chat::cycle::key_at(&document, line);
-        let trials = self.calls.trials.known.get_mut();
+        let trials = self.trials.known.get_mut();
         let state = key.and_then(|key| trials.get_mut(&key));
         match state {
             Some(TrialState::Running { told, .. }) if !*told => {
                 *told = true;
                 // It may stay on the screen after the trial.
-                self.inform(
+                ctx.inform(
                     "This call was still being tried. Press the key again to run it without waiting.",
                 );
                 true
@@ -467,46 +454,57 @@ impl Session {
     }
 
     /// Has a call take what its trial showed, if that can be taken.
-    pub(super) fn use_trial(&self, call: &CallKey, by: &str, context: &mut ToolContext) {
-        context.trial = self.to_take(call);
-        context.is_unasked = by == TRIAL;
+    pub(super) fn use_trial(&self, ctx: &Ctx, call: &CallKey, by: &str, context: &mut ToolContext) {
+        context.exec.trial = self.to_take(ctx, call);
+        context.exec.is_unasked = by == TRIAL;
     }
 
     /// Returns true if an approval of the call takes the outcome of its trial.
-    pub(crate) fn takes_trial(&self, call: &CallKey) -> bool {
-        self.to_take(call).is_some()
+    pub(crate) fn takes_trial(&self, ctx: &Ctx, call: &CallKey) -> bool {
+        self.to_take(ctx, call).is_some()
     }
 
-    pub(super) fn to_take(&self, call: &CallKey) -> Option<Arc<Trial>> {
-        self.calls.trials.to_take(call, self.is_planning())
-    }
-
-    fn is_planning(&self) -> bool {
-        self.policy.rules().settings.is_planning()
+    pub(super) fn to_take(&self, ctx: &Ctx, call: &CallKey) -> Option<Arc<Trial>> {
+        self.trials.to_take(call, ctx.is_planning())
     }
 
     /// Returns what becomes of a pending call in plan mode. `None` if that is nothing special.
-    pub(crate) fn plan_line(&self, call: &CallKey) -> Option<&'static str> {
-        let is_tried = self.is_planning() && self.meant_tool(call)?.0.can_be_tried();
+    pub(crate) fn plan_line(&self, ctx: &Ctx, call: &CallKey) -> Option<&'static str> {
+        let is_tried = ctx.is_planning() && ctx.meant_tool(call)?.0.traits().can_be_tried;
         is_tried.then_some(PLANNED)
     }
 
     /// Returns false if a review could not show all that a tried call changes, or if nothing of that
     /// is applied.
-    pub(crate) fn is_reviewable(&self, call: &CallKey) -> bool {
-        let trial = self.to_take(call);
-        trial.is_none_or(|trial| trial.is_reviewable() && !self.is_planning())
+    pub(crate) fn is_reviewable(&self, ctx: &Ctx, call: &CallKey) -> bool {
+        let trial = self.to_take(ctx, call);
+        trial.is_none_or(|trial| trial.is_reviewable() && !ctx.is_planning())
     }
 
     /// Returns what the trial of a call showed: a line, and the end of its output.
-    pub(crate) fn trial_lines(&self, call: &CallKey, width: usize) -> Vec<String> {
-        let tried = self.calls.trials.ended(call);
-        tried.map_or_else(Vec::new, |it| it.lines(width, self.is_planning()))
+    pub(crate) fn trial_lines(&self, ctx: &Ctx, call: &CallKey, width: usize) -> Vec<String> {
+        let tried = self.trials.ended(call);
+        tried.map_or_else(Vec::new, |it| it.lines(width, ctx.is_planning()))
     }
 
     /// Returns the label of a call that is being tried.
     pub(crate) fn trial_label(&self, call: &CallKey) -> Option<String> {
-        let is_running = self.calls.trials.is_running(call);
+        let is_running = self.trials.is_running(call);
         is_running.then(|| "is being tried…".to_owned())
     }
+}
+
+/// Shows a trial in a front end that has no place beside the call.
+fn report_trial(ctx: &Ctx, call: &CallKey, tried: &Tried) {
+    if !ctx.editor.is_headless() {
+        return;
+    }
+    let files = tried.trial.files.iter();
+    let files = files.filter(|_| tried.trial.outcome.can_be_taken());
+    let trial = CallTrial {
+        call: call.clone(),
+        lines: tried.lines(COLUMNS, ctx.is_planning()),
+        diff: files.map(|it| of_file(it, COLUMNS, WHOLE)).collect(),
+    };
+    ctx.editor.emit(SessionEvent::CallTried(trial));
 }

@@ -2,14 +2,21 @@
 //! because Neovim was killed, or the buffer was closed, before they were written.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use chat::cycle::CycleEvent;
+use chat::approval::CallKey;
 use chat::document::{Document, Role};
-use tools::state_dir;
+use chat::tool::ToolOutcome;
 
 use crate::half_done::{HalfDone, HalfDoneEntry, Journal, Result};
-use crate::session::Session;
+
+/// Parts that are missing from a text that was read after its host had ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct Lost {
+    /// True if it contains only a part of the last answer.
+    pub(in crate::session) is_cut: bool,
+    pub(in crate::session) results: Vec<(CallKey, ToolOutcome)>,
+}
 
 /// The record of what the chat's file may not contain yet.
 #[derive(Debug, Default)]
@@ -20,23 +27,71 @@ pub(super) struct Recovery {
     now: Option<HalfDone>,
     /// Changes of `now` that are not in the record's file yet.
     unwritten: Vec<HalfDoneEntry>,
-    /// Whether the record's file exists.
+    /// True if the record's file exists.
     has_file: bool,
 }
 
 impl Recovery {
+    /// Notes that a request is sent: the chat will have one more answer.
+    pub(super) fn note_request(&mut self, document: &Document<'_>) {
+        self.note(HalfDoneEntry::Asked(answers(document)));
+    }
+
+    /// Notes that the answer is in the buffer; `tail` is its end.
+    pub(super) fn note_answer_end(&mut self, tail: &str) {
+        if self.now.is_some() {
+            self.note(HalfDoneEntry::Answered(tail.trim().to_owned()));
+        }
+    }
+
+    /// Notes the result of a call, which is about to be written into the buffer.
+    pub(super) fn note_result(&mut self, result: Result) {
+        self.note(HalfDoneEntry::Ended(result));
+    }
+
     fn note(&mut self, entry: HalfDoneEntry) {
         self.now.get_or_insert_default().apply(entry.clone());
         self.unwritten.push(entry);
     }
 
-    fn forget(&mut self) {
+    /// Forgets the record once the file contains everything.
+    pub(super) fn forget(&mut self) {
         self.now = None;
         self.unwritten.clear();
     }
 
+    /// Moves the record to the file of a chat that is new here or was renamed. Returns true if there was
+    /// one, which was read.
+    pub(super) fn follow(&mut self, state: &Path, chat: Option<&Path>) -> bool {
+        if self.path.as_deref() == chat {
+            return false;
+        }
+        if let Some(mut old) = self.journal.take()
+            && std::mem::take(&mut self.has_file)
+        {
+            let _ = old.remove();
+        }
+        self.path = chat.map(PathBuf::from);
+        let Some(path) = &self.path else {
+            return false;
+        };
+        let journal = self.journal.insert(Journal::of(state, path));
+        match &self.now {
+            // Events before the rename belong in the new record.
+            Some(now) => {
+                self.unwritten = now.entries();
+                false
+            }
+            None => {
+                self.now = journal.read();
+                self.has_file = self.now.is_some();
+                self.has_file
+            }
+        }
+    }
+
     /// Brings the record's file up to date.
-    fn write(&mut self) -> io::Result<()> {
+    pub(super) fn write(&mut self) -> io::Result<()> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -51,8 +106,25 @@ impl Recovery {
                 self.has_file = false;
                 journal.remove()
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
+    }
+
+    /// Returns what the record contains and the text lacks; the text comes from the file or the swap
+    /// file.
+    pub(super) fn lost(&self, document: &Document<'_>) -> Option<Lost> {
+        let now = self.now.as_ref()?;
+        let is_whole = now.tail.as_ref().is_some_and(|it| is_whole(document, it));
+        Some(Lost {
+            is_cut: !is_whole && self.has_begun(document),
+            results: now.results.iter().map(Result::ended).collect(),
+        })
+    }
+
+    /// Returns true if the text contains a part of the answer of the open or last request.
+    pub(super) fn has_begun(&self, document: &Document<'_>) -> bool {
+        let before = self.now.as_ref().and_then(|it| it.answers);
+        before.is_some_and(|before| answers(document) > before)
     }
 }
 
@@ -72,96 +144,4 @@ fn is_whole(document: &Document<'_>, tail: &str) -> bool {
     let mut last = document.messages.iter().rev();
     let last = last.find(|it| it.role == Role::Assistant);
     last.is_some_and(|it| document.lossy(it.lines.clone()).contains(tail))
-}
-
-impl Session {
-    /// Notes that a request is sent: the chat will have one more answer.
-    pub(crate) fn note_request(&mut self) {
-        let answers = answers(&self.buffer.document());
-        self.disk.recovery.note(HalfDoneEntry::Asked(answers));
-    }
-
-    /// Notes that the answer is in the buffer; `tail` is its end.
-    pub(crate) fn note_answer_end(&mut self, tail: &str) {
-        if self.disk.recovery.now.is_some() {
-            let tail = tail.trim().to_owned();
-            self.disk.recovery.note(HalfDoneEntry::Answered(tail));
-        }
-    }
-
-    /// Notes the result of a call, which is about to be written into the buffer.
-    pub(crate) fn note_result(&mut self, result: Result) {
-        self.disk.recovery.note(HalfDoneEntry::Ended(result));
-    }
-
-    /// Forgets the record once the file contains everything.
-    pub(super) fn forget_unfinished(&mut self) {
-        if !self.request.is_open() && self.calls.is_empty() && !self.buffer.is_busy() {
-            self.disk.recovery.forget();
-        }
-    }
-
-    /// Brings the record on disk up to date. Without the chat lock it belongs to another
-    /// program.
-    pub(crate) fn store_unfinished(&mut self) {
-        if self.editor.is_headless() || self.buffer.is_loading() || !self.has_chat() {
-            return;
-        }
-        if self.disk.recovery.path != self.disk.path {
-            self.change_record();
-        }
-        if let Err(error) = self.disk.recovery.write() {
-            tracing::warn!(%error, "the record of unfinished work cannot be written");
-        }
-    }
-
-    /// Moves the record to the chat's file, because the chat is new here or was renamed.
-    fn change_record(&mut self) {
-        let recovery = &mut self.disk.recovery;
-        if let Some(mut old) = recovery.journal.take()
-            && std::mem::take(&mut recovery.has_file)
-        {
-            let _ = old.remove();
-        }
-        recovery.path.clone_from(&self.disk.path);
-        let Some(path) = &recovery.path else { return };
-        let journal = Journal::of(&state_dir::path(), path);
-        let journal = recovery.journal.insert(journal);
-        match &recovery.now {
-            // Events before the rename belong in the new record.
-            Some(now) => recovery.unwritten = now.entries(),
-            None => {
-                recovery.now = journal.read();
-                recovery.has_file = recovery.now.is_some();
-                self.recover();
-            }
-        }
-    }
-
-    /// Restores what the record contains and the text lacks; the text comes from the file
-    /// or the swap file.
-    pub(crate) fn recover(&mut self) {
-        let Some(now) = &self.disk.recovery.now else {
-            return;
-        };
-        let results: Vec<_> = now.results.iter().map(Result::ended).collect();
-        let document = self.buffer.document();
-        let is_whole = now.tail.as_ref().is_some_and(|it| is_whole(&document, it));
-        if !self.request.is_open() && self.request.interrupted().is_none() && !is_whole {
-            self.mark_cut("the chat was closed while the answer was arriving");
-        }
-        if !results.is_empty() {
-            self.queue.push(CycleEvent::Recovered(results));
-        }
-    }
-
-    /// Marks the answer of the open or last request as cut off, if the text contains any of
-    /// it.
-    pub(crate) fn mark_cut(&mut self, reason: &'static str) {
-        let now = self.disk.recovery.now.as_ref();
-        let before = now.and_then(|it| it.answers);
-        if before.is_some_and(|before| answers(&self.buffer.document()) > before) {
-            self.request.interrupt(reason);
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! What a word of the frontmatter means: an option, or a model.
+//! The meaning of a word in the frontmatter: an option, or a model.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a word that is being written may become: roles, tools, references, statuses, options,
+//! Completions of the word that is being written: roles, tools, references, statuses, options,
 //! and models.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use chat::references::{BUFFER, CONTEXTS, encoded};
 use policy::options;
 
 use crate::protocol::{Lookup, LookupAnswer, Menu, MenuItem, ReferenceItem};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 use crate::shared::Shared;
 use crate::{status, switch};
 
@@ -18,50 +18,49 @@ const FILES: usize = 100;
 /// The table of a chat's options in Lua.
 const OPTIONS: &str = "flemma.opt.";
 
-impl Session {
-    /// Computes a menu on another thread, because it may list the files of a project.
-    pub(super) fn send_menu(&self, lookup: &Lookup) {
-        let number = lookup.lookup;
-        let word = unfinished(&self.buffer.document(), lookup.line, lookup.column);
-        let Some(word) = word else {
-            return self.editor.looked_up(number, LookupAnswer::Nothing);
+/// Computes a menu on another thread, because it may list the files of a project.
+pub(super) fn send_menu(ctx: &Ctx, lookup: &Lookup) {
+    let number = lookup.lookup;
+    let word = unfinished(&ctx.buffer.document(), lookup.line, lookup.column);
+    let Some(word) = word else {
+        return ctx.editor.looked_up(number, LookupAnswer::Nothing);
+    };
+    if word.kind == WordKind::Buffer {
+        return send_buffers(ctx, number, word);
+    }
+    let (editor, shared) = (ctx.editor.clone(), ctx.shared.clone());
+    let folder = ctx.place.folder();
+    tokio::task::spawn_blocking(move || {
+        let items = items(&word, &shared, &folder);
+        // Only the best matches are listed, so the front end asks again at the next letter.
+        let is_partial = word.kind == WordKind::File;
+        let menu = Menu {
+            word,
+            items,
+            is_partial,
         };
-        if word.kind == WordKind::Buffer {
-            return self.send_buffers(number, word);
-        }
-        let (editor, shared) = (self.editor.clone(), self.shared.clone());
-        let folder = self.disk.folder();
-        tokio::task::spawn_blocking(move || {
-            let items = items(&word, &shared, &folder);
-            // Only the best matches are listed, so the front end asks again at the next letter.
-            let is_partial = word.kind == WordKind::File;
-            let menu = Menu {
-                word,
-                items,
-                is_partial,
-            };
-            editor.looked_up(number, LookupAnswer::Menu(menu));
-        });
-    }
+        editor.looked_up(number, LookupAnswer::Menu(menu));
+    });
+}
 
-    /// Gets the open buffers from the editor.
-    fn send_buffers(&self, number: u64, word: Unfinished) {
-        let (editor, chat) = (self.editor.clone(), self.buffer.id());
-        tokio::spawn(async move {
-            let answer = editor.refer(chat, "buffers", String::new()).await;
-            let buffers = answer.unwrap_or_default().items;
-            let menu = Menu {
-                word,
-                items: buffers.into_iter().map(buffer_item).collect(),
-                is_partial: false,
-            };
-            editor.looked_up(number, LookupAnswer::Menu(menu));
-        });
-    }
+/// Gets the open buffers from the editor.
+fn send_buffers(ctx: &Ctx, number: u64, word: Unfinished) {
+    let (editor, chat) = (ctx.editor.clone(), ctx.buffer.id());
+    let folder = ctx.place.folder();
+    tokio::spawn(async move {
+        let answer = editor.refer(chat, "buffers", String::new(), &folder).await;
+        let buffers = answer.unwrap_or_default().items;
+        let menu = Menu {
+            word,
+            items: buffers.iter().map(buffer_item).collect(),
+            is_partial: false,
+        };
+        editor.looked_up(number, LookupAnswer::Menu(menu));
+    });
 }
 
 /// Returns the reference to a buffer.
-fn buffer_item(buffer: ReferenceItem) -> MenuItem {
+fn buffer_item(buffer: &ReferenceItem) -> MenuItem {
     let detail = match buffer.kind.as_str() {
         "" => "buffer".to_owned(),
         state => format!("buffer, {state}"),

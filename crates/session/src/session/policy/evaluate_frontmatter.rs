@@ -15,10 +15,12 @@ use policy::trust::{Escalation, Trust};
 use provider::Unmet;
 use tools::state_dir;
 
-use super::Freshness;
+use super::trusting::is_frontmatter_typed;
+use super::{Freshness, Policy};
 use crate::protocol::DiagnosticItem;
+use crate::session::ctx::Ctx;
 use crate::session::queue::is_of_user;
-use crate::session::{Gate, Input, Session, WorkInput};
+use crate::session::{Gate, Input, WorkInput};
 use crate::shared::Shared;
 
 /// Returns true if an event starts new work, for which the rules are made anew.
@@ -27,90 +29,90 @@ fn starts_work(event: &CycleEvent) -> bool {
     is_of_user(event) || *event == CycleEvent::AnswerEnded(AnswerEnd::Complete)
 }
 
-impl Session {
-    /// Makes the rules for an event, unless they are ready.
-    pub(crate) fn prepare_rules(&mut self, event: &CycleEvent) -> Gate {
-        if !starts_work(event) || self.policy.freshness == Freshness::Fresh {
-            self.policy.expire();
-            return Gate::Ready;
+impl Policy {
+    /// Returns true if the rules have to be made anew for an event.
+    pub(in crate::session) fn is_stale_for(&self, event: &CycleEvent) -> bool {
+        starts_work(event) && self.freshness != Freshness::Fresh
+    }
+
+    /// Makes the rules for the first event in the queue: reads the project's options, scans the tool
+    /// folders, and evaluates the frontmatter.
+    pub(in crate::session) fn prepare(&mut self, ctx: &mut Ctx) -> Gate {
+        if self.read_project_for_key(ctx) == Gate::Waiting {
+            return Gate::Waiting;
         }
-        // The names of tools must be known first, because the frontmatter may use any of them.
-        if self.waits_for_tools(event) || self.reads_project() || self.scans_tools() {
+        if self.scan_tools(ctx) == Gate::Waiting {
             return Gate::Waiting;
         }
         // New protected files may exist since the last key.
-        self.policy.forget_sandbox();
-        let Some(source) = self.frontmatter_source() else {
-            self.policy.expire();
-            self.set_rules(self.shared.plain.clone());
+        ctx.forget_sandbox();
+        let Some(source) = frontmatter_source(ctx) else {
+            self.expire();
+            let plain = ctx.shared.plain.clone();
+            self.set_rules(ctx, plain);
             return Gate::Ready;
         };
-        self.policy.freshness = Freshness::Pending;
-        self.evaluate(source);
+        self.freshness = Freshness::Pending;
+        self.evaluate(ctx, source);
         Gate::Waiting
     }
 
-    /// Starts to scan the tool folders, which may have changed. Returns false if that was
-    /// done for this key, or there is nothing to scan.
-    fn scans_tools(&mut self) -> bool {
-        let scripts = &self.shared.scripts;
-        if self.policy.freshness == Freshness::ToolsScanned || scripts.is_idle() {
-            return false;
+    /// Starts to scan the tool folders, which may have changed. Ready if that was done for this key,
+    /// or there is nothing to scan.
+    fn scan_tools(&mut self, ctx: &Ctx) -> Gate {
+        let scripts = &ctx.shared.scripts;
+        if self.freshness == Freshness::ToolsScanned || scripts.is_idle() {
+            return Gate::Ready;
         }
-        let Some(inbox) = self.inbox.upgrade() else {
-            return false;
+        let Some(inbox) = ctx.inbox.upgrade() else {
+            return Gate::Ready;
         };
-        self.policy.freshness = Freshness::Pending;
+        self.freshness = Freshness::Pending;
         scripts.look_and(move || drop(inbox.send(Input::Work(WorkInput::ToolsScanned))));
-        true
+        Gate::Waiting
+    }
+
+    /// Follows a change of the options or tools. Work in progress continues with the frontmatter
+    /// applied to them; otherwise the next key evaluates it anyway.
+    pub(in crate::session) fn settings_changed(&mut self, ctx: &mut Ctx, is_idle: bool) {
+        match frontmatter_source(ctx) {
+            // Work is in progress, so its rules are replaced, not only marked as stale.
+            Some(source) if !is_idle => {
+                if self.freshness == Freshness::Fresh {
+                    self.freshness = Freshness::Pending;
+                }
+                self.evaluate(ctx, source);
+            }
+            Some(_) | None => {
+                // A new number makes the result of a running evaluation obsolete.
+                self.evaluation += 1;
+                self.expire();
+                ctx.rules = ctx.shared.plain.clone();
+                ctx.forget_sandbox();
+            }
+        }
+    }
+
+    /// Takes the options that a request cannot carry: the line of each in the frontmatter keeps a
+    /// diagnostic.
+    pub(in crate::session) fn set_unmet(&mut self, options: Vec<Unmet>) {
+        self.unmet = options;
     }
 
     pub(crate) fn tools_scanned(&mut self) {
-        if self.policy.is_pending() {
-            self.policy.freshness = Freshness::ToolsScanned;
+        if self.is_pending() {
+            self.freshness = Freshness::ToolsScanned;
         }
     }
 
-    /// Returns the frontmatter, unless its block is malformed: the cycle reports that.
-    fn frontmatter_source(&self) -> Option<Source> {
-        Source::of(&self.buffer.document(), self.disk.path())
-    }
-
-    /// Takes over changed options or tools. Work in progress continues with the frontmatter
-    /// applied to them; otherwise the next key evaluates it anyway.
-    pub(crate) fn settings_changed(&mut self, shared: Arc<Shared>) {
-        let shared = self.in_project(shared);
-        if self.shared.settings.folds != shared.settings.folds {
-            self.view.resend_folds();
-        }
-        self.shared = shared;
-        self.view.redraw();
-        match self.frontmatter_source() {
-            // Work is in progress, so its rules are replaced, not only marked as stale.
-            Some(source) if !self.is_idle() => {
-                if self.policy.freshness == Freshness::Fresh {
-                    self.policy.freshness = Freshness::Pending;
-                }
-                self.evaluate(source);
-            }
-            _ => {
-                // A new number makes the result of a running evaluation obsolete.
-                self.policy.evaluation += 1;
-                self.policy.expire();
-                self.policy.rules = self.shared.plain.clone();
-                self.policy.forget_sandbox();
-            }
-        }
-    }
-
-    fn evaluate(&mut self, source: Source) {
-        self.policy.evaluation += 1;
-        let evaluation = self.policy.evaluation;
-        let Some(inbox) = self.inbox.upgrade() else {
+    fn evaluate(&mut self, ctx: &Ctx, source: Source) {
+        self.evaluation += 1;
+        let evaluation = self.evaluation;
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
-        let path = self.disk.path().map(PathBuf::from);
-        let (shared, typed_here) = (self.shared.clone(), self.is_frontmatter_typed());
+        let path = ctx.place.path().map(PathBuf::from);
+        let (shared, typed_here) = (ctx.shared.clone(), is_frontmatter_typed(ctx));
         tokio::task::spawn_blocking(move || {
             let trusted = is_trusted(path.as_deref(), &source.text);
             // Text that was typed here is still trusted when the chat is opened again.
@@ -123,72 +125,42 @@ impl Session {
         });
     }
 
-    /// Calls `show` with the rules that a key would make now, without changing any.
-    pub(crate) fn with_rules_now(&self, show: impl FnOnce(&Rules) + Send + 'static) {
-        let shared = self.shared.clone();
-        let addressed = self.addressed();
-        let show = move |rules: Rules, shared: &Shared| {
-            show(&Arc::new(rules).addressing(addressed, &shared.registry));
-        };
-        let Some(source) = self.frontmatter_source() else {
-            let mut rules = Rules::clone(&shared.plain);
-            let document = self.buffer.document();
-            let broken = document.frontmatter.as_ref();
-            rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
-            // A malformed block is not evaluated, but the report names its problem.
-            return show(rules, &shared);
-        };
-        let path = self.disk.path().map(PathBuf::from);
-        let typed_here = self.is_frontmatter_typed();
-        tokio::task::spawn_blocking(move || {
-            let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
-            show(read(&shared, source, trusted), &shared);
-        });
-    }
-
     /// Takes the rules that an evaluation made.
-    pub(crate) fn rules_made(&mut self, evaluation: u64, rules: Rules) {
+    pub(crate) fn rules_made(&mut self, ctx: &mut Ctx, evaluation: u64, rules: Rules) {
         // The frontmatter or the options have changed since this evaluation began.
-        if evaluation != self.policy.evaluation {
+        if evaluation != self.evaluation {
             return;
         }
         // Autopilot evaluates the frontmatter in each turn; one message is enough.
-        let is_known = self.policy.rules.withheld == rules.withheld;
+        let is_known = ctx.rules.withheld == rules.withheld;
         for escalation in rules.withheld.iter().filter(|_| !is_known) {
-            self.editor.notify(&Notice {
+            ctx.editor.notify(&Notice {
                 level: Level::Warning,
                 text: format!(
                     "Line {} of the frontmatter {}. Not all of it was typed here, so that does not apply until \
-                     you read it and agree with :Flemma trust.",
+                     you read it and confirm with :Flemma trust.",
                     escalation.line, escalation.what
                 ),
             });
         }
-        if self.policy.is_pending() {
-            self.policy.freshness = Freshness::Fresh;
+        if self.is_pending() {
+            self.freshness = Freshness::Fresh;
         }
-        self.set_rules(Arc::new(rules));
+        self.set_rules(ctx, Arc::new(rules));
     }
 
-    /// Returns the tools that the user's messages address.
-    fn addressed(&self) -> BTreeSet<String> {
-        let document = self.buffer.document();
-        chat::address::names(&document, |name| self.shared.registry.get(name).is_some())
-    }
-
-    fn set_rules(&mut self, rules: Arc<Rules>) {
-        let rules = rules.addressing(self.addressed(), &self.shared.registry);
+    fn set_rules(&self, ctx: &mut Ctx, rules: Arc<Rules>) {
+        let rules = rules.addressing(&addressed(ctx), &ctx.shared.registry);
         let rules = self.with_own_reviews(rules);
-        if !Arc::ptr_eq(&self.policy.rules, &rules) {
-            self.policy.rules = rules;
-            self.policy.forget_sandbox();
-            self.view.redraw();
+        if !Arc::ptr_eq(&ctx.rules, &rules) {
+            ctx.rules = rules;
+            ctx.forget_sandbox();
         }
     }
 
     /// Returns the rules with what `:Flemma review!` chose for this chat.
     fn with_own_reviews(&self, rules: Arc<Rules>) -> Arc<Rules> {
-        match self.policy.reviews {
+        match self.reviews {
             Some(reviews) if reviews != rules.options.reviews => {
                 let mut rules = Rules::clone(&rules);
                 rules.options.reviews = reviews;
@@ -200,11 +172,12 @@ impl Session {
 
     /// `:Flemma review!`: has every change of files in this chat reviewed, or only those that
     /// ask.
-    pub(crate) fn toggle_review(&mut self) {
-        let reviews = !self.policy.rules.options.reviews;
-        self.policy.reviews = Some(reviews);
-        self.set_rules(self.policy.rules.clone());
-        self.inform(if reviews {
+    pub(crate) fn toggle_review(&mut self, ctx: &mut Ctx) {
+        let reviews = !ctx.rules.options.reviews;
+        self.reviews = Some(reviews);
+        let rules = ctx.rules.clone();
+        self.set_rules(ctx, rules);
+        ctx.inform(if reviews {
             "Every change of files in this chat waits for your review. :Flemma review! ends that."
         } else {
             "Changes of files that a rule approves run without a review in this chat."
@@ -212,7 +185,7 @@ impl Session {
     }
 
     /// Returns the errors of the frontmatter, and warnings about what it may not do.
-    pub(crate) fn frontmatter_remarks(&self) -> Vec<DiagnosticItem> {
+    pub(crate) fn remarks(&self, ctx: &Ctx) -> Vec<DiagnosticItem> {
         let remark = |line: usize, message: String, severity| DiagnosticItem {
             line: line.saturating_sub(1),
             end_line: line,
@@ -220,44 +193,65 @@ impl Session {
             severity,
             fix: None,
         };
-        let failure = self.policy.rules.failure.iter();
+        let failure = ctx.rules.failure.iter();
         let failures = failure.map(|it| remark(it.line, it.message.clone(), "error"));
-        let withheld = self.withheld().map(|it| {
+        let withheld = withheld(ctx).map(|it| {
             let message = format!("This {}; it does not apply until :Flemma trust.", it.what);
             remark(it.line, message, "warning")
         });
-        let unmet = self.policy.unmet.iter().filter_map(|it| {
-            let line = self.policy.line_of(it.option)?;
+        let unmet = self.unmet.iter().filter_map(|it| {
+            let line = line_of(ctx.rules(), it.option)?;
             Some(remark(line, it.text.clone(), "warning"))
         });
         failures.chain(withheld).chain(unmet).collect()
     }
+}
 
-    /// Takes the options that a request cannot carry: each is reported once, and its line in
-    /// the frontmatter keeps a diagnostic.
-    pub(crate) fn options_unmet(&mut self, options: Vec<Unmet>) {
-        for option in &options {
-            self.remark(option.text.clone());
-        }
-        if self.policy.unmet != options {
-            self.policy.unmet = options;
-            self.view.redraw();
-        }
-    }
+/// Returns the lines of the frontmatter that do not apply until the user trusts it, from zero.
+pub(in crate::session) fn withheld_lines(ctx: &Ctx) -> impl Iterator<Item = usize> {
+    withheld(ctx).map(|it| it.line.saturating_sub(1))
+}
 
-    /// Returns the lines of the frontmatter that do not apply until the user trusts it, from
-    /// zero.
-    pub(crate) fn withheld_lines(&self) -> impl Iterator<Item = usize> {
-        self.withheld().map(|it| it.line.saturating_sub(1))
-    }
+fn withheld(ctx: &Ctx) -> impl Iterator<Item = &Escalation> {
+    let withheld = &ctx.rules.withheld;
+    // The rules are those of the last key, and the user may have trusted the frontmatter
+    // since.
+    let agreed = !withheld.is_empty() && is_frontmatter_typed(ctx);
+    withheld.iter().filter(move |_| !agreed)
+}
 
-    fn withheld(&self) -> impl Iterator<Item = &Escalation> {
-        let withheld = &self.policy.rules.withheld;
-        // The rules are those of the last key, and the user may have trusted the frontmatter
-        // since.
-        let agreed = !withheld.is_empty() && self.is_frontmatter_typed();
-        withheld.iter().filter(move |_| !agreed)
-    }
+/// Returns the frontmatter, unless its block is malformed: the cycle reports that.
+fn frontmatter_source(ctx: &Ctx) -> Option<Source> {
+    Source::of(&ctx.buffer.document(), ctx.place.path())
+}
+
+/// Calls `show` with the rules that a key would make now, without changing any.
+pub(crate) fn with_rules_now(ctx: &Ctx, show: impl FnOnce(&Rules) + Send + 'static) {
+    let shared = ctx.shared.clone();
+    let addressed = addressed(ctx);
+    let show = move |rules: Rules, shared: &Shared| {
+        show(&Arc::new(rules).addressing(&addressed, &shared.registry));
+    };
+    let Some(source) = frontmatter_source(ctx) else {
+        let mut rules = Rules::clone(&shared.plain);
+        let document = ctx.buffer.document();
+        let broken = document.frontmatter.as_ref();
+        rules.options.frontmatter = broken.and_then(|it| it.problem.clone()).map(Err);
+        // A malformed block is not evaluated, but the report names its problem.
+        return show(rules, &shared);
+    };
+    let path = ctx.place.path().map(PathBuf::from);
+    let typed_here = is_frontmatter_typed(ctx);
+    tokio::task::spawn_blocking(move || {
+        let trusted = typed_here || is_trusted(path.as_deref(), &source.text);
+        show(read(&shared, source, trusted), &shared);
+    });
+}
+
+/// Returns the tools that the user's messages address.
+fn addressed(ctx: &Ctx) -> BTreeSet<String> {
+    let document = ctx.buffer.document();
+    chat::address::names(&document, |name| ctx.shared.registry.get(name).is_some())
 }
 
 /// Returns true if the user trusted a frontmatter in this file. Blocking.
@@ -276,4 +270,15 @@ fn read(shared: &Shared, source: Source, trusted: bool) -> Rules {
         trusted,
     };
     Rules::with(&shared.plain, &shared.registry, reading)
+}
+
+/// Returns the line of the frontmatter that sets an option, counted from 1. `option` is the
+/// last part of its path, because a provider may have its own value.
+fn line_of(rules: &Rules, option: &str) -> Option<usize> {
+    let lines = &rules.evaluated.as_ref()?.overrides.lines;
+    let mut set = lines.iter().filter(|(path, _)| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        name == option || (option == "thinking" && name == "thinking_budget")
+    });
+    set.next().map(|(_, line)| *line)
 }

@@ -9,57 +9,58 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chat::Problem;
-use chat::cycle::CycleEvent;
-use policy::digest::sha256;
+use chat::cycle::{Cycle, CycleEvent};
+use policy::sha256;
 use serde::{Deserialize, Serialize};
 use tools::state_dir;
 
+use super::Queue;
 use crate::lease;
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// Folder of the files, in the state folder.
 const FOLDER: &str = "unsaid";
 /// Extension of a file that cannot be read.
 const UNREADABLE: &str = "unreadable";
 
-/// The session's copy of the file.
+/// The queue's copy of the file.
 #[derive(Debug, Default)]
 pub(super) struct QueueStore {
     /// The chat whose file was read.
     path: Option<PathBuf>,
     /// Messages in the file.
     texts: Vec<String>,
-    /// Whether the message that the file cannot be written was shown.
+    /// True if the message that the file cannot be written was shown.
     is_failure_shown: bool,
 }
 
-impl Session {
-    /// Writes the messages that wait now, if this session holds the chat lock.
-    pub(crate) fn store_queue(&mut self) {
+impl Queue {
+    /// Writes the messages that wait now. Only the holder of the chat lock may do that.
+    pub(in crate::session) fn store(&mut self, ctx: &Ctx) {
         // Only a user at an editor can queue messages.
-        if self.editor.is_headless() || self.buffer.is_loading() || !self.has_chat() {
+        if ctx.editor.is_headless() || ctx.buffer.is_loading() {
             return;
         }
-        if self.queue.store.path.as_deref() != self.disk.path() {
-            self.change_store();
+        if self.store.path.as_deref() != ctx.place.path() {
+            self.change_store(ctx);
         }
-        let texts = self.unsent();
-        if texts != self.queue.store.texts {
-            self.write_store(texts);
+        let texts = self.unsent(&ctx.cycle);
+        if texts != self.store.texts {
+            self.write_store(ctx, texts);
         }
     }
 
     /// Moves the messages to the chat's file, because the chat is new here or was renamed.
-    fn change_store(&mut self) {
-        if !self.queue.store.texts.is_empty() {
+    fn change_store(&mut self, ctx: &Ctx) {
+        if !self.store.texts.is_empty() {
             // Under its old name, the chat must not restore these messages.
-            self.write_store(Vec::new());
+            self.write_store(ctx, Vec::new());
         }
-        self.queue.store.path = self.disk.path().map(PathBuf::from);
-        let Some(path) = self.disk.path() else { return };
+        self.store.path = ctx.place.path().map(PathBuf::from);
+        let Some(path) = ctx.place.path() else { return };
         match find(&state_dir::path(), path) {
-            Ok(texts) => self.restore(texts),
-            Err(place) => self.editor.report_problem(&Problem::new(
+            Ok(texts) => self.restore(ctx, texts),
+            Err(place) => ctx.editor.report_problem(&Problem::new(
                 format!("Unsent messages of this chat cannot be read; they are in {place}."),
                 "",
             )),
@@ -67,38 +68,41 @@ impl Session {
     }
 
     /// Puts messages of a host that ended into the prompt.
-    fn restore(&mut self, texts: Vec<String>) {
+    fn restore(&mut self, ctx: &Ctx, texts: Vec<String>) {
         // Neovim passed messages that it still shows along with the chat; they are not added
         // twice.
-        let mut here = self.unsent();
-        self.queue.store.texts.clone_from(&texts);
-        let lost = texts.into_iter().filter(|text| {
-            let at = here.iter().position(|it| it == text);
-            at.map(|at| here.swap_remove(at)).is_none()
+        let mut here = self.unsent(&ctx.cycle);
+        self.store.texts.clone_from(&texts);
+        let mut lost = texts;
+        lost.retain(|text| match here.iter().position(|it| it == text) {
+            Some(at) => {
+                here.swap_remove(at);
+                false
+            }
+            None => true,
         });
-        let lost: Vec<String> = lost.collect();
         let what = match lost.len() {
             0 => return,
             1 => "An unsent message is".to_owned(),
             count => format!("{count} unsent messages are"),
         };
-        self.inform(&format!(
+        ctx.inform(&format!(
             "{what} in the prompt again. Ctrl-] sends, u removes."
         ));
-        self.queue.push(CycleEvent::TakeBack(lost));
+        self.push(CycleEvent::TakeBack(lost));
     }
 
-    fn write_store(&mut self, texts: Vec<String>) {
-        let Some(path) = &self.queue.store.path else {
+    fn write_store(&mut self, ctx: &Ctx, texts: Vec<String>) {
+        let Some(path) = &self.store.path else {
             return;
         };
         let written = keep(&state_dir::path(), path, &texts);
         // After a failure too, so that only the next change tries again.
-        self.queue.store.texts = texts;
-        if let Err(error) = written
-            && !std::mem::replace(&mut self.queue.store.is_failure_shown, true)
-        {
-            self.editor.report_problem(&Problem::new(
+        self.store.texts = texts;
+        let Err(error) = written else { return };
+        if !self.store.is_failure_shown {
+            self.store.is_failure_shown = true;
+            ctx.editor.report_problem(&Problem::new(
                 format!(
                     "Your unsent messages cannot be stored in {} ({error}), so they are lost if Neovim ends first.",
                     state_dir::path().display()
@@ -109,11 +113,11 @@ impl Session {
     }
 
     /// Returns the messages that the chat does not contain yet, in order.
-    fn unsent(&self) -> Vec<String> {
-        let known = self.cycle.steering().iter().cloned();
-        let known = known.chain(self.cycle.follow_ups().map(str::to_owned));
+    fn unsent(&self, cycle: &Cycle) -> Vec<String> {
+        let known = cycle.steering().iter().cloned();
+        let known = known.chain(cycle.follow_ups().map(str::to_owned));
         // Waiting events count too, because no typed text may be lost.
-        let coming = self.queue.events.iter().flat_map(|event| match event {
+        let coming = self.events.iter().flat_map(|event| match event {
             CycleEvent::Steer(text) | CycleEvent::FollowUp(text) | CycleEvent::Ask { text, .. } => {
                 std::slice::from_ref(text)
             }

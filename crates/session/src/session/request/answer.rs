@@ -9,18 +9,22 @@ use agent::answer::{self, AnswerBuilder, AnswerEvent, Ids};
 use agent::transport::WaitNote;
 use chat::Problem;
 use chat::answer::ThinkingStart;
-use chat::cycle::{AnswerEnd, CycleEvent, Level, Notice};
+use chat::approval::CallKey;
+use chat::cycle::AnswerEnd;
 use chat::text::Lines;
 use provider::StreamEvent;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(in crate::session) use self::writing::AnswerWrite;
+use super::Request;
 use super::progress::Doing;
 use super::usage::Meter;
 use crate::frontend::{RequestStatus, SessionEvent};
 use crate::protocol::ReleaseAnchor;
+use crate::session::FRAME;
 use crate::session::buffer::moved;
-use crate::session::{FRAME, Session};
+use crate::session::ctx::Ctx;
 
 /// Maximum bytes of one write: about 100 lines, which Neovim takes in 1 or 2 ms. A key that is
 /// typed meanwhile waits that long.
@@ -44,7 +48,7 @@ pub(super) struct Open {
     place: Place,
     pub(super) meter: Meter,
     last_write: Option<Instant>,
-    /// Whether there was more text than fitted into the last write.
+    /// True if there was more text than fitted into the last write.
     has_more: bool,
     /// Its outcome, once it has ended.
     pub(super) end: Option<AnswerEnd>,
@@ -66,9 +70,9 @@ struct Place {
     column: usize,
     /// Text before the anchor, compared before each write.
     tail: String,
-    /// Whether the user changed the text since the line was last checked.
+    /// True if the user changed the text since the line was last checked.
     is_touched: bool,
-    /// Whether the place is gone, so that no more can be written.
+    /// True if the place is gone, so that no more can be written.
     is_lost: bool,
 }
 
@@ -172,7 +176,16 @@ impl Open {
             StreamEvent::Text(_) => self.doing = Doing::Streaming,
             StreamEvent::ToolUseStart { name } => self.doing = Doing::Calling(name.clone()),
             StreamEvent::Usage(usage) => self.meter.read(*usage),
-            _ => {}
+            StreamEvent::TextEnd
+            | StreamEvent::TextWasThinking
+            | StreamEvent::Thinking(_)
+            | StreamEvent::ThinkingEnd { .. }
+            | StreamEvent::RedactedThinking(_)
+            | StreamEvent::ToolUse(_)
+            | StreamEvent::Remark(_)
+            | StreamEvent::ThinkingRefused
+            | StreamEvent::Stop(_)
+            | StreamEvent::Error(_) => {}
         }
         let answer_event = self.answer.take(event);
         if is_thinking {
@@ -203,34 +216,58 @@ impl Open {
     }
 }
 
-impl Session {
+/// The result of applying a part of the stream.
+#[derive(Default)]
+pub(in crate::session) struct Streamed {
+    /// Calls of the answer. They are recorded before they are in the text, so that they are known as
+    /// those of this session.
+    pub(in crate::session) calls: Vec<CallKey>,
+    /// True if the chat looks different.
+    pub(in crate::session) is_visible: bool,
+}
+
+/// An answer that is in the buffer.
+pub(in crate::session) struct Answered {
+    pub(in crate::session) end: AnswerEnd,
+    /// Its last words; `None` if it lost its place, or never had one.
+    pub(in crate::session) tail: Option<String>,
+    /// In dollars, if prices are known.
+    pub(in crate::session) cost: Option<f64>,
+}
+
+impl Request {
     /// Takes events of the stream that answers the request with this number.
-    pub(crate) fn stream(&mut self, number: u64, events: Vec<StreamEvent>) {
+    pub(in crate::session) fn stream(
+        &mut self,
+        ctx: &Ctx,
+        number: u64,
+        events: Vec<StreamEvent>,
+    ) -> Streamed {
+        let mut streamed = Streamed::default();
         for event in events {
-            let open = self.request.open_as(number);
+            let open = self.open_as(number);
             // After a cancel or a failure the stream may still deliver events.
             if open.is_none_or(|open| open.end.is_some()) {
-                return;
+                break;
             }
             // Usage is shown at the end, and the end redraws anyway.
-            if !matches!(event, StreamEvent::Usage(_) | StreamEvent::Stop(_)) {
-                self.view.redraw();
-            }
-            self.stream_event(event);
+            streamed.is_visible |= !matches!(event, StreamEvent::Usage(_) | StreamEvent::Stop(_));
+            self.stream_event(ctx, event, &mut streamed);
         }
+        streamed
     }
 
     /// Prepares a call while the model still writes its arguments: compiles the schema, and tests
     /// the sandbox if the call starts commands.
-    fn prepare_call(&self, tool: &str) {
-        let open = self.request.open.as_ref();
+    fn prepare_call(&self, ctx: &Ctx, tool: &str) {
+        let open = self.open.as_ref();
         if open.is_some_and(|it| matches!(&it.doing, Doing::Calling(before) if before == tool)) {
             // The call before has prepared the same.
             return;
         }
-        let rules = self.policy.rules();
+        let rules = ctx.rules();
         let sandbox = &rules.settings.sandbox;
-        let backend = (sandbox.enabled && self.is_held(tool)).then(|| sandbox.backend());
+        let backend = (sandbox.enabled && ctx.is_held(tool)).then(|| sandbox.backend());
         let tool = rules.options.tools.get(tool).cloned();
         let checks = rules.options.checks.clone();
         tokio::task::spawn_blocking(move || {
@@ -242,71 +279,64 @@ impl Session {
         });
     }
 
-    fn stream_event(&mut self, event: StreamEvent) {
-        match &event {
-            StreamEvent::Text(text) => self.editor.emit(SessionEvent::AnswerText(text.clone())),
-            StreamEvent::ToolUseStart { name } => self.prepare_call(name),
-            StreamEvent::ThinkingRefused => {
-                return self.note_thinking_refused();
-            }
-            _ => {}
+    fn stream_event(&mut self, ctx: &Ctx, event: StreamEvent, streamed: &mut Streamed) {
+        if event == StreamEvent::ThinkingRefused {
+            return self.note_thinking_refused(ctx);
         }
-        let Some(open) = &mut self.request.open else {
+        if let StreamEvent::Text(text) = &event {
+            ctx.editor.emit(SessionEvent::AnswerText(text.clone()));
+        }
+        if let StreamEvent::ToolUseStart { name } = &event {
+            self.prepare_call(ctx, name);
+        }
+        let Some(open) = &mut self.open else {
             return;
         };
         // The first event of the answer ends the waiting.
         if open.note.take().is_some() {
-            self.view.redraw();
+            streamed.is_visible = true;
         }
         // The builder decides what the event means, so that every provider's answer ends alike.
         match open.take(event) {
             Some(AnswerEvent::Call(call)) => {
-                let call = answer::key(&call).map(CycleEvent::Recorded);
-                // Recorded before the call is in the text, so that it is known as one of this
-                // session.
-                call.into_iter().for_each(|it| self.queue.push(it));
+                streamed.calls.extend(answer::key(&call));
             }
-            Some(AnswerEvent::Remark(text)) => self.remark(text),
-            // `write_answer` inserts its opening line.
+            Some(AnswerEvent::Remark(text)) => self.remark(ctx, text),
+            // `take_write` inserts its opening line.
             Some(AnswerEvent::TextWasThinking(_)) => {}
             Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
             Some(AnswerEvent::Limited(problem)) => {
-                self.warn(problem.to_string());
-                self.end_request(&problem.what, AnswerEnd::Limited);
+                ctx.warn(problem.to_string());
+                self.end(&problem.what, AnswerEnd::Limited);
             }
-            Some(AnswerEvent::Failed(problem)) => self.fail_request(&problem),
+            Some(AnswerEvent::Failed(problem)) => self.fail_request(ctx, &problem),
             None => {}
         }
     }
 
-    fn fail_request(&mut self, problem: &Problem) {
-        self.editor.report_problem(problem);
-        self.end_request(&problem.what, AnswerEnd::Failed);
+    fn fail_request(&mut self, ctx: &Ctx, problem: &Problem) {
+        ctx.editor.report_problem(problem);
+        self.end(&problem.what, AnswerEnd::Failed);
     }
 
     /// Ends the open request early. An answer that has ended, and is only not written yet,
     /// does not end again.
-    fn end_request(&mut self, reason: &str, end: AnswerEnd) {
-        let open = self.request.open.as_mut();
+    pub(in crate::session) fn end(&mut self, reason: &str, end: AnswerEnd) {
+        let open = self.open.as_mut();
         if let Some(open) = open.filter(|open| open.end.is_none()) {
             open.break_off(reason, end);
         }
     }
 
-    pub(crate) fn cancel_request(&mut self) {
-        self.end_request("cancelled by the user", AnswerEnd::Cancelled);
-        self.inform("Cancelled.");
-    }
-
-    /// Ends an answer that has no place in the text any more; `why` is the message. The
-    /// part that is in the text is marked with `reason`.
-    pub(crate) fn lose_request(&mut self, why: &str, reason: &'static str) {
-        let Some(open) = &mut self.request.open else {
-            return;
+    /// Ends an answer that has no place in the text any more; `why` is the message. Returns true if
+    /// something of it is lost.
+    pub(in crate::session) fn lose(&mut self, ctx: &Ctx, why: &str) -> bool {
+        let Some(open) = &mut self.open else {
+            return false;
         };
         // The failure was reported, and nothing is left to write.
         if open.end == Some(AnswerEnd::Failed) && open.unwritten.is_empty() {
-            return;
+            return false;
         }
         open.stop();
         // There is no place left where this text could go.
@@ -314,64 +344,43 @@ impl Session {
         open.was_thinking = None;
         open.end = Some(AnswerEnd::Failed);
         open.place.is_lost = true;
-        self.warn(why.to_owned());
-        self.mark_cut(reason);
+        ctx.warn(why.to_owned());
+        true
     }
 
-    /// Ends an answer that lost its place, before the mark that says so is written: a key
-    /// that the user presses on seeing the mark must not find an open request. Returns true
-    /// if there was one.
-    pub(crate) fn ends_lost_answer(&mut self) -> bool {
-        let open = self.request.open.as_ref();
-        let is_lost = open.is_some_and(|open| open.place.is_lost);
-        if is_lost {
-            self.end_answer();
-            // The end is decided before keys that are queued already.
-            self.queue.last_first();
-        }
-        is_lost
+    /// Returns true if the open answer lost its place.
+    pub(in crate::session) fn is_lost(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.place.is_lost)
     }
 
-    /// Ends the request once its answer is in the buffer.
-    fn end_answer(&mut self) {
-        let Some(open) = self.request.open.take() else {
-            return;
-        };
+    /// Ends the request, whose answer is in the buffer.
+    pub(in crate::session) fn finish(&mut self, ctx: &Ctx) -> Option<Answered> {
+        let open = self.open.take()?;
         // Set in every case that leads here. If not, the answer must not count as complete,
         // because its calls would then run.
         let end = open.end.unwrap_or(AnswerEnd::Failed);
-        let buffer = self.buffer.id();
+        let buffer = ctx.buffer.id();
         if let Some(anchor) = open.place.anchor {
-            // From this, recovery knows that the text has the whole answer, which an answer without a
-            // place never gets.
-            if !open.place.is_lost {
-                self.note_answer_end(&open.place.tail);
-            }
             // Neovim updates the anchor at each edit until it is released.
             let anchor = ReleaseAnchor { buffer, anchor };
-            self.editor.frontend().release_anchor(anchor);
+            ctx.editor.frontend().release_anchor(anchor);
         }
-        self.note_usage(open.meter);
+        let cost = self.note_usage(ctx, open.meter);
         let status = match end {
             AnswerEnd::Complete => RequestStatus::Success,
             AnswerEnd::Failed => RequestStatus::Error,
             AnswerEnd::Limited => RequestStatus::Limit,
             AnswerEnd::Cancelled => RequestStatus::Cancelled,
         };
-        self.editor
+        ctx.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
-        self.view.redraw();
-        // An edit with the next prompt or the answer's calls follows at once, and is drawn.
-        self.view.wait_a_frame();
-        // Last, because the cycle may send the next request as soon as it takes this event.
-        self.queue.push(CycleEvent::AnswerEnded(end));
-    }
-
-    pub(super) fn warn(&self, text: String) {
-        self.editor.notify(&Notice {
-            level: Level::Warning,
-            text,
-        });
+        let place = open.place;
+        let has_place = place.anchor.is_some() && !place.is_lost;
+        Some(Answered {
+            end,
+            tail: has_place.then_some(place.tail),
+            cost,
+        })
     }
 }
 

@@ -16,14 +16,15 @@ use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
 use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
 use policy::rules::Rules;
 use policy::trust::Trust;
-use tokio::sync::mpsc;
 use tools::{RealPath, SeenFiles, state_dir};
 
+use super::Request;
 use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{Referring, SharedLedger, remove_refused};
 use crate::sent::{Sending, SentText};
-use crate::session::{Input, Session, WorkInput};
+use crate::session::WorkInput;
+use crate::session::ctx::{Ctx, Inbox};
 
 /// Everything that a request is built from.
 pub(super) struct RequestSource {
@@ -33,14 +34,14 @@ pub(super) struct RequestSource {
     folders: Folders,
     /// The chat's path, under which the trust store and the ledger know it.
     pub(super) path: Option<PathBuf>,
-    /// What was sent before.
+    /// The record of what was sent before.
     pub(super) ledger: SharedLedger,
     /// Files as the model knows them.
     pub(super) seen: SeenFiles,
-    /// Files that the user agreed to send in this session.
+    /// Files that the user allowed to be sent in this session.
     agreed: Agreed,
     places: ContextPlaces,
-    inbox: mpsc::WeakUnboundedSender<Input>,
+    inbox: Inbox,
 }
 
 /// A request that is ready to be encoded.
@@ -48,34 +49,34 @@ pub(super) struct Built {
     pub(super) prompt: Prompt,
     /// Ids of the calls in the chat, which the answer's calls must not repeat.
     pub(super) ids: Ids,
-    /// What it costs that there are new tools, unless the provider takes them at their place.
+    /// A sentence about the cost of new tools, unless the provider takes them at their place.
     pub(super) new_tools: Option<String>,
 }
 
-impl Session {
-    pub(super) fn request_source(&self) -> RequestSource {
+impl Request {
+    pub(super) fn request_source(&self, ctx: &Ctx, seen: SeenFiles) -> RequestSource {
         // Shared, not copied: an edit meanwhile makes a copy of its own.
-        let (text, parsed) = self.buffer.share();
+        let (text, parsed) = ctx.buffer.share();
         RequestSource {
             text,
             parsed,
-            rules: self.policy.rules().clone(),
+            rules: ctx.rules().clone(),
             folders: Folders {
-                chat: self.disk.folder(),
-                project: self.disk.cwd().to_owned(),
+                chat: ctx.place.folder(),
+                project: ctx.place.cwd().to_owned(),
                 home: tools::variable_os("HOME").map(PathBuf::from),
-                secrets: self.sandbox().secrets(),
+                secrets: ctx.sandbox().secrets(),
             },
-            path: self.disk.path().map(PathBuf::from),
-            ledger: self.request.sent.ledger(),
-            seen: self.calls.seen(),
-            agreed: self.request.references.agreed.clone(),
+            path: ctx.place.path().map(PathBuf::from),
+            ledger: self.sent.ledger(),
+            seen,
+            agreed: self.references.agreed.clone(),
             places: ContextPlaces {
-                buffer: self.buffer.id(),
-                editor: self.editor.clone(),
-                folder: self.disk.cwd().to_owned(),
+                buffer: ctx.buffer.id(),
+                editor: ctx.editor.clone(),
+                folder: ctx.place.cwd().to_owned(),
             },
-            inbox: self.inbox.clone(),
+            inbox: ctx.inbox.clone(),
         }
     }
 }
@@ -93,7 +94,7 @@ impl RequestSource {
         let referring = source.clone().blocking(Self::referring).await?;
         let collected = source.places.collect(referring.unknown()).await;
         source
-            .blocking(|it| it.resolved(referring, collected))
+            .blocking(move |it| it.resolved(&referring, collected))
             .await?
     }
 
@@ -109,7 +110,7 @@ impl RequestSource {
         Document::of(&self.text, self.parsed.clone())
     }
 
-    fn resolved(&self, referring: Referring, collected: Collected) -> Result<Built, Problem> {
+    fn resolved(&self, referring: &Referring, collected: Collected) -> Result<Built, Problem> {
         let document = self.document();
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
@@ -119,17 +120,17 @@ impl RequestSource {
             ..Sending::default()
         };
         let mut own = self
-            .own(&referring, &contexts, &mut sending)
+            .own(referring, &contexts, &mut sending)
             .map_err(|troubles| self.unresolved(troubles))?;
-        remarks.extend(self.changed_files(&referring));
+        remarks.extend(self.changed_files(referring));
         let tools = self.offered(&document, &mut own, &mut sending);
         // Only now: a request that is not sent needs no remarks.
         for remark in referring.damaged().into_iter().chain(remarks) {
-            self.deliver(Input::Work(WorkInput::Remark(remark)));
+            self.inbox.deliver(WorkInput::Remark(remark));
         }
         // At once, because the next request may be built before this is on disk.
         if !self.places.editor.is_dry_run() {
-            self.remember_files(&referring, &contexts, &sending);
+            self.remember_files(referring, &contexts, &sending);
             self.ledger.record(sending);
         }
         let mut prompt = build_with(&document, &tools.first, &own);
@@ -220,14 +221,9 @@ impl RequestSource {
         let unresolved = troubles.into_iter();
         let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
         // The session shows them at their lines; the message below is for the notification.
-        self.deliver(Input::Work(WorkInput::Unresolved(unresolved.collect())));
+        self.inbox
+            .deliver(WorkInput::Unresolved(unresolved.collect()));
         problem(format!("{} Nothing was sent.", lines.join(" ")))
-    }
-
-    fn deliver(&self, input: Input) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            drop(inbox.send(input));
-        }
     }
 
     /// Returns an expression's value, with the variables of the frontmatter if there is one.

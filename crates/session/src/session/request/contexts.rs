@@ -59,7 +59,7 @@ impl ContextPlaces {
     async fn find(&self, source: &ContextSource) -> Found {
         match source {
             ContextSource::Diff(DiffScope::Unknown(_)) => Found::Nothing(
-                "is no known diff. Write @diff, @diff:staged, or @diff:unstaged; a backslash before \
+                "is not a known diff. Write @diff, @diff:staged, or @diff:unstaged; a backslash before \
                  it makes it text."
                     .to_owned(),
             ),
@@ -79,7 +79,11 @@ impl ContextPlaces {
                        before it makes it text.";
             return Found::Nothing(why.to_owned());
         }
-        match self.editor.refer(self.buffer, kind, name).await {
+        match self
+            .editor
+            .refer(self.buffer, kind, name, &self.folder)
+            .await
+        {
             Some(answer) => Found::Editor(answer),
             None => Found::Nothing("is not available, because Neovim did not answer.".to_owned()),
         }

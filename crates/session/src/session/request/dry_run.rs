@@ -10,22 +10,21 @@ use serde_json::Value;
 use crate::editor::Editor;
 use crate::endpoint::Destination;
 use crate::frontend::{SessionEvent, WouldRun, WouldSend};
-use crate::session::Session;
 use crate::session::calls::ApprovedCall;
+use crate::session::ctx::Ctx;
 
-impl Session {
-    /// Reports that a call would run; it ends without having run.
-    pub(crate) fn report_call(&mut self, ApprovedCall { call, input, by }: ApprovedCall) {
-        self.editor.emit(SessionEvent::WouldRun(WouldRun {
-            call: call.clone(),
-            input,
-            by,
-        }));
-        // The call must end, or the cycle would wait for its result.
-        let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
-        let ended = CycleEvent::ToolsFinished(vec![(call, outcome)]);
-        self.queue.push(ended);
-    }
+/// Reports that a call would run. Returns its end, without which the cycle would wait for its result.
+pub(in crate::session) fn report_call(
+    ctx: &Ctx,
+    ApprovedCall { call, input, by }: ApprovedCall,
+) -> CycleEvent {
+    ctx.editor.emit(SessionEvent::WouldRun(WouldRun {
+        call: call.clone(),
+        input,
+        by,
+    }));
+    let outcome = ToolOutcome::Cancelled("This was a dry run.".to_owned());
+    CycleEvent::ToolsFinished(vec![(call, outcome)])
 }
 
 /// Reports what would be sent.

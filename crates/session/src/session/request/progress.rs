@@ -1,7 +1,8 @@
-//! What an open request is doing, for the spinner.
+//! The state of an open request, for the spinner.
 
 use std::time::Duration;
 
+use provider::Usage;
 use tokio::time::Instant;
 
 use super::Request;
@@ -34,51 +35,61 @@ impl Open {
     }
 }
 
+/// The progress of the open request, as the spinner and the status line show it.
+pub(in crate::session) struct RequestProgress {
+    pub(in crate::session) state: &'static str,
+    pub(in crate::session) label: String,
+    /// How long it has stalled.
+    pub(in crate::session) stalled_ms: Option<u64>,
+    /// When it counts as stalled, unless more of the answer arrives.
+    pub(in crate::session) stalls_at: Option<Instant>,
+    pub(in crate::session) phase: Phase,
+    /// Its usage, once it is known how long its prompt is.
+    pub(in crate::session) usage: Option<Usage>,
+}
+
 impl Request {
-    /// Returns the state of the open request, its label, and how long it has stalled in
-    /// milliseconds.
-    pub(crate) fn progress(&self) -> Option<(&'static str, String, Option<u64>)> {
+    /// Returns the progress of the open request.
+    pub(in crate::session) fn progress(&self) -> Option<RequestProgress> {
         let open = self.open.as_ref()?;
         let label = &open.label;
+        let progress = |state, label, phase| RequestProgress {
+            state,
+            label,
+            stalled_ms: None,
+            stalls_at: open.stalls_at(),
+            phase,
+            usage: open.meter.usage(),
+        };
         // A stall takes precedence, because what the model did before explains no silence.
         if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
             let silence = u64::try_from(open.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
-            return Some((
-                "stalled",
-                format!("No data from {label} for"),
-                Some(silence),
-            ));
+            let label = format!("No data from {label} for");
+            return Some(RequestProgress {
+                stalled_ms: Some(silence),
+                ..progress("stalled", label, Phase::Stalled)
+            });
         }
-        let (state, label) = match &open.doing {
+        Some(match &open.doing {
             Doing::Waiting => {
                 // A note, such as that of a retry, says more than the provider's name.
-                let note = open.note.as_ref().map(|note| &note.text);
-                ("waiting", note.unwrap_or(label).clone())
+                let note = open.note.as_ref();
+                let text = note.map_or(label, |note| &note.text);
+                let phase = note
+                    .and_then(|note| note.retry_in)
+                    .map_or(Phase::Sending, Phase::Retrying);
+                progress("waiting", text.clone(), phase)
             }
             Doing::Thinking(count) => {
                 let count = characters(*count);
-                ("thinking", format!("{label} is thinking ({count})"))
+                let label = format!("{label} is thinking ({count})");
+                progress("thinking", label, Phase::Thinking)
             }
-            Doing::Calling(name) => ("waiting", format!("{label} writes a call of {name}")),
-            Doing::Streaming => ("streaming", label.clone()),
-        };
-        Some((state, label, None))
-    }
-
-    /// Returns the phase of the open request.
-    pub(crate) fn phase(&self) -> Option<Phase> {
-        let open = self.open.as_ref()?;
-        if open.stalls_at().is_some_and(|at| at <= Instant::now()) {
-            return Some(Phase::Stalled);
-        }
-        Some(match &open.doing {
-            Doing::Waiting => match open.note.as_ref().and_then(|note| note.retry_in) {
-                Some(seconds) => Phase::Retrying(seconds),
-                None => Phase::Sending,
-            },
-            Doing::Thinking(_) => Phase::Thinking,
-            Doing::Calling(_) => Phase::Calling,
-            Doing::Streaming => Phase::Streaming,
+            Doing::Calling(name) => {
+                let label = format!("{label} writes a call of {name}");
+                progress("waiting", label, Phase::Calling)
+            }
+            Doing::Streaming => progress("streaming", label.clone(), Phase::Streaming),
         })
     }
 }

@@ -9,8 +9,9 @@ use policy::references::{Agreed, Refusal, Trouble, What};
 use policy::trust::Trust;
 use tools::{Fingerprint, RealPath, state_dir};
 
+use super::Request;
 use crate::protocol::DiagnosticItem;
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// The references of the last request.
 #[derive(Default)]
@@ -50,16 +51,17 @@ impl Unresolved {
     }
 }
 
-impl Session {
+impl Request {
+    /// Takes the references that could not be sent.
     pub(crate) fn set_unresolved(&mut self, unresolved: Vec<Unresolved>) {
-        self.request.references.unresolved = unresolved;
-        self.view.redraw();
+        self.references.unresolved = unresolved;
     }
 
-    /// Returns the errors at the lines of references.
-    pub(crate) fn reference_remarks(&self) -> Vec<DiagnosticItem> {
-        let text = self.buffer.text();
-        let unresolved = self.request.references.unresolved.iter();
+    /// Returns the errors at the lines of references, and a remark at the first line that changed after
+    /// it was sent.
+    pub(crate) fn line_remarks(&self, ctx: &Ctx) -> Vec<DiagnosticItem> {
+        let text = ctx.buffer.text();
+        let unresolved = self.references.unresolved.iter();
         let remark = |it: &Unresolved| DiagnosticItem {
             line: it.trouble.line,
             end_line: it.trouble.line + 1,
@@ -70,39 +72,39 @@ impl Session {
         unresolved
             .filter(|it| it.is_current(text))
             .map(remark)
+            .chain(self.sent.remark())
             .collect()
     }
 
     /// `:Flemma allow-file`: lets this chat send the files outside the project, and the
     /// secrets, that this line refers to.
-    pub(crate) fn allow_file(&mut self, line: usize) {
-        let text = self.buffer.text();
-        let unresolved = &self.request.references.unresolved;
+    pub(crate) fn allow_file(&mut self, ctx: &Ctx, line: usize) {
+        let text = ctx.buffer.text();
+        let unresolved = &self.references.unresolved;
         let here = unresolved
             .iter()
             // Two references on one line may name two files, and the command allows both.
             .filter(|it| it.trouble.line == line && it.is_current(text));
         let files: Vec<PathBuf> = here.filter_map(|it| it.file().map(PathBuf::from)).collect();
         if files.is_empty() {
-            return self.inform(
+            return ctx.inform(
                 "No file outside the project and no secret was found on this line. Press Ctrl-] first: it shows \
                  at their lines the references that cannot be sent.",
             );
         }
         for file in &files {
-            self.allow(file);
+            self.allow(ctx, file);
         }
         let is_allowed = |it: &Unresolved| {
             it.file()
                 .is_some_and(|file| files.iter().any(|it| it == file))
         };
-        let unresolved = &mut self.request.references.unresolved;
+        let unresolved = &mut self.references.unresolved;
         unresolved.retain(|it| !is_allowed(it));
-        self.view.redraw();
     }
 
     /// Lets this chat send a file with the content that it has now.
-    fn allow(&mut self, file: &Path) {
+    fn allow(&mut self, ctx: &Ctx, file: &Path) {
         let shown = file.display().to_string();
         // The name comes from the chat, and control characters could change what the user reads.
         let shown = shown.escape_debug();
@@ -112,27 +114,27 @@ impl Session {
             Ok(content) => content,
             Err(error) => {
                 let problem = format!("Nothing was allowed: {error}");
-                return self.editor.report_problem(&Problem::new(problem, ""));
+                return ctx.editor.report_problem(&Problem::new(problem, ""));
             }
         };
-        let agreed = &mut self.request.references.agreed;
+        let agreed = &mut self.references.agreed;
         // Also where the store cannot be written: the user has agreed for this session.
         agreed.add(file.to_owned(), Some(content.clone()));
         let store = Trust::open(&state_dir::path());
-        let stored = self
-            .disk
+        let stored = ctx
+            .place
             .path()
             .map(|chat| store.let_send(chat, file, &content));
         match stored {
-            Some(Ok(())) => self.inform(&format!(
-                "This chat may send {shown} as it is now; when it has changed you are asked again. :Flemma trust! takes \
-                 that back."
+            Some(Ok(())) => ctx.inform(&format!(
+                "This chat may send {shown} as it is now; if it changes, you are asked again. :Flemma trust! revokes \
+                 that."
             )),
             // Trust is stored under the chat's path, so a chat without a file has no place for it.
-            None => self.inform(&format!(
+            None => ctx.inform(&format!(
                 "This chat may send {shown} until it is closed; with a file of its own it would be remembered."
             )),
-            Some(Err(error)) => self.editor.report_problem(&Problem::new(
+            Some(Err(error)) => ctx.editor.report_problem(&Problem::new(
                 format!(
                     "This chat may send {shown} until it is closed. That cannot be stored for longer: {error}."
                 ),

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use agent::transport::{self, WaitNote};
 use chat::Problem;
 use chat::prompt::Prompt;
-use policy::digest::sha256;
 use policy::settings::Settings;
+use policy::sha256;
 use provider::{Endpoint, Parameters, StreamEvent, TextCalls, Unmet};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tools::SeenFiles;
 
+use super::Request;
 use super::answer::Open;
 use super::build_request::RequestSource;
 use super::dry_run::report_request;
@@ -23,9 +25,11 @@ use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
 use crate::models::{ModelBackend, WaitReporter};
-use crate::session::{Input, Session, WorkInput};
+use crate::route::{self, Route};
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 use crate::usage::Tariff;
-use crate::{audit, route, status};
+use crate::{audit, status};
 
 /// A pause in an answer that is long enough for the user to have pressed cancel.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -33,36 +37,32 @@ const PAUSE: Duration = Duration::from_millis(10);
 type Inbox = mpsc::UnboundedSender<Input>;
 type Batches = mpsc::UnboundedReceiver<Vec<StreamEvent>>;
 
-impl Session {
-    /// Sends the chat to its provider.
-    pub(crate) fn send(&mut self) {
-        let document = self.buffer.document();
-        let source = self.request_source();
-        self.follow_answer(&document);
+impl Request {
+    /// Sends the chat to its provider, as the request with this number. `seen` are files as the model
+    /// knows them.
+    pub(in crate::session) fn send(&mut self, ctx: &Ctx, number: u64, seen: SeenFiles) {
+        let source = self.request_source(ctx, seen);
         // Problems of an earlier request do not concern this one.
-        self.request.references.unresolved.clear();
-        // Before anything is sent, so that an answer that is cut off by a crash is noticed.
-        self.note_request();
-        self.prepare_checkpoints();
-        let number = self.buffer.next_number();
+        self.references.unresolved.clear();
         let cancel = CancellationToken::new();
-        self.request.open = Some(Open::new(number, cancel.clone()));
-        let buffer = self.buffer.id();
-        self.editor.emit(SessionEvent::RequestStarted { buffer });
+        self.open = Some(Open::new(number, cancel.clone()));
+        let buffer = ctx.buffer.id();
+        ctx.editor.emit(SessionEvent::RequestStarted { buffer });
         // The session holds its own inbox weakly, so that it ends when all other senders are
         // gone.
-        let Some(inbox) = self.inbox.upgrade() else {
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
         let sending = Sending {
             number,
             // A copy: `:Flemma switch` during the request concerns the next one.
-            settings: self.policy.rules().settings.clone(),
-            models: self.shared.models.clone(),
-            editor: self.editor.clone(),
-            is_tutor: status::is_tutor_chat(self.disk.path()),
-            cache_key: self.cache_key(),
-            price_check: self.price_check(),
+            settings: ctx.rules().settings.clone(),
+            models: ctx.shared.models.clone(),
+            route: ctx.shared.route.clone(),
+            editor: ctx.editor.clone(),
+            is_tutor: status::is_tutor_chat(ctx.place.path()),
+            cache_key: cache_key(ctx),
+            price_check: self.price_check(ctx),
             inbox,
             cancel,
         };
@@ -70,54 +70,53 @@ impl Session {
     }
 
     /// Returns the question about an unknown price, if autopilot has a limit that needs one.
-    fn price_check(&self) -> Option<PriceCheck> {
-        let options = &self.policy.rules().options;
+    fn price_check(&self, ctx: &Ctx) -> Option<PriceCheck> {
+        let options = &ctx.rules().options;
         let max_cost = options.max_cost.filter(|_| options.autopilot)?;
         Some(PriceCheck {
-            editor: self.editor.clone(),
-            buffer: self.buffer.id(),
+            editor: ctx.editor.clone(),
+            buffer: ctx.buffer.id(),
             max_cost,
-            agreed: self.request.agreed.clone(),
+            agreed: self.agreed.clone(),
         })
-    }
-
-    /// Returns the key under which a provider caches this conversation: half of a digest of
-    /// the path, so that the provider does not learn the path itself.
-    fn cache_key(&self) -> Option<String> {
-        let path = self.disk.path()?;
-        let mut digest = sha256(path.as_os_str().as_encoded_bytes());
-        // 128 bits are enough for no two chats to be the same.
-        digest.truncate(32);
-        Some(digest)
     }
 
     /// Takes over where the request with this number goes, and its prices.
     pub(crate) fn label(&mut self, number: u64, label: String, tariff: Option<Tariff>) {
-        if let Some(open) = self.request.open_as(number) {
+        if let Some(open) = self.open_as(number) {
             open.set_label(label);
             open.meter.tariff = tariff;
             open.note = None;
-            self.view.redraw();
         }
     }
 
     /// Warns the user that requests cannot do everything that was requested. Each warning
     /// is shown once, not for each request of autopilot.
-    pub(crate) fn remark(&mut self, text: String) {
-        if self.request.is_new_remark(&text) {
-            self.warn(text);
+    pub(crate) fn remark(&mut self, ctx: &Ctx, text: String) {
+        let is_new = self.remarks.insert(text.clone());
+        if is_new {
+            ctx.warn(text);
         }
     }
 
     /// Shows what the request waits for, in place of its label.
-    pub(crate) fn note(&mut self, number: u64, note: WaitNote) {
-        if let Some(open) = self.request.open_as(number) {
+    pub(crate) fn note(&mut self, ctx: &Ctx, number: u64, note: WaitNote) {
+        if let Some(open) = self.open_as(number) {
             let text = note.text.clone();
-            self.editor.emit(SessionEvent::RequestNote(text));
+            ctx.editor.emit(SessionEvent::RequestNote(text));
             open.note = Some(note);
-            self.view.redraw();
         }
     }
+}
+
+/// Returns the key under which a provider caches this conversation: half of a digest of
+/// the path, so that the provider does not learn the path itself.
+fn cache_key(ctx: &Ctx) -> Option<String> {
+    let path = ctx.place.path()?;
+    let mut digest = sha256(path.as_os_str().as_encoded_bytes());
+    // 128 bits are enough for no two chats to be the same.
+    digest.truncate(32);
+    Some(digest)
 }
 
 /// The task of a request: finds its provider, builds its body, and receives its answer.
@@ -126,6 +125,7 @@ struct Sending {
     number: u64,
     settings: Settings,
     models: Arc<dyn ModelBackend>,
+    route: Route,
     editor: Editor,
     is_tutor: bool,
     cache_key: Option<String>,
@@ -220,7 +220,7 @@ impl Sending {
         }
         let note = self.note();
         let note = |text: String| note(text.into());
-        let mut found = route::find(self.settings.clone(), &note).await;
+        let mut found = self.route.find(self.settings.clone(), &note).await;
         if let Ok(Destination::Server(endpoint, parameters)) = &mut found {
             let list = self.models.listed(endpoint, &parameters.model);
             endpoint::refine(endpoint, parameters, &self.settings, &list);
@@ -230,7 +230,7 @@ impl Sending {
         found
     }
 
-    /// Returns the destination if the user agrees to an unknown price, or if there is no such
+    /// Returns the destination if the user accepts an unknown price, or if there is no such
     /// question.
     async fn agree_to_price(
         &self,

@@ -1,5 +1,5 @@
-//! What the chat's requests sent: repeats it in the next request, shows it, and says what a
-//! change of it costs.
+//! The record of what the chat's requests sent: repeats it in the next request, shows it, and says
+//! what a change of it costs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -16,13 +16,15 @@ use provider::{Usage, catalogue};
 use tools::objects::Hash;
 use tools::{RealPath, state_dir};
 
+use super::Request;
 use super::build_request::RequestSource;
 use crate::audit::in_background;
 use crate::form::Prompts;
-use crate::protocol::{DiagnosticItem, Display, SentItem, SentItems};
+use crate::protocol::{DiagnosticItem, SentItem};
 use crate::sent::{Answered, Ledger, Places, Sending};
 use crate::session::buffer::moved;
-use crate::session::{Input, Session, WorkInput};
+use crate::session::ctx::Ctx;
+use crate::session::{Input, WorkInput};
 use crate::usage::Tariff;
 
 /// A chat's ledger, which blocking threads share with the session.
@@ -52,17 +54,29 @@ impl SharedLedger {
     }
 }
 
-/// What is known in the session about what was sent.
+/// The session's view of what was sent.
 #[derive(Default)]
 pub(in crate::session) struct Sent {
     ledger: SharedLedger,
     report: SentReport,
-    /// True if the text changed where the report may be wrong.
-    is_stale: bool,
-    is_checking: bool,
+    state: Comparison,
 }
 
-/// What was sent, compared with the text.
+/// How far the text is compared with what was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Comparison {
+    /// The report is right.
+    #[default]
+    Done,
+    /// The text changed where the report may be wrong.
+    Stale,
+    /// It is being compared.
+    Running,
+    /// It changed while it was being compared.
+    Outrun,
+}
+
+/// A comparison of what was sent with the text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentReport {
     /// The references that were sent.
@@ -71,7 +85,7 @@ pub struct SentReport {
     end: usize,
     /// The first line that changed since, and what that costs.
     edited: Option<(usize, String)>,
-    /// What reading all references anew costs.
+    /// The cost of reading all references anew.
     refresh: String,
 }
 
@@ -82,14 +96,31 @@ impl Sent {
 
     /// Has the text compared with what was sent.
     pub(in crate::session) fn expire(&mut self) {
-        self.is_stale = true;
+        self.state = match self.state {
+            Comparison::Done | Comparison::Stale => Comparison::Stale,
+            Comparison::Running | Comparison::Outrun => Comparison::Outrun,
+        };
+    }
+
+    /// Returns the remark at the first line that changed after it was sent.
+    pub(super) fn remark(&self) -> Option<DiagnosticItem> {
+        let (line, cost) = self.report.edited.as_ref()?;
+        Some(DiagnosticItem {
+            line: *line,
+            end_line: line + 1,
+            message: format!("Changed after it was sent: {cost}."),
+            severity: "info",
+            fix: None,
+        })
     }
 
     /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
-        let report = &mut self.report;
         // What is written below was not sent.
-        self.is_stale |= lines.start < report.end;
+        if lines.start < self.report.end {
+            self.expire();
+        }
+        let report = &mut self.report;
         report.end = moved(report.end, lines, count);
         for mark in &mut report.marks {
             mark.line = moved(mark.line, lines, count);
@@ -279,7 +310,7 @@ impl RequestSource {
 /// The tools that a request offers from its beginning on.
 pub(super) struct OfferedTools {
     pub(super) first: Arc<[ToolDefinition]>,
-    /// What it costs that there are new ones, unless the provider takes them at their place.
+    /// A sentence about the cost of new ones, unless the provider takes them at their place.
     pub(super) news: Option<String>,
 }
 
@@ -428,20 +459,24 @@ fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share: f64) -> St
     }
 }
 
-impl Session {
+impl Request {
+    /// Returns the references that were sent.
+    pub(in crate::session) fn sent_marks(&self) -> &[SentItem] {
+        &self.sent.report.marks
+    }
+
     /// Starts to compare the text with what was sent, if it changed there.
-    pub(crate) fn compare_sent(&mut self) {
-        let sent = &mut self.request.sent;
-        let is_due = sent.is_stale && !sent.is_checking;
-        if !is_due || self.editor.is_headless() || self.buffer.is_loading() {
+    pub(crate) fn compare_sent(&mut self, ctx: &Ctx) {
+        let sent = &mut self.sent;
+        if sent.state != Comparison::Stale || ctx.editor.is_headless() || ctx.buffer.is_loading() {
             return;
         }
-        let (text, parsed) = self.buffer.share();
-        let (ledger, path) = (sent.ledger.clone(), self.disk.path().map(Path::to_owned));
-        let Some(inbox) = self.inbox.upgrade() else {
+        let (text, parsed) = ctx.buffer.share();
+        let (ledger, path) = (sent.ledger.clone(), ctx.place.path().map(Path::to_owned));
+        let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
-        (sent.is_stale, sent.is_checking) = (false, true);
+        sent.state = Comparison::Running;
         tokio::task::spawn_blocking(move || {
             let document = Document::of(&text, parsed);
             let report = compare(&document, &ledger.of(path.as_deref()));
@@ -449,31 +484,23 @@ impl Session {
         });
     }
 
-    /// Takes the result of a comparison, unless the text has changed meanwhile.
-    pub(crate) fn sent_compared(&mut self, report: SentReport) {
-        let sent = &mut self.request.sent;
-        sent.is_checking = false;
-        if !sent.is_stale && sent.report != report {
-            sent.report = report;
-            self.view.redraw();
+    /// Takes the result of a comparison, unless the text has changed meanwhile. Returns true if
+    /// the chat looks different.
+    pub(crate) fn sent_compared(&mut self, report: SentReport) -> bool {
+        let sent = &mut self.sent;
+        if sent.state == Comparison::Outrun {
+            sent.state = Comparison::Stale;
+            return false;
         }
-    }
-
-    /// Returns the remark at the first line that changed after it was sent.
-    pub(crate) fn sent_remark(&self) -> Option<DiagnosticItem> {
-        let (line, cost) = self.request.sent.report.edited.as_ref()?;
-        Some(DiagnosticItem {
-            line: *line,
-            end_line: line + 1,
-            message: format!("Changed after it was sent: {cost}."),
-            severity: "info",
-            fix: None,
-        })
+        sent.state = Comparison::Done;
+        let is_new = sent.report != report;
+        sent.report = report;
+        is_new
     }
 
     /// Returns a line of `:Flemma status` about what was sent.
     pub(crate) fn sent_status(&self) -> Option<String> {
-        let report = &self.request.sent.report;
+        let report = &self.sent.report;
         let count = report.marks.len();
         let kept = (count > 0).then(|| {
             let plural = if count == 1 { "" } else { "s" };
@@ -485,55 +512,35 @@ impl Session {
         (!words.is_empty()).then(|| format!("sent       {}", words.join("; ")))
     }
 
-    /// Shows at references what was sent.
-    pub(crate) fn show_sent(&mut self) {
-        let items = &self.request.sent.report.marks;
-        if *items != self.view.shown_sent() {
-            let items = items.clone();
-            self.view.set_shown_sent(items.clone());
-            let buffer = self.buffer.id();
-            self.editor.show(Display::Sent(SentItems { buffer, items }));
-        }
-    }
-
     /// Records that the model's thinking so far was refused, so that the next request does
     /// without it.
-    pub(super) fn note_thinking_refused(&self) {
-        let document = self.buffer.document();
+    pub(super) fn note_thinking_refused(&self, ctx: &Ctx) {
+        let document = ctx.buffer.document();
         let mut messages = document.messages.iter();
         let Some(last) = messages.rfind(|it| it.role == Role::You) else {
             return;
         };
         let place = Places::new(&document).above(last.lines.end);
-        let (ledger, path) = (
-            self.request.sent.ledger(),
-            self.disk.path().map(Path::to_owned),
-        );
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         // Not in the background: the next key must find it.
         ledger.of(path.as_deref()).note_refused(place);
     }
 
     /// Records what the answer to a request showed.
-    pub(super) fn note_answered(&self, usage: Usage, tariff: &Tariff) {
-        let own = self.policy.rules().settings.models.get(&tariff.model);
+    pub(super) fn note_answered(&self, ctx: &Ctx, usage: Usage, tariff: &Tariff) {
+        let own = ctx.rules().settings.models.get(&tariff.model);
         let model = catalogue::model(&tariff.provider, &tariff.model, own);
         let answered = Answered {
             tokens: usage.context(),
             binds_thinking: model.preserved_thinking == Some(true),
         };
-        let (ledger, path) = (
-            self.request.sent.ledger(),
-            self.disk.path().map(Path::to_owned),
-        );
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         in_background(move || ledger.of(path.as_deref()).note_answer(answered));
     }
 
     /// Gives the ledger to a copy of the chat at this path.
-    pub(crate) fn copy_sent(&self, copy: &Path) {
-        let (ledger, path) = (
-            self.request.sent.ledger(),
-            self.disk.path().map(Path::to_owned),
-        );
+    pub(crate) fn copy_sent(&self, ctx: &Ctx, copy: &Path) {
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         let copy = copy.to_owned();
         in_background(move || {
             ledger
@@ -543,10 +550,10 @@ impl Session {
     }
 
     /// `:Flemma refresh`: asks, and has the next request read all references anew.
-    pub(crate) fn refresh_references(&self) {
-        let report = &self.request.sent.report;
+    pub(crate) fn refresh_references(&self, ctx: &Ctx) {
+        let report = &self.sent.report;
         if *report == SentReport::default() {
-            return self.inform(
+            return ctx.inform(
                 "Nothing of this chat was sent before, so the next request reads all references.",
             );
         }
@@ -554,12 +561,9 @@ impl Session {
             "Read references and tools anew? With the next request, {}.",
             report.refresh
         );
-        let (editor, buffer) = (self.editor.clone(), self.buffer.id());
-        let (ledger, path) = (
-            self.request.sent.ledger(),
-            self.disk.path().map(Path::to_owned),
-        );
-        let inbox = self.inbox.clone();
+        let (editor, buffer) = (ctx.editor.clone(), ctx.buffer.id());
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
+        let inbox = ctx.inbox.clone();
         tokio::spawn(async move {
             let items = ["Read them anew", "Leave them as they were sent"].map(str::to_owned);
             let prompts = editor.prompts(buffer);
@@ -569,9 +573,7 @@ impl Session {
             let forget = move || ledger.of(path.as_deref()).forget();
             // It fails only if the thread panicked; then the ledger is as it was.
             let _ = in_background(forget).await;
-            if let Some(inbox) = inbox.upgrade() {
-                drop(inbox.send(Input::Work(WorkInput::Recorded)));
-            }
+            inbox.deliver(WorkInput::Recorded);
         });
     }
 }

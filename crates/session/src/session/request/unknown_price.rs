@@ -18,7 +18,7 @@ use crate::protocol::BufferId;
 #[derive(Debug, Clone, Default)]
 pub(super) struct AgreedModels(Arc<Mutex<BTreeSet<String>>>);
 
-/// What a request needs in order to ask about its price.
+/// The question whether a request may go to a model without a known price.
 pub(super) struct PriceCheck {
     pub(super) editor: Editor,
     pub(super) buffer: BufferId,

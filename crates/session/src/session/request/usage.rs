@@ -7,7 +7,7 @@ use provider::Usage;
 
 use super::Request;
 use crate::protocol::{Display, UsageEntry, UsageNote};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 use crate::usage::log as usage_log;
 use crate::usage::{RequestUsage, Sums, Tariff, dollars};
 
@@ -35,103 +35,98 @@ impl Meter {
         // Providers report running totals, so the latest figures replace earlier ones.
         self.usage.replace(usage);
     }
-}
 
-impl Request {
-    /// Returns the usage of the open request, once it is known how long its prompt is.
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        let usage = self.open.as_ref()?.meter.usage;
+    /// Returns the usage, once it is known how long the prompt is.
+    pub(super) fn usage(&self) -> Option<Usage> {
         // Some providers count at the end only.
-        (usage.context() > 0).then_some(usage)
+        (self.usage.context() > 0).then_some(self.usage)
     }
 }
 
-impl Session {
-    /// Adds the usage of a request to the history, and shows it.
-    pub(super) fn note_usage(&mut self, meter: Meter) {
+impl Request {
+    /// Adds the usage of a request to the history, and shows it. Returns its cost in dollars.
+    pub(super) fn note_usage(&mut self, ctx: &Ctx, meter: Meter) -> Option<f64> {
         // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
-        let Some(tariff) = meter.tariff else { return };
+        let tariff = meter.tariff?;
         // A request that failed before it was counted costs nothing.
         if meter.usage == Usage::default() {
-            return;
+            return None;
         }
-        self.note_answered(meter.usage, &tariff);
+        self.note_answered(ctx, meter.usage, &tariff);
         let entry = RequestUsage {
-            buffer: self.buffer.id(),
-            path: self.disk.path().map(PathBuf::from),
-            folder: self.disk.folder(),
+            buffer: ctx.buffer.id(),
+            path: ctx.place.path().map(PathBuf::from),
+            folder: ctx.place.folder(),
             tariff,
             usage: meter.usage,
             time: (meter.started, now()),
         };
-        if let Some(cost) = entry.cost() {
-            // Counted before the next step, which compares the sum with `max_cost` of autopilot.
-            self.cycle.spend(cost.total());
-        }
-        let note = self.usage_note(entry);
-        self.editor.show(Display::Usage(Box::new(note)));
+        let cost = entry.cost().map(|it| it.total());
+        let note = usage_note(ctx, entry);
+        ctx.editor.show(Display::Usage(Box::new(note)));
+        cost
     }
+}
 
-    fn usage_note(&self, entry: RequestUsage) -> UsageNote {
-        let buffer = entry.buffer;
-        let sums = entry.sums();
-        let request = UsageEntry {
-            provider: entry.tariff.provider.clone(),
-            model: entry.tariff.model.clone(),
-            path: entry.path.as_ref().map(|path| path.display().to_string()),
-            started_at: entry.time.0,
-            completed_at: entry.time.1,
-            cost: entry.cost().map(|cost| cost.total()),
-            sums,
-        };
-        let history = &self.shared.usage;
-        history.add(entry);
-        let session = history.sums(None);
-        let chat = history.sums(Some(buffer));
-        let seconds = &self.policy.rules().settings.ui.usage;
-        UsageNote {
-            buffer,
-            lines: float(&request, &chat, &session),
-            seconds: seconds.as_u64().unwrap_or_default(),
-            request,
-            session,
-        }
+fn usage_note(ctx: &Ctx, entry: RequestUsage) -> UsageNote {
+    let buffer = entry.buffer;
+    let sums = entry.sums();
+    let request = UsageEntry {
+        provider: entry.tariff.provider.clone(),
+        model: entry.tariff.model.clone(),
+        path: entry.path.as_ref().map(|path| path.display().to_string()),
+        started_at: entry.time.0,
+        completed_at: entry.time.1,
+        cost: entry.cost().map(|cost| cost.total()),
+        sums,
+    };
+    let history = &ctx.shared.usage;
+    history.add(entry);
+    let session = history.sums(None);
+    let chat = history.sums(Some(buffer));
+    let seconds = &ctx.rules().settings.ui.usage;
+    UsageNote {
+        buffer,
+        lines: float(&request, &chat, &session),
+        seconds: seconds.as_u64().unwrap_or_default(),
+        request,
+        session,
     }
+}
 
-    /// Returns the status line of an idle chat: its cost.
-    pub(crate) fn usage_text(&self) -> String {
-        let sums = self.shared.usage.sums(Some(self.buffer.id()));
-        match sums.requests {
-            0 => String::new(),
-            _ => sums.line(),
-        }
+/// Returns the status line of an idle chat: its cost.
+pub(crate) fn usage_text(ctx: &Ctx) -> String {
+    let sums = ctx.shared.usage.sums(Some(ctx.buffer.id()));
+    match sums.requests {
+        0 => String::new(),
+        _ => sums.line(),
     }
+}
 
-    /// Shows `:Flemma usage`: this chat, and the last days of all chats.
-    pub(crate) fn report_usage(&self, days: Option<u32>) {
-        let history = &self.shared.usage;
-        let mut lines = Vec::new();
-        if let Some(latest) = history.latest(self.buffer.id()) {
-            let Tariff {
-                provider, model, ..
-            } = &latest.tariff;
-            lines.push(format!("Latest answer ({provider} {model})"));
-            lines.extend(latest.sums().table().into_iter().skip(1));
-            lines.push(String::new());
-        }
-        lines.push("This chat, since Neovim started".to_owned());
-        lines.extend(history.sums(Some(self.buffer.id())).table());
+/// Shows `:Flemma usage`: this chat, and the last days of all chats.
+pub(crate) fn report_usage(ctx: &Ctx, days: Option<u32>) {
+    let history = &ctx.shared.usage;
+    let mut lines = Vec::new();
+    if let Some(latest) = history.latest(ctx.buffer.id()) {
+        let Tariff {
+            provider, model, ..
+        } = &latest.tariff;
+        lines.push(format!("Latest answer ({provider} {model})"));
+        lines.extend(latest.sums().table().into_iter().skip(1));
         lines.push(String::new());
-        lines.push("All chats, since Neovim started".to_owned());
-        lines.extend(history.sums(None).table());
-        lines.push(String::new());
-        let editor = self.editor.clone();
-        // Reads up to 20 MB.
-        tokio::task::spawn_blocking(move || {
-            lines.extend(usage_log::report(days));
-            editor.report("usage", lines);
-        });
     }
+    lines.push("This chat, since Neovim started".to_owned());
+    lines.extend(history.sums(Some(ctx.buffer.id())).table());
+    lines.push(String::new());
+    lines.push("All chats, since Neovim started".to_owned());
+    lines.extend(history.sums(None).table());
+    lines.push(String::new());
+    let editor = ctx.editor.clone();
+    // Reads up to 20 MB.
+    tokio::task::spawn_blocking(move || {
+        lines.extend(usage_log::report(days));
+        editor.report("usage", lines);
+    });
 }
 
 /// Returns the lines that are shown for a moment after an answer.

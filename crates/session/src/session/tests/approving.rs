@@ -56,7 +56,7 @@ fn five_tools() -> Answer {
 
 /// Expects what becomes of the five calls under these `tools.*` options.
 #[track_caller]
-fn expect_under(tools: Value, expected: [&str; 5]) {
+fn expect_under(tools: &Value, expected: [&str; 5]) {
     let stage = Stage::beside(&[("f.txt", b"a\n")], json!({"tools": tools}), QUESTION)
         .answers([five_tools()]);
     stage.press("advance");
@@ -73,20 +73,20 @@ fn expect_typed(frontmatter: &str, expected: [&str; 5]) {
 
 #[test]
 fn files_are_read_and_changed_and_commands_wait_by_default() {
-    expect_under(json!({}), ["ran", "ran", "ran", "waits", "waits"]);
+    expect_under(&json!({}), ["ran", "ran", "ran", "waits", "waits"]);
 }
 
 #[test]
 fn a_preset_approves_its_tools_and_no_others() {
     let readonly = json!({"auto_approve": ["$readonly"]});
-    expect_under(readonly, ["ran", "waits", "waits", "waits", "waits"]);
-    expect_under(json!({"auto_approve": []}), ["waits"; 5]);
+    expect_under(&readonly, ["ran", "waits", "waits", "waits", "waits"]);
+    expect_under(&json!({"auto_approve": []}), ["waits"; 5]);
 }
 
 #[test]
 fn presets_and_tool_names_can_be_combined() {
     let both = json!({"auto_approve": ["$default", "calculator"]});
-    expect_under(both, ["ran", "ran", "ran", "waits", "ran"]);
+    expect_under(&both, ["ran", "ran", "ran", "waits", "ran"]);
 }
 
 #[test]
@@ -98,18 +98,18 @@ fn a_tool_that_one_preset_denies_is_denied() {
         },
         "auto_approve": ["$yolo", "$no-bash"],
     });
-    expect_under(presets, ["ran", "ran", "ran", "denied", "waits"]);
+    expect_under(&presets, ["ran", "ran", "ran", "denied", "waits"]);
 }
 
 #[test]
 fn a_users_preset_replaces_the_built_in_one() {
     let presets = json!({"presets": {"$default": {"approve": ["bash"]}}});
-    expect_under(presets, ["waits", "waits", "waits", "ran", "waits"]);
+    expect_under(&presets, ["waits", "waits", "waits", "ran", "waits"]);
 }
 
 #[test]
 fn every_call_runs_without_required_approval() {
-    expect_under(json!({"require_approval": false}), ["ran"; 5]);
+    expect_under(&json!({"require_approval": false}), ["ran"; 5]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn usage(record: &Record) -> Option<UsageNote> {
     })
 }
 
-/// Whether the status line reads this.
+/// Returns true if the status line reads this.
 fn has_statusline(record: &Record, text: &str) -> bool {
     let is_it = |it: &Display| matches!(it, Display::Statusline(it) if it.text == text);
     record.shown.iter().any(is_it)
@@ -71,7 +71,7 @@ fn a_model_without_prices_has_token_counts_and_no_cost() {
 }
 
 /// Options with a limit of cost, and a model without a price.
-fn unpriced(max_cost: Value) -> Value {
+fn unpriced(max_cost: Option<f64>) -> Value {
     anthropic(json!({
         "model": "claude-unheard-of",
         "tools": {"auto_approve": ["echo"], "autopilot": {"max_cost": max_cost}},
@@ -98,7 +98,7 @@ fn an_unknown_price_is_asked_about_once_if_there_is_a_limit_of_cost() {
         calls([("t_1", "echo", json!({"text": "x"}))]),
         says("Done."),
     ];
-    let stage = Stage::with(unpriced(json!(0.5)), QUESTION).answers(answers);
+    let stage = Stage::with(unpriced(Some(0.5)), QUESTION).answers(answers);
     choosing(&stage, Some(0));
     stage.press("advance");
     stage.expect_end("@Assistant:\nDone.\n\n@You:\n\n");
@@ -115,7 +115,7 @@ fn an_unknown_price_is_asked_about_once_if_there_is_a_limit_of_cost() {
 #[test]
 fn without_consent_to_an_unknown_price_nothing_is_sent() {
     for item in [Some(1), None] {
-        let stage = Stage::with(unpriced(json!(0.5)), QUESTION);
+        let stage = Stage::with(unpriced(Some(0.5)), QUESTION);
         choosing(&stage, item);
         stage.press("advance");
         stage.wait_notice("Set models[\"claude-unheard-of\"].price");
@@ -125,7 +125,7 @@ fn without_consent_to_an_unknown_price_nothing_is_sent() {
 
 #[test]
 fn without_a_limit_of_cost_an_unknown_price_is_no_question() {
-    let stage = Stage::with(unpriced(Value::Null), QUESTION);
+    let stage = Stage::with(unpriced(None), QUESTION);
     stage.press("advance");
     stage.expect_requests(1);
     assert_eq!(questions(&stage.record()), Vec::<String>::new());

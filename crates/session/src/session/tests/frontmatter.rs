@@ -1,4 +1,4 @@
-//! What a frontmatter that the user typed does beside approving calls: it selects tools,
+//! What a frontmatter that the user typed does besides approving calls: it selects tools,
 //! fails, and is evaluated only for a key.
 
 use serde_json::json;
@@ -116,5 +116,5 @@ fn settings_from_a_file_that_a_fix_moves_to_the_top_still_need_trust() {
     stage.key_at("fix", "~~~lua", json!({}));
     stage.wait_text(&format!("```lua\n{loose}\n```\n# A\n# B"));
     stage.press("advance");
-    stage.wait_notice("that does not apply until you read it and agree with :Flemma trust");
+    stage.wait_notice("that does not apply until you read it and confirm with :Flemma trust");
 }

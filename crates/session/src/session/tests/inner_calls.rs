@@ -7,7 +7,7 @@ use super::script::{calls, read, says};
 use super::{QUESTION, Stage};
 
 /// A call of a tool through `execute_tool`.
-fn run<'a>(id: &'a str, name: &str, arguments: Value) -> (&'a str, &'static str, Value) {
+fn run<'a>(id: &'a str, name: &str, arguments: &Value) -> (&'a str, &'static str, Value) {
     let input = json!({"name": name, "arguments": arguments});
     (id, "execute_tool", input)
 }
@@ -17,12 +17,12 @@ fn a_tool_that_was_found_runs_by_its_own_rules() {
     let inner = json!({"name": "echo", "arguments": {"text": "x"}});
     let answer = calls([
         ("t_s", "tool_search", json!({"query": "calculator"})),
-        run("t_r", "read", json!({"path": "f.txt"})),
-        run("t_e", "echo", json!({"text": "it ran"})),
-        run("t_c", "calculator", json!({"expression": "7*8"})),
-        run("t_n", "nothing", json!({})),
-        run("t_x", "read", json!({"path": 7})),
-        run("t_i", "execute_tool", inner),
+        run("t_r", "read", &json!({"path": "f.txt"})),
+        run("t_e", "echo", &json!({"text": "it ran"})),
+        run("t_c", "calculator", &json!({"expression": "7*8"})),
+        run("t_n", "nothing", &json!({})),
+        run("t_x", "read", &json!({"path": 7})),
+        run("t_i", "execute_tool", &inner),
     ]);
     let options = json!({"tools": {
         "auto_approve": ["$default", "tool_search", "$no-calculator"],
@@ -54,7 +54,7 @@ fn a_tool_that_was_found_runs_by_its_own_rules() {
 #[test]
 fn a_protected_file_asks_through_another_tool_too() {
     let options = json!({"tools": {"auto_approve": ["$default", "execute_tool"]}});
-    let write = run("t_1", "write", json!({"path": ".envrc", "content": "x"}));
+    let write = run("t_1", "write", &json!({"path": ".envrc", "content": "x"}));
     let stage = Stage::beside(&[], options, QUESTION).answers([calls([write])]);
     stage.press("advance");
     stage.expect_became(["t_1"], ["waits"]);
@@ -64,7 +64,7 @@ fn a_protected_file_asks_through_another_tool_too() {
 #[test]
 fn a_chat_without_a_tool_cannot_reach_it_through_another() {
     let frontmatter = "flemma.opt.tools = {\"read\", \"execute_tool\"}";
-    let answer = calls([run("t_1", "bash", json!({"command": "touch ran"}))]);
+    let answer = calls([run("t_1", "bash", &json!({"command": "touch ran"}))]);
     let stage = Stage::typed(json!({}), frontmatter).answers([answer]);
     stage.press("advance");
     stage.expect_became(["t_1"], ["failed"]);

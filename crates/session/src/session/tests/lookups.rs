@@ -1,6 +1,7 @@
 //! Questions about a place in the chat: outline, links, hovers, and offers.
 
 use chat::links::Link;
+use chat::movement::Stop;
 use serde_json::json;
 
 use super::script::{calls, echo, says};
@@ -26,6 +27,7 @@ impl Stage {
             line,
             column,
             last: line,
+            count: 1,
         })));
         self.wait("an answer", |it| it.looked_up.len() as u64 == number);
         let (answered, answer) = self.record().looked_up.pop().unwrap();
@@ -90,6 +92,23 @@ fn the_folds_are_those_of_complete_messages_and_blocks() {
         ("thinking", 8..11),
     ];
     assert_eq!(folds, expected);
+}
+
+#[test]
+fn a_movement_goes_to_the_next_message_or_call_of_the_current_text() {
+    let stage = one_waits();
+    let line_of = |start: &str| stage.text().lines().position(|it| it.starts_with(start));
+    for (stop, start) in [
+        (Stop::Message, "@Assistant:"),
+        (Stop::Call, "**Tool Use:**"),
+    ] {
+        let answer = stage.look_up(LookupKind::Move(stop), "Go.", 0);
+        assert_eq!(answer, LookupAnswer::Line(line_of(start).unwrap()));
+    }
+    let LookupAnswer::Message(message) = stage.look_up(LookupKind::Select, "Go.", 0) else {
+        panic!("a message")
+    };
+    assert_eq!((message.lines, message.text), (0..3, 1..2));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::protocol::Prompted;
 
 const CONFIG: &str = ".flemma/config.toml";
 const LOOSE: &[u8] = b"[tools]\nauto_approve = [\"$default\", \"echo\"]\n";
-const WITHHELD: &str = "config.toml has settings that do not apply until you have read it and agree with \
+const WITHHELD: &str = "config.toml has settings that do not apply until you have read it and confirm with \
                         :Flemma trust project";
 
 fn in_project(config: &[u8]) -> Stage {

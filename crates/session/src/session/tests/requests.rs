@@ -40,7 +40,7 @@ fn the_documented_parameters_are_sent() {
     assert_eq!(body["max_tokens"], 8000);
     // The provider's own number, cut so that a quarter of the limit is left for the answer.
     assert_eq!(body["thinking"]["budget_tokens"], 6000);
-    // The API takes no temperature beside thinking.
+    // The API takes no temperature together with thinking.
     assert_eq!(body.get("temperature"), None);
 }
 

@@ -161,6 +161,6 @@ fn events_report_what_began_and_how_it_ended() {
 fn an_unknown_command_is_reported_by_name() {
     let stage = Stage::of(QUESTION);
     stage.press("dance");
-    stage.expect_notice("The host knows no command \"dance\".");
+    stage.wait_notice("There is no command \"dance\".");
     stage.expect_text(QUESTION);
 }

@@ -19,10 +19,9 @@ use super::{BUFFER, EditorInput, Input, QUESTION, Recorder, Stage};
 use crate::editor::Editor;
 use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
-use crate::projects::ReportedProjects;
 use crate::protocol::*;
 use crate::scripts::Scripts;
-use crate::shared::Shared;
+use crate::shared::{Shared, Stores};
 use crate::usage::UsageHistory;
 
 /// Returns a [`QUESTION`] below a frontmatter.
@@ -94,7 +93,7 @@ impl Setup {
         let (sources, _changes) = Sources::new();
         let gate = Arc::new(Semaphore::new(0));
         let stage = Stage {
-            inbox: inbox.clone(),
+            inbox,
             record,
             script: Arc::new(Script::new(Arc::<Notify>::clone(&changed))),
             changed,
@@ -108,7 +107,7 @@ impl Setup {
         let editor = Editor::new(recorder);
         stage
             .runtime
-            .block_on(async { super::super::start(BUFFER, editor, shared, inbox, inputs) });
+            .block_on(async { super::super::start(BUFFER, &editor, shared, &stage.inbox, inputs) });
         stage.attach(text, self.came);
         stage
     }
@@ -121,13 +120,8 @@ impl Stage {
         let (settings, problems) = Settings::read(&options, &self.catalogue.registry);
         assert_eq!(problems, Vec::<String>::new());
         let usage = UsageHistory::default();
-        let mut shared = Shared::new(
-            settings,
-            &self.catalogue,
-            usage,
-            self.scripts.clone(),
-            ReportedProjects::default(),
-        );
+        let stores = Stores::new(usage, self.scripts.clone());
+        let mut shared = Shared::new(settings, &self.catalogue, stores);
         shared.models = self.script.clone();
         shared.remembered = self.remembered();
         Arc::new(shared)

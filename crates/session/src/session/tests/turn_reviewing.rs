@@ -81,7 +81,7 @@ fn ran_again() -> Stage {
 fn what_the_user_removes_is_reverted_as_a_call_that_can_be_undone() {
     let stage = ran();
     review(&stage, "turn", [without_last]);
-    stage.wait_notice("Reverted what you removed in 1 file: b. :Flemma undo takes that back.");
+    stage.wait_notice("Reverted what you removed in 1 file: b. :Flemma undo reverts that.");
     let review = wait_shown(&stage, 1);
     assert_eq!(review.subject, ReviewSubject::Turn);
     assert!(
@@ -163,7 +163,7 @@ fn a_review_is_about_the_message_at_the_cursor_and_one_file() {
     stage.key_at("review", "Done again.", json!({"text": "turn b"}));
     stage.wait_notice("There is nothing to review in b: ");
     stage.key_at("review", "Go.", json!({"text": "turns"}));
-    stage.wait_notice("The host knows no command \"review turns\".");
+    stage.wait_notice("There is no command \"review turns\".");
 }
 
 #[test]

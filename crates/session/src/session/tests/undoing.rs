@@ -59,9 +59,7 @@ fn undo_lists_the_files_first_and_redo_takes_it_back() {
     );
     assert_eq!(text(&folder), "one\n");
     choose(&stage, Some(0));
-    stage
-        .key("redo")
-        .wait_notice(":Flemma undo takes that back");
+    stage.key("redo").wait_notice(":Flemma undo reverts that");
     assert_eq!(text(&folder), "two\n");
     stage.key("redo").wait_notice("There is nothing to redo");
 }
@@ -106,9 +104,7 @@ fn a_file_that_changed_since_stays_unless_the_user_overwrites_it() {
     assert!(last_list(&stage)[0].starts_with("Also overwrite 1 file"));
     assert_eq!(text(&folder), "one\n");
     choose(&stage, Some(0));
-    stage
-        .key("redo")
-        .wait_notice(":Flemma undo takes that back");
+    stage.key("redo").wait_notice(":Flemma undo reverts that");
     assert_eq!(text(&folder), "mine\n");
 }
 
@@ -145,9 +141,7 @@ fn a_call_whose_files_all_changed_since_can_be_left_for_the_call_before() {
 
     // Redo goes the same way back, and the call that was left can be undone again.
     choose(&stage, Some(0));
-    stage
-        .key("redo")
-        .wait_notice(":Flemma undo takes that back");
+    stage.key("redo").wait_notice(":Flemma undo reverts that");
     stage
         .key("redo")
         .wait_notice("No file needs to be changed.");
@@ -230,9 +224,7 @@ fn a_command_that_changed_ten_files_is_undone_and_redone() {
     assert_eq!(text(&folder), "one\n");
     assert!(!folder.path().join("f3").exists());
     choose(&stage, Some(0));
-    stage
-        .key("redo")
-        .wait_notice(":Flemma undo takes that back");
+    stage.key("redo").wait_notice(":Flemma undo reverts that");
     assert_eq!(text(&folder), "two\n");
     assert!(folder.path().join("f3").exists());
     let marks = stage.record().marks();
@@ -280,7 +272,7 @@ fn a_chat_without_checkpoints_can_be_cut() {
     choose(&stage, Some(0));
     stage
         .key("rewind")
-        .wait_notice("because that is no project");
+        .wait_notice("because it is not a project");
     stage.wait("the cut", |it| it.text().trim_end() == QUESTION.trim_end());
     assert_eq!(last_list(&stage)[0], "Cut the chat; u brings it back");
 }
@@ -309,9 +301,7 @@ fn a_rewind_over_three_turns_restores_the_files_and_keeps_the_users_edit() {
     assert!(!folder.path().join("b").exists());
     // One edit of the buffer is one undo step, and the restore can be undone, too.
     choose(&stage, Some(0));
-    stage
-        .key("redo")
-        .wait_notice(":Flemma undo takes that back");
+    stage.key("redo").wait_notice(":Flemma undo reverts that");
     assert_eq!(text(&folder), "zero\none\ntwo\n");
 }
 

@@ -16,9 +16,10 @@ use chat::text::Lines;
 use chat::tool::ToolUseId;
 use serde_json::Value;
 
+use super::View;
 use crate::diff::stated;
 use crate::protocol::{DiffItem, FieldItem, MarkItem};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// Maximum calls that get fields: enough for any screen, even with folds.
 const MOST: usize = 100;
@@ -29,7 +30,7 @@ const INDENT: usize = 2;
 /// Maximum lines of a change that is shown whole.
 const WHOLE: usize = 30;
 
-/// What a call that waits says below fields that are cut.
+/// A hint below the cut fields of a call that waits.
 const CUT: &str = "K shows all of it.";
 
 /// The fields of calls on the screen.
@@ -45,7 +46,7 @@ struct Known {
     basis: u64,
     rows: Arc<[FieldItem]>,
     diff: Arc<[DiffItem]>,
-    /// Whether the rows leave something out.
+    /// True if the rows leave something out.
     is_cut: bool,
 }
 
@@ -114,11 +115,18 @@ fn wire(row: FieldRow) -> FieldItem {
     FieldItem(row.name, row.text, row.is_remark)
 }
 
-impl Session {
+impl View {
     /// Adds to the mark of a call without a result the arguments that its preview does not have
     /// whole, and hides its JSON if everything in it is shown.
-    pub(super) fn add_fields(&self, item: &mut MarkItem, mark: &Mark, width: usize) {
-        let Some(preview) = item.preview.as_ref().filter(|_| !self.editor.is_headless()) else {
+    pub(super) fn add_fields(
+        &self,
+        ctx: &Ctx,
+        item: &mut MarkItem,
+        mark: &Mark,
+        changes_files: impl Fn(&CallKey) -> bool,
+    ) {
+        let width = self.width();
+        let Some(preview) = item.preview.as_ref().filter(|_| !ctx.editor.is_headless()) else {
             return;
         };
         // A diff shows exactly what the call does, which its arguments only ask for.
@@ -129,8 +137,8 @@ impl Session {
         }
         let call = &mark.call;
         let basis = digest(&(&*call.name, &*call.input, preview, width));
-        let known = self.view.fields.known(&call.id, basis, || {
-            let made = self.fields_below(call, preview, width)?;
+        let known = self.fields.known(&call.id, basis, || {
+            let made = fields_below(ctx, call, preview, width, changes_files)?;
             Some(Known {
                 basis,
                 rows: made.rows.into_iter().map(wire).collect(),
@@ -144,36 +152,11 @@ impl Session {
         }
     }
 
-    /// Returns what is shown of a call's arguments below its preview.
-    fn fields_below(&self, call: &CallKey, preview: &str, width: usize) -> Option<Fields> {
-        let input: Value = serde_json::from_str(&call.input).ok()?;
-        // Its diff follows, so its arguments would only flash.
-        if !self.changed_files(call, None).is_empty() {
-            return Some(Fields {
-                is_cut: true,
-                ..Fields::default()
-            });
-        }
-        // The name of a call inside another is in the preview.
-        let (meant, input) = meant(call, &input);
-        let rest = without_shown(input, preview);
-        let tools = &self.shared.registry;
-        let mut made = fields(tools, &meant.name, &rest, width, THOROUGH);
-        if made.is_cut {
-            made.rows.push(FieldRow {
-                name: String::new(),
-                text: CUT.to_owned(),
-                is_remark: true,
-            });
-        }
-        Some(made)
-    }
-
     /// Returns the marks with the fields of answered calls on the screen.
-    pub(super) fn field_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
-        let visible = self.view.lines().filter(|_| !self.editor.is_headless());
+    pub(super) fn field_items(&self, ctx: &Ctx, document: &Document<'_>) -> Vec<MarkItem> {
+        let visible = self.lines().filter(|_| !ctx.editor.is_headless());
         let found = visible.iter().flat_map(|lines| answered(document, lines));
-        let width = self.view.width();
+        let width = self.width();
         // The ids of calls may repeat, but those of marks may not.
         // Counted in the order of the text, so that a mark keeps its id from frame to frame.
         let mut seen: HashMap<&ToolUseId, usize> = HashMap::new();
@@ -181,8 +164,8 @@ impl Session {
         for call in found {
             let number = seen.entry(&call.id).or_default();
             *number += 1;
-            let tools = &self.shared.registry;
-            let item = self.view.fields.item(document, call, tools, width);
+            let tools = &ctx.shared.registry;
+            let item = self.fields.item(document, call, tools, width);
             items.extend(item.map(|item| MarkItem {
                 id: format!("{} call {number}", call.id),
                 ..item
@@ -190,6 +173,37 @@ impl Session {
         }
         items
     }
+}
+
+/// Returns what is shown of a call's arguments below its preview.
+fn fields_below(
+    ctx: &Ctx,
+    call: &CallKey,
+    preview: &str,
+    width: usize,
+    changes_files: impl Fn(&CallKey) -> bool,
+) -> Option<Fields> {
+    let input: Value = serde_json::from_str(&call.input).ok()?;
+    // Its diff follows, so its arguments would only flash.
+    if changes_files(call) {
+        return Some(Fields {
+            is_cut: true,
+            ..Fields::default()
+        });
+    }
+    // The name of a call inside another is in the preview.
+    let (meant, input) = meant(call, &input);
+    let rest = without_shown(input, preview);
+    let tools = &ctx.shared.registry;
+    let mut made = fields(tools, &meant.name, &rest, width, THOROUGH);
+    if made.is_cut {
+        made.rows.push(FieldRow {
+            name: String::new(),
+            text: CUT.to_owned(),
+            is_remark: true,
+        });
+    }
+    Some(made)
 }
 
 /// Returns the calls in these lines that have results.

@@ -10,6 +10,17 @@ use super::folds::Seen;
 use crate::protocol::MarkItem;
 use crate::session::buffer::moved;
 
+/// How much of a text was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum FoldProgress {
+    #[default]
+    Nothing,
+    /// A part was never sent.
+    Opening,
+    /// Every part was sent once.
+    Whole,
+}
+
 /// The state of a chat's folds in the editor.
 #[derive(Debug)]
 pub(super) struct Folding {
@@ -25,10 +36,7 @@ pub(super) struct Folding {
     pub(super) seen: Seen,
     /// Lines of calls without a result whose arguments are shown, by their marks.
     shown: BTreeMap<String, usize>,
-    /// Whether nothing was sent yet.
-    pub(super) fresh: bool,
-    /// Whether a part of the text was never sent.
-    pub(super) opening: bool,
+    pub(super) progress: FoldProgress,
 }
 
 impl Default for Folding {
@@ -41,8 +49,7 @@ impl Default for Folding {
             due: None,
             seen: Seen::new(),
             shown: BTreeMap::new(),
-            fresh: true,
-            opening: true,
+            progress: FoldProgress::default(),
         }
     }
 }
@@ -58,9 +65,9 @@ pub(super) struct SentPart {
     pub(super) errors: usize,
     /// Digest of the fold texts.
     pub(super) texts: u64,
-    /// Whether its text changed since.
+    /// True if its text changed since.
     pub(super) edited: bool,
-    /// Whether lines were added or removed at its folds, which Neovim may have cut.
+    /// True if lines were added or removed at its folds, which Neovim may have cut.
     pub(super) reshaped: bool,
 }
 
@@ -206,9 +213,11 @@ impl Folding {
             let same = self.sent.get(at).is_some_and(|it| it.first == part.first);
             self.sent.splice(at..at + usize::from(same), [part]);
         }
-        self.fresh = false;
-        // Cleared only once every part was sent, however many messages that took.
-        self.opening &= rest.is_some();
+        self.progress = match (self.progress, rest) {
+            // However many messages that takes.
+            (FoldProgress::Nothing | FoldProgress::Opening, Some(_)) => FoldProgress::Opening,
+            (FoldProgress::Whole, _) | (_, None) => FoldProgress::Whole,
+        };
         self.dirty = rest;
         // The rest is sent without another pause.
         self.due = self.due.filter(|_| rest.is_some());

@@ -13,16 +13,18 @@ use chat::folds::{Fold, FoldText, FoldedPart, fold_text, part, part_at, part_cou
 use chat::preview::Describe;
 use tokio::time::Instant;
 
-use super::folding::{Folding, SentPart};
+use super::View;
+use super::folding::{FoldProgress, Folding, SentPart};
 use super::outcomes::Outcomes;
 use crate::protocol::{
     Action, Choice, DiagnosticItem, Display, EditorCommand, FoldItem, FoldPart, Folds, MarkItem,
     Unfold,
 };
-use crate::session::Session;
+use crate::session::Gate;
+use crate::session::ctx::Ctx;
 
 /// Lines that the user must see, by a stable name of their content.
-pub(super) type Seen = BTreeMap<String, Vec<usize>>;
+pub(in crate::session) type Seen = BTreeMap<String, Vec<usize>>;
 
 /// Maximum folds per message, except for a part with more. Neovim makes these in about a
 /// millisecond; the next ones follow a frame later.
@@ -36,7 +38,7 @@ const BEFORE: usize = 2;
 
 /// Folds that will be sent.
 #[derive(Debug, Default)]
-pub(super) struct FoldNews {
+pub(in crate::session) struct FoldNews {
     parts: Vec<FoldPart>,
     /// The state of all parts that changed, once this is sent.
     sent: Vec<SentPart>,
@@ -106,7 +108,7 @@ impl FoldNews {
         }
         let has_more_errors = errors.len() > sent.map_or(0, |it| it.errors);
         // When a chat is opened, its old errors are not new, so they unfold nothing.
-        if has_more_errors && (sent.is_some() || !old.opening) {
+        if has_more_errors && (sent.is_some() || old.progress == FoldProgress::Whole) {
             self.errors.extend(errors);
         }
         // A part without folds counts too, so that a message of such parts has a limit.
@@ -148,36 +150,44 @@ fn digest(items: &[FoldItem]) -> u64 {
     hasher.finish()
 }
 
-impl Session {
-    /// Returns true while folds are not to be sent yet: the text changed a moment ago.
-    pub(super) fn folds_wait(&mut self) -> bool {
-        if self.view.folds.dirty.is_none() {
-            return false;
+impl View {
+    /// Schedules the next message about folds. Waiting while the text changed a moment ago.
+    pub(in crate::session) fn schedule_folds(&mut self) -> Gate {
+        if self.folds.dirty.is_none() {
+            return Gate::Ready;
         }
-        let due = self.view.folds.due;
+        let due = self.folds.due;
         let due = due.unwrap_or_else(|| Instant::now() + PAUSE);
         // The time of the first change is kept, so that steady typing cannot delay a message
         // forever.
-        self.view.folds.due = Some(due);
-        let waits = due > Instant::now();
-        if waits {
-            self.view.redraw_at(due);
+        self.folds.due = Some(due);
+        if due <= Instant::now() {
+            return Gate::Ready;
         }
-        waits
+        self.redraw_at(due);
+        Gate::Waiting
+    }
+
+    /// Notes the calls without a result whose arguments are shown, which have folds.
+    pub(in crate::session) fn follow_arguments(&mut self, marks: &[MarkItem]) {
+        self.folds.follow_arguments(marks);
     }
 
     /// Collects the folds to be sent; `None` while no window shows the chat.
-    pub(super) fn fold_news(
+    pub(in crate::session) fn fold_news(
         &self,
+        ctx: &Ctx,
         document: &Document<'_>,
         marks: &[MarkItem],
         seen: &Seen,
     ) -> Option<FoldNews> {
-        let folding = &self.view.folds;
+        let folding = &self.folds;
         let dirty = folding.dirty?;
-        let options = &self.shared.settings.folds;
-        let visible = self.view.lines()?;
-        if self.editor.is_headless() || (!options.enabled && !folding.fresh) {
+        let options = &ctx.shared.settings.folds;
+        let visible = self.lines()?;
+        if ctx.editor.is_headless()
+            || (!options.enabled && folding.progress != FoldProgress::Nothing)
+        {
             return None;
         }
         let mut news = FoldNews::default();
@@ -189,12 +199,12 @@ impl Session {
             document,
             closed: &options.closed,
             seen,
-            outcomes: &self.view.outcomes,
-            tools: &self.shared.registry,
+            outcomes: &self.outcomes,
+            tools: &ctx.shared.registry,
         };
         let count = part_count(document);
         // When a chat is opened, the visible part comes first.
-        let parts = if folding.fresh {
+        let parts = if folding.progress == FoldProgress::Nothing {
             news.rest = Some(0);
             part_at(document, visible.start)..(part_at(document, visible.end) + 1).min(count)
         } else {
@@ -209,64 +219,50 @@ impl Session {
     }
 
     /// Sends folds to the editor.
-    pub(super) fn show_folds(&mut self, news: Option<FoldNews>) {
+    pub(in crate::session) fn show_folds(&mut self, ctx: &Ctx, news: Option<FoldNews>) {
         let Some(news) = news else {
             return;
         };
-        let folding = &mut self.view.folds;
+        let folding = &mut self.folds;
         // The first message is sent even if it is empty: it tells the editor whether there are
         // folds.
-        if folding.fresh || !news.parts.is_empty() {
+        if folding.progress == FoldProgress::Nothing || !news.parts.is_empty() {
             let message = Folds {
-                buffer: self.buffer.id(),
-                seq: self.buffer.seq(),
-                enabled: self.shared.settings.folds.enabled,
-                opening: folding.opening,
+                buffer: ctx.buffer.id(),
+                seq: ctx.buffer.seq(),
+                enabled: ctx.shared.settings.folds.enabled,
+                opening: folding.progress != FoldProgress::Whole,
                 parts: news.parts,
             };
-            self.editor.show(Display::Folds(message));
+            ctx.editor.show(Display::Folds(message));
         }
-        self.unfold(&news.errors);
+        self.unfold(ctx, &news.errors);
         let more = news.rest.is_some();
-        self.view.folds.note(news.sent, &news.starts, news.rest);
+        self.folds.note(news.sent, &news.starts, news.rest);
         if more {
-            self.view.redraw_next();
+            self.redraw_next();
         }
-    }
-
-    /// Collects pending calls and errors of the text.
-    pub(super) fn must_be_seen(&self, marks: &[MarkItem], diagnostics: &[DiagnosticItem]) -> Seen {
-        let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
-        let marks = marks.iter().filter(state);
-        let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
-        // A partial answer is full of blocks that are not closed yet.
-        let whole = !self.request.is_open();
-        let errors = diagnostics
-            .iter()
-            .filter(|it| whole && it.severity == "error");
-        let errors = errors.map(|it| (it.message.clone(), vec![it.line]));
-        marks.chain(errors).collect()
     }
 
     /// Opens folds around what the user must see and could not see before.
-    pub(super) fn show_unfolded(&mut self, seen: Seen) {
+    pub(in crate::session) fn show_unfolded(&mut self, ctx: &Ctx, seen: Seen, is_answering: bool) {
         // Content that the user has seen and folded again stays folded.
-        let is_new = |name: &String| !self.view.folds.seen.contains_key(name);
+        let is_new = |name: &String| !self.folds.seen.contains_key(name);
         let new = seen.iter().filter(|(name, _)| is_new(name));
         let lines: Vec<usize> = new.flat_map(|(_, lines)| lines).copied().collect();
-        self.unfold(&lines);
+        self.unfold(ctx, &lines);
         // While an answer arrives, errors are left out; the user has seen earlier ones.
-        if self.request.is_open() {
-            self.view.folds.seen.extend(seen);
+        if is_answering {
+            self.folds.seen.extend(seen);
         } else {
-            self.view.folds.seen = seen;
+            self.folds.seen = seen;
         }
     }
 
-    fn unfold(&self, lines: &[usize]) {
-        if !lines.is_empty() && !self.editor.is_headless() {
-            self.editor.show(Display::Unfold(Unfold {
-                buffer: self.buffer.id(),
+    fn unfold(&self, ctx: &Ctx, lines: &[usize]) {
+        if !lines.is_empty() && !ctx.editor.is_headless() {
+            ctx.editor.show(Display::Unfold(Unfold {
+                buffer: ctx.buffer.id(),
                 lines: lines.to_vec(),
             }));
         }
@@ -274,7 +270,7 @@ impl Session {
 
     /// Opens folded calls that a key would decide about. Returns true if there is one: the
     /// key then does nothing else.
-    pub(crate) fn unfold_hidden(&self, command: &EditorCommand) -> bool {
+    pub(crate) fn unfold_hidden(&self, ctx: &Ctx, command: &EditorCommand) -> bool {
         // Only what would run without having been seen is shown first.
         // The window of a call has shown it.
         let is_shown = matches!(
@@ -284,12 +280,29 @@ impl Session {
         if is_shown || !command.action.approves() {
             return false;
         }
-        let marks = self.view.shown.marks.iter();
+        let marks = self.shown.marks.iter();
         let hidden = marks.filter(|mark| command.hidden.contains(&mark.id));
         let lines: Vec<usize> = hidden.flat_map(lines_to_read).collect();
-        self.unfold(&lines);
+        self.unfold(ctx, &lines);
         !lines.is_empty()
     }
+}
+
+/// Collects pending calls and errors of the text. While an answer arrives, it is full of blocks that
+/// are not closed yet.
+pub(in crate::session) fn must_be_seen(
+    marks: &[MarkItem],
+    diagnostics: &[DiagnosticItem],
+    is_answering: bool,
+) -> Seen {
+    let state = |mark: &&MarkItem| matches!(mark.state, Some("pending" | "asking"));
+    let marks = marks.iter().filter(state);
+    let marks = marks.map(|mark| (mark.id.clone(), lines_to_read(mark)));
+    let errors = diagnostics
+        .iter()
+        .filter(|it| !is_answering && it.severity == "error");
+    let errors = errors.map(|it| (it.message.clone(), vec![it.line]));
+    marks.chain(errors).collect()
 }
 
 /// Returns the lines of a pending call that the user reads before deciding: the header

@@ -15,8 +15,9 @@ use chat::preview::{Describe, arguments, counts};
 use chat::text::Lines;
 use chat::tool::ToolUseId;
 
+use super::View;
 use crate::protocol::MarkItem;
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
 /// Maximum columns of a call's arguments beside its result.
 const ARGUMENTS: usize = 60;
@@ -104,7 +105,7 @@ impl Outcomes {
     ) -> MarkItem {
         let run = self.run(document, call, tools);
         let Arguments { line, counts, .. } = self.arguments(document, call, tools);
-        let ended = outcome(document, call, result, run, counts);
+        let ended = outcome(document, call, result, run.as_ref(), counts);
         MarkItem {
             line: result.body.start - 1,
             header_line: result.lines.start,
@@ -116,10 +117,10 @@ impl Outcomes {
     }
 }
 
-impl Session {
+impl View {
     /// Returns the marks beside the results on the screen.
-    pub(super) fn outcome_items(&self, document: &Document<'_>) -> Vec<MarkItem> {
-        let visible = self.view.lines().filter(|_| !self.editor.is_headless());
+    pub(super) fn outcome_items(&self, ctx: &Ctx, document: &Document<'_>) -> Vec<MarkItem> {
+        let visible = self.lines().filter(|_| !ctx.editor.is_headless());
         let found = visible.iter().flat_map(|lines| results(document, lines));
         // The ids of calls may repeat, but those of marks may not.
         let mut seen: HashMap<ToolUseId, usize> = HashMap::new();
@@ -130,9 +131,8 @@ impl Session {
             items.push(MarkItem {
                 id: format!("{} result {number}", call.id),
                 ..self
-                    .view
                     .outcomes
-                    .item(document, &call, &result, &self.shared.registry)
+                    .item(document, &call, &result, &ctx.shared.registry)
             });
         }
         items

@@ -2,25 +2,27 @@
 
 use chat::document::{Document, ToolResultBlock};
 use chat::preview::Describe;
-use chat::regions::{Language, Region, regions};
+use chat::spans::{Language, Region, regions};
 use chat::text::Lines;
 
+use super::View;
 use crate::protocol::{Display, Spans};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 
-/// Maximum visible lines with regions; if there are more, the front end guesses the regions.
-const MOST_VISIBLE: usize = 1000;
+/// Maximum visible lines with regions; if there are more, because most are in closed folds, text has
+/// no colors.
+const MOST_VISIBLE: usize = 3000;
 /// Maximum lines of a call whose arguments are read for each frame.
 const MOST_LINES: usize = 50;
 
-impl Session {
+impl View {
     /// Returns the highlights of the visible lines, each relative to its line.
-    pub(super) fn visible_spans(&self, document: &Document<'_>) -> Spans {
-        let visible = self.view.lines().unwrap_or_default();
+    pub(in crate::session) fn visible_spans(&self, ctx: &Ctx, document: &Document<'_>) -> Spans {
+        let visible = self.lines().unwrap_or_default();
         let (first, last) = (
             visible.start,
             // Lines may have been deleted since Neovim reported the window.
-            visible.end.min(self.buffer.text().line_count()),
+            visible.end.min(ctx.buffer.text().line_count()),
         );
         let mut lines = vec![Vec::new(); last.saturating_sub(first)];
         for span in chat::spans::spans(document, first..last) {
@@ -29,23 +31,24 @@ impl Session {
             lines[span.line - first].push((span.start, end, span.group));
         }
         // `@` before a name that is not a tool's has no meaning.
-        let is_tool = |name: &str| self.shared.registry.get(name).is_some();
+        let is_tool = |name: &str| ctx.shared.registry.get(name).is_some();
         for mention in chat::address::mentions(document, &(first..last), is_tool) {
             let end = i64::try_from(mention.columns.end).unwrap_or(-1);
             lines[mention.line - first].push((mention.columns.start, end, "FlemmaToolName"));
         }
         Spans {
-            buffer: self.buffer.id(),
-            seq: self.buffer.seq(),
+            buffer: ctx.buffer.id(),
+            seq: ctx.buffer.seq(),
             first,
             last,
             lines,
-            regions: self.visible_regions(document, &(first..last)),
+            regions: self.visible_regions(ctx, document, &(first..last)),
         }
     }
 
     fn visible_regions(
         &self,
+        ctx: &Ctx,
         document: &Document<'_>,
         lines: &Lines,
     ) -> Vec<(usize, usize, &'static str, String)> {
@@ -60,7 +63,7 @@ impl Session {
             // A large call, such as that of a written file, has no colored result.
             let is_short = call.body.len() <= MOST_LINES;
             let input = is_short.then(|| document.input(call).ok()).flatten()?;
-            self.shared.registry.shown_file(&call.name, &input)
+            ctx.shared.registry.shown_file(&call.name, &input)
         };
         let found = regions(document, lines, file).into_iter();
         let wire = |region: Region| {
@@ -77,7 +80,7 @@ impl Session {
     }
 
     /// Sends highlights that differ from those that were sent.
-    pub(super) fn show_spans(&mut self, spans: Spans) {
+    pub(in crate::session) fn show_spans(&mut self, ctx: &Ctx, spans: Spans) {
         // Not the sequence number: it changes with every edit, also below the window.
         let is_same = |shown: &Spans| {
             shown.first == spans.first
@@ -85,10 +88,10 @@ impl Session {
                 && shown.lines == spans.lines
                 && shown.regions == spans.regions
         };
-        if self.view.visible.end == 0 || self.view.shown.spans.as_ref().is_some_and(is_same) {
+        if self.visible.end == 0 || self.shown.spans.as_ref().is_some_and(is_same) {
             return;
         }
-        self.editor.show(Display::Spans(spans.clone()));
-        self.view.shown.spans = Some(spans);
+        ctx.editor.show(Display::Spans(spans.clone()));
+        self.shown.spans = Some(spans);
     }
 }

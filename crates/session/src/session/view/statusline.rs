@@ -1,14 +1,17 @@
-//! The state of a chat for its winbar and for status lines.
+//! The state of a chat: its spinner, its winbar, and status lines.
 
 use std::sync::Arc;
 
 use policy::rules::Rules;
 use tokio::time::Instant;
 
+use super::View;
+use super::queued::queued_count;
 use crate::endpoint::{self, RequestTarget};
 use crate::protocol::{Display, Phase, RequestDisplay, Statusline};
-use crate::session::Session;
+use crate::session::ctx::Ctx;
 use crate::session::queue::WAITING;
+use crate::session::request::{RequestProgress, usage_text};
 use crate::status;
 use crate::usage::RequestUsage;
 
@@ -21,30 +24,105 @@ pub(super) struct Progress {
     target: Option<(Arc<Rules>, RequestTarget)>,
 }
 
-impl Session {
+/// The activity of the other parts of the session.
+pub(in crate::session) struct Activity {
+    /// The open request.
+    pub(in crate::session) request: Option<RequestProgress>,
+    /// Number of running calls.
+    pub(in crate::session) running: usize,
+    /// True if a key waits for tools.
+    pub(in crate::session) waits_for_tools: bool,
+    /// Says if another program works on the chat.
+    pub(in crate::session) is_elsewhere: bool,
+}
+
+impl Activity {
+    /// Returns what the open request is doing, or what a key waits for.
+    fn display(&self, ctx: &Ctx) -> RequestDisplay {
+        let (state, label, elapsed_ms) = match &self.request {
+            Some(it) => (it.state, Some(it.label.clone()), it.stalled_ms),
+            // Without a request, the spinner belongs to the key that waits for tools.
+            None if self.waits_for_tools => ("waiting", Some(WAITING.to_owned()), None),
+            None => ("idle", None, None),
+        };
+        RequestDisplay {
+            buffer: ctx.buffer.id(),
+            state,
+            label,
+            elapsed_ms,
+        }
+    }
+
+    /// Returns the state as one text.
+    fn text(&self, ctx: &Ctx, display: &RequestDisplay) -> String {
+        let text = match display.state {
+            "idle" if self.is_elsewhere => "open in another program".to_owned(),
+            "idle" => usage_text(ctx),
+            // The spinner shows something without a request only while a key waits for tools.
+            _ if self.request.is_none() => WAITING.to_owned(),
+            state => format!("{state}: {}", display.label.as_deref().unwrap_or_default()),
+        };
+        let text = match (queued_count(ctx), text.is_empty()) {
+            (0, _) => text,
+            (count, true) => format!("{count} queued"),
+            (count, false) => format!("{text}, {count} queued"),
+        };
+        match (ctx.is_planning(), text.is_empty()) {
+            (false, _) => text,
+            (true, true) => "plan".to_owned(),
+            (true, false) => format!("plan, {text}"),
+        }
+    }
+}
+
+impl View {
+    /// Sends what the request and the chat are doing, as far as that changed.
+    pub(in crate::session) fn show_activity(&mut self, ctx: &Ctx, activity: &Activity) {
+        let stalls = activity.request.as_ref().and_then(|it| it.stalls_at);
+        // Nothing arrives during a stall, so nothing else would ask for the redraw.
+        if let Some(at) = stalls.filter(|at| *at > Instant::now()) {
+            self.redraw_at(at);
+        }
+        let display = activity.display(ctx);
+        // The editor counts the time itself, so a change of the time alone sends nothing.
+        let is_same =
+            |shown: &RequestDisplay| shown.state == display.state && shown.label == display.label;
+        if !self.shown.request.as_ref().is_some_and(is_same) {
+            ctx.editor.show(Display::Request(display.clone()));
+            self.shown.request = Some(display.clone());
+        }
+        self.show_statusline(ctx, activity, &display);
+    }
+
     /// Sends the state of the chat, if it changed.
-    pub(super) fn show_statusline(&mut self, request: &RequestDisplay) {
-        let statusline = self.statusline(request);
+    fn show_statusline(&mut self, ctx: &Ctx, activity: &Activity, display: &RequestDisplay) {
+        let statusline = self.statusline(ctx, activity, display);
         // The editor counts the time itself, so a change of the time alone sends nothing.
         let untimed = |it: &Statusline| Statusline {
             elapsed_ms: it.elapsed_ms.map(|_| 0),
             ..it.clone()
         };
-        let shown = self.view.shown.statusline.as_ref();
+        let shown = self.shown.statusline.as_ref();
         if shown.map(untimed) != Some(untimed(&statusline)) {
             let display = Display::Statusline(Box::new(statusline.clone()));
-            self.editor.show(display);
-            self.view.shown.statusline = Some(statusline);
+            ctx.editor.show(display);
+            self.shown.statusline = Some(statusline);
         }
     }
 
-    fn statusline(&mut self, request: &RequestDisplay) -> Statusline {
-        let (target, phase) = (self.target(), self.phase());
-        let (context, limit) = self.context(&target);
-        let sums = self.shared.usage.sums(Some(self.buffer.id()));
+    fn statusline(
+        &mut self,
+        ctx: &Ctx,
+        activity: &Activity,
+        display: &RequestDisplay,
+    ) -> Statusline {
+        let (target, phase) = (self.target(ctx), self.phase(activity));
+        let sums = ctx.shared.usage.sums(Some(ctx.buffer.id()));
+        let usage = activity.request.as_ref().and_then(|it| it.usage);
+        let usage = usage.or_else(|| latest_usage(ctx).map(|it| it.usage));
         Statusline {
-            buffer: self.buffer.id(),
-            text: self.status_text(request),
+            buffer: ctx.buffer.id(),
+            text: activity.text(ctx, display),
             provider: target.provider,
             model: target.model,
             retry_in: match phase {
@@ -52,43 +130,27 @@ impl Session {
                 _ => None,
             },
             phase,
-            running: self.calls.running_count(),
+            running: activity.running,
             waiting: self.waiting_count(),
-            queued: self.queued_count(),
+            queued: queued_count(ctx),
             elapsed_ms: self.elapsed_ms(phase),
             tokens: sums.tokens(),
             cost: sums.cost().unwrap_or_default(),
             sums,
-            context,
-            context_limit: limit,
-            plan: self.policy.rules().settings.is_planning(),
-            elsewhere: self.disk.is_elsewhere(),
+            // The tokens that the model has read and written last, and how many it can take.
+            context: usage.map(|it| it.context()),
+            context_limit: target.context,
+            plan: ctx.is_planning(),
+            elsewhere: activity.is_elsewhere,
         }
     }
 
-    /// Returns the state as one text.
-    fn status_text(&self, request: &RequestDisplay) -> String {
-        let text = match request.state {
-            "idle" if self.disk.is_elsewhere() => "open in another program".to_owned(),
-            "idle" => self.usage_text(),
-            // The spinner shows something without a request only while a key waits for tools.
-            _ if !self.request.is_open() => WAITING.to_owned(),
-            state => format!("{state}: {}", request.label.as_deref().unwrap_or_default()),
-        };
-        let text = self.with_queued(text);
-        match (self.policy.rules().settings.is_planning(), text.is_empty()) {
-            (false, _) => text,
-            (true, true) => "plan".to_owned(),
-            (true, false) => format!("plan, {text}"),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.request.phase() {
-            Some(phase) => phase,
-            None if !self.calls.is_empty() => Phase::Running,
+    fn phase(&self, activity: &Activity) -> Phase {
+        match &activity.request {
+            Some(request) => request.phase,
+            None if activity.running > 0 => Phase::Running,
             None if self.waiting_count() > 0 => Phase::Approval,
-            None if self.is_waiting_for_tools() => Phase::Loading,
+            None if activity.waits_for_tools => Phase::Loading,
             None => Phase::Idle,
         }
     }
@@ -96,7 +158,7 @@ impl Session {
     /// Returns the number of calls that wait for the user, as their marks show it.
     fn waiting_count(&self) -> usize {
         // From the marks, so that the number never differs from what the chat shows.
-        let marks = self.view.shown.marks.iter();
+        let marks = self.shown.marks.iter();
         marks
             .filter(|mark| matches!(mark.state, Some("pending" | "asking")))
             .count()
@@ -105,7 +167,7 @@ impl Session {
     /// Returns the time since the key that began what is happening now.
     fn elapsed_ms(&mut self, phase: Phase) -> Option<u64> {
         let is_moving = !matches!(phase, Phase::Idle | Phase::Approval);
-        let begun = &mut self.view.progress.begun;
+        let begun = &mut self.progress.begun;
         if is_moving {
             // Kept over several requests, because the user waits for all that the key began.
             begun.get_or_insert_with(Instant::now);
@@ -116,22 +178,22 @@ impl Session {
 
     /// Notes that everything that a key began is done.
     pub(crate) fn run_ended(&mut self) {
-        self.view.progress.begun = None;
+        self.progress.begun = None;
     }
 
     /// Returns the provider and the model of the next request, or else of the last one.
-    fn target(&mut self) -> RequestTarget {
-        let rules = self.policy.rules();
+    fn target(&mut self, ctx: &Ctx) -> RequestTarget {
+        let rules = ctx.rules();
         // A frontmatter may choose the model, and is evaluated by the first key only.
         let is_unknown =
-            self.buffer.document().frontmatter.is_some() && rules.options.frontmatter.is_none();
+            ctx.buffer.document().frontmatter.is_some() && rules.options.frontmatter.is_none();
         if is_unknown {
             return RequestTarget::default();
         }
-        if status::is_tutor_chat(self.disk.path()) {
+        if status::is_tutor_chat(ctx.place.path()) {
             return RequestTarget::tutor();
         }
-        let kept = self.view.progress.target.take();
+        let kept = self.progress.target.take();
         // Rules are never changed in place, so the same rules have the same target. Looking it
         // up reads variables and the catalogue.
         let kept = kept.filter(|(of, _)| Arc::ptr_eq(of, rules));
@@ -139,8 +201,8 @@ impl Session {
             let target = endpoint::target(&rules.settings, &|name| tools::variable(name));
             (rules.clone(), target)
         });
-        self.view.progress.target = Some((rules, target.clone()));
-        match self.latest_usage().filter(|_| !target.is_complete()) {
+        self.progress.target = Some((rules, target.clone()));
+        match latest_usage(ctx).filter(|_| !target.is_complete()) {
             // `auto`, or a server that chooses the model.
             Some(latest) => RequestTarget {
                 provider: latest.tariff.provider,
@@ -150,17 +212,8 @@ impl Session {
             None => target,
         }
     }
+}
 
-    fn latest_usage(&self) -> Option<RequestUsage> {
-        self.shared.usage.latest(self.buffer.id())
-    }
-
-    /// Returns the tokens that the model has read and written last, and how many it can take.
-    fn context(&self, target: &RequestTarget) -> (Option<u64>, Option<u64>) {
-        let usage = self
-            .request
-            .usage()
-            .or_else(|| self.latest_usage().map(|it| it.usage));
-        (usage.map(|it| it.context()), target.context)
-    }
+fn latest_usage(ctx: &Ctx) -> Option<RequestUsage> {
+    ctx.shared.usage.latest(ctx.buffer.id())
 }

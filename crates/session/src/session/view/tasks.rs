@@ -3,13 +3,11 @@
 //! A tool passes the list in the details of its result. It is dropped when the work ends,
 //! because the chat contains it.
 
-use chat::document::Document;
 use serde::Deserialize;
 use serde_json::Value;
 use tools::{Task, TaskStatus};
 
 use crate::protocol::TaskItem;
-use crate::session::Session;
 
 /// Maximum lines that the list takes on the screen.
 const LINES: usize = 8;
@@ -35,7 +33,7 @@ impl Tasks {
 
     /// Returns the lines that fit. If there are too many, done tasks and the last ones are
     /// counted.
-    fn items(&self) -> Vec<TaskItem> {
+    pub(super) fn items(&self) -> Vec<TaskItem> {
         let item = |task: &Task| TaskItem {
             text: chat::preview::one_line(&task.content, COLUMNS),
             status: task.status,
@@ -57,18 +55,6 @@ impl Tasks {
         let more = counted(open.len() - shown, "more", TaskStatus::Pending);
         let open = open[..shown].iter().map(|task| item(task));
         done.into_iter().chain(open).chain(more).collect()
-    }
-}
-
-impl Session {
-    /// Returns the list while work is in progress, which includes pending calls.
-    pub(super) fn task_items(&mut self) -> Vec<TaskItem> {
-        let is_answered = |document: &Document<'_>| document.unanswered_turns().next().is_none();
-        // Pending calls count as work: a key will continue with them.
-        if self.is_idle() && is_answered(&self.buffer.document()) {
-            self.view.tasks = Tasks::default();
-        }
-        self.view.tasks.items()
     }
 }
 

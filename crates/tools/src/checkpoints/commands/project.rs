@@ -1,20 +1,14 @@
 //! A project with its index, for all chats of this program.
 
-#[cfg(test)]
-pub(in crate::checkpoints) mod testing;
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Group;
-use super::coverage::{Coverage, IndexState};
-use super::others::OtherChanges;
-use super::registry::{self, Registered};
+use super::overlap::{Overlap, Registered, note_seen};
 use super::report::Ended;
-use crate::checkpoints::image::Name;
-use crate::checkpoints::index::{self, Bound, Index, Passed, TooManyFiles, now_ns};
+use crate::checkpoints::aside::LastIndex;
+use crate::checkpoints::index::{self, Bound, Index, TooManyFiles, now_ns};
 use crate::checkpoints::journal::Span;
 use crate::checkpoints::recorder::Recording;
 use crate::checkpoints::store::Store;
@@ -24,25 +18,115 @@ use crate::objects::Hash;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Least time between two writes of the index.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
+/// How long an index may take before a command is said to have no checkpoint. The first command
+/// waits a little longer.
+const SOON: Duration = Duration::from_secs(1);
 /// Divisor of the store's limit that gives the limit of the index. The rest is for changes.
 const PART: u64 = 2;
+/// Bytes after which the size of a store is checked.
+const CHECK_EVERY: u64 = 4 * 1024 * 1024;
 /// Why a project has no index.
 const TOO_MANY: &str = "the project has more than 200,000 files";
 
-static PROJECTS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
-/// The projects of the folders of chats.
-static OF_FOLDERS: Mutex<BTreeMap<PathBuf, Arc<Project>>> = Mutex::new(BTreeMap::new());
-/// Folders whose lack of checkpoints was reported to the user.
-static REPORTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// The projects that a program knows, with their indexes and the commands that run in them. Clones
+/// share them.
+#[derive(Debug, Clone, Default)]
+pub struct Projects(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_root: Mutex<BTreeMap<PathBuf, Arc<Project>>>,
+    /// The projects of the folders of chats.
+    by_folder: Mutex<BTreeMap<PathBuf, Arc<Project>>>,
+    /// Folders whose lack of checkpoints was reported to the user.
+    reported: Mutex<Vec<PathBuf>>,
+    /// Bytes that were stored since the size of a store was checked; `None` before the first time.
+    stored: Mutex<Option<u64>>,
+    /// How much a command looks at ignored files.
+    bound: Bound,
+}
+
+impl Projects {
+    /// The project with this folder.
+    pub(super) fn of(&self, root: &Path) -> Arc<Project> {
+        let mut projects = locked(&self.0.by_root);
+        let project = projects
+            .entry(root.to_owned())
+            .or_insert_with(|| Arc::new(Project::new(root.to_owned())));
+        project.clone()
+    }
+
+    /// The project of a chat's folder, with this top. From now on, [`Projects::of_folder`] knows it.
+    pub(super) fn add(&self, folder: &Path, root: &Path) -> Arc<Project> {
+        let project = self.of(root);
+        locked(&self.0.by_folder).insert(folder.to_owned(), project.clone());
+        project
+    }
+
+    /// Returns the project of a chat's folder, if it is known. Does not access the disk.
+    pub(super) fn of_folder(&self, folder: &Path) -> Option<Arc<Project>> {
+        locked(&self.0.by_folder).get(folder).cloned()
+    }
+
+    /// The project with this folder, if commands ran in it.
+    pub(super) fn known(&self, root: &Path) -> Option<Arc<Project>> {
+        locked(&self.0.by_root).get(root).cloned()
+    }
+
+    pub(super) fn bound(&self) -> Bound {
+        self.0.bound
+    }
+
+    /// Reports once why commands in a folder have no checkpoints.
+    pub(super) fn say_once(&self, recording: &Recording, why: &str) {
+        let mut reported = locked(&self.0.reported);
+        if !reported.contains(&recording.folder) {
+            reported.push(recording.folder.clone());
+            recording.remark(format!(
+                ":Flemma undo cannot restore what commands change in {}: {why}.",
+                recording.folder.display()
+            ));
+        }
+    }
+
+    /// Counts bytes that were stored. Returns true each time that about [`CHECK_EVERY`] were, and the
+    /// first time.
+    pub(in crate::checkpoints) fn count_stored(&self, bytes: u64) -> bool {
+        let mut stored = locked(&self.0.stored);
+        // The first time in any case, because the program before may have filled the store.
+        let now = stored.map(|it| it + bytes).filter(|it| *it < CHECK_EVERY);
+        *stored = Some(now.unwrap_or_default());
+        now.is_none()
+    }
+}
 
 /// A project.
+#[derive(Debug)]
 pub(super) struct Project {
     root: PathBuf,
     state: Mutex<State>,
     /// Signals that the index was made.
     made: Condvar,
-    /// What is known of the index, beside the state, which is locked while files are read.
+    /// The progress of the index, outside of the state, which is locked while files are read.
     index: Mutex<IndexState>,
+    /// The index of its Git repository.
+    pub(super) last_index: LastIndex,
+}
+
+/// Commands of this program that overlap, and their common checkpoint. Times are in nanoseconds since
+/// 1970.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The id of the checkpoint.
+    pub(super) id: String,
+    /// Number of commands that run.
+    running: usize,
+    /// When the first one began.
+    pub(super) since: i64,
+    /// When the project was compared last.
+    pub(super) passed: i64,
+    /// The length of the journal then.
+    pub(super) journal: u64,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +149,61 @@ enum Phase {
     Refused(String),
 }
 
+/// The progress and the coverage of a project's index.
+#[derive(Debug, Clone, Copy, Default)]
+enum IndexState {
+    #[default]
+    Unknown,
+    /// It is being made since then.
+    Building(Instant),
+    /// It is made.
+    Ready {
+        /// Number of files that it lacks.
+        lacks: usize,
+        /// True if something is ignored.
+        has_ignored: bool,
+    },
+    /// The project cannot have one.
+    Refused,
+}
+
+/// The files that an undo of the next command could restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// All files.
+    Full,
+    /// All but some files.
+    Lacks {
+        /// Number of files that are not ignored and not covered.
+        files: usize,
+        /// True if there are ignored files.
+        ignored: bool,
+    },
+    /// Nothing until the project is indexed.
+    NotYet,
+    /// Nothing.
+    Nothing,
+}
+
+impl IndexState {
+    fn coverage(self, now: Instant) -> Coverage {
+        match self {
+            Self::Unknown => Coverage::Full,
+            Self::Ready {
+                lacks: 0,
+                has_ignored: false,
+            } => Coverage::Full,
+            Self::Building(since) if now.duration_since(since) < SOON => Coverage::Full,
+            Self::Building(_) => Coverage::NotYet,
+            Self::Ready { lacks, has_ignored } => Coverage::Lacks {
+                files: lacks,
+                ignored: has_ignored,
+            },
+            Self::Refused => Coverage::Nothing,
+        }
+    }
+}
+
 /// Result of [`Project::begin`].
 pub(super) enum Begun {
     /// Its changes will be found.
@@ -81,33 +220,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Project {
-    /// The project with this folder.
-    pub(super) fn of(root: &Path) -> Arc<Self> {
-        let mut projects = locked(&PROJECTS);
-        let project = projects.entry(root.to_owned()).or_insert_with(|| {
-            Arc::new(Self {
-                root: root.to_owned(),
-                state: Mutex::default(),
-                made: Condvar::new(),
-                index: Mutex::default(),
-            })
-        });
-        project.clone()
-    }
-
-    /// Returns the project of a chat's folder, if it is known. Does not access the disk.
-    pub(super) fn of_folder(folder: &Path) -> Option<Arc<Self>> {
-        locked(&OF_FOLDERS).get(folder).cloned()
-    }
-
-    /// Remembers the project that a folder is in.
-    pub(super) fn add_folder(self: &Arc<Self>, folder: &Path) {
-        locked(&OF_FOLDERS).insert(folder.to_owned(), self.clone());
-    }
-
-    /// The project with this folder, if commands ran in it.
-    pub(super) fn known(root: &Path) -> Option<Arc<Self>> {
-        locked(&PROJECTS).get(root).cloned()
+    fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            state: Mutex::default(),
+            made: Condvar::new(),
+            index: Mutex::default(),
+            last_index: LastIndex::default(),
+        }
     }
 
     /// Starts building the index on a thread, unless it exists or is being built.
@@ -175,10 +295,8 @@ impl Project {
             Phase::Refused(why) => return Begun::Never(why.clone()),
             Phase::Unknown | Phase::Building => return Begun::NotYet,
         };
-        // Of commands that overlap, it is unknown which one made a change, so they share a
-        // checkpoint.
         if let Some(group) = group {
-            group.add(&recording.label);
+            group.running += 1;
             return Begun::Yes;
         }
         let journal = store.length();
@@ -188,73 +306,61 @@ impl Project {
             return Begun::Never(TOO_MANY.to_owned());
         };
         if let Some(since) = registered.others_since {
-            let at = now_ns();
             let paths = index.changed_since(since).chain(passed.read);
-            let seen = paths.filter_map(|it| {
-                let image = index.image(&it)?;
-                Some((Name(it), at, Some(image)))
-            });
-            registry::note_seen(store, &seen.collect::<Vec<_>>());
+            note_seen(
+                store,
+                paths.filter_map(|it| Some((it.clone(), index.file_state(&it)?))),
+            );
         }
-        let mut new = Group {
+        *group = Some(Group {
             id: registered.checkpoint.clone(),
+            running: 1,
             since: registered.since,
             passed: now_ns(),
             journal,
-            ..Group::default()
-        };
-        new.add(&recording.label);
-        *group = Some(new);
+        });
         Begun::Yes
     }
 
-    /// Ends a command. Returns the commands that overlap with it, what they changed since the
-    /// last of them ended, and which ignored files changed at `began` or later, by the clock of
-    /// the file system.
-    pub(super) fn end(&self, store: &Store, began: i64) -> Ended {
-        let mut state = locked(&self.state);
-        let Some(mut group) = state.group.take() else {
-            return Ended::default();
+    /// Ends a command. Returns what changed since the last of the commands ended that overlap with it,
+    /// and which ignored files changed at `began` or later, by the clock of the file system.
+    pub(super) fn end(&self, store: &Store, began: i64, bound: Bound) -> Ended {
+        let mut ended = Ended::default();
+        let mut locked = locked(&self.state);
+        let state = &mut *locked;
+        let Some(group) = &mut state.group else {
+            return ended;
         };
-        group.running = group.running.saturating_sub(1);
-        let mut ended = Ended {
-            group,
-            ..Ended::default()
-        };
+        ended.checkpoint.clone_from(&group.id);
         let (until, journal) = (now_ns(), store.length());
         let mut is_lost = false;
         if let Phase::Ready(index) = &mut state.phase {
-            match index.refresh(&store.objects, Some(ended.group.since)) {
-                Ok(Passed {
-                    changes,
-                    removed,
-                    folders,
-                    ..
-                }) => {
-                    ended.folders = folders;
+            match index.refresh(&store.objects, Some(group.since)) {
+                Ok(passed) => {
                     // After the pass, because a call records its changes after it has made them.
-                    ended.others = OtherChanges::read(store, &ended.group);
-                    let from = ended.group.passed;
+                    ended.overlap = Overlap::read(store, group);
+                    let from = group.passed;
                     let span = Span { from, until };
-                    ended.changes = ended.others.without(changes, index, span);
-                    (ended.group.passed, ended.group.journal) = (now_ns(), journal);
-                    let bound = Bound::OF_COMMAND;
-                    ended.ignored = index.ignored_changes(began, removed, bound);
+                    ended.changes = ended.overlap.without(passed.changes, index, span);
+                    (group.passed, group.journal) = (now_ns(), journal);
+                    ended.ignored = index.ignored_changes(began, passed.removed, bound);
+                    ended.folders = passed.folders;
                     self.count(index);
                 }
                 Err(TooManyFiles) => is_lost = true,
             }
         }
-        if is_lost {
-            self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
-        }
-        if let Phase::Refused(why) = &state.phase {
-            ended.lost = Some(why.clone());
+        group.running = group.running.saturating_sub(1);
+        if group.running == 0 {
+            state.group = None;
         }
         let hashes = ended.changes.iter().filter_map(|it| it.after.hash());
         state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
-        if ended.group.running > 0 {
-            state.group = Some(ended.group.clone());
+        if is_lost {
+            self.set(state, Phase::Refused(TOO_MANY.to_owned()));
+        }
+        if let Phase::Refused(why) = &state.phase {
+            ended.lost = Some(why.clone());
         }
         ended
     }
@@ -323,14 +429,44 @@ pub(super) fn saved_hashes(store: &Store) -> HashSet<Hash> {
     index::saved_hashes(&store.index_path())
 }
 
-/// Reports once why commands in a folder have no checkpoints.
-pub(super) fn say_once(recording: &Recording, why: &str) {
-    let mut reported = locked(&REPORTED);
-    if !reported.contains(&recording.folder) {
-        reported.push(recording.folder.clone());
-        recording.remark(format!(
-            ":Flemma undo cannot restore what commands change in {}: {why}.",
-            recording.folder.display()
-        ));
+#[cfg(test)]
+impl Projects {
+    /// Those of a program whose commands look at all ignored files, because a test must not depend on
+    /// how busy the machine is.
+    pub(in crate::checkpoints) fn unhurried() -> Self {
+        let bound = Bound {
+            time: Duration::from_secs(600),
+            ..Bound::default()
+        };
+        Self(Arc::new(Known {
+            bound,
+            ..Known::default()
+        }))
+    }
+
+    /// Makes a project have too many files.
+    pub(in crate::checkpoints) fn outgrow(&self, root: &Path) {
+        let project = self.of(root);
+        let mut state = locked(&project.state);
+        project.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_that_is_not_indexed_soon_is_not_covered_yet() {
+        let begun = Instant::now();
+        let building = IndexState::Building(begun);
+        assert_eq!(building.coverage(begun), Coverage::Full);
+        assert_eq!(building.coverage(begun + SOON), Coverage::NotYet);
+        let ready = |lacks, has_ignored| IndexState::Ready { lacks, has_ignored }.coverage(begun);
+        let lacks = |files, ignored| Coverage::Lacks { files, ignored };
+        assert_eq!(ready(0, false), Coverage::Full);
+        assert_eq!(ready(2, false), lacks(2, false));
+        assert_eq!(ready(0, true), lacks(0, true));
+        assert_eq!(IndexState::Refused.coverage(begun), Coverage::Nothing);
     }
 }

@@ -1,25 +1,27 @@
-//! What a command did, for its checkpoint and its result.
+//! A command's effects, for its checkpoint and its result.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use platform::paths;
+use platform::paths::below;
 
-use super::others::OtherChanges;
-use super::{Group, ignored, registry};
+use super::overlap::Overlap;
 use crate::checkpoints::aside::Aside;
-use crate::checkpoints::index::{Folders, IgnoredChanges};
+use crate::checkpoints::index::{Folders, IgnoredChange, IgnoredChanges, IgnoredKind};
 use crate::checkpoints::journal::{CallLabel, FileChange};
-use crate::checkpoints::recorder::Recording;
+use crate::checkpoints::recorder::{MOST_NAMED, Recording};
 use crate::checkpoints::store::Store;
 
-/// What was found when a command ended.
+/// Most files of a place that are named one by one.
+const FEW: usize = 2;
+
+/// The changes that were found when a command ended.
 #[derive(Default)]
 pub(super) struct Ended {
-    pub(super) group: Group,
+    /// The id of its checkpoint.
+    pub(super) checkpoint: String,
     pub(super) changes: Vec<FileChange>,
-    /// What other calls changed meanwhile.
-    pub(super) others: OtherChanges,
+    pub(super) overlap: Overlap,
     pub(super) ignored: IgnoredChanges,
     /// Folders that no restore makes as they were.
     pub(super) folders: Folders,
@@ -28,7 +30,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Whether there is anything to record or to report.
+    /// Returns true if there is anything to record or to report.
     pub(super) fn has_news(&self) -> bool {
         let IgnoredChanges { files, unseen } = &self.ignored;
         let Folders { new, gone } = &self.folders;
@@ -42,21 +44,22 @@ pub(super) struct Report<'a> {
     pub(super) recording: &'a Recording,
     pub(super) store: &'a Store,
     pub(super) ended: Ended,
-    /// What it did beside files.
+    /// Its changes to Git's state and to folders.
     pub(super) aside: Aside,
 }
 
 impl Report<'_> {
     /// Adds what changed to the checkpoint, and reports what did not.
     pub(super) fn make(mut self) {
-        let Ended { group, .. } = &self.ended;
-        let chats = group.labels.iter().filter_map(CallLabel::chat_path);
+        let Overlap { labels, saved, .. } = &mut self.ended.overlap;
+        if !labels.contains(&self.recording.label) {
+            labels.push(self.recording.label.clone());
+        }
+        let chats = labels.iter().filter_map(CallLabel::chat_path);
         // The session itself writes chats while their commands run. What the user saved
         // meanwhile is not the command's change, so an undo must not revert it.
         let chats: HashSet<PathBuf> = chats.map(Path::to_owned).collect();
-        let notes = registry::notes_since(self.store, group.since).into_iter();
-        let saved = notes.filter(|(.., seen)| seen.is_none());
-        let saved = saved.map(|(path, ..)| path.0).collect();
+        let saved = std::mem::take(saved);
         self.report_ignored(&chats, &saved);
         if let Some(why) = &self.ended.lost {
             self.recording.remark(format!(
@@ -68,7 +71,13 @@ impl Report<'_> {
         let (of_user, changes): (Vec<FileChange>, Vec<FileChange>) =
             changes.partition(|it| saved.contains(&it.path.0));
         for FileChange { path, .. } in of_user {
-            self.report_saved(&path.0);
+            // Flemma saves the chats of other Neovims, too.
+            if path.0.extension().is_none_or(|it| it != "chat") {
+                let path = below(&path.0, &self.store.root);
+                self.recording.remark(format!(
+                    "You saved {path} while a command ran, so :Flemma undo leaves it as it is."
+                ));
+            }
         }
         if !changes.is_empty() {
             return self.record(changes);
@@ -82,42 +91,133 @@ impl Report<'_> {
     }
 
     fn report_ignored(&self, chats: &HashSet<PathBuf>, saved: &HashSet<PathBuf>) {
-        let Ended {
-            changes,
-            ignored,
-            others,
-            ..
-        } = &self.ended;
-        let explained = [chats, saved].into_iter().flatten().chain(others.paths());
+        let explained = [chats, saved].into_iter().flatten();
+        let explained = explained.chain(self.ended.overlap.paths());
         // A file that became ignored only now has a checkpoint.
-        let explained = explained.chain(changes.iter().map(|it| &it.path.0));
+        let explained = explained.chain(self.ended.changes.iter().map(|it| &it.path.0));
         let explained = explained.cloned().collect();
-        if let Some(words) = ignored::describe(ignored, &explained, &self.store.root) {
+        let root = &self.store.root;
+        if let Some(words) = describe(&self.ended.ignored, &explained, root) {
             self.recording.report_ignored(words.text, words.names);
         }
     }
 
-    fn report_saved(&self, path: &Path) {
-        // Flemma saves the chats of other Neovims, too.
-        if path.extension().is_some_and(|it| it == "chat") {
-            return;
-        }
-        let path = paths::below(path, &self.store.root);
-        self.recording.remark(format!(
-            "You saved {path} while a command ran, so :Flemma undo leaves it as it is."
-        ));
-    }
-
-    fn record(mut self, changes: Vec<FileChange>) {
-        let Ended { group, others, .. } = &mut self.ended;
+    fn record(self, changes: Vec<FileChange>) {
+        let Ended {
+            mut checkpoint,
+            overlap,
+            ..
+        } = self.ended;
         // An undo may have reverted what was found of the same commands before.
-        if (group.labels.len() > 1 || others.is_any)
+        if (overlap.labels.len() > 1 || overlap.is_recorded)
             && let Ok(journal) = self.store.read()
         {
-            group.id = journal.next_id(&group.id);
+            checkpoint = journal.next_id(&checkpoint);
         }
-        let group = self.ended.group;
         self.recording
-            .append(self.store, &group.id, group.labels, changes, self.aside);
+            .append(self.store, &checkpoint, overlap.labels, changes, self.aside);
+    }
+}
+
+/// A change in one place.
+#[derive(Default)]
+struct Place<'a> {
+    files: Vec<&'a IgnoredChange>,
+    /// True if something in it may be gone.
+    may_lack: bool,
+}
+
+/// The ignored files that a command changed, in words.
+struct IgnoredWords {
+    /// Their names, or the number of those in a folder.
+    names: Vec<String>,
+    /// Sentences for the user.
+    text: String,
+}
+
+/// Describes the ignored files that changed, without those that another change explains. `None`
+/// if there are none.
+fn describe(
+    changes: &IgnoredChanges,
+    explained: &HashSet<PathBuf>,
+    root: &Path,
+) -> Option<IgnoredWords> {
+    let mut places: BTreeMap<&Path, Place> = BTreeMap::new();
+    let unexplained = changes.files.iter();
+    for change in unexplained.filter(|it| !explained.contains(&it.path)) {
+        let place = places.entry(&change.place).or_default();
+        match change.kind {
+            IgnoredKind::Folder => place.may_lack = true,
+            IgnoredKind::Written | IgnoredKind::Removed => place.files.push(change),
+        }
+    }
+    let mut named: Vec<String> = places
+        .iter()
+        .flat_map(|(path, place)| place.names(path, root))
+        .collect();
+    shorten(&mut named, "places");
+    let mut sentences = Vec::new();
+    if !named.is_empty() {
+        sentences.push(format!(
+            ":Flemma undo cannot restore ignored files that changed: {}.",
+            named.join("; ")
+        ));
+    }
+    let mut unseen: Vec<String> = changes.unseen.iter().map(|it| folder(it, root)).collect();
+    shorten(&mut unseen, "folders");
+    if !unseen.is_empty() {
+        sentences.push(format!(
+            "There are too many ignored files to look at all of them, so others in {} may have changed, too.",
+            unseen.join(", ")
+        ));
+    }
+    (!sentences.is_empty()).then(|| IgnoredWords {
+        names: named,
+        text: sentences.join(" "),
+    })
+}
+
+impl Place<'_> {
+    fn names(&self, path: &Path, root: &Path) -> Vec<String> {
+        let at = folder(path, root);
+        if self.files.is_empty() {
+            return vec![format!("{at} (some may be gone)")];
+        }
+        let mut names: Vec<String> = match self.files.len() {
+            ..=FEW => self.files.iter().map(|it| name(it, root)).collect(),
+            count => vec![format!("{count} files in {at}")],
+        };
+        if let Some(last) = names.last_mut().filter(|_| self.may_lack) {
+            last.push_str(" (others may be gone)");
+        }
+        names
+    }
+}
+
+fn name(change: &IgnoredChange, root: &Path) -> String {
+    let is_folder = change.kind == IgnoredKind::Removed && change.place == change.path;
+    let name = if is_folder {
+        folder(&change.path, root)
+    } else {
+        below(&change.path, root)
+    };
+    match change.kind {
+        IgnoredKind::Removed => format!("{name} (removed)"),
+        IgnoredKind::Written | IgnoredKind::Folder => name,
+    }
+}
+
+fn folder(path: &Path, root: &Path) -> String {
+    if path == root {
+        "./".to_owned()
+    } else {
+        format!("{}/", below(path, root))
+    }
+}
+
+fn shorten(names: &mut Vec<String>, what: &str) {
+    if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
+        names.truncate(MOST_NAMED);
+        names.push(format!("{more} more {what}"));
     }
 }

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use platform::files::{FileKind, FileStatus, FolderEntry, OpenFolder};
 
 use super::list::entries;
-use super::stamp::Stamp;
-use super::threads::in_parallel;
-use super::{Folder, Index};
+use super::{Folder, Index, Stamp, in_parallel};
 
 /// How much is looked at, because folders of build tools hold any number of files.
 #[derive(Debug, Clone, Copy)]
@@ -19,13 +17,14 @@ pub(in crate::checkpoints) struct Bound {
     pub(in crate::checkpoints) time: Duration,
 }
 
-impl Bound {
+impl Default for Bound {
     /// The bound of one command.
-    pub(in crate::checkpoints) const OF_COMMAND: Self = Self {
-        entries: 50_000,
-        // A test must not depend on how busy the machine is.
-        time: Duration::from_millis(if cfg!(test) { 600_000 } else { 20 }),
-    };
+    fn default() -> Self {
+        Self {
+            entries: 50_000,
+            time: Duration::from_millis(20),
+        }
+    }
 }
 
 /// Ignored files that changed.
@@ -46,7 +45,7 @@ pub(in crate::checkpoints) struct IgnoredChange {
     pub(in crate::checkpoints) kind: IgnoredKind,
 }
 
-/// What happened to an ignored file.
+/// The kind of change of an ignored file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::checkpoints) enum IgnoredKind {
     Written,
@@ -61,7 +60,7 @@ struct Inside {
     place: PathBuf,
 }
 
-/// What was found in folders.
+/// Changes in the folders that were searched, and the folders inside them.
 #[derive(Default)]
 struct Changed {
     changes: IgnoredChanges,

@@ -8,8 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use platform::files::{FileKind, FolderEntry, OpenFolder};
 
-use super::stamp::Stamp;
-use super::{Index, MAX_FILES};
+use super::{Index, MAX_FILES, Stamp};
 use crate::checkpoints::aside::REPOSITORY;
 use crate::files::leads_to;
 use crate::state_dir;
@@ -33,7 +32,7 @@ pub(super) struct Listed {
     pub(super) stamp: Stamp,
     pub(super) files: BTreeSet<OsString>,
     folders: BTreeSet<OsString>,
-    /// Whether a repository is in it.
+    /// True if a repository is in it.
     pub(super) is_repository: bool,
     /// All files, links, and folders in it, ignored or not, as they were before it was listed;
     /// true for folders.
@@ -41,7 +40,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// What is in it and ignored; true for folders.
+    /// Ignored entries in it; true for folders.
     pub(super) fn ignored(&self) -> BTreeMap<OsString, bool> {
         // An entry that appeared later is listed and not here, so it never looks ignored.
         let entries = self.entries.iter();
@@ -52,7 +51,7 @@ impl Listed {
             .collect()
     }
 
-    /// Whether it has an entry of this name, ignored or not.
+    /// Returns true if it has an entry of this name, ignored or not.
     pub(super) fn has(&self, name: &OsStr) -> bool {
         self.entries.contains_key(name)
     }
@@ -120,7 +119,7 @@ fn builder(folder: &Path) -> WalkBuilder {
         .hidden(false)
         // A mounted disk may be slow, and is not part of the project.
         .same_file_system(true)
-        .threads(super::threads::threads())
+        .threads(super::threads())
         // The listed folder itself may have any name.
         .filter_entry(|it| it.depth() == 0 || !is_left_out(it.path()));
     builder
@@ -192,7 +191,7 @@ fn files_and_folders(folder: &OpenFolder, path: &Path) -> impl Iterator<Item = (
     })
 }
 
-/// What is in the folder at `path`, without what no checkpoint covers.
+/// The entries of the folder at `path` that a checkpoint can cover.
 pub(super) fn entries(folder: &OpenFolder, path: &Path) -> impl Iterator<Item = FolderEntry> {
     let entries = folder.entries().into_iter().flatten().flatten();
     entries.filter(|it| !is_left_out(&path.join(&it.name)))

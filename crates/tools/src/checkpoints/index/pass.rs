@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use platform::files::OpenFolder;
 
 use super::list::{Listing, is_rule_file, list_all, list_some};
-use super::stamp::{Stamp, now_ns};
-use super::threads::in_parallel;
-use super::{Folder, Index, Known};
+use super::{Folder, Index, Known, Stamp, in_parallel, now_ns};
 use crate::checkpoints::aside::stays;
-use crate::checkpoints::image::{Captured, Image, Name};
+use crate::checkpoints::file_state::{Captured, FileState, StoredPath};
 use crate::checkpoints::journal::FileChange;
 use crate::files::RealPath;
 use crate::objects::Objects;
@@ -27,7 +25,7 @@ const MOST_FOLDERS: usize = 20;
 #[derive(Debug)]
 pub(in crate::checkpoints) struct TooManyFiles;
 
-/// What changed since the pass before.
+/// The changes since the pass before.
 #[derive(Debug, Default)]
 pub(in crate::checkpoints) struct Passed {
     pub(in crate::checkpoints) changes: Vec<FileChange>,
@@ -180,8 +178,11 @@ impl Index {
     fn is_changed_rule(&self, path: &Path) -> bool {
         // Compared by content, because `touch` changes the status and a listing of everything
         // is slow.
-        let image = || Captured::on_disk(&RealPath::exact(path.to_owned())).image;
-        is_rule_file(path.file_name()) && self.get(path).is_some_and(|it| it.image != image())
+        let file_state = || Captured::on_disk(&RealPath::exact(path.to_owned())).file_state;
+        is_rule_file(path.file_name())
+            && self
+                .get(path)
+                .is_some_and(|it| it.file_state != file_state())
     }
 
     /// Returns true if a file with ignore rules is listed that the index does not know.
@@ -258,29 +259,29 @@ impl Index {
         objects: &Objects,
     ) -> Option<FileChange> {
         let before = self.get(path);
-        let mut before = before.map_or(Image::Absent, |it| it.image.clone());
-        let after = known.map_or(Image::Absent, |it| it.image.clone());
+        let mut before = before.map_or(FileState::Absent, |it| it.file_state.clone());
+        let after = known.map_or(FileState::Absent, |it| it.file_state.clone());
         // It was written with the same content, or only its status changed.
         if before == after && !is_rewritten(self.get(path), known) {
             return None;
         }
-        if before == Image::Absent {
+        if before == FileState::Absent {
             // It was there before, but it could not be seen.
             if known.is_some_and(|it| it.stamp.is_before(since)) {
                 return None;
             }
             if found.rules_changed {
-                before = Image::NotCovered("it was ignored before".to_owned());
+                before = FileState::NotCovered("it was ignored before".to_owned());
             }
         }
         if before.hash().is_some_and(|it| !objects.has(it)) {
-            before = Image::NotCovered("its content was removed from the store".to_owned());
+            before = FileState::NotCovered("its content was removed from the store".to_owned());
         }
         let above = path.ancestors().skip(1);
         let made = above.take_while(|it| found.new_folders.contains(*it));
         Some(FileChange {
             made: made.count(),
-            ..FileChange::new(Name(path.to_owned()), before, after)
+            ..FileChange::new(StoredPath(path.to_owned()), before, after)
         })
     }
 
@@ -322,7 +323,7 @@ impl Index {
 }
 
 impl Found {
-    /// Whether a file is listed. `None` if its folder was not looked at.
+    /// Returns true if a file is listed. `None` if its folder was not looked at.
     fn lists(&self, path: &Path) -> Option<bool> {
         let Some(listed) = self.listing.get(path.parent()?) else {
             // A folder that rules ignore by now is not listed.
@@ -336,7 +337,7 @@ impl Found {
 fn is_rewritten(before: Option<&Known>, after: Option<&Known>) -> bool {
     let both = before.zip(after);
     both.is_some_and(|(before, after)| {
-        matches!(before.image, Image::NotCovered(_)) && before.stamp != after.stamp
+        matches!(before.file_state, FileState::NotCovered(_)) && before.stamp != after.stamp
     })
 }
 
@@ -365,24 +366,27 @@ fn read_file(path: &Path, objects: &Objects, room: &AtomicU64, now: i64) -> Opti
     // Before the content, so that a change in between is found by the next pass.
     let stamp = Stamp::of(&real.status().ok()??);
     let captured = Captured::on_disk(&real);
-    let is_new = captured.image.hash().is_some_and(|it| !objects.has(it));
+    let is_new = captured
+        .file_state
+        .hash()
+        .is_some_and(|it| !objects.has(it));
     // Other threads store files at the same time, so a few may exceed the limit.
-    let image = if is_new && room.load(Ordering::Relaxed) == 0 {
-        Image::NotCovered("the project's checkpoints take too much space".to_owned())
+    let file_state = if is_new && room.load(Ordering::Relaxed) == 0 {
+        FileState::NotCovered("the project's checkpoints take too much space".to_owned())
     } else {
         captured.store(objects)
     };
-    let stored = image.hash().map_or(0, |it| objects.size(it));
+    let stored = file_state.hash().map_or(0, |it| objects.size(it));
     let less = |room: u64| Some(room.saturating_sub(stored));
     // Cannot fail, because `less` always returns a value.
     let _ = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    (image != Image::Absent).then_some(Known {
-        stamp: match image {
+    (file_state != FileState::Absent).then_some(Known {
+        stamp: match file_state {
             // Compared with what it was, although it may have been written just now.
-            Image::NotCovered(_) => stamp,
+            FileState::NotCovered(_) => stamp,
             _ => stamp.settled(now),
         },
-        image,
+        file_state,
         stored,
     })
 }

@@ -1,14 +1,16 @@
 //! A file of a restore: what becomes of it.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use platform::paths;
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
-use super::find::Chains;
-use crate::checkpoints::image::{Image, Name};
+use super::Chains;
+use crate::checkpoints::file_state::{FileState, StoredPath};
 use crate::checkpoints::journal::FileChange;
-use crate::checkpoints::merge;
 use crate::objects::{Hash, Objects};
 
 /// A file of a restore.
@@ -16,11 +18,11 @@ use crate::objects::{Hash, Objects};
 pub struct Item {
     /// The real path.
     pub path: PathBuf,
-    pub(in crate::checkpoints) now: Image,
+    pub(in crate::checkpoints) now: FileState,
     /// Its state after the restore, or the reason why it stays as it is.
-    pub(in crate::checkpoints) target: Result<Image, String>,
+    pub(in crate::checkpoints) target: Result<FileState, String>,
     /// Its state before the calls, which the user can choose even if it has changed since.
-    pub(in crate::checkpoints) forced: Option<Image>,
+    pub(in crate::checkpoints) forced: Option<FileState>,
     pub(in crate::checkpoints) is_merged: bool,
     /// True if no checkpoint has a state of it, so that it can never be restored.
     pub(in crate::checkpoints) is_lost: bool,
@@ -30,23 +32,23 @@ pub struct Item {
 impl Item {
     pub(super) fn new(
         path: PathBuf,
-        now: Image,
+        now: FileState,
         chain: &[FileChange],
         objects: &Objects,
         is_unsaved: bool,
     ) -> Self {
         let mut is_merged = false;
-        let back = |now: Result<Image, String>, change: &FileChange| {
+        let back = |now: Result<FileState, String>, change: &FileChange| {
             revert(now?, change, objects, &mut is_merged)
         };
         let mut target = chain.iter().fold(Ok(now.clone()), back);
         // The newest change is the first, so the last one is the oldest.
         let mut forced = chain.last().map(|it| it.before.clone());
-        forced = forced.filter(|it| !matches!(it, Image::NotCovered(_)));
-        if let Image::NotCovered(why) = &now {
+        forced = forced.filter(|it| !matches!(it, FileState::NotCovered(_)));
+        if let FileState::NotCovered(why) = &now {
             // It could not be brought back.
             (target, forced) = (Err(why.clone()), None);
-        } else if is_unsaved && matches!(target, Ok(Image::Absent) | Ok(Image::Link(_))) {
+        } else if is_unsaved && matches!(target, Ok(FileState::Absent) | Ok(FileState::Link(_))) {
             (target, forced) = (Err("it has unsaved changes in the editor".to_owned()), None);
         }
         Self {
@@ -61,17 +63,17 @@ impl Item {
         }
     }
 
-    /// Whether the restore changes it.
+    /// Returns true if the restore changes it.
     pub(super) fn is_change(&self) -> bool {
         self.target.as_ref().is_ok_and(|it| *it != self.now)
     }
 
-    /// Whether it has changed since, and could be overwritten.
+    /// Returns true if it has changed since, and could be overwritten.
     pub(super) fn is_conflict(&self) -> bool {
         self.forced.is_some()
     }
 
-    /// Whether it stays as it is, although a later restore could change it.
+    /// Returns true if it stays as it is, although a later restore could change it.
     pub(super) fn is_kept(&self) -> bool {
         self.target.is_err() && !self.is_lost
     }
@@ -86,20 +88,20 @@ impl Item {
         let count = self.count(target, objects);
         match (&self.now, target) {
             (now, target) if now == target => format!("same     {name}"),
-            (_, Image::Absent) => format!("remove   {name}"),
-            (Image::Absent, _) => format!("create   {name}{count}"),
+            (_, FileState::Absent) => format!("remove   {name}"),
+            (FileState::Absent, _) => format!("create   {name}{count}"),
             _ if self.is_merged => format!("merge    {name}{count}, keeping later changes"),
             _ => format!("restore  {name}{count}"),
         }
     }
 
-    fn count(&self, target: &Image, objects: &Objects) -> String {
-        let content = |image: &Image| match image {
-            Image::Absent => Some(Vec::new()),
-            image => objects.get(image.hash()?).ok(),
+    fn count(&self, target: &FileState, objects: &Objects) -> String {
+        let content = |file_state: &FileState| match file_state {
+            FileState::Absent => Some(Vec::new()),
+            file_state => objects.get(file_state.hash()?).ok(),
         };
         let contents = content(&self.now).zip(content(target));
-        let count = contents.and_then(|(old, new)| merge::count(&old, &new));
+        let count = contents.and_then(|(old, new)| count(&old, &new));
         count.map_or_else(String::new, |(added, removed)| {
             format!("  +{added} −{removed}")
         })
@@ -109,14 +111,14 @@ impl Item {
 /// Leaves files that cannot be created because their folder is a file or a link by now, unless
 /// that is removed before them.
 pub(super) fn hold_back(items: &mut [Item]) {
-    let removed = items.iter().filter(|it| it.target == Ok(Image::Absent));
+    let removed = items.iter().filter(|it| it.target == Ok(FileState::Absent));
     let removed: HashSet<PathBuf> = removed.map(|it| it.path.clone()).collect();
-    for item in items.iter_mut().filter(|it| it.now == Image::Absent) {
+    for item in items.iter_mut().filter(|it| it.now == FileState::Absent) {
         let mut above = item.path.ancestors().skip(1);
         let nearest = above.find_map(|it| Some((it, it.symlink_metadata().ok()?)));
         let is_held = nearest.is_some_and(|(it, status)| !status.is_dir() && !removed.contains(it));
-        if is_held && item.target != Ok(Image::Absent) {
-            (item.target, item.forced) = (Err("its folder is a file by now".to_owned()), None);
+        if is_held && item.target != Ok(FileState::Absent) {
+            (item.target, item.forced) = (Err("its folder is now a file".to_owned()), None);
         }
     }
 }
@@ -124,7 +126,7 @@ pub(super) fn hold_back(items: &mut [Item]) {
 /// Leaves files with lines of others that cannot be put back, unless the restore leaves these lines
 /// somewhere: a call may have moved what the user wrote.
 pub(super) fn keep_moved(items: &mut [Item], chains: &Chains, objects: &Objects, root: &Path) {
-    let content = |image: &Image| image.hash().and_then(|it| objects.get(it).ok());
+    let content = |file_state: &FileState| file_state.hash().and_then(|it| objects.get(it).ok());
     loop {
         let moved = moved(items, chains, &content);
         if moved.is_empty() {
@@ -147,12 +149,15 @@ pub(super) fn keep_moved(items: &mut [Item], chains: &Chains, objects: &Objects,
 fn moved(
     items: &[Item],
     chains: &Chains,
-    content: &dyn Fn(&Image) -> Option<Vec<u8>>,
+    content: &dyn Fn(&FileState) -> Option<Vec<u8>>,
 ) -> Vec<(usize, PathBuf, bool)> {
     let kept = items.iter().filter(|it| it.target.is_err());
     let mut lacking = Vec::new();
     for item in kept {
-        let chain = chains.get(&Name(item.path.clone())).into_iter().flatten();
+        let chain = chains
+            .get(&StoredPath(item.path.clone()))
+            .into_iter()
+            .flatten();
         lacking.extend(chain.filter_map(|it| Some((item, content(&it.before)?))));
     }
     if lacking.is_empty() {
@@ -188,19 +193,19 @@ pub(super) fn shown(root: &Path, path: &Path) -> String {
 /// What others changed between the calls is in both, unless they changed the same lines: then the
 /// change includes it, and the second value is true. `None` if nothing is different.
 pub(super) fn net(
-    path: Name,
+    path: StoredPath,
     chain: &[FileChange],
     objects: &Objects,
 ) -> Option<(FileChange, bool)> {
     let (newest, oldest) = (chain.first()?, chain.last()?);
     let mut is_merged = false;
-    let back = |now: Result<Image, String>, change: &FileChange| {
+    let back = |now: Result<FileState, String>, change: &FileChange| {
         revert(now?, change, objects, &mut is_merged)
     };
     let reverted = chain.iter().fold(Ok(newest.after.clone()), back);
     let is_mixed = reverted.is_err() && !chain.iter().any(FileChange::is_lost);
     let before = reverted.unwrap_or_else(|_| oldest.before.clone());
-    if before == newest.after && !matches!(before, Image::NotCovered(_)) {
+    if before == newest.after && !matches!(before, FileState::NotCovered(_)) {
         return None;
     }
     let change = FileChange {
@@ -212,16 +217,16 @@ pub(super) fn net(
 
 /// Reverts one change of a file.
 fn revert(
-    now: Image,
+    now: FileState,
     change: &FileChange,
     objects: &Objects,
     is_merged: &mut bool,
-) -> Result<Image, String> {
+) -> Result<FileState, String> {
     let FileChange { before, after, .. } = change;
     match (before, after) {
-        (Image::NotCovered(why), _) => return Err(format!("no checkpoint has it: {why}")),
+        (FileState::NotCovered(why), _) => return Err(format!("no checkpoint has it: {why}")),
         _ if now == *before => return Ok(now),
-        (_, Image::NotCovered(why)) => {
+        (_, FileState::NotCovered(why)) => {
             return Err(format!("it is not known what the call made of it: {why}"));
         }
         _ if now == *after => return Ok(before.clone()),
@@ -229,7 +234,7 @@ fn revert(
     }
     // The file is neither what the call found nor what it left. Content and mode are taken back
     // separately, so that a later `chmod` is kept.
-    let all = [&now, before, after].map(Image::as_file);
+    let all = [&now, before, after].map(FileState::as_file);
     let [
         Some((hash, mode)),
         Some((old, old_mode)),
@@ -247,16 +252,112 @@ fn revert(
         *is_merged = true;
         merged(new, hash, old, objects)?
     };
-    Ok(Image::File { hash, mode })
+    Ok(FileState::File { hash, mode })
 }
 
 /// Applies the change from `base` to `theirs` to `ours`, and stores the result.
 fn merged(base: Hash, ours: Hash, theirs: Hash, objects: &Objects) -> Result<Hash, String> {
     let content = |hash| objects.get(hash).map_err(|error| error.to_string());
-    let merged = merge::merge(&content(base)?, &content(ours)?, &content(theirs)?);
+    let merged = merge(&content(base)?, &content(ours)?, &content(theirs)?);
     let merged = merged.ok_or("the same lines have changed since")?;
     let hash = Hash::of(&merged);
     let stored = objects.put(hash, &merged);
     stored.map_err(|error| format!("the merged text could not be stored: {error}"))?;
     Ok(hash)
+}
+
+// Differences of file contents: merged, and counted.
+
+/// Time limit of one comparison. After it, the differences are larger than necessary.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Lines of the base, and what replaces them.
+struct Hunk<'a> {
+    base: Range<usize>,
+    lines: &'a [&'a [u8]],
+}
+
+/// Applies the changes from `base` to `theirs` to `ours`. `None` if both change the same or
+/// adjacent lines in different ways, or if one is not text.
+pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let text = |bytes| {
+        std::str::from_utf8(bytes)
+            .ok()
+            // A NUL marks binary content, which has no lines to merge.
+            .filter(|it| !it.contains('\0'))
+    };
+    let merged = crate::merge::merge(text(base)?, text(ours)?, text(theirs)?);
+    merged.ok().map(String::into_bytes)
+}
+
+/// Numbers of added and removed lines; `None` for binary content.
+pub(super) fn count(old: &[u8], new: &[u8]) -> Option<(usize, usize)> {
+    if old.contains(&0) || new.contains(&0) {
+        return None;
+    }
+    let (old, new) = (lines_with_ends(old), lines_with_ends(new));
+    let hunks = hunks(&old, &new);
+    let added = hunks.iter().map(|it| it.lines.len()).sum();
+    Some((added, hunks.iter().map(|it| it.base.len()).sum()))
+}
+
+/// The lines with their ends.
+fn lines_with_ends(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn hunks<'a>(base: &[&[u8]], new: &'a [&'a [u8]]) -> Vec<Hunk<'a>> {
+    let deadline = Instant::now() + PATIENCE;
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, base, new, Some(deadline));
+    let ops = ops.into_iter().map(|op| op.as_tag_tuple());
+    let changes = ops.filter(|(tag, ..)| *tag != DiffTag::Equal);
+    let hunk = |(_, base, lines): (_, Range<usize>, Range<usize>)| Hunk {
+        base,
+        lines: &new[lines],
+    };
+    changes.map(hunk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
+        let merged = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes())?;
+        String::from_utf8(merged).ok()
+    }
+
+    #[test]
+    fn changes_of_different_places_are_both_kept() {
+        let base = "1\n2\n3\n4\n5\n";
+        assert_eq!(
+            merged(base, "0\n1\n2\n3\n4\n5\n", "1\n2\n3\n4\nfive\n").as_deref(),
+            Some("0\n1\n2\n3\n4\nfive\n")
+        );
+        assert_eq!(
+            merged(base, "1\n3\n4\n5\n", "1\n2\n3\n4\n5\n6").as_deref(),
+            Some("1\n3\n4\n5\n6")
+        );
+        assert_eq!(merged(base, "x\n", "x\n").as_deref(), Some("x\n"));
+        assert_eq!(merged(base, base, "").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn changes_of_the_same_or_adjacent_lines_conflict() {
+        let base = "1\n2\n3\n4\n5\n";
+        assert_eq!(merged(base, "1\na\n3\n4\n5\n", "1\nb\n3\n4\n5\n"), None);
+        assert_eq!(merged(base, "1\na\n3\n4\n5\n", "1\n2\nb\n4\n5\n"), None);
+        assert_eq!(
+            merged(base, "1\n2\n3\n4\n5\na\n", "1\n2\n3\n4\n5\nb\n"),
+            None
+        );
+        assert_eq!(merged("1\n", "1\n2\n\0", "0\n1\n"), None);
+    }
+
+    #[test]
+    fn lines_are_counted() {
+        assert_eq!(count(b"1\n2\n3\n", b"1\nzwei\nund\n3\n"), Some((2, 1)));
+        assert_eq!(count(b"", b"1\n"), Some((1, 0)));
+        assert_eq!(count(b"\0", b"1\n"), None);
+    }
 }

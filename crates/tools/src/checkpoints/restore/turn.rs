@@ -1,17 +1,16 @@
-//! What the calls since a message changed, file by file, and restores of parts of it.
+//! Changes by the calls since a message, file by file, and restores of parts of them.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::diff::review::ReviewedFile;
 use platform::paths;
 
-use super::find::{Chains, find};
 use super::item::{Item, net, shown};
-use super::renames::pair;
-use super::{FileArgument, Request, Restore, Restored, chains_of};
+use super::{Chains, FileArgument, Request, Restore, Restored, chains_of, find};
 use crate::buffers::OpenBuffers;
-use crate::checkpoints::image::{Image, Name};
+use crate::checkpoints::file_state::{FileState, StoredPath};
 use crate::checkpoints::journal::{CallLabel, FileChange, JournalScope};
 use crate::checkpoints::recorder::{NEW_FILE, capture};
 use crate::checkpoints::store::Store;
@@ -24,13 +23,13 @@ const MOST_OF_FILE: usize = 1024 * 1024;
 /// Maximum bytes of all texts that are shown.
 const MOST: usize = 8 * 1024 * 1024;
 
-/// What calls changed since a message, without what is as it was before them.
+/// Changes by calls since a message, without files that are again as they were before.
 #[derive(Debug)]
 pub struct TurnChanges {
     store: Arc<Store>,
     /// The files, by path.
     pub files: Vec<TurnFile>,
-    /// What the user needs to know about it: damage of the journal, and what it lacks.
+    /// Remarks for the user: damage of the journal, and what it lacks.
     pub problem: Option<String>,
 }
 
@@ -46,14 +45,14 @@ pub struct TurnFile {
     pub before: Option<String>,
     /// See `before`.
     pub after: Option<String>,
-    /// What its texts do not show, in lines as in Git's diffs.
+    /// Git's extended header, such as `old mode 100644`.
     pub head: String,
     pub(super) change: FileChange,
     /// The other place of a file that was moved.
     pub(super) moved: Option<FileChange>,
     /// Why its texts are not shown, if it has contents.
     pub(super) unshown: Option<Unshown>,
-    /// Whether others changed it between the calls, and that cannot be told apart.
+    /// True if others changed it between the calls, and that cannot be told apart.
     pub(super) is_mixed: bool,
 }
 
@@ -119,7 +118,7 @@ impl TurnChanges {
         for (path, chain) in chains {
             let now = capture(&RealPath::exact(path.0.clone()), buffers)
                 .await
-                .image;
+                .file_state;
             changed.push((path, chain, now));
         }
         let objects = store.clone();
@@ -205,28 +204,28 @@ impl Parts {
 }
 
 /// Stores a text that the user left of a change.
-fn stored(objects: &Objects, text: Option<&str>, change: &FileChange) -> Result<Image, String> {
+fn stored(objects: &Objects, text: Option<&str>, change: &FileChange) -> Result<FileState, String> {
     let Some(text) = text else {
-        return Ok(Image::Absent);
+        return Ok(FileState::Absent);
     };
     let hash = Hash::of(text.as_bytes());
     let stored = objects.put(hash, text.as_bytes());
     stored.map_err(|error| format!("Nothing was reverted: the text cannot be stored: {error}."))?;
     let modes = [&change.after, &change.before].into_iter();
-    let mode = modes.filter_map(Image::mode).next();
-    Ok(Image::File {
+    let mode = modes.filter_map(FileState::mode).next();
+    Ok(FileState::File {
         hash,
         mode: mode.unwrap_or(NEW_FILE),
     })
 }
 
 /// Returns what changed, with the texts that are shown.
-fn files(store: &Store, changed: Vec<(Name, Vec<FileChange>, Image)>) -> Vec<TurnFile> {
+fn files(store: &Store, changed: Vec<(StoredPath, Vec<FileChange>, FileState)>) -> Vec<TurnFile> {
     let mut left = MOST;
     let files = changed.into_iter().filter_map(|(path, chain, now)| {
         let (change, is_mixed) = net(path, &chain, &store.objects)?;
         // What the user has taken back already is no change any more.
-        let is_back = now == change.before && !matches!(now, Image::NotCovered(_));
+        let is_back = now == change.before && !matches!(now, FileState::NotCovered(_));
         (!is_back).then(|| {
             let name = shown(&store.root, &change.path.0);
             TurnFile::new(name, change, is_mixed, &store.objects, &mut left)
@@ -285,8 +284,8 @@ impl TurnFile {
             lines.push("note: too large to be shown".to_owned());
         }
         if self.unshown == Some(Unshown::Binary) && differs {
-            let side = |side: char, image: &Image, name: &str| match image {
-                Image::Absent => "/dev/null".to_owned(),
+            let side = |side: char, file_state: &FileState, name: &str| match file_state {
+                FileState::Absent => "/dev/null".to_owned(),
                 _ => format!("{side}/{name}"),
             };
             let new_name = self.moved_to.as_ref().unwrap_or(&self.name);
@@ -299,7 +298,7 @@ impl TurnFile {
 }
 
 /// The lines about the modes of a file before and after.
-fn modes(old: &Image, new: &Image) -> Vec<String> {
+fn modes(old: &FileState, new: &FileState) -> Vec<String> {
     match (mode(old), mode(new)) {
         (None, Some(mode)) => vec![format!("new file mode {mode}")],
         (Some(mode), None) => vec![format!("deleted file mode {mode}")],
@@ -311,29 +310,29 @@ fn modes(old: &Image, new: &Image) -> Vec<String> {
 }
 
 /// The line about what has no content.
-fn place(image: &Image) -> Option<String> {
-    match image {
-        Image::NotCovered(why) => Some(format!("no checkpoint: {why}")),
-        Image::Link(Name(target)) => Some(format!("link to {}", paths::visible(target))),
-        Image::Absent | Image::File { .. } => None,
+fn place(file_state: &FileState) -> Option<String> {
+    match file_state {
+        FileState::NotCovered(why) => Some(format!("no checkpoint: {why}")),
+        FileState::Link(StoredPath(target)) => Some(format!("link to {}", paths::visible(target))),
+        FileState::Absent | FileState::File { .. } => None,
     }
 }
 
 /// The mode of a file or link as Git writes it.
-fn mode(image: &Image) -> Option<String> {
-    match image {
-        Image::File { mode, .. } => Some(format!("100{mode:03o}")),
-        Image::Link(_) => Some("120000".to_owned()),
-        Image::Absent | Image::NotCovered(_) => None,
+fn mode(file_state: &FileState) -> Option<String> {
+    match file_state {
+        FileState::File { mode, .. } => Some(format!("100{mode:03o}")),
+        FileState::Link(_) => Some("120000".to_owned()),
+        FileState::Absent | FileState::NotCovered(_) => None,
     }
 }
 
 /// The text of a file, `None` if it does not exist; or why it is not shown, if it has a content.
-fn text(image: &Image, objects: &Objects) -> Result<Option<String>, Option<Unshown>> {
-    let hash = match image {
-        Image::Absent => return Ok(None),
-        Image::File { hash, .. } => *hash,
-        Image::Link(_) | Image::NotCovered(_) => return Err(None),
+fn text(file_state: &FileState, objects: &Objects) -> Result<Option<String>, Option<Unshown>> {
+    let hash = match file_state {
+        FileState::Absent => return Ok(None),
+        FileState::File { hash, .. } => *hash,
+        FileState::Link(_) | FileState::NotCovered(_) => return Err(None),
     };
     // What cannot be read is reported when it is restored.
     let content = objects.get(hash).map_err(|_| Some(Unshown::Binary))?;
@@ -347,4 +346,87 @@ fn text(image: &Image, objects: &Objects) -> Result<Option<String>, Option<Unsho
     } else {
         Ok(Some(text))
     }
+}
+
+// Finds files that were moved: one that is gone, and a new one with the same or a similar text.
+
+/// Least percentage of lines that a moved file keeps, as in Git.
+const SIMILAR: usize = 50;
+/// Maximum number of pairs whose texts are compared.
+const MOST_COMPARED: usize = 400;
+
+/// Joins the two places of each file that was moved.
+pub(super) fn pair(mut files: Vec<TurnFile>) -> Vec<TurnFile> {
+    let mut gone = Vec::new();
+    let mut made = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        match (&file.change.before, &file.change.after) {
+            (FileState::File { .. }, FileState::Absent) => gone.push(at),
+            (FileState::Absent, FileState::File { .. }) => made.push(at),
+            _ => {}
+        }
+    }
+    let mut pairs = Vec::new();
+    let compares = gone.len() * made.len() <= MOST_COMPARED;
+    for from in gone {
+        let all = made
+            .iter()
+            .map(|to| (similarity(&files, from, *to, compares), *to));
+        // The first of equal ones.
+        let best = all.filter(|it| it.0 >= SIMILAR).rev().max_by_key(|it| it.0);
+        if let Some((similarity, to)) = best {
+            made.retain(|it| *it != to);
+            pairs.push((from, to, similarity));
+        }
+    }
+    for (from, to, similarity) in &pairs {
+        let new = files[*to].clone();
+        let old = &mut files[*from];
+        old.head = format!(
+            "similarity index {similarity}%\nrename from {}\nrename to {}\n",
+            old.name, new.name
+        );
+        old.unshown = old.unshown.or(new.unshown);
+        old.is_mixed |= new.is_mixed;
+        (old.after, old.moved_to) = (new.after, Some(new.name));
+        old.moved = Some(new.change);
+        // A difference needs both texts.
+        if old.unshown.is_some() {
+            (old.before, old.after) = (None, None);
+        }
+    }
+    let mut at = 0;
+    files.retain(|_| {
+        at += 1;
+        pairs.iter().all(|(_, to, _)| *to != at - 1)
+    });
+    files
+}
+
+/// The percentage of lines that two files share.
+fn similarity(files: &[TurnFile], from: usize, to: usize, compares: bool) -> usize {
+    let (old, new) = (&files[from], &files[to]);
+    if old.change.before.hash() == new.change.after.hash() {
+        return 100;
+    }
+    let (Some(before), Some(after)) = (&old.before, &new.after) else {
+        return 0;
+    };
+    if !compares {
+        return 0;
+    }
+    let mut lines: HashMap<&str, usize> = HashMap::new();
+    before
+        .lines()
+        .for_each(|it| *lines.entry(it).or_default() += 1);
+    let kept = after.lines().filter(|it| match lines.get_mut(it) {
+        Some(left @ 1..) => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    });
+    let most = before.lines().count().max(after.lines().count()).max(1);
+    // Equal texts were found above.
+    (kept.count() * 100 / most).min(99)
 }

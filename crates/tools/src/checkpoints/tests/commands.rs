@@ -1,4 +1,4 @@
-//! Commands that change files, and what takes their changes back.
+//! Commands that change files, and undos of their changes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{LIMIT, Project, StateFolder, block_on};
 use crate::checkpoints::index::Index;
-use crate::checkpoints::{CommandRun, Coverage, Recorder, Request, Summary, commands, user_saved};
+use crate::checkpoints::{CommandRun, Coverage, Recorder, Request, Summary, user_saved};
 use crate::context::ToolContext;
 use crate::objects::Objects;
 use crate::run;
@@ -20,14 +20,14 @@ impl Project {
         self.call("bash", json!({"label": "", "command": command}))
     }
 
-    fn recorder(&mut self) -> Recorder {
+    fn next_recorder(&mut self) -> Recorder {
         self.calls += 1;
-        Recorder::new(self.path(""), LIMIT, self.label())
+        self.recorder(LIMIT)
     }
 
     /// Begins a command, whose changes the test makes itself.
     pub(super) fn begin(&mut self) -> (CommandRun, Recorder) {
-        let recorder = self.recorder();
+        let recorder = self.next_recorder();
         (block_on(CommandRun::begin(&recorder)), recorder)
     }
 }
@@ -154,7 +154,7 @@ fn what_the_user_saves_while_a_command_begins_is_not_the_commands_change() {
         project.put(&format!("src/{number}"), "one\n");
     }
     project.sh("true");
-    let recorder = project.recorder();
+    let recorder = project.next_recorder();
     let begins = {
         let recorder = recorder.clone();
         std::thread::spawn(move || block_on(CommandRun::begin(&recorder)))
@@ -254,9 +254,8 @@ fn the_next_program_takes_the_index_over() {
     let mut project = Project::new();
     project.put("a", "one\n");
     project.sh("true");
-    let root = project.path("").canonicalize().unwrap();
     assert!(project.store().index_path().exists());
-    commands::forget(&root);
+    project.forget();
     project.put("a", "two\n");
     project.sh("echo three > a");
     project.undo();
@@ -275,7 +274,7 @@ fn files_that_are_too_large_are_named() {
         "{summary:?}"
     );
     assert_eq!(
-        project.recorder().coverage(),
+        project.next_recorder().coverage(),
         Coverage::Lacks {
             files: 1,
             ignored: false
@@ -290,7 +289,7 @@ fn files_that_are_too_large_are_named() {
 fn a_command_that_makes_too_many_files_is_reported() {
     let mut project = Project::new();
     let command = project.begin();
-    commands::outgrow(&project.path("").canonicalize().unwrap());
+    project.programs[0].outgrow(&project.path(""));
     let summary = end(command);
     let lost = ":Flemma undo cannot restore what this command changed: the project has more than 200,000 files.";
     assert_eq!(summary.remarks, [lost]);
@@ -301,7 +300,7 @@ fn contents_above_the_limit_are_not_covered_and_nothing_is_lost() {
     let mut project = Project::new();
     project.put("a", "one\n");
     project.calls += 1;
-    let recorder = Recorder::new(project.path(""), 1, project.label());
+    let recorder = project.recorder(1);
     let run = block_on(CommandRun::begin(&recorder));
     project.put("a", "two\n");
     block_on(run.end());
@@ -385,6 +384,40 @@ fn a_state_folder_in_the_project_is_no_part_of_it() {
     let is_ours = |it: &&std::path::PathBuf| it.starts_with(&state);
     assert_eq!(found.iter().find(is_ours), None);
     assert!(!index.has_ignored());
+}
+
+#[test]
+fn an_undo_says_that_the_index_changed_however_it_was_written() {
+    for format in ["sha1", "sha256"] {
+        let mut project = Project::new();
+        let remark = |project: &Project| {
+            let plan = project.plan(Request::Undo);
+            plan.unwrap().unwrap().problem.unwrap_or_default()
+        };
+        project.put("a", "one\n");
+        project.sh(&format!(
+            "git init -q --object-format={format} && git add a && cp .git/index .git/first"
+        ));
+        for (command, is_other) in [
+            ("echo >> a", false),
+            ("touch .git/index; echo >> a", false),
+            ("git add a; echo >> a", true),
+            ("echo >> a", false),
+            // Written in place.
+            ("cp .git/first .git/index; echo >> a", true),
+            ("cat .git/first > .git/index; echo >> a", false),
+            ("rm .git/index; echo >> a", true),
+            ("git add a; echo >> a", true),
+        ] {
+            project.sh(command);
+            let said = remark(&project);
+            assert_eq!(
+                said.contains("the index has other entries"),
+                is_other,
+                "{format}: {command}: {said}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::buffers::NoBuffers;
 use crate::checkpoints::index::Index;
 use crate::checkpoints::store::Store;
 use crate::checkpoints::{
-    CallLabel, CommandRun, JournalScope, Recorder, Request, Restore, commands,
+    CallLabel, CommandRun, JournalScope, Projects, Recorder, Request, Restore, commands,
 };
 use crate::files::{FileTarget, RealPath};
 
@@ -123,7 +123,7 @@ fn the_home_folder_and_those_above_it_are_no_projects() {
     let home = std::env::home_dir().unwrap();
     for folder in home.ancestors().map(Path::to_owned) {
         let plan = Restore::plan(folder, JournalScope::Project, Request::Undo, &NoBuffers);
-        assert!(block_on(plan).unwrap_err().contains("no project"));
+        assert!(block_on(plan).unwrap_err().contains("not a project"));
     }
 }
 
@@ -155,7 +155,7 @@ fn contents_that_the_index_needs_stay_when_old_turns_are_removed() {
     project.sh("true");
     project.write("b", "two\n");
     let store = project.store();
-    let needed = commands::needed(&store).unwrap();
+    let needed = commands::needed(&project.programs[0], &store).unwrap();
     assert_eq!(store.shrink(1, |it| needed.contains(it)).unwrap(), 1);
     project.sh("echo three > a");
     project.undo();
@@ -169,7 +169,7 @@ fn contents_of_a_call_that_runs_stay_when_old_turns_are_removed() {
     project.put("a", "one\n");
     let target = RealPath::of(&project.path("a")).unwrap();
     let target = block_on(FileTarget::find(target, Arc::new(NoBuffers))).unwrap();
-    let recorder = Recorder::new(project.path(""), LIMIT, project.label());
+    let recorder = project.recorder(LIMIT);
     let before = block_on(recorder.before(&target));
     // Another host finds its store full.
     assert_eq!(project.store().shrink(0, |_| false).unwrap(), 0);
@@ -210,7 +210,8 @@ fn hosts_that_write_the_index_at_the_same_time_leave_a_whole_one() {
     std::thread::scope(|scope| {
         for index in [&small, &large] {
             let store = &store;
-            scope.spawn(move || (0..500).for_each(|_| store.save_index(index).unwrap()));
+            // One that waits too long for the other leaves its file.
+            scope.spawn(move || (0..500).for_each(|_| drop(store.save_index(index))));
         }
     });
     let found = Index::load(&store.index_path(), root.clone(), LIMIT, &store.objects);
@@ -220,13 +221,14 @@ fn hosts_that_write_the_index_at_the_same_time_leave_a_whole_one() {
 #[test]
 fn commands_in_a_folder_that_is_no_project_say_so_once() {
     let _state = StateFolder::new();
+    let projects = Projects::default();
     let run = || {
         let home = std::env::home_dir().unwrap();
-        let recorder = Recorder::new(home, LIMIT, CallLabel::default());
+        let recorder = Recorder::new(&projects, home, LIMIT, CallLabel::default());
         block_on(async { CommandRun::begin(&recorder).await.end().await });
         recorder.summary().remarks
     };
-    assert!(run()[0].contains("this folder is no project"));
+    assert!(run()[0].contains("this folder is not a project"));
     assert_eq!(run(), Vec::<String>::new());
 }
 
@@ -281,7 +283,7 @@ fn what_the_index_lost_is_read_again_and_nothing_is_restored_wrongly() {
         let mut project = Project::new();
         project.put("a", "one\n");
         project.sh("true");
-        commands::forget(&project.path(""));
+        project.forget();
         fs::write(project.store().index_path(), damage).unwrap();
         project.put("a", "two\n");
         assert_eq!(project.sh("echo three > a; echo x > b").changes, 2);
@@ -296,9 +298,9 @@ fn a_command_that_cannot_be_listed_says_so_and_the_users_saves_stay() {
     let mut project = Project::new();
     project.put("a", "one\n");
     project.sh("true");
-    let running = project.store().folder().join("running");
-    fs::remove_dir_all(&running).unwrap();
-    fs::write(&running, "a file").unwrap();
+    let running = project.store().folder().join("running.jsonl");
+    fs::remove_file(&running).unwrap();
+    fs::create_dir(&running).unwrap();
     let summary = project.sh("echo two > a");
     assert_eq!(summary.changes, 0);
     let remark = &summary.remarks[0];

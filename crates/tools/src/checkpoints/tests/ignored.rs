@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::Project;
 use super::commands::end;
-use crate::checkpoints::index::{Bound, Index};
-use crate::checkpoints::{Coverage, Summary, commands, user_saved};
+use crate::checkpoints::index::{Bound, Index, changed_at};
+use crate::checkpoints::{Coverage, Summary, user_saved};
 
 /// What is ignored in each of these projects.
 const RULES: &str = "target/\n.env\n*.log\n";
@@ -29,11 +29,17 @@ fn project() -> Project {
 /// Waits until the file system's clock has moved on, so that what was written before is older
 /// than what a command writes.
 fn pass_a_tick(project: &Project) {
-    let store = project.store();
-    let before = store.clock();
-    while store.clock() == before {
+    let before = clock(project);
+    while clock(project) == before {
         std::thread::yield_now();
     }
+}
+
+/// The time by the clock of the file system.
+fn clock(project: &Project) -> i64 {
+    let path = project.store().folder().join("clock");
+    fs::write(&path, "x").unwrap();
+    changed_at(&fs::File::open(path).unwrap()).unwrap()
 }
 
 /// The places that a summary names.
@@ -152,7 +158,7 @@ fn the_next_program_knows_what_is_ignored() {
     let mut index = Index::new(project.path(""), super::LIMIT);
     index.refresh(&store.objects, None).unwrap();
     store.save_index(&index).unwrap();
-    commands::forget(&project.path(""));
+    project.forget();
     assert_eq!(places(&project.sh("rm .env")), [".env (removed)"]);
 }
 
@@ -176,7 +182,7 @@ fn a_bound_ends_the_search_and_is_said() {
     let mut index = Index::new(project.path(""), super::LIMIT);
     index.refresh(&store.objects, None).unwrap();
     pass_a_tick(&project);
-    let began = store.clock();
+    let began = clock(&project);
     project.put(".env", "two\n");
     let search = |entries, time| {
         let bound = Bound { entries, time };
@@ -225,7 +231,7 @@ fn prove_how_long_the_search_of_ignored_files_takes() {
             time,
         };
         let begun = Instant::now();
-        let found = index.ignored_changes(store.clock(), Vec::new(), bound);
+        let found = index.ignored_changes(clock(&project), Vec::new(), bound);
         eprintln!(
             "prove: a search of 50,000 ignored files within {time:?}: {:?}, not all of {} folders",
             begun.elapsed(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::buffers::{OpenBuffers, OpenText, Replaced, Replacement};
-use crate::checkpoints::{Content, Image, Made, recover};
+use crate::checkpoints::{Content, FileState, Made, recover};
 
 /// Ends the restore once the file `a` has the text `text`, before the file `b` changes.
 struct Killer<'a> {
@@ -59,10 +59,10 @@ fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
     let change = |name: &str, text: &str, content| Made {
         path: project.path(name),
         before: match name {
-            "new/c" => Image::Absent,
-            _ => Image::file(ONE.as_bytes(), 0o644),
+            "new/c" => FileState::Absent,
+            _ => FileState::file(ONE.as_bytes(), 0o644),
         },
-        after: Image::file(text.as_bytes(), 0o644),
+        after: FileState::file(text.as_bytes(), 0o644),
         content,
     };
     let bytes = |text: &str| Content::Bytes(text.as_bytes().to_vec());
@@ -73,7 +73,7 @@ fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
             .into_iter()
             .collect()
     };
-    let recorder = || Recorder::new(project.path(""), LIMIT, project.label());
+    let recorder = || project.recorder(LIMIT);
     let killer = Killer {
         project: &project,
         text: TWO,

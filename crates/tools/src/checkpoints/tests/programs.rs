@@ -3,16 +3,15 @@
 mod random;
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::Project;
 use super::commands::end;
-use crate::checkpoints::{CommandRun, Recorder, Request, commands, user_saved};
+use crate::checkpoints::{CommandRun, Recorder, Request, user_saved};
 
 impl Project {
     /// From now on, this is the other program, with another chat.
     fn switch(&mut self) {
-        self.other
-            .switch(&self.folder.path().canonicalize().unwrap());
         self.program = 1 - self.program;
     }
 
@@ -235,10 +234,12 @@ fn kill_a_program(project: &Project) {
     let label = serde_json::json!({
         "session": "first", "turn": 1, "call": "t_1", "tool": "bash",
     });
-    let left = serde_json::json!({"checkpoint": "left", "began": 0, "label": label});
-    let folder = project.store().folder().join("running");
-    fs::write(folder.join("1-1-1"), "").unwrap();
-    fs::write(folder.join("1-1-1.json"), left.to_string()).unwrap();
+    let left = serde_json::json!({"began": {"id": "1-1-1", "checkpoint": "left", "began": 0, "label": label}});
+    fs::write(running(project), left.to_string()).unwrap();
+}
+
+fn running(project: &Project) -> PathBuf {
+    project.store().folder().join("running.jsonl")
 }
 
 #[test]
@@ -254,14 +255,12 @@ fn what_a_program_that_was_killed_left_is_removed() {
         .collect();
     assert_eq!(ids.len(), 2);
     assert!(!ids.contains(&"left".to_owned()));
-    let folder = project.store().folder().join("running");
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(running(&project)).unwrap(), "");
 }
 
 #[test]
 fn a_restore_says_which_command_was_cut_off_and_has_no_checkpoint() {
-    let lost =
-        "What bash (t_1) changed has no checkpoint, because Flemma ended before the command did.";
+    let lost = "No checkpoint for bash (t_1): Flemma exited during the command.";
     let mut project = project();
     project.sh("echo two > a");
     kill_a_program(&project);
@@ -287,7 +286,7 @@ fn a_restore_says_which_command_was_cut_off_and_has_no_checkpoint() {
 #[test]
 fn a_call_without_an_index_is_named_too() {
     let mut project = project();
-    project.there(|it| commands::outgrow(&it.path("").canonicalize().unwrap()));
+    project.programs[1].outgrow(&project.path(""));
     let without = project.begin_there();
     let command = project.begin();
     project.put("a", "two\n");

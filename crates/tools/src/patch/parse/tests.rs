@@ -1,7 +1,7 @@
 //! How patches are read.
 #![allow(clippy::unwrap_used)]
 
-use super::*;
+use super::{Action, parse, *};
 
 fn patch(lines: &str) -> Result<Vec<Section>, String> {
     parse(&format!("*** Begin Patch\n{lines}*** End Patch\n"))
@@ -141,4 +141,99 @@ fn fences_and_here_documents_around_a_patch_are_not_part_of_it() {
     }
     let refused = parse("```\n\n*** Begin Patch\nx\n*** End Patch\n```").unwrap_err();
     assert!(refused.starts_with("Line 4 of"), "{refused}");
+}
+
+const CLASSES: &str = "class A:\n    def run(self):\n        x = 1\n        return x\n\n    def stop(self):\n        \
+                       x = 1\n        return x\n\nclass B:\n    def run(self):\n        x = 1\n        return x\n";
+
+fn patched(text: &str, hunks: &str) -> Result<String, Refused> {
+    let patch = format!("*** Begin Patch\n*** Update File: a\n{hunks}*** End Patch\n");
+    let lists = parse(&patch).into_iter().flatten().map(|section| {
+        let Action::Update { hunks, .. } = section.action else {
+            panic!("{patch}");
+        };
+        hunks
+    });
+    let lists: Vec<Vec<Hunk>> = lists.collect();
+    assert!(!lists.is_empty(), "{patch}");
+    apply_hunks(text, &lists).map(|it| it.text)
+}
+
+#[track_caller]
+fn check(text: &str, hunks: &str, expected: &str) {
+    assert_eq!(patched(text, hunks), Ok(expected.to_owned()));
+}
+
+#[track_caller]
+fn check_lines(hunks: &str, expected: &[usize]) {
+    let refused = patched(CLASSES, hunks).map_err(|it| it.problem);
+    let Err(ReplaceProblem::Ambiguous { lines, .. }) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn hunks_replace_whole_lines() {
+    check("a\nb\nc\n", "@@\n a\n-b\n+x\n+y\n c\n", "a\nx\ny\nc\n");
+    check("a\nb\nc\n", "@@\n-b\n", "a\nc\n");
+    check("a\nb", "@@\n a\n-b\n+x\n", "a\nx");
+    check("a\r\nb\r\n", "@@\n a\n-b\n+x\n", "a\r\nx\r\n");
+    check("ab\na\n", "@@\n-a\n+x\n", "ab\nx\n");
+    check("  a\n  b\n", "@@\n-a\n-b\n+x\n+b\n", "  x\n  b\n");
+}
+
+#[test]
+fn several_places_are_told_apart_by_headers() {
+    let hunk = "-        x = 1\n+        x = 2\n";
+    check_lines(&format!("@@\n{hunk}"), &[3, 7, 12]);
+    check_lines(&format!("@@ def run(self):\n{hunk}"), &[3, 7, 12]);
+    let stopped = CLASSES.replacen(
+        "stop(self):\n        x = 1",
+        "stop(self):\n        x = 2",
+        1,
+    );
+    check(CLASSES, &format!("@@ def stop(self):\n{hunk}"), &stopped);
+    let first = CLASSES.replacen("x = 1", "x = 2", 1);
+    check(
+        CLASSES,
+        &format!("@@ class A\n@@     def run(self):\n{hunk}"),
+        &first,
+    );
+    check_lines(&format!("@@ class A\n{hunk}"), &[3, 7, 12]);
+}
+
+#[test]
+fn several_places_are_told_apart_by_the_order_of_hunks_and_the_end_of_the_file() {
+    check("x\na\nx\n", "@@\n-a\n+b\n@@\n-x\n+y\n", "x\nb\ny\n");
+    check("x\na\nx\n", "@@\n-x\n+y\n*** End of File\n", "x\na\ny\n");
+    assert!(patched("x\na\n", "@@\n-a\n+b\n@@\n-x\n+y\n").is_err());
+    // A file that is named again starts anew.
+    let again = "@@\n-a\n+b\n*** Update File: a\n@@\n-x\n+y\n";
+    check("x\na\n", again, "y\nb\n");
+}
+
+#[test]
+fn a_header_that_is_not_above_is_refused() {
+    let missing = patched("a\nb\n", "@@ def f():\n-a\n+x\n").map_err(|it| it.problem);
+    assert_eq!(
+        missing,
+        Err(ReplaceProblem::NotBelow("def f():".to_owned()))
+    );
+    assert!(patched("a\nb\n", "@@ b\n-a\n+x\n").is_err());
+    check(
+        "def f(x):\n  a\n",
+        "@@ def f(\n-  a\n+  b\n",
+        "def f(x):\n  b\n",
+    );
+}
+
+#[test]
+fn lines_without_context_are_added_only_at_the_end() {
+    check("a\n", "@@\n+b\n*** End of File\n", "a\nb\n");
+    check("", "@@\n+b\n", "b\n");
+    for (text, hunk) in [("a\n", "@@\n+b\n"), ("a", "@@\n+b\n*** End of File\n")] {
+        let refused = patched(text, hunk).map_err(|it| it.problem);
+        assert_eq!(refused, Err(ReplaceProblem::EmptyOldText));
+    }
 }

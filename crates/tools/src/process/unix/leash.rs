@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::tree::started_by_us;
-use super::{orphans, watched};
 use crate::private::TemporaryPath;
 use crate::state_dir;
 
@@ -147,7 +146,7 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     // 0 is the parent of no process here, so an invalid number ends the command at once.
     let host = host.unwrap_or_default();
     let Some(status) = wait_for(child.id(), host) else {
-        orphans::end_descendants();
+        super::end_descendants();
         return ExitCode::FAILURE;
     };
     let left = end_rest(host);
@@ -235,10 +234,10 @@ fn end_rest(host: u32) -> usize {
     use rustix::process::Signal;
     let mut asked = HashSet::new();
     let begun = Instant::now();
-    while orphans::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
+    while super::has_children() && begun.elapsed() < TERM_GRACE + KILL_FOR {
         // Without the host, nothing waits for the processes to clean up.
         if begun.elapsed() >= TERM_GRACE || parent_id() != host {
-            orphans::signal(&started_by_us(), &[Signal::KILL]);
+            super::signal(&started_by_us(), &[Signal::KILL]);
         } else {
             // A search misses a process whose parent forks it and ends at that moment; it then
             // becomes our child. Other new processes get no SIGTERM: an older process started
@@ -246,10 +245,10 @@ fn end_rest(host: u32) -> usize {
             let mut new = if asked.is_empty() {
                 started_by_us()
             } else {
-                watched::children(std::process::id()).unwrap_or_default()
+                super::children(std::process::id()).unwrap_or_default()
             };
             new.retain(|id| asked.insert(*id));
-            orphans::signal(&new, &[Signal::TERM, Signal::CONT]);
+            super::signal(&new, &[Signal::TERM, Signal::CONT]);
         }
         std::thread::sleep(LOOK_EVERY);
     }

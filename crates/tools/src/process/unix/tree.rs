@@ -6,25 +6,284 @@
 //! searches `/proc` for processes.
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
-#[cfg(target_os = "linux")]
-mod linux;
+mod elsewhere {
+    //! Process groups are all that is known without `/proc`.
 
-#[cfg(not(target_os = "linux"))]
-use elsewhere as system;
+    use std::collections::{BTreeSet, HashSet};
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+    use super::{Member, pid};
+    use crate::process::ProcessMark;
+
+    /// The groups of the calls that have not been ended.
+    static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+    /// How the processes of one call are found.
+    #[derive(Debug, Clone)]
+    pub(super) struct Search {
+        leader: u32,
+    }
+
+    impl Search {
+        pub(super) fn new(leader: u32, _mark: &ProcessMark, _is_leash: bool) -> Self {
+            let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+            groups.insert(leader);
+            Self { leader }
+        }
+
+        /// The process ID of the group's leader, if the group has a living process.
+        pub(super) fn look(&self, _known: &HashSet<Member>) -> Vec<Member> {
+            let leader = Member {
+                id: self.leader,
+                started: 0,
+            };
+            Vec::from_iter(is_alive(self.leader).then_some(leader))
+        }
+
+        /// Forgets the group, whose id another one may get from now on.
+        pub(super) fn end(&self) {
+            let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+            groups.remove(&self.leader);
+        }
+    }
+
+    /// The leaders of all groups that are still alive.
+    pub(in crate::process::unix) fn started_by_us() -> Vec<u32> {
+        let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.iter().copied().filter(|&it| is_alive(it)).collect()
+    }
+
+    /// Sends a signal to a group of [`started_by_us`].
+    pub(in crate::process::unix) fn kill(leader: Pid, signal: Signal) {
+        // Fails if it has ended.
+        let _ = kill_process_group(leader, signal);
+    }
+
+    /// Always false: only Linux has leashes.
+    pub(in crate::process::unix) fn is_leash(_id: u32) -> bool {
+        false
+    }
+
+    fn is_alive(group: u32) -> bool {
+        pid(group).is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+}
 #[cfg(target_os = "linux")]
-use linux as system;
+mod linux {
+    //! Searches `/proc` for processes: `/proc/<pid>/stat` and `environ`, see proc(5).
+
+    use std::collections::HashSet;
+    use std::fs;
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    use tokio::time::Instant;
+
+    use super::Member;
+    use crate::process::{LEASH, ProcessMark};
+
+    /// Age up to which the processes of a call are searched among the newest process ids only. Ids
+    /// repeat after 32,768 processes, which don't start in this time. Checking every process of the
+    /// machine would take longer than most commands.
+    const YOUNG: Duration = Duration::from_secs(1);
+
+    /// How the processes of one call are found.
+    #[derive(Debug, Clone)]
+    pub(super) struct Search {
+        leader: u32,
+        mark: String,
+        since: Instant,
+        is_leash: bool,
+    }
+
+    impl Search {
+        pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool) -> Self {
+            Self {
+                leader,
+                mark: format!("{}={}", ProcessMark::NAME, mark.value()),
+                since: Instant::now(),
+                is_leash,
+            }
+        }
+
+        /// The living processes of the call. `known` are those found before.
+        pub(super) fn look(&self, known: &HashSet<Member>) -> Vec<Member> {
+            let all = if self.since.elapsed() < YOUNG {
+                processes_since(self.leader)
+            } else {
+                processes()
+            };
+            let is_held = |process: &&Process| {
+                let id = process.member.id;
+                let shells = process.group == self.leader || process.session == self.leader;
+                shells || known.contains(&process.member) || has_variable(id, &self.mark)
+            };
+            // With a leash, descent decides, even if a process left the group and cleared its
+            // environment.
+            let mut belongs: HashSet<u32> = if self.has_leash(&all) {
+                HashSet::from([self.leader])
+            } else {
+                all.iter().filter(is_held).map(|it| it.member.id).collect()
+            };
+            add_descendants(&all, &mut belongs);
+            let members = all
+                .iter()
+                .filter(|process| belongs.contains(&process.member.id));
+            members
+                .filter(|process| process.is_alive)
+                .map(|process| process.member)
+                .filter(|member| !(self.is_leash && member.id == self.leader))
+                .collect()
+        }
+
+        /// Returns true if the call's leash is alive.
+        fn has_leash(&self, all: &[Process]) -> bool {
+            let mut leashes = all.iter().filter(|it| it.member.id == self.leader);
+            self.is_leash && leashes.any(|it| it.is_alive)
+        }
+
+        /// Does nothing: nothing is registered.
+        pub(super) fn end(&self) {}
+    }
+
+    /// Sends a signal to one of [`started_by_us`].
+    pub(in crate::process::unix) fn kill(process: Pid, signal: Signal) {
+        // Fails if it has ended.
+        let _ = kill_process(process, signal);
+    }
+
+    /// Adds all descendants.
+    fn add_descendants(all: &[Process], belongs: &mut HashSet<u32>) {
+        // Children may be listed before their parents, so repeat until nothing is added.
+        loop {
+            let count = belongs.len();
+            let children: Vec<u32> = all
+                .iter()
+                .filter(|process| belongs.contains(&process.parent))
+                .map(|process| process.member.id)
+                .collect();
+            belongs.extend(children);
+            if belongs.len() == count {
+                break;
+            }
+        }
+    }
+
+    /// Ids of all living descendants of this process, and of processes with the mark of one of our
+    /// calls.
+    pub(in crate::process::unix) fn started_by_us() -> Vec<u32> {
+        let us = std::process::id();
+        let mark = format!("{}={}", ProcessMark::NAME, ProcessMark::ours());
+        let all = processes();
+        let marked = all
+            .iter()
+            .map(|process| process.member.id)
+            .filter(|&id| has_variable_from(id, &mark));
+        let mut belongs: HashSet<u32> = marked.chain([us]).collect();
+        add_descendants(&all, &mut belongs);
+        let living = all
+            .iter()
+            .filter(|process| process.is_alive && process.member.id != us);
+        living
+            .map(|process| process.member.id)
+            .filter(|id| belongs.contains(id))
+            .collect()
+    }
+
+    /// Returns true if the process is a leash, by its arguments, which any process can imitate.
+    pub(in crate::process::unix) fn is_leash(id: u32) -> bool {
+        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        words.split(|&byte| byte == 0).nth(1) == Some(LEASH.as_bytes())
+    }
+
+    struct Process {
+        member: Member,
+        parent: u32,
+        group: u32,
+        session: u32,
+        is_alive: bool,
+    }
+
+    fn processes() -> Vec<Process> {
+        let Ok(entries) = fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter_map(|name| process(name.parse().ok()?))
+            .collect()
+    }
+
+    /// The processes with an id from `first` to the newest; all if the newest is unknown.
+    // Ids are given out in increasing order, so descendants of `first` have larger ones.
+    fn processes_since(first: u32) -> Vec<Process> {
+        match newest_id() {
+            Some(newest) if newest >= first => (first..=newest).filter_map(process).collect(),
+            _ => processes(),
+        }
+    }
+
+    /// The last field of `/proc/loadavg`.
+    fn newest_id() -> Option<u32> {
+        let load = fs::read_to_string("/proc/loadavg").ok()?;
+        load.split_whitespace().next_back()?.parse().ok()
+    }
+
+    fn process(id: u32) -> Option<Process> {
+        // Bytes, as the program's name inside may be anything, even ") 1 2".
+        let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
+        let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+        let fields = String::from_utf8_lossy(&stat[after_name..]).into_owned();
+        let mut fields = fields.split_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
+        // Field 22 of the line, 16 after the session, in clock ticks since boot.
+        let started = fields.nth(15)?.parse().ok()?;
+        Some(Process {
+            member: Member { id, started },
+            parent,
+            group,
+            session,
+            is_alive: !matches!(state, "Z" | "X" | "x"),
+        })
+    }
+
+    /// Returns true if the process was started with exactly this `NAME=value`.
+    fn has_variable(id: u32, variable: &str) -> bool {
+        any_variable(id, |entry| entry == variable.as_bytes())
+    }
+
+    /// Returns true if it was started with a variable whose `NAME=value` begins like this.
+    fn has_variable_from(id: u32, start: &str) -> bool {
+        any_variable(id, |entry| entry.starts_with(start.as_bytes()))
+    }
+
+    fn any_variable(id: u32, is_it: impl Fn(&[u8]) -> bool) -> bool {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(is_it)
+    }
+}
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::time::{Instant, sleep};
-
-use super::watched;
-use crate::process::ProcessMark;
 use system::Search;
 pub(super) use system::{is_leash, kill, started_by_us};
+use tokio::time::{Instant, sleep};
+
+use crate::process::ProcessMark;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
 
 /// How long processes may take to end by themselves after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(1000);
@@ -38,7 +297,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(super) struct Tree {
     leader: u32,
     search: Search,
-    /// Whether the leader is a leash, which ends by itself when all others are gone.
+    /// True if the leader is a leash, which ends by itself when all others are gone.
     is_leash: bool,
 }
 
@@ -58,10 +317,10 @@ impl Tree {
         }
     }
 
-    /// Whether certainly no process of the call is left after its shell has ended, because there
-    /// are no orphans. Cheaper than [`Tree::stop`], which checks processes one by one.
+    /// Returns true if certainly no process of the call is left after its shell has ended, because there
+    /// are not orphans. Cheaper than [`Tree::stop`], which checks processes one by one.
     pub(super) fn is_surely_gone(&self) -> bool {
-        watched::orphans().is_some_and(|orphans| orphans.is_empty())
+        super::orphans().is_some_and(|orphans| orphans.is_empty())
     }
 
     /// Ends all processes with SIGTERM and, after a second, SIGKILL. Returns how many there were.
@@ -125,12 +384,12 @@ impl Tree {
     /// Sends SIGTERM to the shell's group before its processes are searched. Does nothing unless
     /// orphans can be found: otherwise a process must be found before its parent ends.
     pub(super) fn ask_to_end(&self) {
-        if watched::orphans().is_none() {
+        if super::orphans().is_none() {
             return;
         }
         let held: Vec<u32> = if self.is_leash {
             // The leash stays, because it ends by itself and reports what is left.
-            watched::children(self.leader).unwrap_or_default()
+            super::children(self.leader).unwrap_or_default()
         } else {
             Vec::new()
         };

@@ -2,12 +2,18 @@
 //!
 //! Pure. The order matters: a later mount covers an earlier one. Source: bwrap(1).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{fs, io};
 
-use super::machine::Machine;
-use crate::sandbox::{SandboxLimits, view};
+use super::identity::Machine;
+use super::tree::{Root, Tree};
+use crate::files::{Fingerprint, RealPath};
+use crate::sandbox::SandboxLimits;
 use crate::secrets::Concealed;
 
 /// Its name in the log.
@@ -146,14 +152,17 @@ impl Words {
         let Some(tmp) = &held.limits.tmp else { return };
         // Mounts below it create folders in it, so it is made read-only later; see
         // [`Words::close`].
-        self.0
-            .extend(["--bind".into(), (&tmp.folder).into(), view::TMP.into()]);
-        self.all(["--setenv", "TMPDIR", view::TMP]);
+        self.0.extend([
+            "--bind".into(),
+            (&tmp.folder).into(),
+            crate::sandbox::TMP.into(),
+        ]);
+        self.all(["--setenv", "TMPDIR", crate::sandbox::TMP]);
         let needed = held.needed.iter().copied().chain([held.cwd]);
         let shown = held.limits.shown.iter().map(PathBuf::as_path);
         let is_below = |path: &&Path| {
-            path.starts_with(view::TMP)
-                && *path != Path::new(view::TMP)
+            path.starts_with(crate::sandbox::TMP)
+                && *path != Path::new(crate::sandbox::TMP)
                 && !path.starts_with(&tmp.folder)
         };
         for path in shown
@@ -180,7 +189,7 @@ impl Words {
     /// not affected.
     fn close(&mut self, limits: &SandboxLimits) {
         if limits.tmp.as_ref().is_some_and(|tmp| !tmp.writable) {
-            self.all(["--remount-ro", view::TMP]);
+            self.all(["--remount-ro", crate::sandbox::TMP]);
         }
         if let Some(home) = limits.home.as_ref().filter(|it| !it.is_writable) {
             self.mount("--remount-ro", &home.folder);
@@ -273,13 +282,240 @@ fn is_in(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|it| path.starts_with(it))
 }
 
-/// Whether a path below `/run` is visible. Sockets of name servers are among these paths, and
+/// Returns true if a path below `/run` is visible. Sockets of name servers are among these paths, and
 /// would lead to the network.
 fn is_needed(path: &Path) -> bool {
     NEEDED.iter().any(|needed| path.starts_with(needed))
 }
 
+// A thread that starts sandboxed commands under two restrictions that bubblewrap lacks.
+//
+// - Abstract sockets have no path that a mount could hide. Landlock (Linux 6.12) blocks them.
+// - Setuid and setgid bits outlive the sandbox. A seccomp filter keeps commands from setting
+// them.
+//
+// A thread's children inherit both, so no helper program is needed.
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The thread, started on first use. `None` if the system supports neither restriction.
+static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
+/// Set if bubblewrap does not start from such a thread.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+struct Thread {
+    jobs: Sender<Job>,
+    restrictions: Restrictions,
+}
+
+/// The restrictions that are active on the thread.
+#[derive(Debug, Clone, Copy)]
+struct Restrictions {
+    abstract_sockets: bool,
+    modes: bool,
+}
+
+/// Returns true if sandboxed commands can't reach abstract sockets, even with network access.
+pub fn cuts_off_abstract_sockets() -> bool {
+    available().is_some_and(|thread| thread.restrictions.abstract_sockets)
+}
+
+/// Returns true if sandboxed commands can't set setuid and setgid bits.
+pub fn keeps_from_setuid() -> bool {
+    available().is_some_and(|thread| thread.restrictions.modes)
+}
+
+/// Returns true when what [`run`] starts is restricted.
+pub(super) fn is_available() -> bool {
+    available().is_some()
+}
+
+fn available() -> Option<&'static Thread> {
+    thread().filter(|_| !REFUSED.load(Ordering::Relaxed))
+}
+
+/// Stops using the thread: from now on, [`run`] runs everything on the calling thread.
+pub(super) fn give_up() {
+    REFUSED.store(true, Ordering::Relaxed);
+}
+
+/// Runs `work` on the thread, or on the calling thread if there is none.
+///
+/// The thread lives as long as the process, because bubblewrap ends with the thread that
+/// started it.
+///
+/// # Errors
+///
+/// `work` panicked.
+pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    let Some(thread) = available() else {
+        return Ok(work());
+    };
+    let (sender, receiver) = channel();
+    let job: Job = Box::new(move || {
+        // The receiver waits below, so this cannot fail.
+        let _ = sender.send(work());
+    });
+    let gone = || io::Error::other("the thread that starts sandboxed programs is gone");
+    thread.jobs.send(job).map_err(|_| gone())?;
+    receiver.recv().map_err(|_| gone())
+}
+
+fn thread() -> Option<&'static Thread> {
+    THREAD.get_or_init(start).as_ref()
+}
+
+fn start() -> Option<Thread> {
+    let (jobs, queue) = channel::<Job>();
+    let (ready, is_ready) = channel();
+    let serve = move || {
+        let works = |result: Result<(), String>, effect| {
+            if let Err(why) = &result {
+                tracing::info!(why, effect, "the sandbox lacks a restriction");
+            }
+            result.is_ok()
+        };
+        let restrictions = Restrictions {
+            abstract_sockets: works(restrict_sockets(), "abstract sockets stay reachable"),
+            modes: works(restrict_modes(), "commands can set setuid bits"),
+        };
+        // The receiver waits in `start`, so this cannot fail.
+        let _ = ready.send(restrictions);
+        for job in queue {
+            // A panic in one job must not end the thread, because all later commands would then
+            // fail to start.
+            drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
+        }
+    };
+    let thread = std::thread::Builder::new().name("sandboxed".to_owned());
+    // Without a thread, commands run without the two restrictions.
+    thread.spawn(serve).ok()?;
+    let restrictions = is_ready.recv().ok()?;
+    let restricts = restrictions.abstract_sockets || restrictions.modes;
+    restricts.then_some(Thread { jobs, restrictions })
+}
+
+fn restrict_sockets() -> Result<(), String> {
+    use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
+    // Without this, a kernel that lacks the restriction would silently apply none.
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let scoped = ruleset.scope(Scope::AbstractUnixSocket);
+    let created = scoped.and_then(Ruleset::create);
+    let restricted = created.and_then(landlock::RulesetCreated::restrict_self);
+    restricted.map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(target_endian = "little")]
+fn restrict_modes() -> Result<(), String> {
+    super::modes::restrict()
+}
+
+#[cfg(target_endian = "big")]
+fn restrict_modes() -> Result<(), String> {
+    Err("there is no filter of system calls for this system".to_owned())
+}
+
+// State that this process keeps between commands: scans of folders, files that commands created
+// and could keep, and files that file tools wrote.
+//
+// This module decides nothing. All of it may be dropped: then folders are scanned again, and files
+// of commands count as the user's.
+
+/// Maximum number of scans, and of paths.
+const MOST: (usize, usize) = (16, 1_000);
+
+#[derive(Default)]
+struct Memory {
+    seen: HashMap<PathBuf, Arc<Tree>>,
+    made: HashSet<PathBuf>,
+    written: HashMap<PathBuf, Fingerprint>,
+}
+
+static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
+
+fn locked() -> MutexGuard<'static, Option<Memory>> {
+    // A poisoned lock is fine, because no change can be left half done.
+    MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The last scan of this root.
+pub(super) fn seen(root: &Root) -> Arc<Tree> {
+    let memory = locked();
+    let found = memory.as_ref().and_then(|it| it.seen.get(&root.path));
+    found.cloned().unwrap_or_default()
+}
+
+/// Stores a scan.
+pub(super) fn remember(root: &Root, tree: Arc<Tree>) {
+    if !root.is_deep {
+        return;
+    }
+    let mut memory = locked();
+    let seen = &mut memory.get_or_insert_default().seen;
+    // Dropping all of them is enough, because another scan takes milliseconds.
+    if seen.len() >= MOST.0 && !seen.contains_key(&root.path) {
+        seen.clear();
+    }
+    seen.insert(root.path.clone(), tree);
+}
+
+/// Adds files that commands created.
+pub(super) fn add_made_by_commands(paths: impl Iterator<Item = PathBuf>) {
+    let mut memory = locked();
+    let made = &mut memory.get_or_insert_default().made;
+    made.extend(paths);
+    if made.len() > MOST.1 {
+        made.clear();
+    }
+}
+
+/// The files that commands created, without those that no longer satisfy `is_still`.
+pub(super) fn made_by_commands(is_still: impl Fn(&Path) -> bool) -> HashSet<PathBuf> {
+    let mut memory = locked();
+    let made = &mut memory.get_or_insert_default().made;
+    made.retain(|path| is_still(path));
+    made.clone()
+}
+
+/// Records what a file tool writes to `path`.
+pub(super) fn add_written(path: &Path, text: &str) {
+    let mut memory = locked();
+    let written = &mut memory.get_or_insert_default().written;
+    if written.len() >= MOST.1 {
+        written.clear();
+    }
+    written.insert(path.to_owned(), Fingerprint::of(text.as_bytes()));
+}
+
+/// Returns true if a file, or everything in a folder, is as a file tool wrote it.
+pub(super) fn is_as_written(path: &Path) -> bool {
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    if found.is_dir() {
+        let Ok(mut entries) = fs::read_dir(path) else {
+            return false;
+        };
+        // File tools create no empty folders, so a command made it.
+        let mut is_written = false;
+        return entries.all(|entry| {
+            is_written = entry.is_ok_and(|entry| is_as_written(&entry.path()));
+            is_written
+        }) && is_written;
+    }
+    let written = locked()
+        .as_ref()
+        .and_then(|it| it.written.get(path).cloned());
+    found.is_file() && written.is_some_and(|it| fingerprint(path) == Some(it))
+}
+
+fn fingerprint(path: &Path) -> Option<Fingerprint> {
+    let real = RealPath::of(path).ok()?;
+    Fingerprint::of_file(&real).ok()
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::secrets::SecretKind;
@@ -314,7 +550,7 @@ mod tests {
             line.starts_with("/bin/bwrap --ro-bind / / --dev /dev --proc /proc --ro-bind-try ")
         );
         let kept = "--bind-try /w/.git /w/.git --ro-bind-try /w/.git/config /w/.git/config \
-                    --ro-bind-try /w/.git/hooks /w/.git/hooks --tmpfs";
+            --ro-bind-try /w/.git/hooks /w/.git/hooks --tmpfs";
         assert!(at("--bind /w /w") < at(kept), "{line}");
         assert!(at("--bind /tmp /tmp") < at("--tmpfs /tmp/nvim"));
         assert!(at("--bind /w /w") < at("--ro-bind-try /dev/null /w/nvim.sock"));
@@ -427,5 +663,13 @@ mod tests {
             !line.contains("scdaemon") && !line.contains("/run/secrets"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn a_job_that_panics_fails_alone() {
+        if is_available() {
+            assert!(run::<()>(|| panic!("no")).is_err());
+        }
+        assert_eq!(run(|| 7).unwrap(), 7);
     }
 }

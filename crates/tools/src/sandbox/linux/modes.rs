@@ -124,7 +124,7 @@ pub(super) fn restrict() -> Result<(), String> {
     seccompiler::apply_filter(&program()).map_err(|error| error.to_string())
 }
 
-/// Whether the filter covers this architecture. It lets through all calls of others.
+/// Returns true if the filter covers this architecture. It lets through all calls of others.
 fn supports(architecture: &str) -> Result<(), String> {
     if ARCHITECTURES.iter().any(|(it, ..)| *it == architecture) {
         Ok(())
@@ -205,7 +205,7 @@ fn length(block: &[Instruction]) -> u8 {
 mod tests {
     use super::*;
 
-    /// What the filter says of a call.
+    /// The filter's verdict on a call.
     fn run(architecture: u32, number: u32, arguments: [u32; 4]) -> u32 {
         let program = program();
         let (mut at, mut register) = (0, 0);

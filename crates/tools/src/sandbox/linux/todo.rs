@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, openat};
 
-use super::aside::{open, set_aside};
-use super::memory;
+use super::watch::{open, set_aside};
 
 /// Folders in a Git directory that exist during a rebase, cherry-pick, or revert, and the names
 /// of their lists.
@@ -52,7 +51,7 @@ pub(super) fn take(root: &Path, git: &Path, before: &Commands) -> Vec<String> {
         }
         let size = fs::metadata(&path).ok()?.len();
         // A file tool wrote this list, in a call that was approved.
-        if memory::is_as_written(&path) {
+        if super::bwrap::is_as_written(&path) {
             return None;
         }
         // A list that is too long to be read is put aside as a whole.
@@ -94,7 +93,7 @@ fn without_new_commands(text: &[u8], before: &Commands) -> Option<Vec<u8>> {
     (rest.len() < text.len()).then_some(rest)
 }
 
-/// Whether a line runs a command.
+/// Returns true if a line runs a command.
 fn is_command(line: &[u8]) -> bool {
     // More separators than Git's own, because a command that is missed would run.
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0);

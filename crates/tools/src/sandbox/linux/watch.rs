@@ -4,18 +4,22 @@
 //! renamed after the command. Files with such a name that exist before it are mounted read-only.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::aside::set_aside;
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
+use rustix::io::Errno;
+
 use super::identity::{Found, Identity, Others, Registered, Running, is_same, is_same_file};
 use super::todo::{self, Commands};
 use super::tree::{MAX_NEW, Root, Tree};
-use super::{git, memory};
-use crate::mounts::linux::Mounts;
-use crate::sandbox::{SandboxLimits, paths};
+use crate::mounts::Mounts;
+use crate::sandbox::SandboxLimits;
 use crate::secrets::Concealed;
 
 /// Maximum number of files in working folders that are mounted read-only. Each mount adds about
@@ -39,9 +43,9 @@ pub struct Watch {
     places: Vec<PathBuf>,
     /// This command among those that run, with the protected files that existed before it.
     registered: Registered,
-    /// What commands that ran at that time had made. They answer for it when they end.
+    /// Files that other running commands had made. Those commands report them when they end.
     made_by_others: Found,
-    /// What is mounted read-only for this command.
+    /// Paths that are mounted read-only for this command.
     mounted: Vec<PathBuf>,
     /// The mounts of the command, registered until it ends.
     mounts: Option<Mounts>,
@@ -54,15 +58,15 @@ impl Watch {
         let started = SystemTime::now().duration_since(UNIX_EPOCH);
         let others = Others::now();
         let look = |root: Root| {
-            let tree = Tree::look(&root, &limits.names, memory::seen(&root));
-            memory::remember(&root, tree.clone());
+            let tree = Tree::look(&root, &limits.names, super::bwrap::seen(&root));
+            super::bwrap::remember(&root, tree.clone());
             (root, tree)
         };
         let trees: Vec<_> = roots(limits).into_iter().map(look).collect();
-        let theirs = memory::made_by_commands(|path| {
+        let theirs = super::bwrap::made_by_commands(|path| {
             let mut there = trees.iter().filter(|(_, tree)| tree.has(path));
             // A file that is no longer harmless was changed by the user, so it is protected.
-            there.all(|(_, tree)| git::is_harmless(path, tree))
+            there.all(|(_, tree)| super::tree::is_harmless(path, tree))
         });
         // The scan has read these folders, so the secrets in them need no other search.
         let suspects = trees.iter().flat_map(|(_, tree)| tree.suspects()).collect();
@@ -79,7 +83,7 @@ impl Watch {
         let found = found.filter_map(|path| Identity::of(&path).map(|now| (path, now)));
         // What a command that still runs has made was not there before this one either.
         let (before, made_by_others): (Found, Found) = found.partition(|(path, now)| {
-            others.have_not_made(path, now) || memory::is_as_written(path)
+            others.have_not_made(path, now) || super::bwrap::is_as_written(path)
         });
         let registered = Registered::new(Running {
             roots: trees.iter().map(|(root, _)| root.clone()).collect(),
@@ -128,7 +132,7 @@ impl Watch {
             .iter()
             .filter(|path| self.before(path).is_some());
         let places = places.cloned();
-        let mut kept = paths::real(&found.chain(places).collect::<Vec<_>>());
+        let mut kept = crate::sandbox::real(&found.chain(places).collect::<Vec<_>>());
         kept.extend(self.limits.kept.iter().cloned());
         kept.sort();
         // A mount of a folder includes what is below it.
@@ -179,12 +183,12 @@ impl Watch {
                 .kept()
                 .filter(|path| self.has_changed(path) || self.theirs.contains(path));
             let (harmless, others): (Vec<_>, Vec<_>) =
-                made.partition(|path| git::is_harmless(path, &after));
-            memory::add_made_by_commands(harmless.into_iter());
+                made.partition(|path| super::tree::is_harmless(path, &after));
+            super::bwrap::add_made_by_commands(harmless.into_iter());
             // File tools that run at the same time may write them.
             let others = others
                 .into_iter()
-                .filter(|path| !memory::is_as_written(path));
+                .filter(|path| !super::bwrap::is_as_written(path));
             notes.extend(others.map(|path| taken(&root.path, &path)));
             let none = Commands::new();
             notes.extend(after.gits().flat_map(|git| {
@@ -192,13 +196,13 @@ impl Watch {
                 todo::take(&root.path, git, before)
             }));
             // The next command starts with this scan.
-            memory::remember(root, after.clone());
+            super::bwrap::remember(root, after.clone());
         }
         for path in &self.places {
             let root = self.limits.writable.iter().find(|it| path.starts_with(it));
             if let Some(root) = root
                 && self.has_changed(path)
-                && !memory::is_as_written(path)
+                && !super::bwrap::is_as_written(path)
             {
                 notes.push(taken(root, path));
             }
@@ -224,8 +228,10 @@ impl Watch {
         // The user may change a mounted file, but no command can. If the user replaces it, the mount
         // is gone. Git replaces its files at each change, and a repository without them is none.
         let is_mounted = self.mounted.iter().any(|it| path.starts_with(it));
-        let is_users =
-            is_same_file(before, &now) || path.components().any(|it| it.as_os_str() == git::FOLDER);
+        let is_users = is_same_file(before, &now)
+            || path
+                .components()
+                .any(|it| it.as_os_str() == super::tree::FOLDER);
         let is_allowed = is_same(Some(before), &now) || (is_mounted && is_users);
         !is_allowed
     }
@@ -235,7 +241,7 @@ impl Watch {
 /// writable folders above and elsewhere, because Git and other programs also search parent
 /// folders.
 fn roots(limits: &SandboxLimits) -> Vec<Root> {
-    let work = paths::real(&limits.work);
+    let work = crate::sandbox::real(&limits.work);
     let writable = &limits.writable;
     let can_be = |it: &&PathBuf| writable.iter().any(|root| it.starts_with(root));
     let inside = writable
@@ -289,4 +295,87 @@ fn note(taken: &[String], is_cut: bool) -> Option<String> {
         ));
     }
     (!lines.is_empty()).then(|| format!("[{}]", lines.join("\n")))
+}
+
+// Renames protected files that a command created. Nothing is deleted.
+//
+// Other commands may run at the same time, so no link is followed.
+
+/// The suffix of renamed files.
+const ENDING: &str = ".flemma-held";
+/// Maximum number of new names that are tried.
+const MOST: usize = 100;
+
+/// Renames `path`, which is below `root`, and returns its new path.
+///
+/// # Errors
+///
+/// It doesn't exist, a component of the path is a link, or its folder is not writable.
+pub(super) fn set_aside(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let (folder, name) = (path.parent(), path.file_name());
+    let (folder, name) = folder.zip(name).ok_or(Errno::INVAL)?;
+    let opened = open(root, folder)?;
+    for number in 1..=MOST {
+        let new = held_name(name, number);
+        // Never over another file, which may be one that was set aside before.
+        let renamed = renameat_with(&opened, name, &opened, &new, RenameFlags::NOREPLACE);
+        match renamed {
+            Ok(()) => return Ok(folder.join(new)),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+fn held_name(name: &OsStr, number: usize) -> OsString {
+    let mut new = name.to_owned();
+    new.push(ENDING);
+    if number > 1 {
+        new.push(format!("-{number}"));
+    }
+    new
+}
+
+/// Opens a folder below `root` component by component, so that no link is followed.
+pub(super) fn open(root: &Path, folder: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let below = folder.strip_prefix(root).map_err(|_| Errno::INVAL)?;
+    let mut opened = openat(CWD, root, flags, Mode::empty())?;
+    for part in below.components() {
+        let Component::Normal(name) = part else {
+            return Err(Errno::INVAL.into());
+        };
+        opened = openat(&opened, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_replaced_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        fs::create_dir_all(folder.path().join("outside")).unwrap();
+        fs::write(folder.path().join("outside/.envrc"), "theirs").unwrap();
+        symlink(folder.path().join("outside"), root.join("link")).unwrap();
+        for expected in ["sub/.envrc.flemma-held", "sub/.envrc.flemma-held-2"] {
+            fs::write(root.join("sub/.envrc"), expected).unwrap();
+            let new = set_aside(&root, &root.join("sub/.envrc")).unwrap();
+            assert_eq!(new, root.join(expected));
+            assert_eq!(fs::read_to_string(new).unwrap(), expected);
+        }
+        set_aside(&root, &root.join("link/.envrc")).unwrap_err();
+        assert!(folder.path().join("outside/.envrc").exists());
+        set_aside(&root, &root.join("none")).unwrap_err();
+    }
 }

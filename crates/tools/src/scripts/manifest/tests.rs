@@ -1,11 +1,9 @@
 //! Files as people write them, and what is said about those that cannot be used.
-
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 
-use super::*;
-use crate::scripts::parameters::{fit, schema};
+use super::{fit, schema, *};
 
 /// An example of the specification of script tools.
 const GREETING: &str = r#"name = "my_custom_tool"
@@ -107,8 +105,8 @@ fn what_is_wrong_is_named_with_its_line_and_a_way_out() {
     let below = |rest: &str| format!("{SHORT}{rest}");
     let parameter = |rest: &str| below(&format!("[parameters.p]\n{rest}\n"));
     for (text, line, said) in [
-        ("description = \n".to_owned(), 1, "This is no TOML: "),
-        (below("a = 1\na = 2\n"), 4, "This is no TOML: "),
+        ("description = \n".to_owned(), 1, "This is not TOML: "),
+        (below("a = 1\na = 2\n"), 4, "This is not TOML: "),
         (
             "script = \"s\"\n".to_owned(),
             1,

@@ -1,6 +1,6 @@
 //! A scratch folder with traps, and runs of shells in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -32,7 +32,7 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.lines += other.lines;
         self.execs += other.execs;
         self.opens += other.opens;
@@ -160,7 +160,7 @@ impl World {
             words.extend(strace.map(OsString::from));
         }
         // The lines print nothing, so this is the trace.
-        let trace = view::run(words, &self.script(lines), &self.machine(0));
+        let trace = view::run(&words, &self.script(lines), &self.machine(0));
         assert!(!trace.contains("bwrap:"), "{trace}");
         Some(if traced {
             observe(&trace, lines.len())
@@ -227,27 +227,48 @@ fn observe(trace: &str, lines: usize) -> Observed {
         lines,
         ..Observed::default()
     };
+    // The beginnings of calls that another process interrupted in the trace, by process.
+    let mut begun: HashMap<&str, &str> = HashMap::new();
+    let mut calls = Vec::new();
     for line in trace.lines() {
-        // `[pid 12] ` precedes a call, except of the first process.
-        let call = line
-            .rsplit_once("] ")
-            .map_or(line, |(_, it)| it)
-            .trim_start();
+        // `[pid 12] ` precedes a call, except of the first process, and messages may precede that.
+        let process = line.split_once("[pid ");
+        let process = process.and_then(|(_, it)| it.split_once("] "));
+        let (process, call) = process.unwrap_or(("", line));
+        let call = call.trim_start();
+        if let Some(start) = call.strip_suffix("<unfinished ...>") {
+            begun.insert(process, start);
+        } else if let Some((_, end)) = call
+            .strip_prefix("<... ")
+            .and_then(|it| it.split_once(" resumed>"))
+        {
+            let start = begun.remove(process).unwrap_or_default();
+            calls.push(format!("{start}{end}"));
+        } else {
+            calls.push(call.to_owned());
+        }
+    }
+    // Calls that never returned may have done their work.
+    calls.extend(begun.into_values().map(str::to_owned));
+    for call in calls {
         // `???(` is a call of a process that was killed before strace could decode it.
         if call.is_empty() || call.starts_with("???(") {
             continue;
         }
-        let failed = call.contains(") = -1 ") || call.contains("resumed>");
+        // Only the end says so: arguments may contain the same words. strace pads it.
+        let call = call.split_whitespace().collect::<Vec<_>>().join(" ");
+        let result = call.rsplit_once(") = ").map(|(_, result)| result);
+        let failed = result.is_some_and(|it| it.starts_with("-1 "));
         seen.execs += usize::from(call.starts_with("exec") && !failed);
         seen.opens += usize::from(call.starts_with("open") || call.starts_with("creat"));
-        if !failed && is_problem(call) {
-            seen.problems.push(call.to_owned());
+        if !failed && is_problem(&call) {
+            seen.problems.push(call);
         }
     }
     seen
 }
 
-/// Whether this system call, which succeeded, changes something outside of the view or leaves it.
+/// Returns true if this system call, which succeeded, changes something outside of the view or leaves it.
 fn is_problem(call: &str) -> bool {
     let target = call.split('"').nth(1).unwrap_or_default();
     // They are the view's own.
@@ -264,4 +285,20 @@ fn is_problem(call: &str) -> bool {
         // The other lines report signals, exits, and unfinished calls.
         name => TRACED.contains(name) && !name.is_empty() && !call.contains("AF_NETLINK"),
     }
+}
+
+#[test]
+fn a_call_in_two_parts_counts_by_its_result() {
+    let observed = |trace: &str| observe(trace, 1).problems;
+    let begun = "[pid 7] openat(AT_FDCWD, \"/p/out\", O_WRONLY|O_CREAT, 0666 <unfinished ...>";
+    let other = "[pid 8] openat(AT_FDCWD, \"/p/in\", O_RDONLY) = 3";
+    let refused = "[pid 7] <... openat resumed>)      = -1 EROFS (Read-only file system)";
+    assert_eq!(observed(&[begun, other, refused].join("\n")), [""; 0]);
+    let made = "[pid 7] <... openat resumed>)      = 4";
+    assert_eq!(observed(&[begun, other, made].join("\n")).len(), 1);
+    // Killed before it returned.
+    assert_eq!(observed(&[begun, other].join("\n")).len(), 1);
+    // A file's name does not hide a call.
+    let named = r#"openat(AT_FDCWD, "/p/[a] b) = -1 x", O_WRONLY|O_CREAT, 0666) = 4"#;
+    assert_eq!(observed(named).len(), 1);
 }

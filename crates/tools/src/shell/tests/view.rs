@@ -43,7 +43,7 @@ pub(super) fn guarded(line: &str, folder: &Path) -> String {
 }
 
 /// Runs a script with the environment of approved commands, and returns its output.
-pub(super) fn run(prefix: Vec<OsString>, script: &str, machine: &Machine) -> String {
+pub(super) fn run(prefix: &[OsString], script: &str, machine: &Machine) -> String {
     let mut command = Command::new(&prefix[0]);
     command
         .args(&prefix[1..])

@@ -93,7 +93,7 @@ impl Reader<'_> {
         if !kind.is_file() && !kind.is_symlink() {
             found.obstacle(
                 &change,
-                format!("it makes {name}, which is no regular file"),
+                format!("it creates {name}, which is not a regular file"),
             );
             return Ok(());
         } else if status.mode() & SPECIAL != 0 {
@@ -126,7 +126,7 @@ impl Reader<'_> {
         found.add(self.change(path, false, status.is_dir()));
     }
 
-    /// What the command saw at a path, unless it changed it.
+    /// The metadata of a path in the lower layers, which the command saw unless it changed it.
     fn below(&self, path: &Path) -> Option<Metadata> {
         self.lower()
             .find_map(|it| it.join(path).symlink_metadata().ok())
@@ -163,7 +163,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a folder of a layer hides the one below it.
+/// Returns true if a folder of a layer hides the one below it.
 fn is_opaque(folder: &Path) -> bool {
     let mut value = [0; 2];
     let read = rustix::fs::lgetxattr(folder, "user.overlay.opaque", &mut value);

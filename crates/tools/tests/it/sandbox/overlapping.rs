@@ -15,7 +15,7 @@ fn place() -> Option<TestFolder> {
     })
 }
 
-/// Runs `first` until it has made `ready`, then `second` beside it until both end.
+/// Runs `first` until it has made `ready`, then `second` alongside it until both end.
 async fn overlap(place: &TestFolder, first: &str, second: &str) -> String {
     let second = async {
         eventually(|| place.path("inside/ready").exists()).await;

@@ -14,7 +14,7 @@ fn project(revealed: &[&str]) -> Option<TestFolder> {
     let place = held(|root, limits| {
         let root = root.canonicalize().unwrap();
         let paths = revealed.iter().map(|it| root.join("inside").join(it));
-        let secrets = Secrets::of_this_user(paths.collect());
+        let secrets = Secrets::of_this_user(&paths.collect::<Vec<_>>());
         limits.secrets = Some(Arc::new(secrets));
         limits.work = vec![root.join("inside")];
         for (file, text) in [
@@ -125,15 +125,15 @@ async fn a_read_only_command_sees_no_secret() {
     let Some(mut place) = project(&[]) else {
         return;
     };
-    place.ctx.confinement = Confinement::ReadOnly;
+    place.ctx.exec.confinement = Confinement::ReadOnly;
     // Makes the check of the command's text accept everything, to test the sandbox alone.
     let all = place.path("inside").canonicalize().unwrap();
-    place.ctx.secrets = Arc::new(Secrets::of_this_user(vec![all]));
+    place.ctx.files.secrets = Arc::new(Secrets::of_this_user(&[all]));
     let said = bash(&place, "cat .env a/b/c/.env.local .env.example").await;
     assert!(said.contains("plain") && !said.contains("s3cret"), "{said}");
     // Read-only commands are sandboxed even if the sandbox is off.
-    let off = Sandbox::clone(&place.ctx.sandbox).turned_off();
-    place.ctx.sandbox = Arc::new(off);
+    let off = Sandbox::clone(&place.ctx.files.sandbox).turned_off();
+    place.ctx.files.sandbox = Arc::new(off);
     let said = bash(&place, "cat .env .env.example").await;
     assert!(said.contains("plain") && !said.contains("s3cret"), "{said}");
 }

@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn secrets() -> Secrets {
-        Secrets::of_this_user(Vec::new())
+        Secrets::of_this_user(&[])
     }
 
     #[test]

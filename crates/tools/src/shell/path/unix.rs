@@ -1,1 +1,0 @@
-pub(super) const REFUSED: Option<&str> = None;
