@@ -82,7 +82,10 @@ fn open(editor: &Editor, file: &str, coloured: bool) -> (f64, f64) {
     });
     let text = since(start);
     if coloured {
-        editor.wait_for("colours", |editor| !editor.highlight_at(0, 0).is_empty());
+        editor.wait_for("colours", |editor| {
+            let groups = editor.highlight_of("@You:", 0);
+            groups.is_some_and(|it| !it.is_empty())
+        });
     }
     let colours = since(start);
     rest(editor);

@@ -48,9 +48,7 @@ fn a_pending_edit_shows_its_diff_with_syntax_colors() {
     });
     // The background of the diff, and the colors of Lua: a keyword looks unlike a variable.
     editor.wait_for("a colored keyword", |editor| {
-        let rows = editor.screen();
-        let row = rows.iter().position(|row| row.starts_with("5 +   return"));
-        let groups = |column: usize| row.map(|row| editor.highlight_at(row, column));
+        let groups = |column| editor.highlight_of("5 +   return", column);
         let (keyword, variable) = (groups(6), groups(13));
         let has_background = |groups: &Vec<String>| groups.iter().any(|it| it.contains("DiffAdd"));
         keyword != variable && keyword.as_ref().is_some_and(has_background)

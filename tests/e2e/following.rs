@@ -74,11 +74,9 @@ fn follows(calls: usize, together: bool, insert: bool, windows: usize) {
     editor.wait_for(&format!("the end on screen: {case}"), |editor| {
         below(editor) == vec![(0, 0); windows]
     });
-    let seen = editor.screen();
-    assert!(
-        seen.iter().any(|row| row.contains(END)),
-        "{case}: {seen:#?}"
-    );
+    editor.wait_screen(&format!("the last words: {case}"), |rows| {
+        rows.iter().any(|row| row.contains(END))
+    });
     let mode = if insert { "i" } else { "n" };
     editor.wait_for(&format!("mode {mode}: {case}"), |editor| {
         editor.mode().name == mode

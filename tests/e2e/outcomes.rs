@@ -80,18 +80,10 @@ fn a_fold_that_the_user_opened_shows_how_the_call_ended_on_its_header() {
             .any(|row| row.contains("Changed after it was sent"))
     });
     let moved = format!("  {header}");
-    editor.wait_screen("the header further down", |rows| {
-        rows.iter().any(|row| row.starts_with(&moved))
+    let columns = "  **Tool Result:** `t_1` ".len();
+    editor.wait_for("the outcome further down, in its color", |editor| {
+        let mut groups = editor.highlight_of(&moved, columns).into_iter().flatten();
+        let is_green = |it: &String| it == "FlemmaToolSuccess" || it == "DiagnosticOk";
+        groups.any(|it| is_green(&it))
     });
-    let row = editor
-        .screen()
-        .iter()
-        .position(|row| row.starts_with(&moved));
-    let column = "  **Tool Result:** `t_1` ".len();
-    let groups = editor.highlight_at(row.unwrap(), column);
-    assert!(
-        groups.contains(&"FlemmaToolSuccess".to_owned())
-            || groups.contains(&"DiagnosticOk".to_owned()),
-        "{groups:?}"
-    );
 }

@@ -153,11 +153,8 @@ fn a_preview_is_coloured_like_a_comment_or_as_the_user_says() {
     };
     let editor = offline().file("question.chat", &text).start();
     assert_eq!(group(&editor)["link"], "Comment");
-    let row = editor
-        .screen()
-        .iter()
-        .position(|row| row == "calculator: 1");
-    assert_eq!(editor.highlight_at(row.unwrap(), 0), ["Comment"]);
+    let seen = editor.highlight_of("calculator: 1", 0);
+    assert_eq!(seen, Some(vec!["Comment".to_owned()]));
     editor.command("colorscheme blue");
     assert_eq!(group(&editor)["link"], "Comment");
 

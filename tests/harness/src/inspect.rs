@@ -88,9 +88,10 @@ impl Editor {
         self.screen.rows()
     }
 
-    /// The highlight groups of a cell of the screen, topmost last. Row and column are zero-based.
-    pub fn highlight_at(&self, row: usize, column: usize) -> Vec<String> {
-        self.screen.groups_at(row, column)
+    /// The highlight groups of the cell `columns` right of where `text` first starts on the screen, topmost
+    /// last. `None` if the text is not on the screen. Text and groups are of the same frame.
+    pub fn highlight_of(&self, text: &str, columns: usize) -> Option<Vec<String>> {
+        self.screen.groups_of(text, columns)
     }
 
     /// The number of frames that Neovim has drawn.

@@ -2,7 +2,7 @@
 //! groups of each cell. Knows neither windows nor buffers.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmpv::Value;
@@ -54,21 +54,35 @@ impl Screen {
 
     /// The rows of the last complete frame, without trailing blanks.
     pub(crate) fn rows(&self) -> Vec<String> {
+        let grid = self.whole();
+        grid.rows.iter().map(|row| text_of(row)).collect()
+    }
+
+    /// The highlight groups of the cell `columns` right of where `text` first starts in the last complete
+    /// frame, topmost last. `None` if the text is not on the screen.
+    pub(crate) fn groups_of(&self, text: &str, columns: usize) -> Option<Vec<String>> {
+        let grid = self.whole();
+        let mut found = grid.rows.iter().filter_map(|row| {
+            let mut before = text_of(row).find(text)?;
+            let column = row.iter().position(|cell| {
+                let is_start = before == 0;
+                before = before.saturating_sub(cell.text.len());
+                is_start
+            });
+            row.get(column? + columns)
+        });
+        let groups = grid.groups.get(&found.next()?.highlight);
+        Some(groups.cloned().unwrap_or_default())
+    }
+
+    /// Waits for a complete frame.
+    fn whole(&self) -> MutexGuard<'_, Grid> {
         let mut grid = lock(&self.grid);
         let deadline = Instant::now() + Duration::from_secs(1);
         while !grid.whole && Instant::now() < deadline {
             grid = self.wait(grid, Duration::from_millis(20));
         }
-        grid.rows.iter().map(|row| text_of(row)).collect()
-    }
-
-    /// The highlight groups of a cell, topmost last.
-    pub(crate) fn groups_at(&self, row: usize, column: usize) -> Vec<String> {
-        let grid = lock(&self.grid);
-        let cell = grid.rows.get(row).and_then(|row| row.get(column));
-        cell.and_then(|cell| grid.groups.get(&cell.highlight))
-            .cloned()
-            .unwrap_or_default()
+        grid
     }
 
     /// The number of frames so far.
@@ -84,11 +98,7 @@ impl Screen {
         }
     }
 
-    fn wait<'a>(
-        &self,
-        grid: std::sync::MutexGuard<'a, Grid>,
-        patience: Duration,
-    ) -> std::sync::MutexGuard<'a, Grid> {
+    fn wait<'a>(&self, grid: MutexGuard<'a, Grid>, patience: Duration) -> MutexGuard<'a, Grid> {
         self.drawn
             .wait_timeout(grid, patience)
             .unwrap_or_else(PoisonError::into_inner)

@@ -104,8 +104,11 @@ fn what_is_drawn_beside_the_text_can_be_read() {
     editor.wait_screen("both on the screen", |rows| {
         rows[..3] == ["one", "below", "two beside"]
     });
-    assert_eq!(editor.highlight_at(1, 0), ["Comment"]);
-    assert_eq!(editor.highlight_at(0, 0), Vec::<String>::new());
+    let group = |name: &str| Some(vec![name.to_owned()]);
+    assert_eq!(editor.highlight_of("below", 0), group("Comment"));
+    assert_eq!(editor.highlight_of("below", 2), group("Error"));
+    assert_eq!(editor.highlight_of("one", 0), Some(Vec::new()));
+    assert_eq!(editor.highlight_of("three", 0), None);
 }
 
 #[test]
