@@ -17,7 +17,8 @@ use reqwest::Client;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 use tools::Program;
 
 use crate::endpoint::{expand, local_addresses};
@@ -26,6 +27,8 @@ use crate::endpoint::{expand, local_addresses};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Maximum time to load: a large model on a slow disk takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Maximum time to read the rest of its output after it has ended.
+const DRAIN: Duration = Duration::from_secs(2);
 /// Maximum characters shown of the end of its output.
 const LAST_WORDS: usize = 300;
 
@@ -151,7 +154,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
     let port = free_port()?;
     let mut program =
         Program::start(&wanted.argv(port)).map_err(|error| not_started(&wanted, &error))?;
-    let words = LastWords::default();
+    let mut words = LastWords::default();
     // Also so that the server does not block on a full pipe.
     words.follow(program.stdout.take());
     words.follow(program.stderr.take());
@@ -163,7 +166,7 @@ async fn start(wanted: Wanted, note: &(dyn Fn(String) + Sync)) -> Result<Serving
         note(format!("local: llama-server loads {model}, {seconds} s"));
         // A wrong argument ends the server at once, and waiting is useless.
         if !program.check_running() {
-            return Err(ended(&wanted, &words));
+            return Err(ended(&wanted, &words.whole().await));
         }
         let answer = client.get(&health).timeout(Duration::from_secs(2)).send();
         if answer.await.is_ok_and(|it| it.status().is_success()) {
@@ -212,53 +215,86 @@ fn not_started(wanted: &Wanted, error: &std::io::Error) -> Problem {
     )
 }
 
-fn ended(wanted: &Wanted, words: &LastWords) -> Problem {
+fn ended(wanted: &Wanted, words: &str) -> Problem {
+    let words = match words {
+        "" => "it printed nothing.",
+        words => words,
+    };
     Problem::new(
         format!(
-            "{} ended before it had loaded {}: {}",
+            "{} ended before it had loaded {}: {words}",
             wanted.program,
             wanted.shown(),
-            words.text()
         ),
         "Correct parameters.local and press Ctrl-] again; the conversation is unchanged.",
     )
 }
 
 /// The end of the server's output, which says why it ended.
-#[derive(Clone, Default)]
-struct LastWords(Arc<Lock<String>>);
+#[derive(Default)]
+struct LastWords {
+    kept: Arc<Lock<String>>,
+    /// The tasks that read the output.
+    readers: Vec<JoinHandle<()>>,
+}
 
 impl LastWords {
     /// Reads a stream to its end; otherwise the server would block on a full pipe.
-    fn follow(&self, stream: Option<impl AsyncRead + Unpin + Send + 'static>) {
+    fn follow(&mut self, stream: Option<impl AsyncRead + Unpin + Send + 'static>) {
         let Some(stream) = stream else { return };
-        let words = self.clone();
-        tokio::spawn(async move {
+        let kept = self.kept.clone();
+        self.readers.push(tokio::spawn(async move {
             let mut lines = BufReader::new(stream).split(b'\n');
             while let Ok(Some(line)) = lines.next_segment().await {
                 let line = String::from_utf8_lossy(&line);
-                words.add(line.trim());
+                add(&kept, line.trim());
             }
-        });
+        }));
     }
 
-    fn add(&self, line: &str) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = line.chars().filter(|c| !c.is_control());
-        kept.push(' ');
-        kept.extend(line.take(LAST_WORDS));
-        let count = kept.chars().count();
-        *kept = kept
-            .chars()
-            .skip(count.saturating_sub(LAST_WORDS))
-            .collect();
+    /// Returns the words of a server that has ended, once all of them are read.
+    async fn whole(&mut self) -> String {
+        let readers = async {
+            for reader in self.readers.drain(..) {
+                let _ = reader.await;
+            }
+        };
+        // A program that it started may keep the pipe open. What was read until then is shown.
+        let _ = timeout(DRAIN, readers).await;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.trim().to_owned()
     }
+}
 
-    fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.trim() {
-            "" => "it printed nothing.".to_owned(),
-            text => text.to_owned(),
+fn add(kept: &Lock<String>, line: &str) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = line.chars().filter(|c| !c.is_control());
+    kept.push(' ');
+    kept.extend(line.take(LAST_WORDS));
+    let count = kept.chars().count();
+    *kept = kept
+        .chars()
+        .skip(count.saturating_sub(LAST_WORDS))
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_words_are_read_to_the_end_unless_the_pipe_stays_open() {
+        for stays_open in [false, true] {
+            let (mut server, output) = tokio::io::duplex(64);
+            let mut words = LastWords::default();
+            words.follow(Some(output));
+            let printed = server.write_all(b"error: not\na GGUF\n").await;
+            assert!(printed.is_ok());
+            let child = stays_open.then_some(server);
+            assert_eq!(words.whole().await, "error: not a GGUF");
+            drop(child);
         }
     }
 }

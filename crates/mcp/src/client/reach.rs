@@ -197,7 +197,7 @@ async fn keep_log(name: String, stderr: ChildStderr, trouble: Trouble) {
 }
 
 /// How long to wait for a more specific reason.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Maximum line length in bytes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 /// Size of a read in bytes.
