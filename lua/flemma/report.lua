@@ -12,9 +12,16 @@ local MAX_HEIGHT = 20
 local KEYS = " q closes"
 --- The same where lines have diffs.
 local KEYS_OF_DIFFS = " Enter opens the diff of a line · q closes"
+--- The same where lines belong to lines of a chat.
+local KEYS_OF_PLACES = " Enter goes to a line's message · q closes"
 
 ---@type integer? The window of a diff beside a list.
 local diff_window
+
+---@type table<string, integer> The buffers of the last reports, by their titles.
+local shown = {}
+---@type table<integer, { files: table<integer, string>, places: table<integer, integer>, chat: integer? }>
+local targets = {}
 
 ---@return string[] lines Without line feeds.
 local function flat(lines)
@@ -29,15 +36,34 @@ local function open_file(path)
   end
 end
 
+--- Writes a report into its buffer.
+local function fill(buffer, lines)
+  vim.bo[buffer].modifiable = true
+  api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.bo[buffer].modifiable = false
+end
+
 --- Creates a buffer with a report.
 ---@return integer buffer
 local function create(title, lines)
   local buffer = api.nvim_create_buf(false, true)
-  api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  fill(buffer, lines)
   vim.bo[buffer].bufhidden = "wipe"
-  vim.bo[buffer].modifiable = false
   pcall(api.nvim_buf_set_name, buffer, "flemma://" .. title)
   return buffer
+end
+
+--- Goes to a line of a chat, in a window that shows the chat.
+local function go_to(chat, line)
+  local window = chat and vim.fn.win_findbuf(chat)[1]
+  if window and line then
+    api.nvim_set_current_win(window)
+    -- So that CTRL-O returns.
+    vim.cmd("normal! m'")
+    -- The chat may have become shorter.
+    api.nvim_win_set_cursor(window, { math.min(line + 1, api.nvim_buf_line_count(chat)), 0 })
+    vim.cmd("normal! zv")
+  end
 end
 
 --- Closes the diff that is shown beside a list.
@@ -60,38 +86,74 @@ local function show_diff(lines)
   vim.cmd.redraw()
 end
 
---- Shows a report in a window that `q` closes. <CR> opens the file of a line that has one.
+--- Remembers what belongs to the lines of a report, by their numbers from 1.
+---@param message flemma.protocol.Report
+---@return string keys The line above the report.
+local function note(buffer, message)
+  local files, places = {}, {}
+  for _, file in ipairs(message.files or {}) do
+    files[file[1] + 1] = file[2]
+  end
+  for _, place in ipairs(message.places or {}) do
+    places[place[1] + 1] = place[2]
+  end
+  targets[buffer] = { files = files, places = places, chat = message.buffer }
+  return next(files) and KEYS_OF_DIFFS or next(places) and KEYS_OF_PLACES or KEYS
+end
+
+--- Opens what the line at the cursor is about.
+local function enter(buffer)
+  local row, target = api.nvim_win_get_cursor(0)[1], targets[buffer]
+  open_file(target.files[row])
+  go_to(target.chat, target.places[row])
+end
+
+--- Shows a report in a window that `q` closes, or in the window that it has. <CR> opens what a line
+--- is about.
 ---@param message flemma.protocol.Report
 function M.report(message)
   local lines = flat(message.lines)
   if message.title == "diff" then
     return show_diff(lines)
   end
-  local buffer = create(message.title, lines)
-  if message.title == "changes" then
-    local colors = require("flemma.review.colors")
-    colors.start(buffer)
-    api.nvim_create_autocmd("BufWipeout", {
-      buffer = buffer,
-      once = true,
-      desc = "flemma: a diff is closed",
-      callback = function()
-        colors.forget(buffer)
-      end,
-    })
+  local has_colors = message.title == "changes"
+  local buffer = shown[message.title]
+  local window = buffer and not has_colors and vim.fn.win_findbuf(buffer)[1]
+  if window then
+    fill(buffer, lines)
+    note(buffer, message)
+    if not message.is_update then
+      api.nvim_set_current_win(window)
+    end
+    return
+  elseif message.is_update then
+    return
   end
+  buffer = create(message.title, lines)
+  shown[message.title] = buffer
+  local keys = note(buffer, message)
+  local colors = has_colors and require("flemma.review.colors")
+  if colors then
+    colors.start(buffer)
+  end
+  api.nvim_create_autocmd("BufWipeout", {
+    buffer = buffer,
+    once = true,
+    desc = "flemma: a report is closed",
+    callback = function()
+      targets[buffer] = nil
+      if colors then
+        colors.forget(buffer)
+      end
+    end,
+  })
   -- A line more, for the keys.
   local height = math.min(#lines, MAX_HEIGHT) + 1
-  local window = windows.open(buffer, { enter = true, height = height, style = "minimal" })
-  local files = {}
-  for _, file in ipairs(message.files or {}) do
-    files[file[1] + 1] = file[2]
-  end
-  local keys = next(files) and KEYS_OF_DIFFS or KEYS
+  window = windows.open(buffer, { enter = true, height = height, style = "minimal" })
   api.nvim_set_option_value("winbar", keys, { scope = "local", win = window })
   vim.keymap.set("n", "<CR>", function()
-    open_file(files[api.nvim_win_get_cursor(0)[1]])
-  end, { buffer = buffer, desc = "Open the diff of this line" })
+    enter(buffer)
+  end, { buffer = buffer, desc = "Open what this line is about" })
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 

@@ -61,6 +61,7 @@ mod model_lists;
 mod navigation;
 mod new_chats;
 mod new_problems;
+mod next_request;
 mod odd_tools;
 mod open_files;
 mod opening;

@@ -18,7 +18,7 @@ use provider::{
     Decoder, Endpoint, Failure, Feature, HttpRequest, Parameters, Patience, RefusedParameter,
     RetryDecision, Secret, ServerRefusal, StreamEvent, Tries, Without,
 };
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -36,6 +36,11 @@ const MODELS_PATIENCE: Duration = Duration::from_millis(500);
 const LIST_PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum bytes of a list. The longest one, OpenRouter's, is about a quarter of it.
 const LIST_BYTES: usize = 4 * 1024 * 1024;
+
+/// Time limit for counting the tokens of a request; after it, they are estimated.
+const COUNT_PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum bytes of a count, which is one short object.
+const COUNT_BYTES: usize = 64 * 1024;
 
 /// The reason why a request waits before its answer begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,11 +112,37 @@ pub async fn get_list(
     for (name, value) in &request.headers {
         get = get.header(name, value.expose());
     }
-    let mut response = get.send().await.ok()?.error_for_status().ok()?;
+    whole_answer(get, LIST_BYTES).await
+}
+
+/// Returns the tokens of `prompt` as the provider counts them. `None` if it has no such endpoint, or
+/// does not answer in time.
+pub async fn count_tokens(
+    prompt: &Prompt,
+    endpoint: &Endpoint,
+    mut parameters: Parameters,
+) -> Option<u64> {
+    let certificates = endpoint.ca_file.as_deref();
+    let connect = parameters.patience.connect;
+    let client = client(&endpoint.base_url, certificates, connect).ok()?;
+    prepare(&client, endpoint, &mut parameters).await;
+    let request = provider::encode(prompt, endpoint, &parameters).ok()?;
+    let request = provider::count_request(&request, endpoint)?;
+    let mut post = client.post(&request.url).timeout(COUNT_PATIENCE);
+    for (name, value) in &request.headers {
+        post = post.header(name, value.expose());
+    }
+    let answer = whole_answer(post.body(request.body), COUNT_BYTES).await?;
+    provider::read_count(endpoint.protocol, &answer)
+}
+
+/// Sends a request. Returns its answer if that is a success of at most `limit` bytes.
+async fn whole_answer(request: RequestBuilder, limit: usize) -> Option<Vec<u8>> {
+    let mut response = request.send().await.ok()?.error_for_status().ok()?;
     let mut answer = Vec::new();
     while let Some(piece) = response.chunk().await.ok()? {
         answer.extend_from_slice(&piece);
-        if answer.len() > LIST_BYTES {
+        if answer.len() > limit {
             return None;
         }
     }
@@ -153,9 +184,7 @@ async fn answer(
         endpoint.ca_file.as_deref(),
         patience.connect,
     )?;
-    name_model(&client, endpoint, &mut parameters).await;
-    parameters.without = parameters.without.and(refused_features(endpoint));
-    parameters.refused = refused_parameters(endpoint, &parameters.model);
+    prepare(&client, endpoint, &mut parameters).await;
     let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
     let begun = Instant::now();
     let mut tries = Tries::default();
@@ -182,7 +211,13 @@ async fn answer(
     }
 }
 
-/// Chooses a model if the chat names none.
+/// Chooses a model if the chat names none, and leaves out what the server has refused before.
+async fn prepare(client: &Client, endpoint: &Endpoint, parameters: &mut Parameters) {
+    name_model(client, endpoint, parameters).await;
+    parameters.without = parameters.without.and(refused_features(endpoint));
+    parameters.refused = refused_parameters(endpoint, &parameters.model);
+}
+
 async fn name_model(client: &Client, endpoint: &Endpoint, parameters: &mut Parameters) {
     if !parameters.model.is_empty() {
         return;

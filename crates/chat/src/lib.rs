@@ -7,6 +7,7 @@ pub mod address;
 pub mod answer;
 pub mod approval;
 pub mod complete;
+pub mod context;
 pub mod copies;
 pub mod cycle;
 pub mod diff;

@@ -62,6 +62,15 @@ pub enum SupervisedCommand {
     ///
     /// Exit codes: the same as `send`.
     Ask(Ask),
+    /// Show what the next request of a chat contains: tokens by part, what was sent before,
+    /// and the price.
+    ///
+    /// Sends no request. Anthropic, OpenAI, and Gemini are asked to count the tokens, for
+    /// which they get the chat; otherwise they are estimated. References are read as for a
+    /// request, so a file that may not be sent is an error.
+    ///
+    /// Exit codes: 0 done, 1 error, 2 wrong command line, 130 cancelled.
+    Context(ContextArgs),
     /// Run one tool with the same rules as in a chat, and print its result.
     ///
     /// Exit codes: 0 done, 1 the tool failed, 2 wrong command line, 4 denied,
@@ -249,6 +258,26 @@ pub struct ModelArgs {
     /// Maximum number of requests in a row.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
+}
+
+/// `flemma context`
+#[derive(Debug, Args)]
+pub struct ContextArgs {
+    /// The chat.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+    /// Provider, instead of the option `provider`.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// Model, instead of the option `model`.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Read the options from this file instead of `flemma/config.toml`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
 }
 
 /// `flemma tool`

@@ -16,7 +16,9 @@ use policy::settings::judges::exceptions;
 use session::spec::{self, CommandSpec};
 use tools::{Registry, Tool};
 
-use crate::arguments::{Ask, ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs};
+use crate::arguments::{
+    Ask, ContextArgs, ModelArgs, RunArgs, RunOptions, Send, ToolArgs, ToolsArgs,
+};
 use crate::backends;
 use crate::config::{self, Config, Flags};
 use crate::headless::{self, Chat, Job, Show};
@@ -126,6 +128,40 @@ pub fn ask(ask: Ask) -> ExitCode {
         Show::LastAnswer
     };
     headless::run(job(config, &ask.options, chat, show))
+}
+
+/// `flemma context`
+pub fn context(arguments: ContextArgs) -> ExitCode {
+    let flags = Flags {
+        file: arguments.config,
+        provider: arguments.provider,
+        model: arguments.model,
+        ..Flags::default()
+    };
+    let config = match config::load(&flags) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let chat = Chat::File {
+        path: arguments.file,
+        message: None,
+    };
+    headless::run(Job {
+        chat,
+        options: config.options,
+        config: config.file,
+        fixed: config.fixed,
+        max_turns: config.settings.tools.autopilot.max_turns,
+        approve: config.approve,
+        yes: false,
+        trial: false,
+        show: Show::Context {
+            json: arguments.json,
+        },
+        debug: false,
+        dry_run: true,
+        follow_ups: Vec::new(),
+    })
 }
 
 /// `flemma run` with the name of a command.

@@ -21,6 +21,7 @@ use nvim::host::Host;
 use platform::signals::{StopSignal, StopSignals};
 use serde_bytes::ByteBuf;
 use serde_json::Value;
+use session::context::ContextReport;
 use session::editor::Editor;
 use session::frontend::buffer::TextBuffer;
 use session::frontend::{SessionEvent, WouldRun, WouldSend};
@@ -136,7 +137,7 @@ impl HeadlessRun {
                 run.type_lines(0..1, &lines);
             }
         }
-        run.press(Action::Advance { from_insert: false }, 0);
+        run.press(job.show.action(), 0);
         // A dry run sends nothing, so nothing would follow.
         if !job.dry_run {
             for text in job.follow_ups {
@@ -451,6 +452,12 @@ impl HeadlessRun {
         }
         let event = SessionEvent::WouldRun(call);
         self.output.event("would_run", event.data());
+    }
+
+    /// Prints what the next request contains, and ends the run.
+    fn context(&mut self, report: &ContextReport) {
+        self.output.context(report);
+        self.end.set(Code::Ok);
     }
 
     /// Prints the request and ends the dry run.

@@ -110,6 +110,7 @@ fn run_supervised(command: SupervisedCommand) -> ExitCode {
         SupervisedCommand::Send(send) => commands::send(send),
         SupervisedCommand::Ask(ask) => commands::ask(ask),
         SupervisedCommand::Run(run) => commands::run(run),
+        SupervisedCommand::Context(context) => commands::context(context),
         SupervisedCommand::Tool(tool) => commands::tool(tool),
         SupervisedCommand::Mcp(mcp) => mcp_commands::command(mcp),
         SupervisedCommand::Health { json, offline } => health::print(json, offline),

@@ -12,6 +12,7 @@ mod attachment;
 pub mod catalogue;
 mod chat_completions;
 mod content;
+mod count;
 mod decoder;
 mod endpoint;
 mod error_body;
@@ -40,6 +41,7 @@ mod usage;
 mod wire_tools;
 
 pub use attachment::not_taken;
+pub use count::{count_request, read_count};
 pub use decoder::Decoder;
 pub use endpoint::{Endpoint, HeaderValue, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};

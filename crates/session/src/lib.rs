@@ -10,6 +10,7 @@ pub mod call_environment;
 pub mod command_table;
 mod completion;
 pub mod config_dir;
+pub mod context;
 pub mod credentials;
 pub mod diff;
 mod dropped_images;

@@ -30,5 +30,6 @@ pub fn report() -> Report {
         title: "log",
         lines,
         files,
+        ..Report::default()
     }
 }

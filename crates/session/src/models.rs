@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent::transport::{self, WaitNote};
 use async_trait::async_trait;
 use chat::prompt::Prompt;
-use provider::Endpoint;
+use provider::{Endpoint, Parameters};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tools::state_dir;
@@ -25,6 +25,11 @@ pub trait ModelBackend: Send + Sync {
     /// [`provider::catalogue::Model`]. Waits for nothing.
     fn listed(&self, _endpoint: &Endpoint, _model: &str) -> Map<String, Value> {
         Map::new()
+    }
+
+    /// Returns the tokens of a prompt as its provider counts them; `None` if it does not.
+    async fn count_tokens(&self, _destination: &Destination, _prompt: &Prompt) -> Option<u64> {
+        None
     }
 
     /// Sends a prompt and passes on the answer up to its terminal event, or until `cancel`.
@@ -58,6 +63,13 @@ impl Providers {
 impl ModelBackend for Providers {
     fn listed(&self, endpoint: &Endpoint, model: &str) -> Map<String, Value> {
         self.lists.facts(endpoint, model)
+    }
+
+    async fn count_tokens(&self, destination: &Destination, prompt: &Prompt) -> Option<u64> {
+        let Destination::Server(endpoint, parameters) = destination else {
+            return None;
+        };
+        transport::count_tokens(prompt, endpoint, Parameters::clone(parameters)).await
     }
 
     async fn answer(

@@ -32,6 +32,62 @@ enum Format {
     Responses,
 }
 
+impl Format {
+    /// Returns true for the path of the endpoint that counts tokens.
+    fn counts_at(self, path: &str) -> bool {
+        match self {
+            Self::Anthropic => path == "/v1/messages/count_tokens",
+            Self::Responses => path == "/v1/responses/input_tokens",
+            Self::Gemini => path.ends_with(":countTokens"),
+            Self::ChatCompletions => false,
+        }
+    }
+
+    /// Returns a field that the endpoint that counts tokens does not document. Sources: see
+    /// `count_request` of the crate `provider`.
+    fn unknown_field(self, body: &Json) -> Option<String> {
+        let known: &[&str] = match self {
+            Self::Anthropic => &[
+                "model",
+                "messages",
+                "system",
+                "tools",
+                "tool_choice",
+                "thinking",
+                "output_config",
+                "cache_control",
+            ],
+            Self::Responses => &[
+                "model",
+                "input",
+                "instructions",
+                "tools",
+                "tool_choice",
+                "reasoning",
+                "text",
+                "truncation",
+                "parallel_tool_calls",
+            ],
+            Self::Gemini => &["contents", "generateContentRequest"],
+            Self::ChatCompletions => &[],
+        };
+        let mut fields = body.as_object()?.keys();
+        fields.find(|it| !known.contains(&&***it)).cloned()
+    }
+
+    /// Returns the answer with a number of tokens.
+    fn counted(self, tokens: u64) -> String {
+        match self {
+            Self::Responses => {
+                serde_json::json!({"object": "response.input_tokens", "input_tokens": tokens})
+            }
+            Self::Gemini => serde_json::json!({"totalTokens": tokens}),
+            Self::Anthropic | Self::ChatCompletions => serde_json::json!({"input_tokens": tokens}),
+        }
+        .to_string()
+    }
+}
+
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -51,6 +107,10 @@ struct State {
     /// True if requests for it are never answered.
     hides_list: bool,
     lists: usize,
+    /// The tokens of every request, if the provider counts them.
+    tokens: Option<u64>,
+    /// Requests to count tokens.
+    counts: Vec<Recorded>,
     closing: bool,
 }
 
@@ -150,6 +210,18 @@ impl Provider {
     pub fn without_list(self) -> Self {
         lock(&self.shared.state).hides_list = true;
         self
+    }
+
+    /// Answers requests to count tokens with this number, if they have only documented fields.
+    pub fn counting(self, tokens: u64) -> Self {
+        lock(&self.shared.state).tokens = Some(tokens);
+        self
+    }
+
+    /// The requests to count tokens so far, oldest first. They are not among
+    /// [`Provider::requests`].
+    pub fn counts(&self) -> Vec<Recorded> {
+        lock(&self.shared.state).counts.clone()
     }
 
     /// How often its list of models was asked for.
@@ -295,7 +367,10 @@ impl Connection {
                 break;
             };
             let last = request.header("connection") == Some("close");
-            let goes_on = if request.method == "POST" {
+            let goes_on = if self.format.counts_at(&request.path) {
+                let (status, answer) = self.count(request);
+                http::write_plain(&mut stream, status, &[], answer.as_bytes()).is_ok()
+            } else if request.method == "POST" {
                 let answer = self.next_answer(request);
                 self.play(&answer, &mut stream)
             } else {
@@ -345,6 +420,20 @@ impl Connection {
         state.lists += 1;
         let list = || state.list.clone().unwrap_or_else(|| USUAL.to_owned());
         (!state.hides_list).then(list)
+    }
+
+    /// Returns the status and the answer of a request to count tokens.
+    fn count(&self, request: Recorded) -> (u16, String) {
+        let mut state = lock(&self.shared.state);
+        let answer = match state.tokens {
+            None => (404, String::new()),
+            Some(tokens) => match self.format.unknown_field(&request.body) {
+                Some(field) => (400, format!("{field}: Extra inputs are not permitted")),
+                None => (200, self.format.counted(tokens)),
+            },
+        };
+        state.counts.push(request);
+        answer
     }
 
     fn next_answer(&self, request: Recorded) -> Answer {

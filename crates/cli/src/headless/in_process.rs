@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use super::HeadlessRun;
 use super::output::{NewBlock, Show};
+use crate::terminal::Code;
 
 /// How long an answer waits after a pause, so that a signal that arrived before it is handled
 /// first.
@@ -153,6 +154,10 @@ impl HeadlessRun {
     fn notice(&mut self, notice: &Notice) {
         self.outcome.failed |= notice.level == Level::Error;
         self.output.notice(notice);
+        // Without a report, nothing else ends the run.
+        if self.output.is_context() && notice.level == Level::Error {
+            self.end.set(Code::Error);
+        }
     }
 
     fn event(&mut self, event: SessionEvent) {
@@ -184,6 +189,7 @@ impl HeadlessRun {
             SessionEvent::RequestNote(note) => self.output.note(&note),
             SessionEvent::WouldSend(request) => self.would_send(request),
             SessionEvent::WouldRun(call) => self.would_run(call),
+            SessionEvent::Context(report) => self.context(&report),
             SessionEvent::CallShownAgain(call) => self.asked.show_again(&call.id),
             SessionEvent::CallRemark(call, remark) => self.trials.remark(call.id, remark),
             SessionEvent::CallTried(trial) => self.trials.end(trial),

@@ -12,8 +12,9 @@ use chat::document::{Document, PairedCall, ResultKind};
 use chat::preview::{Describe, preview};
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
+use session::context::ContextReport;
 use session::frontend::RequestStatus;
-use session::protocol::{DiffItem, DiffRow, UsageEntry, UsageNote};
+use session::protocol::{Action, DiffItem, DiffRow, UsageEntry, UsageNote};
 use session::usage::Sums;
 
 use crate::problems::in_a_shell;
@@ -33,6 +34,23 @@ pub enum Show {
     Results,
     /// Events as JSON lines.
     Events,
+    /// What the next request contains, instead of sending it.
+    Context {
+        /// True for one JSON object.
+        json: bool,
+    },
+}
+
+impl Show {
+    /// Returns the key that gives what is shown.
+    pub fn action(self) -> Action {
+        match self {
+            Self::Context { .. } => Action::Context,
+            Self::Answers | Self::LastAnswer | Self::Results | Self::Events => {
+                Action::Advance { from_insert: false }
+            }
+        }
+    }
 }
 
 /// The output of a run.
@@ -86,6 +104,22 @@ impl Output {
         }
     }
 
+    /// Returns true if only [`Output::context`] is wanted.
+    pub fn is_context(&self) -> bool {
+        matches!(self.show, Show::Context { .. })
+    }
+
+    /// Prints what the next request contains.
+    pub fn context(&mut self, report: &ContextReport) {
+        let text = if self.show == (Show::Context { json: true }) {
+            let json = serde_json::to_string(report).unwrap_or_default();
+            terminal::json(&json).into_owned()
+        } else {
+            report.lines().join("\n")
+        };
+        self.print(&(text + "\n"));
+    }
+
     /// Handles text of an answer.
     pub fn answer_text(&mut self, text: &str) {
         match self.show {
@@ -104,7 +138,7 @@ impl Output {
                 self.last_answer.push_str(text);
             }
             Show::Events => self.event("text", json!({"text": text})),
-            Show::Results => {}
+            Show::Results | Show::Context { .. } => {}
         }
     }
 

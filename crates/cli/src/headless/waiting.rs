@@ -46,8 +46,9 @@ impl HeadlessRun {
     /// Handles the end of all work that a key started: asks about a pending call, or ends the
     /// run.
     pub(super) fn rested(&mut self, limited: bool) {
-        // The key that opens a review decides nothing, and the question is still open.
-        if self.questions.is_confirming() {
+        // The key that opens a review decides nothing, and the question is still open. A report comes
+        // later.
+        if self.questions.is_confirming() || self.output.is_context() {
             return;
         }
         // So that a user who is asked can read the call in the file.

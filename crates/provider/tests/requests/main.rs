@@ -4,6 +4,7 @@
 mod anthropic;
 mod chat_completions;
 mod corpus;
+mod count;
 mod gemini;
 mod large;
 mod later;

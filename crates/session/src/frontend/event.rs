@@ -4,6 +4,7 @@
 use chat::approval::CallKey;
 use serde_json::{Map, Value, json};
 
+use crate::context::ContextReport;
 use crate::protocol::{BufferId, DiffItem};
 
 /// Something that happened in a chat.
@@ -58,6 +59,8 @@ pub enum SessionEvent {
     RequestNote(String),
     /// In a dry run: the request that would be sent.
     WouldSend(WouldSend),
+    /// What the next request contains, for `flemma context`.
+    Context(Box<ContextReport>),
     /// In a dry run: the call that would run.
     WouldRun(WouldRun),
     /// An approved call waits once more, because the file it would change is different now.
@@ -169,6 +172,7 @@ impl SessionEvent {
             | Self::AnswerText(_)
             | Self::RequestNote(_)
             | Self::WouldSend(_)
+            | Self::Context(_)
             | Self::WouldRun(_)
             | Self::CallShownAgain(_)
             | Self::CallRemark(..)

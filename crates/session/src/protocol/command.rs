@@ -103,6 +103,8 @@ pub enum Action {
     Redo,
     /// Restore the files, or the chat, as they were at an earlier message.
     Rewind,
+    /// Report what the next request contains.
+    Context,
     /// Report tokens and cost.
     Usage(Option<u32>),
     /// Report recent decisions.
@@ -263,6 +265,7 @@ impl Action {
             "rewind" => Self::Rewind,
             "refresh" => Self::Refresh,
             "tool:list" => Self::ListTools,
+            "context" => Self::Context,
             "usage" => Self::Usage(word().and_then(|it| it.parse().ok())),
             "log" => Self::Log,
             "status" => Self::Status {

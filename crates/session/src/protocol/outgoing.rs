@@ -239,6 +239,12 @@ pub struct Report {
     pub lines: Vec<String>,
     /// Files that belong to lines: the number of the line, from 0, and the path.
     pub files: Vec<(usize, String)>,
+    /// The chat that it is about.
+    pub buffer: Option<BufferId>,
+    /// Lines of this chat that belong to lines: the numbers of both, from 0.
+    pub places: Vec<(usize, usize)>,
+    /// True if it replaces a report that is open, and is not shown otherwise.
+    pub is_update: bool,
 }
 
 /// `rename`: rename a chat's file, unless there is a file with the new name.

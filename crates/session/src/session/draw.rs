@@ -57,6 +57,7 @@ impl Session {
             ctx,
             &Activity {
                 request: self.request.progress(),
+                sent_tokens: self.request.sent_tokens(),
                 running: calls.running_count(),
                 waits_for_tools: self.queue.is_waiting_for_tools(),
                 is_elsewhere: self.disk.is_elsewhere(),

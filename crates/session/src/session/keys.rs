@@ -169,6 +169,7 @@ impl Session {
             Action::Rewind => return rewind(ctx, is_working),
             Action::ListQueue => return list_queued(ctx),
             Action::ListTools => return list_tools(ctx, calls),
+            Action::Context => return self.request.report_context(ctx),
             Action::Usage(days) => return report_usage(ctx, *days),
             Action::Log => return report_log(ctx),
             Action::Status { verbose } => {

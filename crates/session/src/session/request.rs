@@ -2,6 +2,7 @@
 
 mod answer;
 mod build_request;
+mod context;
 mod contexts;
 mod dry_run;
 mod progress;

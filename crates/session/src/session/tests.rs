@@ -4,6 +4,7 @@
 
 mod approving;
 mod choosing;
+mod context;
 mod contexts;
 mod copying;
 mod costs;

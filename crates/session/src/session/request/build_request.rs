@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use agent::answer::Ids;
 use chat::Problem;
-use chat::document::{Document, Parsed};
+use chat::context;
+use chat::document::{Document, Parsed, Role};
 use chat::prompt::{Own, Prompt, build_with};
 use chat::references::Piece;
 use chat::text::Text;
@@ -21,7 +22,8 @@ use tools::{RealPath, SeenFiles, state_dir};
 use super::Request;
 use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
-use super::sent::{Referring, SharedLedger, remove_refused};
+use super::sent::{OfferedTools, Referring, SharedLedger, remove_refused};
+use crate::context::ContextFacts;
 use crate::sent::{Sending, SentText};
 use crate::session::WorkInput;
 use crate::session::ctx::{Ctx, Inbox};
@@ -42,6 +44,24 @@ pub(super) struct RequestSource {
     agreed: Agreed,
     places: ContextPlaces,
     inbox: Inbox,
+}
+
+/// A request with its references resolved, before it is recorded.
+struct Resolved {
+    own: Own,
+    tools: OfferedTools,
+    sending: Sending,
+    contexts: Contexts,
+    /// Warnings about what is left out.
+    warnings: Vec<String>,
+}
+
+/// A request that is only looked at, and the chat that it was built from.
+pub(super) struct Weighed {
+    pub(super) facts: ContextFacts,
+    pub(super) prompt: Prompt,
+    pub(super) text: Arc<Text>,
+    pub(super) parsed: Arc<Parsed>,
 }
 
 /// A request that is ready to be encoded.
@@ -88,13 +108,30 @@ impl RequestSource {
     ///
     /// References cannot be sent, each with its line; or the thread panicked.
     pub(super) async fn build(self) -> Result<Built, Problem> {
+        self.after_lookups(Self::built).await
+    }
+
+    /// Returns the parts of the request, and the request, without recording anything.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub(super) async fn weigh(self) -> Result<Weighed, Problem> {
+        self.after_lookups(Self::weighed).await
+    }
+
+    /// Calls `finish` on another thread, once the editor and Git have been asked.
+    async fn after_lookups<T: Send + 'static>(
+        self,
+        finish: fn(&Self, &Referring, Collected) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
         // Shared by two blocking stages, with the wait for Neovim and Git between them. A
         // blocking thread that waited for Neovim would be missing elsewhere.
         let source = Arc::new(self);
         let referring = source.clone().blocking(Self::referring).await?;
         let collected = source.places.collect(referring.unknown()).await;
         source
-            .blocking(move |it| it.resolved(&referring, collected))
+            .blocking(move |it| finish(it, &referring, collected))
             .await?
     }
 
@@ -110,22 +147,44 @@ impl RequestSource {
         Document::of(&self.text, self.parsed.clone())
     }
 
-    fn resolved(&self, referring: &Referring, collected: Collected) -> Result<Built, Problem> {
-        let document = self.document();
+    fn resolved(
+        &self,
+        document: &Document<'_>,
+        referring: &Referring,
+        collected: Collected,
+    ) -> Result<Resolved, Vec<Trouble>> {
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
-        let (contexts, mut remarks) = collected.texts(folder, &self.folders.secrets);
+        let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
         let mut sending = Sending {
-            text: SentText::of(&document),
+            text: SentText::of(document),
             ..Sending::default()
         };
-        let mut own = self
-            .own(referring, &contexts, &mut sending)
+        let mut own = self.own(referring, &contexts, &mut sending)?;
+        let tools = self.offered(document, &mut own, &mut sending);
+        Ok(Resolved {
+            own,
+            tools,
+            sending,
+            contexts,
+            warnings,
+        })
+    }
+
+    fn built(&self, referring: &Referring, collected: Collected) -> Result<Built, Problem> {
+        let document = self.document();
+        let Resolved {
+            own,
+            tools,
+            sending,
+            contexts,
+            warnings,
+        } = self
+            .resolved(&document, referring, collected)
             .map_err(|troubles| self.unresolved(troubles))?;
-        remarks.extend(self.changed_files(referring));
-        let tools = self.offered(&document, &mut own, &mut sending);
         // Only now: a request that is not sent needs no remarks.
-        for remark in referring.damaged().into_iter().chain(remarks) {
+        let remarks = referring.damaged().into_iter().chain(warnings);
+        for remark in remarks.chain(self.changed_files(referring)) {
             self.inbox.deliver(WorkInput::Remark(remark));
         }
         // At once, because the next request may be built before this is on disk.
@@ -133,13 +192,47 @@ impl RequestSource {
             self.remember_files(referring, &contexts, &sending);
             self.ledger.record(sending);
         }
-        let mut prompt = build_with(&document, &tools.first, &own);
-        remove_refused(&document, &self.ledger.lock(), &mut prompt);
         Ok(Built {
-            prompt,
+            prompt: self.prompt(&document, &tools, &own),
             ids: Ids::of(&document),
             new_tools: tools.news,
         })
+    }
+
+    fn weighed(&self, referring: &Referring, collected: Collected) -> Result<Weighed, Problem> {
+        let document = self.document();
+        let Resolved { own, tools, .. } = self
+            .resolved(&document, referring, collected)
+            .map_err(|troubles| Problem::new(described(&troubles), "Correct it first."))?;
+        let has_answer = document
+            .messages
+            .iter()
+            .any(|it| it.role == Role::Assistant);
+        let ledger = self.ledger.lock();
+        // A request without an answer may never have reached the provider.
+        let sent = ledger.text().filter(|_| has_answer);
+        let facts = ContextFacts {
+            parts: context::parts(&document, &tools.first, &own),
+            answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
+            sent: sent.map(|it| match it.edited(&document) {
+                Some(edited) => edited.line,
+                None => it.end(&document),
+            }),
+            ..ContextFacts::default()
+        };
+        drop(ledger);
+        Ok(Weighed {
+            facts,
+            prompt: self.prompt(&document, &tools, &own),
+            text: self.text.clone(),
+            parsed: self.parsed.clone(),
+        })
+    }
+
+    fn prompt(&self, document: &Document<'_>, tools: &OfferedTools, own: &Own) -> Prompt {
+        let mut prompt = build_with(document, &tools.first, own);
+        remove_refused(document, &self.ledger.lock(), &mut prompt);
+        prompt
     }
 
     /// Resolves the references of the user's messages.
@@ -214,16 +307,13 @@ impl RequestSource {
 
     /// Passes references that cannot be sent to the session, which shows them.
     fn unresolved(&self, troubles: Vec<Trouble>) -> Problem {
-        let lines: Vec<String> = troubles
-            .iter()
-            .map(|it| format!("Line {}: {}", it.line + 1, it.message))
-            .collect();
+        let described = described(&troubles);
         let unresolved = troubles.into_iter();
         let unresolved = unresolved.map(|it| Unresolved::of(it, &self.text));
         // The session shows them at their lines; the message below is for the notification.
         self.inbox
             .deliver(WorkInput::Unresolved(unresolved.collect()));
-        problem(format!("{} Nothing was sent.", lines.join(" ")))
+        problem(format!("{described} Nothing was sent."))
     }
 
     /// Returns an expression's value, with the variables of the frontmatter if there is one.
@@ -245,6 +335,14 @@ impl RequestSource {
         };
         evaluated.expression(code)
     }
+}
+
+fn described(troubles: &[Trouble]) -> String {
+    let lines = troubles.iter();
+    let lines: Vec<String> = lines
+        .map(|it| format!("Line {}: {}", it.line + 1, it.message))
+        .collect();
+    lines.join(" ")
 }
 
 fn problem(what: String) -> Problem {

@@ -57,10 +57,8 @@ impl Request {
             number,
             // A copy: `:Flemma switch` during the request concerns the next one.
             settings: ctx.rules().settings.clone(),
-            models: ctx.shared.models.clone(),
-            route: ctx.shared.route.clone(),
+            finder: DestinationFinder::of(ctx),
             editor: ctx.editor.clone(),
-            is_tutor: status::is_tutor_chat(ctx.place.path()),
             cache_key: cache_key(ctx),
             price_check: self.price_check(ctx),
             inbox,
@@ -119,15 +117,47 @@ fn cache_key(ctx: &Ctx) -> Option<String> {
     Some(digest)
 }
 
+/// Finds where a chat's requests go.
+pub(super) struct DestinationFinder {
+    pub(super) models: Arc<dyn ModelBackend>,
+    route: Route,
+    is_tutor: bool,
+}
+
+impl DestinationFinder {
+    pub(super) fn of(ctx: &Ctx) -> Self {
+        Self {
+            models: ctx.shared.models.clone(),
+            route: ctx.shared.route.clone(),
+            is_tutor: status::is_tutor_chat(ctx.place.path()),
+        }
+    }
+
+    pub(super) async fn find(
+        &self,
+        settings: &Settings,
+        note: &(dyn Fn(String) + Sync),
+    ) -> Result<Destination, Problem> {
+        // The tutor's chat asks no provider, whatever the options say.
+        if self.is_tutor {
+            return Ok(Destination::Tutor);
+        }
+        let mut found = self.route.find(settings.clone(), note).await;
+        if let Ok(Destination::Server(endpoint, parameters)) = &mut found {
+            let list = self.models.listed(endpoint, &parameters.model);
+            endpoint::refine(endpoint, parameters, settings, &list);
+        }
+        found
+    }
+}
+
 /// The task of a request: finds its provider, builds its body, and receives its answer.
 /// Everything it finds goes to the session's inbox.
 struct Sending {
     number: u64,
     settings: Settings,
-    models: Arc<dyn ModelBackend>,
-    route: Route,
+    finder: DestinationFinder,
     editor: Editor,
-    is_tutor: bool,
     cache_key: Option<String>,
     price_check: Option<PriceCheck>,
     inbox: Inbox,
@@ -194,7 +224,7 @@ impl Sending {
             let problem = report_request(&self.editor, destination, prompt).err()?;
             drop(events.send(vec![StreamEvent::Error(problem)]));
         } else {
-            let (models, note) = (self.models.clone(), Box::new(self.note()));
+            let (models, note) = (self.finder.models.clone(), Box::new(self.note()));
             let cancel = self.cancel.clone();
             let exchange = exchange(models, destination, prompt, events, note, cancel);
             tokio::spawn(exchange);
@@ -214,16 +244,10 @@ impl Sending {
     }
 
     async fn destination(&mut self) -> Result<Destination, Problem> {
-        // The tutor's chat asks no provider, whatever the options say.
-        if self.is_tutor {
-            return Ok(Destination::Tutor);
-        }
         let note = self.note();
         let note = |text: String| note(text.into());
-        let mut found = self.route.find(self.settings.clone(), &note).await;
-        if let Ok(Destination::Server(endpoint, parameters)) = &mut found {
-            let list = self.models.listed(endpoint, &parameters.model);
-            endpoint::refine(endpoint, parameters, &self.settings, &list);
+        let mut found = self.finder.find(&self.settings, &note).await;
+        if let Ok(Destination::Server(_, parameters)) = &mut found {
             // Only a provider gets the key; the tutor would have no use for it.
             parameters.cache_key = self.cache_key.take();
         }
@@ -414,7 +438,7 @@ fn text_calls(
 }
 
 /// Returns the prices of a request; the tutor costs nothing.
-fn tariff(destination: &Destination) -> Option<Tariff> {
+pub(super) fn tariff(destination: &Destination) -> Option<Tariff> {
     match destination {
         Destination::Tutor => None,
         Destination::Server(endpoint, parameters) => Some(Tariff::of(endpoint, parameters)),

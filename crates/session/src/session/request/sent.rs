@@ -87,6 +87,8 @@ pub struct SentReport {
     edited: Option<(usize, String)>,
     /// The cost of reading all references anew.
     refresh: String,
+    /// Tokens of the last request and its answer, if its provider counted them.
+    tokens: Option<u64>,
 }
 
 impl Sent {
@@ -423,6 +425,7 @@ fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
         end: sent.end(document),
         edited: edited.map(|it| (it.line, cost(it.line, it.share))),
         refresh: cost(first, sent.share_from(document, first)),
+        tokens: ledger.answered().map(|it| it.tokens),
         marks,
     }
 }
@@ -463,6 +466,11 @@ impl Request {
     /// Returns the references that were sent.
     pub(in crate::session) fn sent_marks(&self) -> &[SentItem] {
         &self.sent.report.marks
+    }
+
+    /// Returns the tokens of the last request and its answer, also of an earlier Neovim.
+    pub(in crate::session) fn sent_tokens(&self) -> Option<u64> {
+        self.sent.report.tokens
     }
 
     /// Starts to compare the text with what was sent, if it changed there.

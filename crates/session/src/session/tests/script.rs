@@ -85,6 +85,8 @@ pub struct Script {
     answers: Mutex<VecDeque<Answer>>,
     prompts: Mutex<Vec<(Destination, Prompt)>>,
     open: Mutex<Option<Events>>,
+    /// The tokens of every prompt, if they are counted.
+    tokens: Mutex<Option<u64>>,
     /// Notified about each request.
     asked: Arc<Notify>,
 }
@@ -100,6 +102,11 @@ impl Script {
 
     pub fn answers_next(&self, answer: Answer) {
         self.answers.lock().unwrap().push_back(answer);
+    }
+
+    /// Counts this many tokens in every prompt.
+    pub fn counts(&self, tokens: u64) {
+        *self.tokens.lock().unwrap() = Some(tokens);
     }
 
     /// Continues the open answer.
@@ -192,6 +199,10 @@ fn expect_valid(prompt: &Prompt) {
 
 #[async_trait]
 impl ModelBackend for Script {
+    async fn count_tokens(&self, _destination: &Destination, _prompt: &Prompt) -> Option<u64> {
+        *self.tokens.lock().unwrap()
+    }
+
     async fn answer(
         &self,
         destination: Destination,

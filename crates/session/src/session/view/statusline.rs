@@ -28,6 +28,8 @@ pub(super) struct Progress {
 pub(in crate::session) struct Activity {
     /// The open request.
     pub(in crate::session) request: Option<RequestProgress>,
+    /// Tokens of the last request and its answer, also of an earlier Neovim.
+    pub(in crate::session) sent_tokens: Option<u64>,
     /// Number of running calls.
     pub(in crate::session) running: usize,
     /// True if a key waits for tools.
@@ -138,7 +140,7 @@ impl View {
             cost: sums.cost().unwrap_or_default(),
             sums,
             // The tokens that the model has read and written last, and how many it can take.
-            context: usage.map(|it| it.context()),
+            context: usage.map(|it| it.context()).or(activity.sent_tokens),
             context_limit: target.context,
             plan: ctx.is_planning(),
             elsewhere: activity.is_elsewhere,

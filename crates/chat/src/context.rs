@@ -1,0 +1,211 @@
+//! What the next request contains: its parts, with about how many tokens each of them has.
+
+use serde::Serialize;
+
+use crate::document::{Document, Role};
+use crate::prompt::{Attachment, Content, Own, Part, parts_by_message};
+use crate::tool::ToolDefinition;
+
+/// Bytes of text per token, on average over prose and code in English. Anthropic's glossary says
+/// about 3.5 characters, OpenAI's help center says about 4 (both November 2026).
+const BYTES_PER_TOKEN: f64 = 3.75;
+/// Tokens of an image: the most that Anthropic's "Vision" gives for one that is not scaled down.
+const IMAGE: f64 = 1600.0;
+/// Tokens of a page of a PDF: the middle of the 1,500 to 3,000 of Anthropic's "PDF support".
+const PAGE: f64 = 2250.0;
+/// Base64 digits of a page of a PDF with text and few pictures.
+const PAGE_DIGITS: f64 = 100_000.0;
+
+/// The kind of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextKind {
+    /// Text of a `@System:` message.
+    System,
+    /// The definitions of tools.
+    Tools,
+    /// The user's text.
+    User,
+    /// The model's text.
+    Assistant,
+    /// The model's thinking.
+    Thinking,
+    /// A call.
+    Call,
+    /// The result of a call.
+    Result,
+    /// A file, or a state of the editor, that the user's text refers to.
+    Reference,
+}
+
+/// A part of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextPart {
+    /// Its kind.
+    pub kind: ContextKind,
+    /// The index of its message; `None` for the tools that are offered from the start.
+    pub message: Option<usize>,
+    /// The name of a tool or of what is referred to, or the number of tools; empty for text.
+    pub name: String,
+    /// About how many tokens it has.
+    pub tokens: f64,
+}
+
+/// Returns the parts of a request in its order: first the tools from the start, then the messages
+/// of the document, with the user's text of some of them replaced.
+pub fn parts(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Vec<ContextPart> {
+    let first = (!tools.is_empty()).then(|| tools_part(tools, None));
+    let messages = parts_by_message(document, own).into_iter();
+    let messages = messages.flat_map(|(index, parts)| {
+        let role = document.messages[index].role;
+        let parts = parts.into_iter();
+        parts.map(move |part| context_part(&part, index, role))
+    });
+    first.into_iter().chain(messages).collect()
+}
+
+fn context_part(part: &Part, message: usize, role: Role) -> ContextPart {
+    let (kind, name, tokens) = match part {
+        Part::Text(text) => {
+            let kind = match role {
+                Role::System => ContextKind::System,
+                Role::You => ContextKind::User,
+                Role::Assistant => ContextKind::Assistant,
+            };
+            (kind, "", tokens(text.len()))
+        }
+        Part::File(file) => (ContextKind::Reference, &*file.name, attachment(file)),
+        Part::ToolsAdded(tools) => return tools_part(tools, Some(message)),
+        Part::Thinking { text, .. } => (ContextKind::Thinking, "", tokens(text.len())),
+        Part::ToolUse { name, input, .. } => {
+            (ContextKind::Call, &**name, tokens(name.len() + input.len()))
+        }
+        Part::ToolResult { name, content, .. } => {
+            (ContextKind::Result, &**name, tokens(content.len()))
+        }
+    };
+    ContextPart {
+        kind,
+        message: Some(message),
+        name: name.to_owned(),
+        tokens,
+    }
+}
+
+fn tools_part(tools: &[ToolDefinition], message: Option<usize>) -> ContextPart {
+    let bytes = tools.iter().map(|tool| {
+        let schema = tool.input_schema.to_string();
+        tool.name.len() + tool.description.len() + schema.len()
+    });
+    ContextPart {
+        kind: ContextKind::Tools,
+        message,
+        name: tools.len().to_string(),
+        tokens: tokens(bytes.sum()),
+    }
+}
+
+fn attachment(file: &Attachment) -> f64 {
+    match &file.content {
+        Content::Text(text) => tokens(file.name.len() + text.len()),
+        Content::Image { .. } => IMAGE,
+        Content::Pdf { base64 } => PAGE * (base64.len() as f64 / PAGE_DIGITS).ceil(),
+    }
+}
+
+/// About how many tokens a text of so many bytes has.
+fn tokens(bytes: usize) -> f64 {
+    bytes as f64 / BYTES_PER_TOKEN
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::text::Text;
+
+    /// The parts of a chat: kind, line of the message, name, and estimated bytes.
+    fn parts_of(chat: &str, own: &Own) -> Vec<(ContextKind, usize, String, usize)> {
+        let text = Text::from(chat);
+        let document = Document::parse(&text);
+        let parts = parts(&document, &[], own).into_iter();
+        parts
+            .map(|it| {
+                let line = document.messages[it.message.unwrap()].lines.start;
+                let bytes = (it.tokens * BYTES_PER_TOKEN).round() as usize;
+                (it.kind, line, it.name, bytes)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_part_is_listed_with_the_message_that_it_is_in() {
+        let chat = "@System:\nBe brief.\n\n@You:\nGo.\n\n@Assistant:\n<thinking>\nHm.\n</thinking>\n\nWell.\n\n\
+                    **Tool Use:** `read` (`t_1`)\n\n```json\n{\"path\":\"a\"}\n```\n\n\
+                    @You:\n**Tool Result:** `t_1`\n\n```\n0123456789\n```\n\nMore.\n";
+        use ContextKind::{Assistant, Call, Result, System, Thinking, User};
+        let expected = [
+            (System, 0, "", 9),
+            (User, 3, "", 3),
+            (Thinking, 6, "", 3),
+            (Assistant, 6, "", 5),
+            (Call, 6, "read", 16),
+            (Result, 19, "read", 10),
+            (User, 19, "", 5),
+        ];
+        let expected =
+            expected.map(|(kind, line, name, bytes)| (kind, line, name.to_owned(), bytes));
+        assert_eq!(parts_of(chat, &Own::new()), expected);
+    }
+
+    #[test]
+    fn what_a_message_refers_to_counts_with_its_content() {
+        let file = |name: &str, content| {
+            let (name, language) = (name.to_owned(), String::new());
+            Part::File(Attachment {
+                name,
+                language,
+                content,
+            })
+        };
+        let text = Content::Text("x".repeat(100));
+        let mime = "image/png".to_owned();
+        let image = Content::Image {
+            mime,
+            base64: "AAAA".repeat(9),
+        };
+        let parts = vec![file("@./a", text), file("@./b.png", image)];
+        let found = parts_of("@You:\n@./a and @./b.png\n", &Own::from([(0, parts)]));
+        let expected = [
+            (ContextKind::Reference, 0, "@./a".to_owned(), 104),
+            (ContextKind::Reference, 0, "@./b.png".to_owned(), 6000),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_call_without_a_result_has_the_result_that_is_sent_for_it() {
+        let chat = "@Assistant:\n**Tool Use:** `read` (`t_1`)\n\n```json\n{}\n```\n";
+        let found = parts_of(chat, &Own::new());
+        let kinds: Vec<_> = found.iter().map(|it| (it.0, it.1)).collect();
+        assert_eq!(kinds, [(ContextKind::Call, 0), (ContextKind::Result, 0)]);
+    }
+
+    #[test]
+    fn tools_count_with_their_descriptions_and_schemas() {
+        let tool = ToolDefinition {
+            name: "read".to_owned(),
+            description: "Reads.".to_owned(),
+            input_schema: json!({}),
+            strict: false,
+            keywords: Vec::new(),
+        };
+        let text = Text::from("");
+        let found = parts(&Document::parse(&text), &[tool.clone(), tool], &Own::new());
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].message, &*found[0].name), (None, "2"));
+        assert_eq!((found[0].tokens * BYTES_PER_TOKEN).round(), 24.0);
+    }
+}

@@ -1,0 +1,137 @@
+//! `:Flemma context`: shows what the next request contains. Nothing is sent, except that its provider
+//! may be asked to count its tokens.
+
+use std::sync::Arc;
+
+use chat::Problem;
+use chat::document::Document;
+use policy::settings::Settings;
+use provider::{CacheRetention, Endpoint, Protocol};
+use tools::SeenFiles;
+
+use super::Request;
+use super::build_request::RequestSource;
+use super::send::{DestinationFinder, tariff};
+use crate::context::{ContextFacts, ContextReport};
+use crate::editor::Editor;
+use crate::endpoint::{self, Destination, LOCAL, RequestTarget};
+use crate::frontend::SessionEvent;
+use crate::protocol::{BufferId, Display, Report};
+use crate::session::ctx::Ctx;
+use crate::session::policy::with_rules_now;
+use crate::usage::Tariff;
+
+/// The task of a report.
+struct Weighing {
+    source: RequestSource,
+    finder: DestinationFinder,
+    editor: Editor,
+    buffer: BufferId,
+}
+
+impl Request {
+    /// Shows what the next request contains: estimated at once, and again once it is counted.
+    pub(in crate::session) fn report_context(&self, ctx: &Ctx) {
+        let mut weighing = Weighing {
+            // Remarks about files that others changed are for a request that is sent.
+            source: self.request_source(ctx, SeenFiles::default()),
+            finder: DestinationFinder::of(ctx),
+            editor: ctx.editor.clone(),
+            buffer: ctx.buffer.id(),
+        };
+        with_rules_now(ctx, move |rules| {
+            weighing.source.rules = Arc::new(rules.clone());
+            tokio::spawn(weighing.run());
+        });
+    }
+}
+
+impl Weighing {
+    async fn run(self) {
+        let editor = self.editor.clone();
+        if let Err(problem) = self.report().await {
+            editor.report_problem(&problem);
+        }
+    }
+
+    async fn report(self) -> Result<(), Problem> {
+        let settings = &self.source.rules.settings;
+        // Flemma's own server would load its model first, and counts nothing.
+        let destination = if settings.provider == LOCAL {
+            None
+        } else {
+            Some(self.finder.find(settings, &|_| ()).await)
+        };
+        let tariff = known_tariff(settings, destination.as_ref());
+        let (destination, unreachable) = match destination {
+            Some(Err(problem)) => (None, Some(problem.what)),
+            found => (found.and_then(Result::ok), None),
+        };
+        let weighed = self.source.weigh().await?;
+        let facts = ContextFacts {
+            tariff,
+            unreachable,
+            is_cached: destination.as_ref().is_none_or(is_cached),
+            ..weighed.facts
+        };
+        let document = Document::of(&weighed.text, weighed.parsed);
+        let report = |counted| ContextReport::new(&document, &facts, counted);
+        let count = async {
+            let destination = destination.as_ref()?;
+            let models = &self.finder.models;
+            models.count_tokens(destination, &weighed.prompt).await
+        };
+        if self.editor.is_headless() {
+            let report = Box::new(report(count.await));
+            self.editor.emit(SessionEvent::Context(report));
+            return Ok(());
+        }
+        // At once, because counting takes as long as the network.
+        show(&self.editor, self.buffer, &report(None), false);
+        if let Some(counted) = count.await {
+            show(&self.editor, self.buffer, &report(Some(counted)), true);
+        }
+        Ok(())
+    }
+}
+
+fn show(editor: &Editor, buffer: BufferId, report: &ContextReport, is_update: bool) {
+    editor.show(Display::Report(Report {
+        title: "context",
+        lines: report.lines(),
+        buffer: Some(buffer),
+        places: report.places(),
+        is_update,
+        ..Report::default()
+    }));
+}
+
+/// Returns the prices of the next request, or else what the options say about its model.
+fn known_tariff(
+    settings: &Settings,
+    destination: Option<&Result<Destination, Problem>>,
+) -> Option<Tariff> {
+    if let Some(Ok(destination)) = destination {
+        return tariff(destination);
+    }
+    let RequestTarget {
+        provider,
+        model,
+        context,
+    } = endpoint::target(settings, &|name| tools::variable(name));
+    Some(Tariff {
+        provider,
+        model,
+        context,
+        ..Tariff::default()
+    })
+}
+
+/// Returns true unless the provider is asked to keep nothing. Only Anthropic can be.
+fn is_cached(destination: &Destination) -> bool {
+    !matches!(
+        destination,
+        Destination::Server(Endpoint { protocol: Protocol::AnthropicMessages, .. }, parameters)
+            if parameters.cache == CacheRetention::None
+    )
+}
