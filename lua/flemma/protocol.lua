@@ -261,7 +261,7 @@ M.SHOWN = {
 ---@field tasks flemma.protocol.TaskItem[]
 
 --- What was sent of the references on each line: `bytes`, `at` seconds since 1970.
----@alias flemma.protocol.Sent { buffer: integer, items: { line: integer, bytes: integer, at: integer }[] }
+---@alias flemma.protocol.Sent { buffer: integer, items: { line: integer, bytes: integer, at: integer? }[] }
 
 --- `lines` has for each line from `first` a list of { start, end, group }. The end -1 means the whole line.
 --- `regions` are whole, even if only some of their lines are visible.

@@ -34,7 +34,8 @@ function M.sent(message)
   api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
   local last = api.nvim_buf_line_count(buffer) - 1
   for _, item in ipairs(message.items) do
-    local text = ("sent: %s, %s"):format(size(item.bytes), time(item.at))
+    local text = item.at and ("sent: %s, %s"):format(size(item.bytes), time(item.at))
+      or ("sent shortened: %s"):format(size(item.bytes))
     api.nvim_buf_set_extmark(buffer, NAMESPACE, math.min(item.line, last), 0, {
       virt_text = { { "  " .. text, "FlemmaSent" } },
       invalidate = true,

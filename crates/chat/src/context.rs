@@ -52,19 +52,31 @@ pub struct ContextPart {
 }
 
 /// Returns the parts of a request in its order: first the tools from the start, then the messages
-/// of the document, with the user's text of some of them replaced.
-pub fn parts(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Vec<ContextPart> {
+/// of the document, with the user's text of some of them replaced. `shortened` returns the short form
+/// of a result that has one.
+pub fn parts(
+    document: &Document<'_>,
+    tools: &[ToolDefinition],
+    own: &Own,
+    shortened: impl Fn(&str) -> Option<String>,
+) -> Vec<ContextPart> {
     let first = (!tools.is_empty()).then(|| tools_part(tools, None));
     let messages = parts_by_message(document, own).into_iter();
     let messages = messages.flat_map(|(index, parts)| {
         let role = document.messages[index].role;
-        let parts = parts.into_iter();
-        parts.map(move |part| context_part(&part, index, role))
+        let parts = parts.iter();
+        let parts = parts.map(|part| context_part(part, index, role, &shortened));
+        parts.collect::<Vec<_>>()
     });
     first.into_iter().chain(messages).collect()
 }
 
-fn context_part(part: &Part, message: usize, role: Role) -> ContextPart {
+fn context_part(
+    part: &Part,
+    message: usize,
+    role: Role,
+    shortened: &impl Fn(&str) -> Option<String>,
+) -> ContextPart {
     let (kind, name, tokens) = match part {
         Part::Text(text) => {
             let kind = match role {
@@ -81,7 +93,8 @@ fn context_part(part: &Part, message: usize, role: Role) -> ContextPart {
             (ContextKind::Call, &**name, tokens(name.len() + input.len()))
         }
         Part::ToolResult { name, content, .. } => {
-            (ContextKind::Result, &**name, tokens(content.len()))
+            let bytes = shortened(content).map_or(content.len(), |it| it.len());
+            (ContextKind::Result, &**name, tokens(bytes))
         }
     };
     ContextPart {
@@ -114,7 +127,7 @@ fn attachment(file: &Attachment) -> f64 {
 }
 
 /// About how many tokens a text of so many bytes has.
-fn tokens(bytes: usize) -> f64 {
+pub fn tokens(bytes: usize) -> f64 {
     bytes as f64 / BYTES_PER_TOKEN
 }
 
@@ -130,7 +143,7 @@ mod tests {
     fn parts_of(chat: &str, own: &Own) -> Vec<(ContextKind, usize, String, usize)> {
         let text = Text::from(chat);
         let document = Document::parse(&text);
-        let parts = parts(&document, &[], own).into_iter();
+        let parts = parts(&document, &[], own, |_| None).into_iter();
         parts
             .map(|it| {
                 let line = document.messages[it.message.unwrap()].lines.start;
@@ -203,7 +216,12 @@ mod tests {
             keywords: Vec::new(),
         };
         let text = Text::from("");
-        let found = parts(&Document::parse(&text), &[tool.clone(), tool], &Own::new());
+        let found = parts(
+            &Document::parse(&text),
+            &[tool.clone(), tool],
+            &Own::new(),
+            |_| None,
+        );
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].message, &*found[0].name), (None, "2"));
         assert_eq!((found[0].tokens * BYTES_PER_TOKEN).round(), 24.0);

@@ -30,6 +30,7 @@ pub mod references;
 pub mod say;
 pub mod scan;
 pub mod schema;
+pub mod shorten;
 pub mod spans;
 pub mod status;
 pub mod template;

@@ -29,7 +29,7 @@ impl CommandRow {
 }
 
 /// All sub-commands, sorted.
-pub const COMMANDS: [CommandRow; 58] = [
+pub const COMMANDS: [CommandRow; 60] = [
     row("allow", "Choose a rule that approves calls like the one at the cursor."),
     row("allow!", "Open the file with these rules."),
     row("allow-file", "Let this chat send the secret or outside file that this line names."),
@@ -74,6 +74,8 @@ pub const COMMANDS: [CommandRow; 58] = [
     row("sandbox:status", "Show the sandbox that commands run in, or why there is none."),
     row("search", "Put the lines of all chats with these words into the quickfix list."),
     row("send", "Send the chat now."),
+    row("shorten", "Send old results shortened from the next request on; the chat keeps them whole."),
+    row("shorten!", "Send all results whole again."),
     row("skills", "Add the list of skills to this chat."),
     row("status", "Show provider, model, and tools of this chat. `verbose`: show all options."),
     row("steer", "Interrupt the model with a message. Calls that have not started are skipped."),

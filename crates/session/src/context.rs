@@ -14,6 +14,9 @@ use crate::usage::{Tariff, count, dollars};
 /// How much an estimate may be scaled. A larger factor has other reasons than the tokenizer.
 const SCALES: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 
+/// Divisor of a request's tokens that gives the least to be saved by shortening old results.
+const LEAST_SAVED: u64 = 5;
+
 /// What is known about the next request.
 #[derive(Debug, Default)]
 pub(crate) struct ContextFacts {
@@ -30,6 +33,8 @@ pub(crate) struct ContextFacts {
     pub(crate) unreachable: Option<String>,
     /// True if the provider keeps what was sent.
     pub(crate) is_cached: bool,
+    /// Old results that could be sent shortened: how many, and about how many tokens that saves.
+    pub(crate) shortenable: (usize, f64),
 }
 
 /// A request that would be sent now, by its parts.
@@ -52,11 +57,23 @@ pub struct ContextReport {
     /// Dollars for the request without its answer, if the cache still has these tokens and the
     /// prices are known.
     pub cost: Option<f64>,
+    /// Old results that could be sent shortened, if that saves a fifth of the tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortenable: Option<Shortenable>,
     /// Why it cannot be sent; `None` if nothing is known to be in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
     /// The parts, in the order of the request.
     pub parts: Vec<ReportedPart>,
+}
+
+/// Old results that could be sent shortened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shortenable {
+    /// Number of results.
+    pub results: usize,
+    /// About how many tokens that saves.
+    pub saves: u64,
 }
 
 /// A part of a request.
@@ -109,6 +126,7 @@ impl ContextReport {
             new_from,
             cost: cost(&tariff, cached, tokens - cached),
             parts: parts.collect(),
+            shortenable: shortenable(facts, scale, tokens),
             unreachable: facts.unreachable.clone(),
             provider: tariff.provider,
             model: tariff.model,
@@ -148,6 +166,11 @@ impl ContextReport {
                 from.unwrap_or_default()
             ));
         }
+        lines.extend(self.shortenable.iter().map(|it| {
+            let saves = count(it.saves);
+            let results = if it.results == 1 { "result" } else { "results" };
+            format!("old results   :Flemma shorten sends {} {results} shortened and saves about {saves}", it.results)
+        }));
         lines.push(String::new());
         lines.push("  line  tokens".to_owned());
         lines.extend(self.rows().into_iter().map(|(_, row)| row));
@@ -195,6 +218,14 @@ impl ContextReport {
         }
         rows
     }
+}
+
+/// Returns the old results that could be sent shortened, if that saves enough to be worth the tokens
+/// that are no longer read from the cache.
+fn shortenable(facts: &ContextFacts, scale: f64, tokens: u64) -> Option<Shortenable> {
+    let (results, saves) = facts.shortenable;
+    let saves = (saves * scale).round() as u64;
+    (saves > 0 && saves * LEAST_SAVED >= tokens).then_some(Shortenable { results, saves })
 }
 
 /// Returns the marker of the message that has these parts.

@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chat::shorten;
 use chat::tool::ToolDefinition;
 use policy::references::{Found, Value};
 use tools::objects::Hash;
@@ -40,6 +41,8 @@ pub struct Ledger {
     added: HashMap<Hash, Hash>,
     /// Places above which the model's thinking was refused.
     refused: HashSet<Hash>,
+    /// Contents of results that are sent shortened.
+    shortened: HashSet<Hash>,
     text: Option<SentText>,
     answered: Option<Answered>,
     /// Contents that are not on disk.
@@ -102,6 +105,7 @@ impl Ledger {
         self.references.clear();
         self.added.clear();
         self.refused.clear();
+        self.shortened.clear();
         (self.tools, self.answered) = (None, None);
         for record in records {
             self.apply(record);
@@ -117,6 +121,8 @@ impl Ledger {
             Record::Added { place, content } => drop(self.added.insert(place, content)),
             Record::Answered(answered) => self.answered = Some(answered),
             Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
+            Record::Shortened(content) => drop(self.shortened.insert(content)),
+            Record::Whole => self.shortened.clear(),
             Record::Forgotten => {
                 self.references.clear();
                 self.added.clear();
@@ -150,7 +156,8 @@ impl Ledger {
         let added = added.map(|(&place, &content)| Record::Added { place, content });
         let refused = self.refused.iter().copied().map(Record::ThinkingRefused);
         let answered = self.answered.map(Record::Answered);
-        let others = refused.chain(answered);
+        let shortened = self.shortened.iter().copied().map(Record::Shortened);
+        let others = refused.chain(shortened).chain(answered);
         references.chain(tools).chain(added).chain(others).collect()
     }
 
@@ -212,6 +219,31 @@ impl Ledger {
     /// Records that the model's thinking above a place was refused. Blocking.
     pub fn note_refused(&mut self, place: Hash) {
         self.record(vec![Record::ThinkingRefused(place)], Vec::new());
+        self.write();
+    }
+
+    /// Returns the short form of a result if it is sent shortened.
+    pub fn shortened(&self, content: &str) -> Option<String> {
+        // Most chats have none, and a hash of every result takes a while.
+        let is_shortened =
+            !self.shortened.is_empty() && self.shortened.contains(&Hash::of(content.as_bytes()));
+        is_shortened.then(|| shorten::shortened(content)).flatten()
+    }
+
+    /// Records that these results are sent shortened, in requests that equal the last one only in the
+    /// lines of `text`. Blocking.
+    pub fn shorten<'r>(&mut self, results: impl Iterator<Item = &'r str>, text: SentText) {
+        let records = results.map(|it| Record::Shortened(Hash::of(it.as_bytes())));
+        self.record(records.collect(), Vec::new());
+        self.set_text(text);
+        self.write();
+    }
+
+    /// Records that all results are sent whole, in requests that equal the last one only in the lines
+    /// of `text`. Blocking.
+    pub fn send_whole(&mut self, text: SentText) {
+        self.record(vec![Record::Whole], Vec::new());
+        self.set_text(text);
         self.write();
     }
 
@@ -321,7 +353,8 @@ impl Ledger {
     /// Replaces the journal when most of it no longer counts, and removes contents that it no
     /// longer refers to.
     fn compact(&mut self) {
-        let count = self.references.len() + self.added.len() + self.refused.len() + 2;
+        let places = self.references.len() + self.added.len() + self.refused.len();
+        let count = places + self.shortened.len() + 2;
         if self.store.as_ref().is_none_or(|it| !it.is_long(count)) {
             return;
         }

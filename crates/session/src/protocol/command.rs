@@ -105,6 +105,8 @@ pub enum Action {
     Rewind,
     /// Report what the next request contains.
     Context,
+    /// Send old results shortened, or all of them whole.
+    Shorten(bool),
     /// Report tokens and cost.
     Usage(Option<u32>),
     /// Report recent decisions.
@@ -266,6 +268,8 @@ impl Action {
             "refresh" => Self::Refresh,
             "tool:list" => Self::ListTools,
             "context" => Self::Context,
+            "shorten" => Self::Shorten(true),
+            "shorten!" => Self::Shorten(false),
             "usage" => Self::Usage(word().and_then(|it| it.parse().ok())),
             "log" => Self::Log,
             "status" => Self::Status {

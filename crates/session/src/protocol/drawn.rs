@@ -223,8 +223,9 @@ pub struct SentItem {
     pub line: usize,
     /// Size of what was sent, in bytes.
     pub bytes: u64,
-    /// When it was sent, in seconds since 1970.
-    pub at: u64,
+    /// When it was sent, in seconds since 1970; `None` for a result that is sent shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
 }
 
 /// `sent`: all references that were sent.

@@ -87,6 +87,18 @@ impl SentText {
         sent
     }
 
+    /// Returns the lines of a chat above `end`, of those that were sent.
+    #[must_use]
+    pub fn above(&self, document: &Document<'_>, end: usize) -> Self {
+        let mut above = Self::default();
+        let known = lines(document).take_while(|(at, _)| *at < end);
+        for ((_, line), sent) in known.zip(&self.lines) {
+            above.lines.push(*sent);
+            above.bytes += line.len() as u64;
+        }
+        above
+    }
+
     /// Returns the bytes of a file: the size, and the checksums, with the lowest byte first.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let lines = self.lines.iter().flat_map(|it| it.to_le_bytes());

@@ -22,7 +22,11 @@ pub(super) enum Record {
     Answered(Answered),
     /// The thinking above a place was refused.
     ThinkingRefused(Hash),
-    /// The records above no longer count.
+    /// Results with this content are sent shortened.
+    Shortened(Hash),
+    /// All results are sent whole again.
+    Whole,
+    /// The references and tools above no longer count.
     Forgotten,
 }
 

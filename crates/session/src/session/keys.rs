@@ -170,6 +170,7 @@ impl Session {
             Action::ListQueue => return list_queued(ctx),
             Action::ListTools => return list_tools(ctx, calls),
             Action::Context => return self.request.report_context(ctx),
+            Action::Shorten(shortens) => return self.request.shorten(ctx, *shortens),
             Action::Usage(days) => return report_usage(ctx, *days),
             Action::Log => return report_log(ctx),
             Action::Status { verbose } => {

@@ -9,6 +9,7 @@ mod progress;
 mod references;
 mod send;
 mod sent;
+mod shorten;
 mod unknown_price;
 mod usage;
 

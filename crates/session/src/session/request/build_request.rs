@@ -23,6 +23,7 @@ use super::Request;
 use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{OfferedTools, Referring, SharedLedger, remove_refused};
+use super::shorten::{Shortening, shorten_results};
 use crate::context::ContextFacts;
 use crate::sent::{Sending, SentText};
 use crate::session::WorkInput;
@@ -212,7 +213,8 @@ impl RequestSource {
         // A request without an answer may never have reached the provider.
         let sent = ledger.text().filter(|_| has_answer);
         let facts = ContextFacts {
-            parts: context::parts(&document, &tools.first, &own),
+            parts: context::parts(&document, &tools.first, &own, |it| ledger.shortened(it)),
+            shortenable: Shortening::find(&document, &ledger).savings(),
             answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
             sent: sent.map(|it| match it.edited(&document) {
                 Some(edited) => edited.line,
@@ -231,7 +233,9 @@ impl RequestSource {
 
     fn prompt(&self, document: &Document<'_>, tools: &OfferedTools, own: &Own) -> Prompt {
         let mut prompt = build_with(document, &tools.first, own);
-        remove_refused(document, &self.ledger.lock(), &mut prompt);
+        let ledger = self.ledger.lock();
+        remove_refused(document, &ledger, &mut prompt);
+        shorten_results(&ledger, &mut prompt);
         prompt
     }
 

@@ -18,6 +18,7 @@ use tools::{RealPath, state_dir};
 
 use super::Request;
 use super::build_request::RequestSource;
+use super::shorten::shortened_results;
 use crate::audit::in_background;
 use crate::form::Prompts;
 use crate::protocol::{DiagnosticItem, SentItem};
@@ -47,7 +48,7 @@ impl SharedLedger {
     }
 
     /// Locks the ledger of a chat's file. Blocking.
-    fn of(&self, path: Option<&Path>) -> MutexGuard<'_, Ledger> {
+    pub(super) fn of(&self, path: Option<&Path>) -> MutexGuard<'_, Ledger> {
         let mut ledger = self.lock();
         ledger.follow(&state_dir::path(), path);
         ledger
@@ -404,12 +405,12 @@ fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
             match marks.last_mut().filter(|it| it.line == line) {
                 Some(mark) => {
                     mark.bytes += sent.bytes;
-                    mark.at = mark.at.max(sent.at);
+                    mark.at = mark.at.max(Some(sent.at));
                 }
                 None => marks.push(SentItem {
                     line,
                     bytes: sent.bytes,
-                    at: sent.at,
+                    at: Some(sent.at),
                 }),
             }
         }
@@ -421,6 +422,12 @@ fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
         answers.any(|message| message.role == Role::Assistant && message.lines.start > it.line)
     });
     let first = marks.first().map_or(0, |it| it.line);
+    let shortened = shortened_results(document, ledger).map(|(line, bytes)| SentItem {
+        line,
+        bytes: bytes as u64,
+        at: None,
+    });
+    marks.extend(shortened);
     SentReport {
         end: sent.end(document),
         edited: edited.map(|it| (it.line, cost(it.line, it.share))),
@@ -431,7 +438,7 @@ fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
 }
 
 /// Returns what a change at a line costs with the next request, as the end of a sentence.
-fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share: f64) -> String {
+pub(super) fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share: f64) -> String {
     let answered = ledger.answered();
     let binds = answered.is_some_and(|it| it.binds_thinking);
     let mut below = document.messages.iter().filter(|it| it.lines.end > line);
@@ -509,7 +516,7 @@ impl Request {
     /// Returns a line of `:Flemma status` about what was sent.
     pub(crate) fn sent_status(&self) -> Option<String> {
         let report = &self.sent.report;
-        let count = report.marks.len();
+        let count = report.marks.iter().filter(|it| it.at.is_some()).count();
         let kept = (count > 0).then(|| {
             let plural = if count == 1 { "" } else { "s" };
             format!("{count} line{plural} with references as sent before; :Flemma refresh reads them anew")

@@ -1,12 +1,13 @@
 //! What `:Flemma context` shows: the parts of the next request, estimated and counted.
 
+use chat::prompt::Part;
 use provider::{StreamEvent, Usage};
 use serde_json::{Value, json};
 
 use super::script::{Answer, says};
 use super::setup::anthropic;
 use super::{Display, QUESTION, Record, Stage};
-use crate::protocol::Report;
+use crate::protocol::{EditorQuestion, Prompted, Report};
 
 /// An answer to a request of so many tokens.
 fn counted(prompt: u64, output: u64, mut answer: Answer) -> Answer {
@@ -153,4 +154,129 @@ fn without_a_key_the_parts_are_shown_and_why_nothing_can_be_sent() {
     let lines = Stage::with(options, QUESTION).context();
     assert!(lines[1] == "to anthropic mine", "{lines:#?}");
     assert!(lines[2].contains("key"), "{lines:#?}");
+}
+
+/// A chat with three long results, of which the first is old.
+fn with_results() -> String {
+    let turn = |id: &str| {
+        let output = format!("line of {id}\n").repeat(400);
+        format!(
+            "@Assistant:\n**Tool Use:** `read` (`{id}`)\n\n```json\n{{}}\n```\n\n\
+             @You:\n**Tool Result:** `{id}`\n\n```\n{output}```\n\n"
+        )
+    };
+    let turns: String = ["t_1", "t_2", "t_3"].map(turn).concat();
+    format!("@You:\nGo.\n\n{turns}Go on.\n")
+}
+
+impl Stage {
+    /// Gives a command, answers its question with yes, and returns the question.
+    fn agrees_to(&self, name: &str) -> String {
+        let (text, item) = (None, Some(0));
+        self.record().prompted.push_back(Prompted { text, item });
+        let before = self.record().asked.len();
+        self.key(name)
+            .wait("a question", |it| it.asked.len() > before);
+        match self.record().asked.last() {
+            Some(EditorQuestion::Prompt(prompt)) => prompt.title.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The bytes of the results in the last request.
+    fn results_sent(&self) -> Vec<usize> {
+        let prompt = self.script.prompt();
+        let parts = prompt.messages.into_iter().flat_map(|it| it.parts);
+        let bytes = parts.filter_map(|it| match it {
+            Part::ToolResult { content, .. } => Some(content.len()),
+            _ => None,
+        });
+        bytes.collect()
+    }
+
+    /// Waits until the lines of results that are sent shortened are these.
+    fn wait_shortened(&self, lines: &[usize]) {
+        self.wait("what is sent shortened", |it| {
+            let shown = it.shown.iter().rev().find_map(|it| match it {
+                Display::Sent(sent) => Some(sent.items.clone()),
+                _ => None,
+            });
+            let shown = shown.unwrap_or_default().into_iter();
+            let shortened = shown.filter(|it| it.at.is_none());
+            shortened.map(|it| it.line).eq(lines.iter().copied())
+        });
+    }
+}
+
+#[test]
+fn old_results_are_sent_shortened_until_they_are_sent_whole_again() {
+    let stage = Stage::with(options(), &with_results());
+    let whole = "line of t_1\n".len() * 400 - 1;
+    // The first request has them whole.
+    stage.press("advance");
+    assert_eq!(stage.results_sent(), [whole; 3]);
+    let offer = stage.context().into_iter().find(|it| it.starts_with("old"));
+    let offer = offer.unwrap();
+    assert!(
+        offer.starts_with("old results :Flemma shorten sends 2 results shortened"),
+        "{offer}"
+    );
+
+    let question = stage.agrees_to("shorten");
+    assert!(
+        question.starts_with("Send 2 old results shortened? Each request has about "),
+        "{question}"
+    );
+    assert!(
+        question.ends_with("cached tokens are paid again."),
+        "{question}"
+    );
+    let text = stage.text();
+    let line = |id: &str| {
+        text.lines()
+            .position(|it| it.contains(&format!("Result:** `{id}`")))
+    };
+    stage.wait_shortened(&[line("t_1").unwrap(), line("t_2").unwrap()]);
+    // The chat has them whole, and what is above them counts as sent.
+    assert_eq!(stage.text(), text);
+    let lines = stage.context();
+    assert!(!lines.iter().any(|it| it.starts_with("old")), "{lines:#?}");
+    assert!(
+        lines.iter().any(|it| it.ends_with(", from line 11 on")),
+        "{lines:#?}"
+    );
+
+    stage
+        .say("steer", "More.")
+        .wait("the end", |it| it.text().matches("Done.").count() == 2);
+    let [first, second, third] = stage.results_sent()[..] else {
+        panic!()
+    };
+    assert!(
+        first < 400 && second < 400 && third == whole,
+        "{first} {second} {third}"
+    );
+
+    let question = stage.agrees_to("shorten!");
+    assert!(
+        question.starts_with("Send all results whole again?"),
+        "{question}"
+    );
+    stage.wait_shortened(&[]);
+    let rests = stage.record().rests();
+    stage
+        .say("steer", "Again.")
+        .wait("rest", |it| it.rests() > rests);
+    assert_eq!(stage.results_sent(), [whole; 3]);
+}
+
+#[test]
+fn without_long_old_results_there_is_nothing_to_shorten() {
+    let stage = Stage::with(options(), QUESTION);
+    stage
+        .key("shorten")
+        .wait_notice("No old result is long enough");
+    stage
+        .key("shorten!")
+        .wait_notice("No result of this chat is sent shortened.");
 }

@@ -1,0 +1,182 @@
+//! `:Flemma shorten`: sends old results shortened from the next request on, and `:Flemma shorten!`
+//! sends them whole again. The chat keeps them whole.
+
+use std::path::Path;
+
+use chat::context::tokens;
+use chat::cycle::{Level, Notice};
+use chat::document::Document;
+use chat::prompt::{Part, Prompt};
+use chat::shorten::{old_results, shortened};
+
+use super::Request;
+use super::sent::cost;
+use crate::audit::in_background;
+use crate::form::Prompts;
+use crate::sent::{Ledger, SentText};
+use crate::session::WorkInput;
+use crate::session::ctx::Ctx;
+use crate::usage::count;
+
+/// Old results that are sent whole and could be sent shortened.
+#[derive(Default)]
+pub(super) struct Shortening {
+    contents: Vec<String>,
+    /// Bytes that are saved.
+    saved: usize,
+    /// The line of the first one.
+    first: usize,
+}
+
+impl Shortening {
+    pub(super) fn find(document: &Document<'_>, ledger: &Ledger) -> Self {
+        let mut found = Self::default();
+        for result in old_results(document) {
+            let content = document.content(result.body.clone());
+            let Some(short) = shortened(&content).filter(|_| ledger.shortened(&content).is_none())
+            else {
+                continue;
+            };
+            if found.contents.is_empty() {
+                found.first = result.lines.start;
+            }
+            found.saved += content.len().saturating_sub(short.len());
+            found.contents.push(content.into_owned());
+        }
+        found
+    }
+
+    /// Returns the number of results, and about how many tokens are saved.
+    pub(super) fn savings(&self) -> (usize, f64) {
+        (self.contents.len(), tokens(self.saved))
+    }
+}
+
+/// Shortens the results of a request that are sent so.
+pub(super) fn shorten_results(ledger: &Ledger, prompt: &mut Prompt) {
+    let parts = prompt.messages.iter_mut().flat_map(|it| &mut it.parts);
+    for part in parts {
+        if let Part::ToolResult { content, .. } = part
+            && let Some(short) = ledger.shortened(content)
+        {
+            *content = short;
+        }
+    }
+}
+
+/// Returns what was sent above a line, where requests stay as they were.
+fn unchanged(document: &Document<'_>, ledger: &Ledger, first: usize) -> SentText {
+    let sent = ledger.text().cloned().unwrap_or_default();
+    sent.above(document, first)
+}
+
+impl Request {
+    /// Asks, and has old results sent shortened, or all of them whole.
+    pub(in crate::session) fn shorten(&self, ctx: &Ctx, shortens: bool) {
+        let (text, parsed) = ctx.buffer.share();
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
+        let (editor, buffer, inbox) = (ctx.editor.clone(), ctx.buffer.id(), ctx.inbox.clone());
+        tokio::spawn(async move {
+            let (asked, at) = (ledger.clone(), path.clone());
+            let (of, parts) = (text.clone(), parsed.clone());
+            let question = in_background(move || {
+                let document = Document::of(&of, parts);
+                let ledger = asked.of(at.as_deref());
+                if shortens {
+                    shorten_question(&document, &ledger)
+                } else {
+                    whole_question(&document, &ledger)
+                }
+            });
+            // It fails only if the thread panicked.
+            let Ok(question) = question.await else { return };
+            let (title, yes) = match question {
+                Ok(question) => question,
+                Err(why) => {
+                    return editor.notify(&Notice {
+                        level: Level::Info,
+                        text: why.to_owned(),
+                    });
+                }
+            };
+            let items = [yes, "Leave them as they are"].map(str::to_owned);
+            if editor.prompts(buffer).choose(&title, &items).await != Some(0) {
+                return;
+            }
+            let record = move || {
+                let document = Document::of(&text, parsed);
+                let mut ledger = ledger.of(path.as_deref());
+                if shortens {
+                    let found = Shortening::find(&document, &ledger);
+                    let sent = unchanged(&document, &ledger, found.first);
+                    ledger.shorten(found.contents.iter().map(String::as_str), sent);
+                } else {
+                    let first = first_shortened(&document, &ledger).unwrap_or_default();
+                    let sent = unchanged(&document, &ledger, first);
+                    ledger.send_whole(sent);
+                }
+            };
+            let _ = in_background(record).await;
+            inbox.deliver(WorkInput::Recorded);
+        });
+    }
+}
+
+type Question = Result<(String, &'static str), &'static str>;
+
+fn shorten_question(document: &Document<'_>, ledger: &Ledger) -> Question {
+    let found = Shortening::find(document, ledger);
+    let (results, saved) = found.savings();
+    if results == 0 {
+        return Err("No old result is long enough to be shortened. The last two turns stay whole.");
+    }
+    let results = if results == 1 {
+        "1 old result".to_owned()
+    } else {
+        format!("{results} old results")
+    };
+    let saved = count(saved.round() as u64);
+    let once = once(document, ledger, found.first);
+    let title =
+        format!("Send {results} shortened? Each request has about {saved} tokens less.{once}");
+    Ok((title, "Shorten them"))
+}
+
+fn whole_question(document: &Document<'_>, ledger: &Ledger) -> Question {
+    let Some(first) = first_shortened(document, ledger) else {
+        return Err("No result of this chat is sent shortened.");
+    };
+    let once = once(document, ledger, first);
+    Ok((
+        format!("Send all results whole again?{once}"),
+        "Send them whole",
+    ))
+}
+
+/// Returns a sentence about what a change at a line costs once.
+fn once(document: &Document<'_>, ledger: &Ledger, line: usize) -> String {
+    let Some(sent) = ledger.text() else {
+        return String::new();
+    };
+    let share = sent.share_from(document, line);
+    let cost = cost(document, ledger, line, share);
+    format!(" With the next one, {cost}.")
+}
+
+/// Returns the line of the first result that is sent shortened.
+fn first_shortened(document: &Document<'_>, ledger: &Ledger) -> Option<usize> {
+    shortened_results(document, ledger)
+        .next()
+        .map(|(line, _)| line)
+}
+
+/// Returns the lines of results that are sent shortened, with their bytes.
+pub(super) fn shortened_results(
+    document: &Document<'_>,
+    ledger: &Ledger,
+) -> impl Iterator<Item = (usize, usize)> {
+    old_results(document).filter_map(|result| {
+        let short = ledger.shortened(&document.content(result.body.clone()))?;
+        Some((result.lines.start, short.len()))
+    })
+}
