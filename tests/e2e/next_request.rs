@@ -1,6 +1,6 @@
 //! What the next request contains, before it is sent: `:Flemma context` and `flemma context`.
 
-use harness::{Answer, Editor, Provider};
+use harness::{Answer, Editor, Provider, Strict};
 use serde_json::{Value as Json, json};
 
 use crate::shell::Shell;
@@ -134,4 +134,56 @@ fn the_share_of_the_context_is_known_when_a_chat_is_opened_again() {
     // The new host has answered by then, so this is not what the old one said.
     at_rest(&editor);
     editor.wait_for("the share of an earlier host", |editor| share(editor) == 50);
+}
+
+#[test]
+fn old_results_that_are_shortened_are_accepted_by_a_strict_service() {
+    let read = |id: &str| {
+        let read = Answer::new().thinks("I look.");
+        read.tool_use(id, "read", &file("long.txt"))
+    };
+    let says = |text: &str| Answer::new().thinks("Well.").text(text);
+    let answers = [
+        read("t_1"),
+        read("t_2"),
+        says("One."),
+        says("Two."),
+        says("Three."),
+    ];
+    let provider = Provider::anthropic(answers).strict(Strict::anthropic());
+    let options = json!({"tools": {"require_approval": false}});
+    let long = "a line of the file\n".repeat(500);
+    let setup = with_options(&provider, options).with("long.txt", &long);
+    let editor = setup.size(80, 40).file("question.chat", QUESTION).start();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "One.\n\n@You:\n\n");
+    editor.keys("GiMore.<Esc><C-]>");
+    wait_end(&editor, "Two.\n\n@You:\n\n");
+    let before = editor.text();
+    editor.keys(":Flemma shorten<CR>");
+    editor.wait_screen("the question", |rows| {
+        rows.iter()
+            .any(|row| row.contains("Send 2 old results shortened?"))
+    });
+    editor.keys("1<CR>");
+    editor.keys("zRgg");
+    editor.wait_for("what is sent shortened", |editor| {
+        let texts = editor.virtual_text().into_iter();
+        texts
+            .filter(|it| it.text.contains("sent shortened: "))
+            .count()
+            == 2
+    });
+    editor.keys("GiAgain.<Esc><C-]>");
+    wait_end(&editor, "Three.\n\n@You:\n\n");
+    assert_eq!(provider.refusals(), [""; 0]);
+    let body = provider.requests().pop().unwrap().body.to_string();
+    assert_eq!(
+        body.matches("of this old result are left out").count(),
+        2,
+        "{body}"
+    );
+    // The chat has them whole.
+    assert!(editor.text().starts_with(before.trim_end()));
 }

@@ -46,6 +46,8 @@ class Provider:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path.endswith("/count_tokens"):
+                    return provider.send(self, 200, {"input_tokens": 13_023})
                 answer = provider.answers.popleft() if provider.answers else (500, "The script is at its end.")
                 if isinstance(answer, tuple):
                     provider.refuse(self, *answer)
@@ -60,7 +62,10 @@ class Provider:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def refuse(self, request, status, message):
-        body = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).encode()
+        self.send(request, status, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+
+    def send(self, request, status, answer):
+        body = json.dumps(answer).encode()
         request.send_response(status)
         request.send_header("Content-Type", "application/json")
         request.send_header("Content-Length", str(len(body)))

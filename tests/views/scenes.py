@@ -279,6 +279,15 @@ def plan(stage):
     return ["plan"]
 
 
+def context(stage):
+    """What the next request contains."""
+    editor = stage.edit(AUTO, project.RUN)
+    send(editor)
+    ended(editor)
+    editor.command("Flemma context")
+    return ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "5 tools", "call of grep", "Enter goes to"]
+
+
 def outline(stage):
     """The outline of a chat."""
     editor = stage.edit(AUTO, project.RUN)
@@ -349,7 +358,7 @@ def newcomer(stage):
 
 SCENES = [
     run, changes, answer, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
-    error, plan, outline, newcomer,
+    error, plan, context, outline, newcomer,
 ]
 #: Views in terminals that are narrower than most.
 NARROW_SCENES = [narrow]
