@@ -45,7 +45,8 @@ pub struct ContextPart {
     pub kind: ContextKind,
     /// The index of its message; `None` for the tools that are offered from the start.
     pub message: Option<usize>,
-    /// The name of a tool or of what is referred to, or the number of tools; empty for text.
+    /// The name of a tool or of what is referred to, the number of tools, or the provider that signed
+    /// thinking; empty for text.
     pub name: String,
     /// About how many tokens it has.
     pub tokens: f64,
@@ -88,7 +89,12 @@ fn context_part(
         }
         Part::File(file) => (ContextKind::Reference, &*file.name, attachment(file)),
         Part::ToolsAdded(tools) => return tools_part(tools, Some(message)),
-        Part::Thinking { text, .. } => (ContextKind::Thinking, "", tokens(text.len())),
+        Part::Thinking {
+            text, signature, ..
+        } => {
+            let signer = signature.as_ref().map_or("", |it| &it.provider);
+            (ContextKind::Thinking, signer, tokens(text.len()))
+        }
         Part::ToolUse { name, input, .. } => {
             (ContextKind::Call, &**name, tokens(name.len() + input.len()))
         }

@@ -83,7 +83,8 @@ pub struct ReportedPart {
     pub kind: ContextKind,
     /// The line of its message, from 1; `None` for the tools that are offered from the start.
     pub line: Option<usize>,
-    /// The name of a tool or of what is referred to, or the number of tools; empty for text.
+    /// The name of a tool or of what is referred to, the number of tools, or the provider that signed
+    /// thinking; empty for text.
     pub name: String,
     /// About how many tokens it has.
     pub tokens: u64,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use chat::Problem;
+use chat::context::{ContextKind, ContextPart};
 use chat::document::Document;
 use policy::settings::Settings;
 use provider::{CacheRetention, Endpoint, Protocol};
@@ -40,6 +41,11 @@ impl Request {
             buffer: ctx.buffer.id(),
         };
         with_rules_now(ctx, move |rules| {
+            // A key would send nothing either.
+            if let Some(Err(why)) = &rules.options.frontmatter {
+                let problem = Problem::new(why.clone(), "");
+                return weighing.editor.report_problem(&problem);
+            }
             weighing.source.rules = Arc::new(rules.clone());
             tokio::spawn(weighing.run());
         });
@@ -68,12 +74,15 @@ impl Weighing {
             found => (found.and_then(Result::ok), None),
         };
         let weighed = self.source.weigh().await?;
-        let facts = ContextFacts {
+        let mut facts = ContextFacts {
             tariff,
             unreachable,
             is_cached: destination.as_ref().is_none_or(is_cached),
             ..weighed.facts
         };
+        if let Some(Destination::Server(endpoint, _)) = &destination {
+            facts.parts.retain(|it| is_taken(it, endpoint));
+        }
         let document = Document::of(&weighed.text, weighed.parsed);
         let report = |counted| ContextReport::new(&document, &facts, counted);
         let count = async {
@@ -125,6 +134,18 @@ fn known_tariff(
         context,
         ..Tariff::default()
     })
+}
+
+/// Returns false for thinking that the provider does not get: of another provider, or without a
+/// signature where it needs one.
+fn is_taken(part: &ContextPart, endpoint: &Endpoint) -> bool {
+    let is_signed = match endpoint.protocol {
+        Protocol::ChatCompletions => part.name.is_empty(),
+        Protocol::AnthropicMessages | Protocol::Gemini | Protocol::Responses => {
+            part.name == endpoint.provider
+        }
+    };
+    part.kind != ContextKind::Thinking || is_signed
 }
 
 /// Returns true unless the provider is asked to keep nothing. Only Anthropic can be.

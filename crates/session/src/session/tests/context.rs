@@ -5,7 +5,7 @@ use provider::{StreamEvent, Usage};
 use serde_json::{Value, json};
 
 use super::script::{Answer, says};
-use super::setup::anthropic;
+use super::setup::{anthropic, below};
 use super::{Display, QUESTION, Record, Stage};
 use crate::protocol::{EditorQuestion, Prompted, Report};
 
@@ -144,6 +144,27 @@ fn a_look_reads_references_and_records_nothing() {
 fn a_reference_that_cannot_be_sent_is_named_instead() {
     let stage = Stage::beside(&[], options(), "@You:\nRead @./missing.txt\n");
     stage.key("context").wait_notice("missing.txt");
+    assert_eq!(reports(&stage.record()), []);
+}
+
+#[test]
+fn thinking_of_another_provider_is_not_sent() {
+    let thinks = |signer: &str| {
+        let thinking = format!("<thinking {signer}:signature=\"abc\">\nHm.\n</thinking>");
+        let chat = format!("@You:\nGo.\n\n@Assistant:\n{thinking}\n\nWell.\n\n@You:\nMore.\n");
+        let lines = Stage::with(options(), &chat).context();
+        lines.iter().any(|it| it.ends_with(" thinking"))
+    };
+    assert!(thinks("anthropic"));
+    assert!(!thinks("openai"));
+}
+
+#[test]
+fn a_broken_frontmatter_is_reported_instead() {
+    let stage = Stage::with(options(), &below("flemma.opt.temperature ="));
+    stage
+        .key("context")
+        .wait("the error", |it| !it.notices.is_empty());
     assert_eq!(reports(&stage.record()), []);
 }
 
