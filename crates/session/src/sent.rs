@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chat::document::Document;
 use chat::shorten;
 use chat::tool::ToolDefinition;
 use policy::references::{Found, Value};
@@ -146,7 +147,7 @@ impl Ledger {
     }
 
     fn is_empty(&self) -> bool {
-        self.references.is_empty() && self.tools.is_none()
+        self.references.is_empty() && self.tools.is_none() && self.shortened.is_empty()
     }
 
     fn records(&self) -> Vec<Record> {
@@ -230,21 +231,31 @@ impl Ledger {
         is_shortened.then(|| shorten::shortened(content)).flatten()
     }
 
-    /// Records that these results are sent shortened, in requests that equal the last one only in the
-    /// lines of `text`. Blocking.
-    pub fn shorten<'r>(&mut self, results: impl Iterator<Item = &'r str>, text: SentText) {
+    /// Records that these results are sent shortened, the first of them at `line`. Blocking.
+    pub fn shorten<'r>(
+        &mut self,
+        document: &Document<'_>,
+        line: usize,
+        results: impl Iterator<Item = &'r str>,
+    ) {
         let records = results.map(|it| Record::Shortened(Hash::of(it.as_bytes())));
         self.record(records.collect(), Vec::new());
-        self.set_text(text);
+        self.forget_text_from(document, line);
         self.write();
     }
 
-    /// Records that all results are sent whole, in requests that equal the last one only in the lines
-    /// of `text`. Blocking.
-    pub fn send_whole(&mut self, text: SentText) {
+    /// Records that all results are sent whole, of which the first was shortened at `line`. Blocking.
+    pub fn send_whole(&mut self, document: &Document<'_>, line: usize) {
         self.record(vec![Record::Whole], Vec::new());
-        self.set_text(text);
+        self.forget_text_from(document, line);
         self.write();
+    }
+
+    /// Notes that the next request equals the last one only above a line.
+    fn forget_text_from(&mut self, document: &Document<'_>, line: usize) {
+        if let Some(text) = &self.text {
+            self.set_text(text.above(document, line));
+        }
     }
 
     /// Returns the lines of the latest request.

@@ -89,7 +89,7 @@ impl SentText {
 
     /// Returns the lines of a chat above `end`, of those that were sent.
     #[must_use]
-    pub fn above(&self, document: &Document<'_>, end: usize) -> Self {
+    pub(super) fn above(&self, document: &Document<'_>, end: usize) -> Self {
         let mut above = Self::default();
         let known = lines(document).take_while(|(at, _)| *at < end);
         for ((_, line), sent) in known.zip(&self.lines) {
@@ -117,8 +117,10 @@ impl SentText {
 
     /// Returns the line below the last one that was sent, if nothing above it changed.
     pub fn end(&self, document: &Document<'_>) -> usize {
-        let last = self.lines.len().checked_sub(1);
-        let last = last.and_then(|at| lines(document).nth(at));
+        let Some(last) = self.lines.len().checked_sub(1) else {
+            return first_line(document);
+        };
+        let last = lines(document).nth(last);
         last.map_or(document.text().line_count(), |(line, _)| line + 1)
     }
 

@@ -158,6 +158,30 @@ fn a_copy_of_a_chat_has_what_was_sent_and_goes_on_alone() {
 }
 
 #[test]
+fn results_stay_shortened_also_under_another_name_until_they_are_sent_whole() {
+    let world = World::new();
+    let result = "a line of output\n".repeat(400);
+    let text = Text::from("@You:\nGo.\n");
+    let document = Document::parse(&text);
+    // Nothing was sent so far, and the chat has no file.
+    let mut ledger = Ledger::default();
+    ledger.shorten(&document, 0, [result.as_str()].into_iter());
+    ledger.follow(&world.state(), Some(&world.chat("a.chat")));
+    for name in ["a.chat", "b.chat"] {
+        let short = world.ledger(name).shortened(&result).unwrap();
+        assert!(short.len() < 500, "{short}");
+        assert_eq!(world.ledger(name).shortened("a line of output\n"), None);
+        assert!(world.ledger(name).text().is_none());
+        world
+            .ledger(name)
+            .copy_to(&world.state(), &world.chat("b.chat"));
+    }
+    world.ledger("a.chat").send_whole(&document, 0);
+    assert_eq!(world.ledger("a.chat").shortened(&result), None);
+    assert!(world.ledger("b.chat").shortened(&result).is_some());
+}
+
+#[test]
 fn what_another_program_sent_is_found() {
     let world = World::new();
     let mut here = world.sends("a.chat", vec![(place("a"), file("one"))]);

@@ -13,7 +13,7 @@ use super::Request;
 use super::sent::cost;
 use crate::audit::in_background;
 use crate::form::Prompts;
-use crate::sent::{Ledger, SentText};
+use crate::sent::Ledger;
 use crate::session::WorkInput;
 use crate::session::ctx::Ctx;
 use crate::usage::count;
@@ -64,12 +64,6 @@ pub(super) fn shorten_results(ledger: &Ledger, prompt: &mut Prompt) {
     }
 }
 
-/// Returns what was sent above a line, where requests stay as they were.
-fn unchanged(document: &Document<'_>, ledger: &Ledger, first: usize) -> SentText {
-    let sent = ledger.text().cloned().unwrap_or_default();
-    sent.above(document, first)
-}
-
 impl Request {
     /// Asks, and has old results sent shortened, or all of them whole.
     pub(in crate::session) fn shorten(&self, ctx: &Ctx, shortens: bool) {
@@ -108,12 +102,11 @@ impl Request {
                 let mut ledger = ledger.of(path.as_deref());
                 if shortens {
                     let found = Shortening::find(&document, &ledger);
-                    let sent = unchanged(&document, &ledger, found.first);
-                    ledger.shorten(found.contents.iter().map(String::as_str), sent);
+                    let contents = found.contents.iter().map(String::as_str);
+                    ledger.shorten(&document, found.first, contents);
                 } else {
                     let first = first_shortened(&document, &ledger).unwrap_or_default();
-                    let sent = unchanged(&document, &ledger, first);
-                    ledger.send_whole(sent);
+                    ledger.send_whole(&document, first);
                 }
             };
             let _ = in_background(record).await;
