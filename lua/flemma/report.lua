@@ -121,7 +121,7 @@ function M.report(message)
   local window = buffer and not has_colors and vim.fn.win_findbuf(buffer)[1]
   if window then
     fill(buffer, lines)
-    note(buffer, message)
+    api.nvim_set_option_value("winbar", note(buffer, message), { scope = "local", win = window })
     if not message.is_update then
       api.nvim_set_current_win(window)
     end

@@ -65,12 +65,19 @@ function M.open(buffer, place)
   if is_floating(over) then
     return float(buffer, place, over)
   end
+  local is_at_end = api.nvim_win_get_cursor(over)[1] == api.nvim_buf_line_count(api.nvim_win_get_buf(over))
   local opened, window = pcall(api.nvim_open_win, buffer, place.enter, {
     split = place.split or "below",
     win = from or -1,
     height = place.height,
     style = place.style,
   })
+  if opened and is_at_end then
+    -- Neovim would scroll a window that became lower past the virtual lines above its end.
+    api.nvim_win_call(over, function()
+      vim.cmd("normal! zb")
+    end)
+  end
   return opened and window or float(buffer, place, nil)
 end
 

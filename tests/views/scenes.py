@@ -285,7 +285,9 @@ def context(stage):
     send(editor)
     ended(editor)
     editor.command("Flemma context")
-    return ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "5 tools", "call of grep", "Enter goes to"]
+    shown = ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "5 tools", "call of grep", "Enter goes to"]
+    # The end of the chat stays in sight.
+    return shown if stage.look.rows < 30 else ["PATTERN.match(source", *shown]
 
 
 def outline(stage):

@@ -246,6 +246,7 @@ fn shown_lines(offered: &ProjectContent, mut lines: Vec<String>) -> Vec<String> 
     lines
 }
 
-fn kept_no_trust(error: &std::io::Error) -> String {
+/// Says why the user's trust was not stored.
+pub(crate) fn kept_no_trust(error: &std::io::Error) -> String {
     format!("The trust store cannot be changed: {error}.")
 }

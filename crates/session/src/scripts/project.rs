@@ -6,6 +6,8 @@ use platform::paths::canonicalize;
 use policy::trust::Trust;
 use tools::{ScriptFolder, ScriptRoot, digest, state_dir};
 
+use crate::projects::kept_no_trust;
+
 /// Folder of a project's tools.
 const FOLDER: &str = ".flemma/tools";
 
@@ -156,10 +158,6 @@ pub fn revoke(root: &Path) -> Result<String, String> {
         "The tools in {} {what} trusted, and do not run.",
         root.display()
     ))
-}
-
-fn kept_no_trust(error: &std::io::Error) -> String {
-    format!("The trust store cannot be changed: {error}.")
 }
 
 #[cfg(test)]
