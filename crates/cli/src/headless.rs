@@ -328,7 +328,7 @@ impl HeadlessRun {
             buffer: BUFFER,
             path: path.unwrap_or_default().into_owned(),
             cwd: cwd.to_string_lossy().into_owned(),
-            reason: "open".to_owned(),
+            reason: AttachReason::Open,
             // There is no window, and previews are printed in lines of this width.
             width: 80,
             interrupted: Vec::new(),

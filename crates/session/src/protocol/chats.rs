@@ -33,9 +33,8 @@ pub struct Attach {
     pub process: u32,
     /// Columns of text in a window that shows it.
     pub width: usize,
-    /// `open`, `reload`, or `restart`.
-    #[serde(default)]
-    pub reason: String,
+    /// Why it is attached.
+    pub reason: AttachReason,
     /// Ids of calls that ran when the last host ended.
     #[serde(default)]
     pub interrupted: Vec<String>,
@@ -49,6 +48,32 @@ pub struct Attach {
     pub came: Came,
     /// True if it has changes that are not in its file.
     pub modified: bool,
+}
+
+/// Why a buffer is attached to a host.
+// Deserialized from its name, because rmpv cannot read enums from strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum AttachReason {
+    /// It was opened.
+    Open,
+    /// Its text was replaced, as by `:edit!`.
+    Reload,
+    /// The host is new.
+    Restart,
+}
+
+impl TryFrom<String> for AttachReason {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match name.as_str() {
+            "open" => Ok(Self::Open),
+            "reload" => Ok(Self::Reload),
+            "restart" => Ok(Self::Restart),
+            _ => Err(format!("{name:?} is no reason to attach a buffer")),
+        }
+    }
 }
 
 /// A buffer's text, compared with its file when that was read.

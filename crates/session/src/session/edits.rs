@@ -15,7 +15,7 @@ use super::buffer::EditKind;
 use super::ctx::Ctx;
 use super::policy::{look_at_project, note_origin};
 use crate::protocol::{
-    Anchor, Applied, Attach, Changed, EditOutcome, LineChange, Renamed, Snapshot,
+    Anchor, Applied, Attach, AttachReason, Changed, EditOutcome, LineChange, Renamed, Snapshot,
 };
 
 impl Session {
@@ -69,15 +69,15 @@ impl Session {
         self.request.sent.expire();
         let mut interrupted: Vec<ToolUseId> =
             attach.interrupted.into_iter().map(ToolUseId::new).collect();
-        match attach.reason.as_str() {
+        match attach.reason {
             // The host that ran these calls is gone, and so are their results.
-            "restart" => {
+            AttachReason::Restart => {
                 let ended = self.disk.interrupted_calls(&self.ctx);
                 interrupted.extend(self.decisions.end_all(ended));
             }
             // Nothing is written when a file is opened; the first key does that.
-            "open" => self.disk.find_cut_off(&self.ctx),
-            _ => {}
+            AttachReason::Open => self.disk.find_cut_off(&self.ctx),
+            AttachReason::Reload => {}
         }
         self.queue.push(CycleEvent::Loaded { interrupted });
         if !attach.queued.is_empty() {

@@ -142,7 +142,7 @@ impl Stage {
             cwd: cwd.unwrap_or("/".into()).display().to_string(),
             process: 0,
             width: 80,
-            reason: "open".to_owned(),
+            reason: AttachReason::Open,
             interrupted: Vec::new(),
             streaming: false,
             queued: Vec::new(),
