@@ -8,7 +8,7 @@ use harness::{Editor, Provider};
 use serde_json::{Value as Json, json};
 
 use crate::chats::{chat, name};
-use crate::stage::{ask_again, await_turn, bare, ours, press};
+use crate::stage::{ask_again, await_row, await_turn, bare, ours, press, rest, since};
 use crate::table::{Budget, Row, Samples, Table};
 
 const RUNS: usize = 10;
@@ -43,8 +43,31 @@ pub fn run(table: &mut Table) -> io::Result<()> {
             // The request contains the chat, so its cost may grow with it.
             lines: None,
         })?;
+        if lines == 50_000 {
+            table.add(contexts(&with))?;
+        }
     }
     Ok(())
+}
+
+/// What the next request contains, from the command to the report.
+fn contexts(editor: &Editor) -> Row {
+    let mut ours = Samples::default();
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        press(editor, ":Flemma context<CR>");
+        await_row(editor, "the report", |row| row.starts_with("next request"));
+        ours.add(since(start));
+        editor.keys("q");
+        rest(editor);
+    }
+    Row {
+        what: ":Flemma context, 50k lines".to_owned(),
+        hand: None,
+        ours,
+        budget: Budget::median(50.0),
+        lines: None,
+    }
 }
 
 /// Reads the buffer and sends it as one message.

@@ -136,6 +136,11 @@ impl ContextReport {
 
     /// Returns the report as lines of at most 80 columns, unless names are long.
     pub fn lines(&self) -> Vec<String> {
+        self.lines_and_places().0
+    }
+
+    /// Returns the lines, and for some of them a line of the chat; both numbers count from 0.
+    pub(crate) fn lines_and_places(&self) -> (Vec<String>, Vec<(usize, usize)>) {
         let about = if self.counted { "" } else { "about " };
         let share = self
             .percent()
@@ -174,17 +179,13 @@ impl ContextReport {
         }));
         lines.push(String::new());
         lines.push("  line  tokens".to_owned());
-        lines.extend(self.rows().into_iter().map(|(_, row)| row));
-        lines
-    }
-
-    /// Returns the lines of the chat, from 0, that belong to lines of [`ContextReport::lines`].
-    pub(crate) fn places(&self) -> Vec<(usize, usize)> {
-        let rows = self.rows();
-        let first = self.lines().len() - rows.len();
-        let rows = rows.into_iter().enumerate();
-        let places = rows.filter_map(|(at, (line, _))| Some((first + at, line?.checked_sub(1)?)));
-        places.collect()
+        let mut places = Vec::new();
+        for (line, row) in self.rows() {
+            let place = line.and_then(|it| it.checked_sub(1));
+            places.extend(place.map(|it| (lines.len(), it)));
+            lines.push(row);
+        }
+        (lines, places)
     }
 
     /// Returns the share of the limit, in percent, and the limit.

@@ -57,12 +57,24 @@ struct Resolved {
     warnings: Vec<String>,
 }
 
-/// A request that is only looked at, and the chat that it was built from.
+/// A request that is only looked at.
 pub(super) struct Weighed {
     pub(super) facts: ContextFacts,
-    pub(super) prompt: Prompt,
-    pub(super) text: Arc<Text>,
-    pub(super) parsed: Arc<Parsed>,
+    source: Arc<RequestSource>,
+    own: Own,
+    tools: OfferedTools,
+}
+
+impl Weighed {
+    /// The chat that it was built from.
+    pub(super) fn document(&self) -> Document<'_> {
+        self.source.document()
+    }
+
+    /// Returns the request. Blocking.
+    pub(super) fn prompt(&self) -> Prompt {
+        self.source.prompt(&self.document(), &self.tools, &self.own)
+    }
 }
 
 /// A request that is ready to be encoded.
@@ -124,12 +136,12 @@ impl RequestSource {
     /// Calls `finish` on another thread, once the editor and Git have been asked.
     async fn after_lookups<T: Send + 'static>(
         self,
-        finish: fn(&Self, &Referring, Collected) -> Result<T, Problem>,
+        finish: fn(Arc<Self>, &Referring, Collected) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         // Shared by two blocking stages, with the wait for Neovim and Git between them. A
         // blocking thread that waited for Neovim would be missing elsewhere.
         let source = Arc::new(self);
-        let referring = source.clone().blocking(Self::referring).await?;
+        let referring = source.clone().blocking(|it| it.referring()).await?;
         let collected = source.places.collect(referring.unknown()).await;
         source
             .blocking(move |it| finish(it, &referring, collected))
@@ -138,9 +150,9 @@ impl RequestSource {
 
     async fn blocking<T: Send + 'static>(
         self: Arc<Self>,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
+        work: impl FnOnce(Arc<Self>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let done = tokio::task::spawn_blocking(move || work(&self)).await;
+        let done = tokio::task::spawn_blocking(move || work(self)).await;
         done.map_err(|error| problem(format!("The request cannot be built: {error}.")))
     }
 
@@ -172,7 +184,11 @@ impl RequestSource {
         })
     }
 
-    fn built(&self, referring: &Referring, collected: Collected) -> Result<Built, Problem> {
+    fn built(
+        self: Arc<Self>,
+        referring: &Referring,
+        collected: Collected,
+    ) -> Result<Built, Problem> {
         let document = self.document();
         let Resolved {
             own,
@@ -200,7 +216,11 @@ impl RequestSource {
         })
     }
 
-    fn weighed(&self, referring: &Referring, collected: Collected) -> Result<Weighed, Problem> {
+    fn weighed(
+        self: Arc<Self>,
+        referring: &Referring,
+        collected: Collected,
+    ) -> Result<Weighed, Problem> {
         let document = self.document();
         let Resolved { own, tools, .. } = self
             .resolved(&document, referring, collected)
@@ -225,9 +245,9 @@ impl RequestSource {
         drop(ledger);
         Ok(Weighed {
             facts,
-            prompt: self.prompt(&document, &tools, &own),
-            text: self.text.clone(),
-            parsed: self.parsed.clone(),
+            source: self.clone(),
+            own,
+            tools,
         })
     }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use chat::Problem;
 use chat::context::{ContextKind, ContextPart};
-use chat::document::Document;
 use policy::settings::Settings;
 use provider::{CacheRetention, Endpoint, Protocol};
+use tokio::task::spawn_blocking;
 use tools::SeenFiles;
 
 use super::Request;
 use super::build_request::RequestSource;
 use super::send::{DestinationFinder, tariff};
-use crate::context::{ContextFacts, ContextReport};
+use crate::context::ContextReport;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination, LOCAL, RequestTarget};
 use crate::frontend::SessionEvent;
@@ -73,22 +73,20 @@ impl Weighing {
             Some(Err(problem)) => (None, Some(problem.what)),
             found => (found.and_then(Result::ok), None),
         };
-        let weighed = self.source.weigh().await?;
-        let mut facts = ContextFacts {
-            tariff,
-            unreachable,
-            is_cached: destination.as_ref().is_none_or(is_cached),
-            ..weighed.facts
-        };
+        let mut weighed = self.source.weigh().await?;
+        let facts = &mut weighed.facts;
+        (facts.tariff, facts.unreachable) = (tariff, unreachable);
+        facts.is_cached = destination.as_ref().is_none_or(is_cached);
         if let Some(Destination::Server(endpoint, _)) = &destination {
             facts.parts.retain(|it| is_taken(it, endpoint));
         }
-        let document = Document::of(&weighed.text, weighed.parsed);
-        let report = |counted| ContextReport::new(&document, &facts, counted);
+        let weighed = Arc::new(weighed);
+        let report = |counted| ContextReport::new(&weighed.document(), &weighed.facts, counted);
         let count = async {
             let destination = destination.as_ref()?;
-            let models = &self.finder.models;
-            models.count_tokens(destination, &weighed.prompt).await
+            let counted = weighed.clone();
+            let prompt = spawn_blocking(move || counted.prompt()).await.ok()?;
+            self.finder.models.count_tokens(destination, &prompt).await
         };
         if self.editor.is_headless() {
             let report = Box::new(report(count.await));
@@ -105,11 +103,12 @@ impl Weighing {
 }
 
 fn show(editor: &Editor, buffer: BufferId, report: &ContextReport, is_update: bool) {
+    let (lines, places) = report.lines_and_places();
     editor.show(Display::Report(Report {
         title: "context",
-        lines: report.lines(),
+        lines,
         buffer: Some(buffer),
-        places: report.places(),
+        places,
         is_update,
         ..Report::default()
     }));
