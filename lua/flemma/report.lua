@@ -20,7 +20,8 @@ local diff_window
 
 ---@type table<string, integer> The buffers of the last reports, by their titles.
 local shown = {}
----@type table<integer, { files: table<integer, string>, places: table<integer, integer>, chat: integer? }>
+---@type table<integer, { files: table<integer, string>, places: table<integer, integer>, chat: integer? }> What belongs
+---to the lines of each report that is open, by its buffer.
 local targets = {}
 
 ---@return string[] lines Without line feeds.
@@ -55,8 +56,8 @@ end
 
 --- Goes to a line of a chat, in a window that shows the chat.
 local function go_to(chat, line)
-  local window = chat and vim.fn.win_findbuf(chat)[1]
-  if window and line then
+  local window = chat and line and windows.showing(chat)
+  if window then
     api.nvim_set_current_win(window)
     -- So that CTRL-O returns.
     vim.cmd("normal! m'")
@@ -118,16 +119,20 @@ function M.report(message)
   end
   local has_colors = message.title == "changes"
   local buffer = shown[message.title]
-  local window = buffer and not has_colors and vim.fn.win_findbuf(buffer)[1]
+  local target = targets[buffer]
+  if message.is_update then
+    -- It may be closed by now, or about another chat.
+    if target and target.chat == message.buffer then
+      fill(buffer, lines)
+      note(buffer, message)
+    end
+    return
+  end
+  local window = target and not has_colors and windows.showing(buffer)
   if window then
     fill(buffer, lines)
     api.nvim_set_option_value("winbar", note(buffer, message), { scope = "local", win = window })
-    if not message.is_update then
-      api.nvim_set_current_win(window)
-    end
-    return
-  elseif message.is_update then
-    return
+    return api.nvim_set_current_win(window)
   end
   buffer = create(message.title, lines)
   shown[message.title] = buffer

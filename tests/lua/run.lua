@@ -59,6 +59,7 @@ for _, name in ipairs({
   "progress_spec",
   "pickers_spec",
   "rename_spec",
+  "report_spec",
   "review_spec",
   "encoding_spec",
   "swap_spec",
