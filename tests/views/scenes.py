@@ -284,6 +284,8 @@ def context(stage):
     editor = stage.edit(AUTO, project.RUN)
     send(editor)
     ended(editor)
+    # The last line of the diff of what the run changed, which is drawn after the end of the answer.
+    editor.wait_for("position = match.end()")
     editor.command("Flemma context")
     shown = ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "5 tools", "call of grep", "Enter goes to"]
     # The end of the chat stays in sight.
