@@ -71,7 +71,7 @@ impl TryFrom<String> for AttachReason {
             "open" => Ok(Self::Open),
             "reload" => Ok(Self::Reload),
             "restart" => Ok(Self::Restart),
-            _ => Err(format!("{name:?} is no reason to attach a buffer")),
+            _ => Err(format!("a buffer cannot be attached because of {name:?}")),
         }
     }
 }
