@@ -18,10 +18,10 @@ use provider::{
     Decoder, Endpoint, Failure, Feature, HttpRequest, Parameters, Patience, RefusedParameter,
     RetryDecision, Secret, ServerRefusal, StreamEvent, Tries, Without,
 };
-use reqwest::{Client, RequestBuilder};
+use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use self::client::{client, is_this_machine};
@@ -112,7 +112,8 @@ pub async fn get_list(
     for (name, value) in &request.headers {
         get = get.header(name, value.expose());
     }
-    whole_answer(get, LIST_BYTES).await
+    let response = get.send().await.ok()?.error_for_status().ok()?;
+    whole(response, LIST_BYTES).await
 }
 
 /// Returns the tokens of `prompt` as the provider counts them. `None` if it has no such endpoint, or
@@ -128,17 +129,17 @@ pub async fn count_tokens(
     prepare(&client, endpoint, &mut parameters).await;
     let request = provider::encode(prompt, endpoint, &parameters).ok()?;
     let request = provider::count_request(&request, endpoint)?;
-    let mut post = client.post(&request.url).timeout(COUNT_PATIENCE);
-    for (name, value) in &request.headers {
-        post = post.header(name, value.expose());
-    }
-    let answer = whole_answer(post.body(request.body), COUNT_BYTES).await?;
+    let counted = async {
+        let response = attempt::start(&client, &request, endpoint, COUNT_PATIENCE).await;
+        whole(response.ok()?.error_for_status().ok()?, COUNT_BYTES).await
+    };
+    // The limit is for the whole answer.
+    let answer = timeout(COUNT_PATIENCE, counted).await.ok()??;
     provider::read_count(endpoint.protocol, &answer)
 }
 
-/// Sends a request. Returns its answer if that is a success of at most `limit` bytes.
-async fn whole_answer(request: RequestBuilder, limit: usize) -> Option<Vec<u8>> {
-    let mut response = request.send().await.ok()?.error_for_status().ok()?;
+/// Returns the content of an answer of at most `limit` bytes.
+async fn whole(mut response: Response, limit: usize) -> Option<Vec<u8>> {
     let mut answer = Vec::new();
     while let Some(piece) = response.chunk().await.ok()? {
         answer.extend_from_slice(&piece);
@@ -211,13 +212,14 @@ async fn answer(
     }
 }
 
-/// Chooses a model if the chat names none, and leaves out what the server has refused before.
+/// Names the model, and leaves out what the server has refused before.
 async fn prepare(client: &Client, endpoint: &Endpoint, parameters: &mut Parameters) {
     name_model(client, endpoint, parameters).await;
     parameters.without = parameters.without.and(refused_features(endpoint));
     parameters.refused = refused_parameters(endpoint, &parameters.model);
 }
 
+/// Chooses a model if the chat names none.
 async fn name_model(client: &Client, endpoint: &Endpoint, parameters: &mut Parameters) {
     if !parameters.model.is_empty() {
         return;

@@ -206,7 +206,8 @@ fn broken_off(problem: Problem, failure: Failure) -> Failed {
     }
 }
 
-async fn start(
+/// Sends a request, and waits for the beginning of its answer, at most for `idle`.
+pub(super) async fn start(
     client: &Client,
     request: &HttpRequest,
     endpoint: &Endpoint,
