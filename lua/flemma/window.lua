@@ -65,7 +65,9 @@ function M.open(buffer, place)
   if is_floating(over) then
     return float(buffer, place, over)
   end
-  local is_at_end = api.nvim_win_get_cursor(over)[1] == api.nvim_buf_line_count(api.nvim_win_get_buf(over))
+  local shown = api.nvim_win_get_buf(over)
+  local is_at_end = vim.bo[shown].filetype == "chat"
+    and api.nvim_win_get_cursor(over)[1] == api.nvim_buf_line_count(shown)
   local opened, window = pcall(api.nvim_open_win, buffer, place.enter, {
     split = place.split or "below",
     win = from or -1,
