@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::document::{Document, Role};
 use crate::prompt::{Attachment, Content, Own, Part, parts_by_message};
-use crate::tool::ToolDefinition;
+use crate::tool::{ToolDefinition, ToolUseId};
 
 /// Bytes of text per token, on average over prose and code in English. Anthropic's glossary says
 /// about 3.5 characters, OpenAI's help center says about 4 (both November 2026).
@@ -59,7 +59,7 @@ pub fn parts(
     document: &Document<'_>,
     tools: &[ToolDefinition],
     own: &Own,
-    shortened: impl Fn(&str) -> Option<String>,
+    shortened: impl Fn(&ToolUseId, &str) -> Option<String>,
 ) -> Vec<ContextPart> {
     let first = (!tools.is_empty()).then(|| tools_part(tools, None));
     let messages = parts_by_message(document, own).into_iter();
@@ -76,7 +76,7 @@ fn context_part(
     part: &Part,
     message: usize,
     role: Role,
-    shortened: &impl Fn(&str) -> Option<String>,
+    shortened: &impl Fn(&ToolUseId, &str) -> Option<String>,
 ) -> ContextPart {
     let (kind, name, tokens) = match part {
         Part::Text(text) => {
@@ -98,8 +98,13 @@ fn context_part(
         Part::ToolUse { name, input, .. } => {
             (ContextKind::Call, &**name, tokens(name.len() + input.len()))
         }
-        Part::ToolResult { name, content, .. } => {
-            let bytes = shortened(content).map_or(content.len(), |it| it.len());
+        Part::ToolResult {
+            tool_use_id,
+            name,
+            content,
+            ..
+        } => {
+            let bytes = shortened(tool_use_id, content).map_or(content.len(), |it| it.len());
             (ContextKind::Result, &**name, tokens(bytes))
         }
     };
@@ -149,7 +154,7 @@ mod tests {
     fn parts_of(chat: &str, own: &Own) -> Vec<(ContextKind, usize, String, usize)> {
         let text = Text::from(chat);
         let document = Document::parse(&text);
-        let parts = parts(&document, &[], own, |_| None).into_iter();
+        let parts = parts(&document, &[], own, |_, _| None).into_iter();
         parts
             .map(|it| {
                 let line = document.messages[it.message.unwrap()].lines.start;
@@ -226,7 +231,7 @@ mod tests {
             &Document::parse(&text),
             &[tool.clone(), tool],
             &Own::new(),
-            |_| None,
+            |_, _| None,
         );
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].message, &*found[0].name), (None, "2"));

@@ -156,19 +156,20 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
 }
 
 /// Returns the parts that each message of the document adds to the prompt of [`build_with`], with
-/// the index of the message. Ids may repeat.
+/// the index of the message.
 pub(crate) fn parts_by_message(document: &Document<'_>, own: &Own) -> Vec<(usize, Vec<Part>)> {
     let mut found = Vec::new();
     let mut index = 0;
+    // One for all, because ids are unique in the prompt.
+    let mut builder = Builder::new(document, own);
     while let Some(message) = document.messages.get(index) {
-        let mut builder = Builder::new(document, own);
         let next = index + builder.message(index, message);
-        let system = builder.system.into_iter().map(Part::Text);
-        let system: Vec<Part> = system.chain(builder.later).collect();
+        let system = builder.system.drain(..).map(Part::Text);
+        let system: Vec<Part> = system.chain(builder.later.drain(..)).collect();
         if !system.is_empty() {
             found.push((index, system));
         }
-        for said in builder.messages {
+        for said in builder.messages.drain(..) {
             // Results are in the last message that was read.
             let is_user = said.role == PromptRole::User;
             found.push((if is_user { next - 1 } else { index }, said.parts));

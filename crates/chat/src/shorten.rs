@@ -1,6 +1,8 @@
 //! Old tool output, shortened to its beginning and its end. The chat keeps it whole; only requests
 //! have the short form.
 
+use std::collections::HashSet;
+
 use crate::document::{Block, Document, ResultKind, Role, ToolResultBlock};
 use crate::truncate::{ceil_char_boundary, floor_char_boundary};
 
@@ -35,18 +37,26 @@ pub fn shortened(text: &str) -> Option<String> {
     ))
 }
 
-/// Returns the results that the model has answered twice since, in order.
+/// Returns the results that the model has answered twice since, in order. Of several with the same
+/// id, only the first, because requests give the others another id.
 pub fn old_results<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d ToolResultBlock> {
     let messages = document.messages.iter().enumerate().rev();
     let mut answers = messages.filter(|(_, it)| it.role == Role::Assistant);
     let end = answers.nth(ANSWERS - 1).map_or(0, |(at, _)| at);
     let blocks = document.messages[..end].iter();
     let blocks = blocks.flat_map(|it| document.blocks_of(it));
-    blocks.filter_map(|block| match block {
-        Block::ToolResult(result) if matches!(result.kind, ResultKind::Final { .. }) => {
-            Some(result)
+    let mut ids = HashSet::new();
+    blocks.filter_map(move |block| match block {
+        Block::ToolResult(result) => {
+            let is_first = ids.insert(&result.tool_use_id);
+            let is_final = matches!(result.kind, ResultKind::Final { .. });
+            (is_first && is_final).then_some(result)
         }
-        _ => None,
+        Block::Prose(_)
+        | Block::ToolUse(_)
+        | Block::Thinking(_)
+        | Block::TextBreak(_)
+        | Block::Aborted(_) => None,
     })
 }
 
@@ -117,5 +127,7 @@ mod tests {
         }
         let text = Text::from("@You:\nGo.\n");
         assert_eq!(old_results(&Document::parse(&text)).count(), 0);
+        let text = Text::from(&*turn("a").repeat(5));
+        assert_eq!(old_results(&Document::parse(&text)).count(), 1);
     }
 }

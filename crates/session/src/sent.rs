@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use chat::document::Document;
 use chat::shorten;
-use chat::tool::ToolDefinition;
+use chat::tool::{ToolDefinition, ToolUseId};
 use policy::references::{Found, Value};
-use tools::objects::Hash;
+use tools::objects::{Hash, Hasher};
 
 pub use self::lines::{Places, SentText};
 pub use self::record::{Answered, SentReference};
@@ -42,7 +42,7 @@ pub struct Ledger {
     added: HashMap<Hash, Hash>,
     /// Places above which the model's thinking was refused.
     refused: HashSet<Hash>,
-    /// Contents of results that are sent shortened.
+    /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
     text: Option<SentText>,
     answered: Option<Answered>,
@@ -122,7 +122,7 @@ impl Ledger {
             Record::Added { place, content } => drop(self.added.insert(place, content)),
             Record::Answered(answered) => self.answered = Some(answered),
             Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
-            Record::Shortened(content) => drop(self.shortened.insert(content)),
+            Record::Shortened(result) => drop(self.shortened.insert(result)),
             Record::Whole => self.shortened.clear(),
             Record::Forgotten => {
                 self.references.clear();
@@ -223,11 +223,11 @@ impl Ledger {
         self.write();
     }
 
-    /// Returns the short form of a result if it is sent shortened.
-    pub fn shortened(&self, content: &str) -> Option<String> {
+    /// Returns the short form of the result of a call if it is sent shortened.
+    pub fn shortened(&self, id: &ToolUseId, content: &str) -> Option<String> {
         // Most chats have none, and a hash of every result takes a while.
         let is_shortened =
-            !self.shortened.is_empty() && self.shortened.contains(&Hash::of(content.as_bytes()));
+            !self.shortened.is_empty() && self.shortened.contains(&result_hash(id, content));
         is_shortened.then(|| shorten::shortened(content)).flatten()
     }
 
@@ -236,9 +236,9 @@ impl Ledger {
         &mut self,
         document: &Document<'_>,
         line: usize,
-        results: impl Iterator<Item = &'r str>,
+        results: impl Iterator<Item = (&'r ToolUseId, &'r str)>,
     ) {
-        let records = results.map(|it| Record::Shortened(Hash::of(it.as_bytes())));
+        let records = results.map(|(id, it)| Record::Shortened(result_hash(id, it)));
         self.record(records.collect(), Vec::new());
         self.forget_text_from(document, line);
         self.write();
@@ -395,6 +395,16 @@ impl Ledger {
         self.definitions.insert(hash, tools.clone());
         Some(tools)
     }
+}
+
+/// Returns the hash of a result. With the id of its call, because the model may call the tool again to
+/// see the same result whole.
+fn result_hash(id: &ToolUseId, content: &str) -> Hash {
+    let mut hasher = Hasher::default();
+    hasher.update(&(id.as_str().len() as u64).to_le_bytes());
+    hasher.update(id.as_str().as_bytes());
+    hasher.update(content.as_bytes());
+    hasher.finish()
 }
 
 fn encoded(tools: Vec<ToolDefinition>) -> (Hash, Vec<u8>) {

@@ -22,7 +22,7 @@ pub(super) enum Record {
     Answered(Answered),
     /// The thinking above a place was refused.
     ThinkingRefused(Hash),
-    /// Results with this content are sent shortened.
+    /// The result with this hash is sent shortened.
     Shortened(Hash),
     /// All results are sent whole again.
     Whole,
@@ -33,7 +33,7 @@ pub(super) enum Record {
 /// Facts about a request that its answer showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
-    /// Tokens of the prompt.
+    /// Tokens of the prompt and of the answer.
     pub tokens: u64,
     /// True if the model rejects its thinking after a change of anything before it.
     pub binds_thinking: bool,

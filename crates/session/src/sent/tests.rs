@@ -165,20 +165,27 @@ fn results_stay_shortened_also_under_another_name_until_they_are_sent_whole() {
     let document = Document::parse(&text);
     // Nothing was sent so far, and the chat has no file.
     let mut ledger = Ledger::default();
-    ledger.shorten(&document, 0, [result.as_str()].into_iter());
+    let id = ToolUseId::new("t_1");
+    ledger.shorten(&document, 0, [(&id, result.as_str())].into_iter());
     ledger.follow(&world.state(), Some(&world.chat("a.chat")));
     for name in ["a.chat", "b.chat"] {
-        let short = world.ledger(name).shortened(&result).unwrap();
+        let short = world.ledger(name).shortened(&id, &result).unwrap();
         assert!(short.len() < 500, "{short}");
-        assert_eq!(world.ledger(name).shortened("a line of output\n"), None);
+        assert_eq!(
+            world.ledger(name).shortened(&id, "a line of output\n"),
+            None
+        );
+        // The same result of another call is whole.
+        let again = ToolUseId::new("t_2");
+        assert_eq!(world.ledger(name).shortened(&again, &result), None);
         assert!(world.ledger(name).text().is_none());
         world
             .ledger(name)
             .copy_to(&world.state(), &world.chat("b.chat"));
     }
     world.ledger("a.chat").send_whole(&document, 0);
-    assert_eq!(world.ledger("a.chat").shortened(&result), None);
-    assert!(world.ledger("b.chat").shortened(&result).is_some());
+    assert_eq!(world.ledger("a.chat").shortened(&id, &result), None);
+    assert!(world.ledger("b.chat").shortened(&id, &result).is_some());
 }
 
 #[test]

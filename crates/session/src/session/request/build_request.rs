@@ -233,7 +233,9 @@ impl RequestSource {
         // A request without an answer may never have reached the provider.
         let sent = ledger.text().filter(|_| has_answer);
         let facts = ContextFacts {
-            parts: context::parts(&document, &tools.first, &own, |it| ledger.shortened(it)),
+            parts: context::parts(&document, &tools.first, &own, |id, it| {
+                ledger.shortened(id, it)
+            }),
             shortenable: Shortening::find(&document, &ledger).savings(),
             answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
             sent: sent.map(|it| match it.edited(&document) {

@@ -8,6 +8,7 @@ use chat::cycle::{Level, Notice};
 use chat::document::Document;
 use chat::prompt::{Part, Prompt};
 use chat::shorten::{old_results, shortened};
+use chat::tool::ToolUseId;
 
 use super::Request;
 use super::sent::cost;
@@ -21,7 +22,7 @@ use crate::usage::count;
 /// Old results that are sent whole and could be sent shortened.
 #[derive(Default)]
 pub(super) struct Shortening {
-    contents: Vec<String>,
+    results: Vec<(ToolUseId, String)>,
     /// Bytes that are saved.
     saved: usize,
     /// The line of the first one.
@@ -33,22 +34,23 @@ impl Shortening {
         let mut found = Self::default();
         for result in old_results(document) {
             let content = document.content(result.body.clone());
-            let Some(short) = shortened(&content).filter(|_| ledger.shortened(&content).is_none())
-            else {
+            let id = &result.tool_use_id;
+            let is_whole = ledger.shortened(id, &content).is_none();
+            let Some(short) = shortened(&content).filter(|_| is_whole) else {
                 continue;
             };
-            if found.contents.is_empty() {
+            if found.results.is_empty() {
                 found.first = result.lines.start;
             }
             found.saved += content.len().saturating_sub(short.len());
-            found.contents.push(content.into_owned());
+            found.results.push((id.clone(), content.into_owned()));
         }
         found
     }
 
     /// Returns the number of results, and about how many tokens are saved.
     pub(super) fn savings(&self) -> (usize, f64) {
-        (self.contents.len(), tokens(self.saved))
+        (self.results.len(), tokens(self.saved))
     }
 }
 
@@ -56,8 +58,12 @@ impl Shortening {
 pub(super) fn shorten_results(ledger: &Ledger, prompt: &mut Prompt) {
     let parts = prompt.messages.iter_mut().flat_map(|it| &mut it.parts);
     for part in parts {
-        if let Part::ToolResult { content, .. } = part
-            && let Some(short) = ledger.shortened(content)
+        if let Part::ToolResult {
+            tool_use_id,
+            content,
+            ..
+        } = part
+            && let Some(short) = ledger.shortened(tool_use_id, content)
         {
             *content = short;
         }
@@ -102,8 +108,8 @@ impl Request {
                 let mut ledger = ledger.of(path.as_deref());
                 if shortens {
                     let found = Shortening::find(&document, &ledger);
-                    let contents = found.contents.iter().map(String::as_str);
-                    ledger.shorten(&document, found.first, contents);
+                    let results = found.results.iter().map(|(id, it)| (id, it.as_str()));
+                    ledger.shorten(&document, found.first, results);
                 } else {
                     let first = first_shortened(&document, &ledger).unwrap_or_default();
                     ledger.send_whole(&document, first);
@@ -169,7 +175,8 @@ pub(super) fn shortened_results(
     ledger: &Ledger,
 ) -> impl Iterator<Item = (usize, usize)> {
     old_results(document).filter_map(|result| {
-        let short = ledger.shortened(&document.content(result.body.clone()))?;
+        let content = document.content(result.body.clone());
+        let short = ledger.shortened(&result.tool_use_id, &content)?;
         Some((result.lines.start, short.len()))
     })
 }

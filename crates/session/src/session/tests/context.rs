@@ -4,7 +4,7 @@ use chat::prompt::Part;
 use provider::{StreamEvent, Usage};
 use serde_json::{Value, json};
 
-use super::script::{Answer, says};
+use super::script::{Answer, calls, read, says};
 use super::setup::{anthropic, below};
 use super::{Display, QUESTION, Record, Stage};
 use crate::protocol::{EditorQuestion, Prompted, Report};
@@ -267,6 +267,8 @@ fn old_results_are_sent_shortened_until_they_are_sent_whole_again() {
         "{lines:#?}"
     );
 
+    // An edit above does not undo it.
+    stage.replaces(1..2, &["Go now.".to_owned()], Some(usize::MAX));
     stage
         .say("steer", "More.")
         .wait("the end", |it| it.text().matches("Done.").count() == 2);
@@ -289,6 +291,44 @@ fn old_results_are_sent_shortened_until_they_are_sent_whole_again() {
         .say("steer", "Again.")
         .wait("rest", |it| it.rests() > rests);
     assert_eq!(stage.results_sent(), [whole; 3]);
+}
+
+#[test]
+fn what_the_model_reads_again_is_sent_whole() {
+    let output = "the same line\n".repeat(400);
+    let files: [(&str, &[u8]); 1] = [("f.txt", output.as_bytes())];
+    let mut options = options();
+    options["tools"] = json!({"require_approval": false});
+    let read = |id: &'static str| calls([read(id, "f.txt")]);
+    let stage = Stage::beside(&files, options, QUESTION).answers([
+        read("t_1"),
+        says("One."),
+        says("Two."),
+        read("t_2"),
+        says("Three."),
+    ]);
+    stage.press("advance").say("steer", "More.");
+    stage.wait("the end", |it| it.text().ends_with("Two.\n\n@You:\n\n"));
+    stage.agrees_to("shorten");
+    let line = stage
+        .text()
+        .lines()
+        .position(|it| it.contains("Result:** `t_1`"));
+    stage.wait_shortened(&[line.unwrap()]);
+    stage.say("steer", "Read it again.");
+    stage.wait("the end", |it| it.text().ends_with("Three.\n\n@You:\n\n"));
+    let [first, second] = stage.results_sent()[..] else {
+        panic!()
+    };
+    assert!(first < 500 && second > 5000, "{first} {second}");
+    // Nor is it marked, or counted, as shortened.
+    stage.wait_shortened(&[line.unwrap()]);
+    let lines = stage.context();
+    let results = lines.iter().filter(|it| it.ends_with("result of read"));
+    let tokens: Vec<u64> = results
+        .filter_map(|it| it.split(' ').next()?.parse().ok())
+        .collect();
+    assert!(tokens[0] * 5 < tokens[1], "{lines:#?}");
 }
 
 #[test]
