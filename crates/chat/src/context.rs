@@ -6,14 +6,15 @@ use crate::document::{Document, Role};
 use crate::prompt::{Attachment, Content, Own, Part, parts_by_message};
 use crate::tool::{ToolDefinition, ToolUseId};
 
-/// Bytes of text per token, on average over prose and code in English. Anthropic's glossary says
-/// about 3.5 characters, OpenAI's help center says about 4 (both November 2026).
+/// Bytes of text per token, on average over prose and code in English: between the 3.5 characters that
+/// the crate `char-token-est` measured for Claude and its 4 for GPT and Gemini (November 2026).
 const BYTES_PER_TOKEN: f64 = 3.75;
-/// Tokens of an image: the most that Anthropic's "Vision" gives for one that is not scaled down.
+/// Tokens of an image: about the most before Claude scales it down, by docs.claude.com, "Vision".
 const IMAGE: f64 = 1600.0;
-/// Tokens of a page of a PDF: the middle of the 1,500 to 3,000 of Anthropic's "PDF support".
-const PAGE: f64 = 2250.0;
-/// Base64 digits of a page of a PDF with text and few pictures.
+/// Tokens of a page of text in a PDF, as the data set `pdf-token-cost` of October 2026 measured it for
+/// Claude 5.5. A scanned page has about 1,600 there, and any page about 560 with Gemini.
+const PAGE: f64 = 2350.0;
+/// Base64 digits of a page of a PDF with text and few pictures: a guess.
 const PAGE_DIGITS: f64 = 100_000.0;
 
 /// The kind of a part.
