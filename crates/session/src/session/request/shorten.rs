@@ -9,6 +9,7 @@ use chat::document::Document;
 use chat::prompt::{Part, Prompt};
 use chat::shorten::{old_results, shortened};
 use chat::tool::ToolUseId;
+use chat::truncate::format_size;
 
 use super::Request;
 use super::sent::cost;
@@ -17,7 +18,6 @@ use crate::form::Prompts;
 use crate::sent::Ledger;
 use crate::session::WorkInput;
 use crate::session::ctx::Ctx;
-use crate::usage::count;
 
 /// Old results that are sent whole and could be sent shortened.
 #[derive(Default)]
@@ -125,19 +125,18 @@ type Question = Result<(String, &'static str), &'static str>;
 
 fn shorten_question(document: &Document<'_>, ledger: &Ledger) -> Question {
     let found = Shortening::find(document, ledger);
-    let (results, saved) = found.savings();
-    if results == 0 {
-        return Err("No old result is long enough to be shortened. The last two turns stay whole.");
-    }
-    let results = if results == 1 {
-        "1 old result".to_owned()
-    } else {
-        format!("{results} old results")
+    let results = match found.results.len() {
+        0 => {
+            let why =
+                "No old result is long enough to be shortened. The last two turns stay whole.";
+            return Err(why);
+        }
+        1 => "1 old result".to_owned(),
+        count => format!("{count} old results"),
     };
-    let saved = count(saved.round() as u64);
+    let saved = format_size(found.saved as u64);
     let once = once(document, ledger, found.first);
-    let title =
-        format!("Send {results} shortened? Each request has about {saved} tokens less.{once}");
+    let title = format!("Send {results} shortened? Each request is {saved} shorter.{once}");
     Ok((title, "Shorten them"))
 }
 
@@ -159,7 +158,7 @@ fn once(document: &Document<'_>, ledger: &Ledger, line: usize) -> String {
     };
     let share = sent.share_from(document, line);
     let cost = cost(document, ledger, line, share);
-    format!(" With the next one, {cost}.")
+    format!(" With the next request, {cost}.")
 }
 
 /// Returns the line of the first result that is sent shortened.

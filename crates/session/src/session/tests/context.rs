@@ -245,7 +245,7 @@ fn old_results_are_sent_shortened_until_they_are_sent_whole_again() {
 
     let question = stage.agrees_to("shorten");
     assert!(
-        question.starts_with("Send 2 old results shortened? Each request has about "),
+        question.starts_with("Send 2 old results shortened? Each request is "),
         "{question}"
     );
     assert!(
