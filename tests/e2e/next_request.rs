@@ -187,3 +187,20 @@ fn old_results_that_are_shortened_are_accepted_by_a_strict_service() {
     // The chat has them whole.
     assert!(editor.text().starts_with(before.trim_end()));
 }
+
+#[test]
+fn the_tutor_has_neither_a_cache_nor_a_price() {
+    let editor = offline().start();
+    editor.command("Flemma tutor");
+    editor.wait_text("Hello!");
+    editor.keys("<C-]>");
+    editor.wait_text("status=pending");
+    editor.command("Flemma context");
+    editor.wait_screen("the report", |rows| {
+        rows.iter()
+            .any(|row| row.trim_end() == "to            tutor")
+    });
+    let screen = editor.screen().join("\n");
+    assert!(!screen.contains("sent before"), "{screen}");
+    assert!(!screen.contains("tokens, about $"), "{screen}");
+}

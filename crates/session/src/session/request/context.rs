@@ -119,14 +119,15 @@ fn known_tariff(
     settings: &Settings,
     destination: Option<&Result<Destination, Problem>>,
 ) -> Option<Tariff> {
-    if let Some(Ok(destination)) = destination {
-        return tariff(destination);
-    }
     let RequestTarget {
         provider,
         model,
         context,
-    } = endpoint::target(settings, &|name| tools::variable(name));
+    } = match destination {
+        Some(Ok(Destination::Tutor)) => RequestTarget::tutor(),
+        Some(Ok(server)) => return tariff(server),
+        Some(Err(_)) | None => endpoint::target(settings, &|name| tools::variable(name)),
+    };
     Some(Tariff {
         provider,
         model,
@@ -147,11 +148,13 @@ fn is_taken(part: &ContextPart, endpoint: &Endpoint) -> bool {
     part.kind != ContextKind::Thinking || is_signed
 }
 
-/// Returns true unless the provider is asked to keep nothing. Only Anthropic can be.
+/// Returns true if there is a provider that keeps what was sent. Only Anthropic can be asked not to.
 fn is_cached(destination: &Destination) -> bool {
-    !matches!(
-        destination,
-        Destination::Server(Endpoint { protocol: Protocol::AnthropicMessages, .. }, parameters)
-            if parameters.cache == CacheRetention::None
-    )
+    match destination {
+        Destination::Tutor => false,
+        Destination::Server(endpoint, parameters) => {
+            let is_asked = endpoint.protocol == Protocol::AnthropicMessages;
+            !(is_asked && parameters.cache == CacheRetention::None)
+        }
+    }
 }
